@@ -1,0 +1,91 @@
+#!/bin/sh
+# Runs everything that must pass, goes on after a failure, and ends with a
+# line "N passed, N failed" that counts the steps.
+#
+# usage: PYTHON=build/release/python Tools/test/run.sh
+set -eu
+cd "$(dirname "$0")/../.."
+. Tools/build/common.sh
+. Tools/build/venv.sh
+
+PYTHON=$(pwd)/${PYTHON:-build/release/python}
+[ -x "$PYTHON" ] || die "$PYTHON does not exist. Run \"make\" first."
+export PYTHON
+
+# Where the hooks run: start and end, threads, signals, forks, collections,
+# frames of every kind, and the command line.
+cpython_tests='test_embed test_capi test_threading test_signal test_fork1
+    test_gc test_asyncio test_generators test_sys test_cmd_line test_regrtest'
+
+jobs=${JOBS:-$(nproc)}
+passed=0
+failed=0
+failures=
+
+# step TITLE COMMAND...: a subshell, so that "die" ends the step only.
+step() {
+    title=$1
+    shift
+    say ""
+    say "== $title"
+    started=$(date +%s)
+    if ("$@"); then
+        passed=$((passed + 1))
+        verdict=passed
+    else
+        failed=$((failed + 1))
+        failures="$failures
+    $title"
+        verdict=FAILED
+    fi
+    say "== $title: $verdict, $(($(date +%s) - started)) s"
+}
+
+own_tests() {
+    "$PYTHON" -m test test_profile_sampling
+}
+
+# By the path in the build tree, so that pytest imports the modules under
+# the names that regrtest gives them.
+own_tests_by_pytest() {
+    make_venv build/venv Tools/test/requirements.txt
+    PATH=$(pwd)/build/venv/bin:$PATH \
+        build/venv/bin/python -m pytest -q -p no:cacheprovider \
+        build/src/Lib/test/test_profile_sampling
+}
+
+cpython_tests_off() {
+    # Unquoted: one word per test.
+    # shellcheck disable=SC2086
+    "$PYTHON" -m test -j"$jobs" $cpython_tests
+}
+
+cpython_tests_sampled() {
+    skip_dir=$(pwd)/build/test
+    rm -rf "$skip_dir"
+    mkdir -p "$skip_dir/profiles"
+    sed -n '/^#/d; s/^\([^	]*\)	.*/\1/p' Tools/test/under_sampling.skip \
+        >"$skip_dir/skipped"
+    selected=
+    for name in $cpython_tests; do
+        grep -qx "$name" "$skip_dir/skipped" || selected="$selected $name"
+    done
+    # shellcheck disable=SC2086
+    PYTHONSAMPLEPROF="wall,rate=5000,out=$skip_dir/profiles/{pid}.pb.gz" \
+        "$PYTHON" -m test -j"$jobs" --ignorefile "$skip_dir/skipped" $selected
+}
+
+patches() {
+    sh Tools/patches/check.sh
+}
+
+step "our tests, by regrtest" own_tests
+step "our tests, by pytest" own_tests_by_pytest
+step "CPython's tests, sampling off" cpython_tests_off
+step "CPython's tests, sampled at 5000 Hz" cpython_tests_sampled
+step "the patch series" patches
+
+say ""
+[ "$failed" -eq 0 ] || say "failed:$failures"
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
