@@ -1,0 +1,19 @@
+"""A sampling profiler inside the interpreter.
+
+    import profile_sampling
+
+    with profile_sampling.profile() as session:
+        work()
+    session.profile.save('work.pb.gz')
+
+The interpreter takes the samples itself, of all its threads, and weighs
+each by measured wall-clock and CPU time.  A session is a matter of the
+whole process: there is at most one at a time.
+"""
+
+from profile_sampling._model import Profile
+from profile_sampling._session import profile, running, snapshot, start, \
+    stats, stop
+
+__all__ = ['Profile', 'profile', 'running', 'snapshot', 'start', 'stats',
+           'stop']

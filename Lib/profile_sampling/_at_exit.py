@@ -1,0 +1,104 @@
+"""The end of a session that the command line started.
+
+This file owns the file that `python -X sampleprof` leaves and the line it
+prints.  It runs while the interpreter ends: it must import little, trust
+nothing the program may have changed, and never raise.
+"""
+
+import os
+
+from profile_sampling import _files, _formats
+from profile_sampling._model import Profile
+from profile_sampling._values import lost_counts, own_clock
+
+_STDERR = 2
+_DEFAULT_OUT = 'sampleprof.{pid}'
+_SAFE = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
+                  '0123456789@%+=:,./-_')
+_LOOK = {
+    'pprof': '{python} -m profile_sampling report {path}',
+    'text': 'less {path}',
+    'collapsed': 'load it into a flame graph viewer',
+}
+
+
+def write(raw, out=None, format=None, *, cwd=None):
+    """Write the profile of the core's tables; return whether it worked.
+
+    *out* None stands for sampleprof.{pid} with the format's extension, in
+    *cwd*, the directory that the program was started in: it may have gone
+    elsewhere.  What happened is said in one line on stderr.
+    """
+    shown = '?'
+    try:
+        if out is None:
+            if format is None:
+                format = 'pprof'
+            out = _DEFAULT_OUT + _formats.FORMATS.get(format, '')
+        shown = os.fsdecode(_formats.with_pid(out))
+        format = _formats.choose(shown, format)
+        profile = Profile._from_raw(raw)
+        path = shown if cwd is None else os.path.join(
+            os.fsdecode(cwd), shown)
+        _files.replace(path, _formats.encode(profile, format))
+        line = _success(profile, shown, format)
+    # Nothing may leave: the exit status is the program's, not ours.
+    except BaseException as exc:
+        _say(f'sampleprof: cannot write {_quoted(shown)}: {_reason(exc)}. '
+             'Name another file with -X sampleprof=out=PATH')
+        return False
+    _say(line)
+    return True
+
+
+def _success(profile, shown, format):
+    clock = own_clock(profile.mode)
+    # On the wall clock, what the user waited; the threads' sum is in the
+    # report.
+    ns = profile.total_cpu_ns if clock == 'cpu' else profile.duration_ns
+    lost = sum(lost_counts(profile.stats).values())
+    look = _LOOK[format].format(python=_python(), path=_quoted(shown))
+    return (f'sampleprof: wrote {_quoted(shown)} '
+            f'({ns / 1e9:.1f} s {"CPU" if clock == "cpu" else "wall"}, '
+            f'{profile.total_count:,} samples, {lost:,} lost). Look: {look}')
+
+
+def _python():
+    """How the user called this interpreter."""
+    import sys
+    name = sys.orig_argv[0] if sys.orig_argv else ''
+    if os.path.basename(name).startswith('python'):
+        return _quoted(name)
+    # An embedding program has no option -m.
+    return 'python'
+
+
+def _reason(exc):
+    if isinstance(exc, OSError) and exc.strerror:
+        return exc.strerror
+    return f'{exc}' or type(exc).__name__
+
+
+def _quoted(text):
+    """Quote for a POSIX shell, on one line."""
+    if text and _SAFE.issuperset(text):
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "'\"'\"'") + "'"
+    # $'…' is the shells' own notation for backslash escapes.
+    return "$'" + ''.join([
+        f'\\{char}' if char in "\\'" else
+        char if char.isprintable() else
+        ''.join([f'\\x{byte:02x}' for byte in os.fsencode(char)])
+        for char in text]) + "'"
+
+
+def _say(line):
+    """Print a line on the process's stderr, whatever sys.stderr is."""
+    data = memoryview(line.encode('utf-8', 'backslashreplace') + b'\n')
+    try:
+        while data:
+            data = data[os.write(_STDERR, data):]
+    except OSError:
+        # Closed, or nobody reads it: there is no other place to say so.
+        pass

@@ -1,0 +1,98 @@
+"""Putting a whole file in place, or nothing.
+
+This file owns how bytes get to the disk.  It must not know what they mean.
+"""
+
+import errno
+import os
+import stat
+
+
+def replace(path, data):
+    """Make *path* a file with the content *data*, readable by its owner.
+
+    The data is written to a new file beside it, made durable and renamed,
+    so that at any moment, also after a crash, *path* is the old file or
+    the new one.  A symbolic link is not followed, and only a regular file
+    of this user is replaced; anything else raises OSError, and so does a
+    directory that cannot be written.
+    """
+    path = os.fspath(path)
+    _check_target(path)
+    beside = os.path.dirname(path)
+    fd, temporary = _create(beside, path)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view):]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        # Once more: the check above is as old as the writing was long.
+        # A link made after this one is replaced by the rename, not
+        # followed.
+        _check_target(path)
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            # An interrupt just after the rename.
+            pass
+        raise
+    _sync_directory(beside)
+
+
+def _check_target(path):
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, 'is a symbolic link, which is not '
+                      'followed; remove it or choose another name', path)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, 'is a directory', path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, 'is not a regular file', path)
+    if hasattr(os, 'geteuid') and status.st_uid != os.geteuid():
+        raise PermissionError(
+            errno.EPERM, f'belongs to another user (uid {status.st_uid}) '
+            'and is not replaced; choose another name', path)
+
+
+def _create(directory, path):
+    """Open a new file in *directory*; return its descriptor and name."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_BINARY', 0)
+    # Short, so that it fits wherever the name itself does.
+    name = f'.sampleprof-{os.urandom(8).hex()}.tmp'
+    if isinstance(directory, bytes):
+        name = name.encode()
+    temporary = os.path.join(directory, name)
+    try:
+        return os.open(temporary, flags, 0o600), temporary
+    except OSError as exc:
+        # The name that the caller knows says more than ours.
+        raise OSError(exc.errno, exc.strerror, path) from None
+
+
+def _sync_directory(directory):
+    """Make the rename durable, where directories can be synced."""
+    if os.name != 'posix':
+        return
+    try:
+        fd = os.open(directory or os.curdir, os.O_RDONLY)
+    except PermissionError:
+        # A directory may be writable and not readable.
+        return
+    try:
+        os.fsync(fd)
+    except OSError as exc:
+        # Some file systems have no such operation: then it is in place,
+        # only not sooner than the system writes it.
+        if exc.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)

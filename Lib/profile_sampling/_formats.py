@@ -1,0 +1,59 @@
+"""Which formats there are, and which one a file name asks for.
+
+This file owns the list of formats.  Each writer is imported only when it
+is used.
+"""
+
+# Extension: format.  Compared at the end of the name, without case.
+EXTENSIONS = {
+    '.pb.gz': 'pprof', '.pprof': 'pprof', '.pb': 'pprof',
+    '.collapsed': 'collapsed', '.folded': 'collapsed',
+    '.txt': 'text',
+}
+# Format: the extension of a file that the format alone names.
+FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt'}
+
+
+def choose(path, format=None):
+    """Return the format for *path*, or *format* itself if it is given.
+
+    Raise ValueError when it is not known, with those that are.
+    """
+    import os
+    if format is not None:
+        if format not in FORMATS:
+            raise ValueError(f'unknown format {format!r}; '
+                             f'known formats: {", ".join(FORMATS)}')
+        return format
+    name = os.path.basename(os.fsdecode(path)).lower()
+    for extension, known in EXTENSIONS.items():
+        if name.endswith(extension):
+            return known
+    raise ValueError(f'cannot tell the format from the name '
+                     f'{os.fsdecode(path)!r}; known extensions: '
+                     f'{", ".join(EXTENSIONS)}; or give a format: '
+                     f'{", ".join(FORMATS)}')
+
+
+def encode(profile, format, **options):
+    """Return the bytes of *profile* in *format*."""
+    match format:
+        case 'pprof':
+            from profile_sampling import _pprof
+            return _pprof.encode(profile, **options)
+        case 'collapsed':
+            from profile_sampling import _collapsed
+            return _collapsed.render(profile, **options).encode()
+        case 'text':
+            from profile_sampling import _text
+            return _text.render(profile, **options).encode()
+    raise ValueError(f'unknown format {format!r}')
+
+
+def with_pid(path):
+    """Put the number of this process for '{pid}' in a file name."""
+    import os
+    path = os.fspath(path)
+    if isinstance(path, bytes):
+        return path.replace(b'{pid}', b'%d' % os.getpid())
+    return path.replace('{pid}', str(os.getpid()))

@@ -1,0 +1,124 @@
+"""Builds the tables of a profile row by row, for readers of files.
+
+This file owns the interning of what a reader finds, under a memory budget.
+It must not know the format that the rows come from.
+"""
+
+from array import array
+
+_INT32 = 1 << 31
+_INT64 = 1 << 63
+
+
+class Tables:
+    """Functions and locations by the file's numbers; samples merged."""
+
+    def __init__(self, budget):
+        self._budget = budget
+        self._functions = []
+        self._function_of_number = {}
+        self._native = {}
+        self._frames = {}
+        self._location_of_number = {}
+        self._nodes = {}
+        self._threads = {}
+        self._samples = {}
+
+    def function(self, number, module, qualname, filename, first_line, kind):
+        if not number:
+            raise ValueError('a function has number 0')
+        if number in self._function_of_number:
+            raise ValueError(f'two functions have number {number}')
+        if not 0 <= first_line < _INT32:
+            raise ValueError(f'a function begins at line {first_line}')
+        self._budget.spend(400)
+        self._function_of_number[number] = len(self._functions)
+        self._functions.append((module, qualname, filename, first_line,
+                                kind))
+
+    def location(self, number, address, lines):
+        """A place: (function number, line, column) per inlined call."""
+        if not number:
+            raise ValueError('a location has number 0')
+        if number in self._location_of_number:
+            raise ValueError(f'two locations have number {number}')
+        self._budget.spend(300 + 200 * len(lines))
+        frames = []
+        for function, line, column in lines:
+            index = self._function_of_number.get(function)
+            if index is None:
+                raise ValueError(f'refers to function {function}, which '
+                                 'does not exist')
+            if not (0 <= line < _INT32 and 0 <= column < _INT32):
+                raise ValueError(f'a location has line {line}, '
+                                 f'column {column}')
+            frames.append(self._frame(index, line, column))
+        if not frames:
+            frames.append(self._frame(self._native_function(address), 0, 0))
+        # Root first, as stacks are built; a file has leaves first.
+        frames.reverse()
+        self._location_of_number[number] = frames
+
+    def thread(self, thread):
+        """Return the index of (ident, native_id, name, interpreter)."""
+        self._budget.spend(300)
+        return self._threads.setdefault(thread, len(self._threads))
+
+    def sample(self, locations, thread, state, weights):
+        """Add a row; *locations* are numbers, leaf first."""
+        node = 0
+        nodes = self._nodes
+        before = len(nodes)
+        for number in reversed(locations):
+            frames = self._location_of_number.get(number)
+            if frames is None:
+                raise ValueError(f'refers to location {number}, which does '
+                                 'not exist')
+            if len(frames) > 1:
+                # Inlined calls make much work of few bytes: bound it too.
+                self._budget.spend(len(frames))
+            for frame in frames:
+                node = nodes.setdefault((node, frame), len(nodes) + 1)
+            self._budget.spend(250 * (len(nodes) - before))
+            before = len(nodes)
+        key = node, thread, state
+        known = self._samples.get(key)
+        if known is not None:
+            weights = [a + b for a, b in zip(known, weights)]
+        else:
+            self._budget.spend(400)
+        if not all([-_INT64 <= weight < _INT64 for weight in weights]):
+            raise ValueError('the weight of a stack is beyond 64 bits')
+        self._samples[key] = weights
+
+    def raw(self, facts):
+        """Return the tables with *facts* about the whole profile."""
+        self._budget.spend(60 * (len(self._frames) + len(self._nodes))
+                           + 500 * len(self._samples))
+        nodes = array('I', (0, 0))
+        for parent, frame in self._nodes:
+            nodes.append(parent)
+            nodes.append(frame)
+        frames = array('i')
+        for function, line, column in self._frames:
+            frames.extend((function, line, column, -1, 0))
+        samples = array('q')
+        for key, weights in self._samples.items():
+            samples.extend((*key, *weights))
+        return {**facts, 'functions': self._functions,
+                'frames': frames.tobytes(), 'nodes': nodes.tobytes(),
+                'samples': samples.tobytes(),
+                'threads': list(self._threads)}
+
+    def _frame(self, function, line, column):
+        return self._frames.setdefault((function, line, column),
+                                       len(self._frames))
+
+    def _native_function(self, address):
+        """A function for a place that has only an address."""
+        index = self._native.get(address)
+        if index is None:
+            self._budget.spend(400)
+            index = self._native[address] = len(self._functions)
+            self._functions.append((None, f'{address:#x}', '', 0, 1))
+        return index

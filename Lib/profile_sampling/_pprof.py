@@ -1,0 +1,290 @@
+"""Writer of pprof files: gzipped protocol buffers, encoded by hand.
+
+This file owns the wire encoding and what each field of a pprof profile
+means here.  It must not read anything but a Profile.
+
+Sample types are samples/count and the two clocks in nanoseconds, the mode's
+own last and named as the default: readers that know no default take the
+last.  A frame is a Location of one Line.  system_name stays empty, because
+pprof takes names such as <module> for C++ templates and erases them when
+both names are equal.  A function that is not Python has a place that names
+its kind: '<C>', '<operator>', and none for a pseudo function, whose name is
+in brackets.  Comments beginning with '#' are not shown by pprof; in them is
+what only the reader of this package needs.
+"""
+
+from profile_sampling._values import STATES, lost_counts, own_clock
+
+DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
+KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
+# The first hidden comment; the number rises if their meaning changes.
+MARK = '# profile_sampling 1'
+
+# zlib's code for a gzip frame around the largest window; the header it
+# writes has no time in it, so equal profiles are equal bytes.
+_GZIP_WBITS = 31
+# How many bytes of encoded stacks to remember while encoding others.
+_STACK_CACHE_BYTES = 8 << 20
+
+
+class Message:
+    """A protocol buffer message being encoded."""
+
+    __slots__ = ('data',)
+
+    def __init__(self):
+        self.data = bytearray()
+
+    def number(self, field, value):
+        """A varint field; zero is the default and is not written."""
+        if value:
+            self.data += varint(field << 3)
+            self.data += varint(value)
+
+    def payload(self, field, payload):
+        """A length-delimited field: message, string or packed numbers."""
+        self.data += varint(field << 3 | 2)
+        self.data += varint(len(payload))
+        self.data += payload
+
+    def packed(self, field, values):
+        self.payload(field, b''.join(map(varint, values)))
+
+
+def varint(value):
+    """Encode an integer; a negative one as 64 bits in two's complement."""
+    if 0 <= value < 128:
+        return _SMALL[value]
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    data = bytearray()
+    while value > 127:
+        data.append(value & 127 | 128)
+        value >>= 7
+    data.append(value)
+    return bytes(data)
+
+
+_SMALL = [bytes((value,)) for value in range(128)]
+
+
+class Encoder:
+    """Encodes one profile: a method per message of the format."""
+
+    def __init__(self, profile):
+        self._profile = profile
+        self._strings = {'': 0}
+        self._message = Message()
+
+    def encode(self):
+        profile = self._profile
+        message = self._message
+        clock = own_clock(profile.mode)
+        other = 'cpu' if clock == 'wall' else 'wall'
+        for name, unit in (('samples', 'count'), (other, 'nanoseconds'),
+                           (clock, 'nanoseconds')):
+            message.payload(1, self._value_type(name, unit))
+        location_of_frame, locations = self._locations()
+        self._samples(location_of_frame)
+        message.payload(3, self._mapping())
+        for number, location in enumerate(locations, 1):
+            message.payload(4, self._location(number, *location))
+        for number, function in enumerate(profile._functions, 1):
+            message.payload(5, self._function(number, function))
+        tail = self._tail(clock)
+        # The table comes last, when every string has its number.
+        for text in self._strings:
+            message.payload(6, text.encode('utf-8', 'backslashreplace'))
+        return bytes(message.data + tail.data)
+
+    def _string(self, text):
+        return self._strings.setdefault(text, len(self._strings))
+
+    def _value_type(self, name, unit):
+        message = Message()
+        message.number(1, self._string(name))
+        message.number(2, self._string(unit))
+        return message.data
+
+    def _locations(self):
+        """Number the places; frames differ also in what pprof lacks."""
+        numbers = {}
+        location_of_frame = [
+            numbers.setdefault((function, line, column), len(numbers) + 1)
+            for function, line, column, _, _
+            in self._profile._frame_tuples()]
+        return location_of_frame, numbers
+
+    def _samples(self, location_of_frame):
+        """Write one Sample per (stack, thread, state)."""
+        own_last = own_clock(self._profile.mode) == 'cpu'
+        stacks = _Stacks(self._profile, location_of_frame)
+        weights = {}
+        for node, thread, state, *weight in self._profile._row_tuples():
+            key = stacks.same(node), thread, state
+            known = weights.get(key)
+            if known is None:
+                weights[key] = weight
+            else:
+                weights[key] = [a + b for a, b in zip(known, weight)]
+        labels = {}
+        for (node, thread, state), (count, cpu_ns, wall_ns) in (
+                weights.items()):
+            message = Message()
+            stack = stacks.encoded(node)
+            if stack:
+                message.payload(1, stack)
+            message.packed(2, (count, wall_ns, cpu_ns) if own_last
+                           else (count, cpu_ns, wall_ns))
+            key = thread, state
+            if key not in labels:
+                labels[key] = self._labels(*key)
+            message.data += labels[key]
+            self._message.payload(2, message.data)
+
+    def _labels(self, thread, state):
+        thread = self._profile.threads[thread]
+        message = Message()
+        for key, text, number in (
+                ('thread id', '', thread.ident),
+                ('thread native id', '', thread.native_id),
+                ('thread name', thread.name or '', 0),
+                ('interpreter', '', thread.interpreter_id),
+                ('state', STATES[state], 0)):
+            if key == 'thread name' and not text:
+                continue
+            label = Message()
+            label.number(1, self._string(key))
+            label.number(2, self._string(text))
+            label.number(3, number)
+            message.payload(3, label.data)
+        return message.data
+
+    def _mapping(self):
+        """One mapping that says names are complete: else pprof looks for
+        the binary to find them."""
+        version = self._profile.python_version.split('.')
+        message = Message()
+        message.number(1, 1)
+        message.number(5, self._string('python' + '.'.join(version[:2])))
+        for field in (7, 8, 9):
+            message.number(field, 1)
+        return message.data
+
+    def _location(self, number, function, line, column):
+        place = Message()
+        place.number(1, function + 1)
+        place.number(2, line)
+        place.number(3, column)
+        message = Message()
+        message.number(1, number)
+        message.number(2, 1)
+        message.payload(4, place.data)
+        return message.data
+
+    def _function(self, number, function):
+        message = Message()
+        message.number(1, number)
+        message.number(2, self._string(function.name))
+        message.number(4, self._string(
+            KIND_PLACES.get(function.kind, function.filename)))
+        message.number(5, function.first_line)
+        return message.data
+
+    def _tail(self, clock):
+        profile = self._profile
+        message = Message()
+        message.number(9, profile.start_time_ns)
+        message.number(10, profile.duration_ns)
+        message.payload(11, self._value_type(clock, 'nanoseconds'))
+        if profile.rate_hz:
+            message.number(12, 1_000_000_000 // profile.rate_hz)
+        for comment in self._comments():
+            message.number(13, self._string(comment))
+        message.number(14, self._string(clock))
+        message.number(15, self._string(DOC_URL))
+        return message
+
+    def _comments(self):
+        profile = self._profile
+        yield (f'Python {profile.python_version or "?"}, '
+               f'mode {profile.mode}, {profile.rate_hz} Hz, '
+               f'depth {profile.depth_frames} frames')
+        for reason, count in lost_counts(profile.stats).items():
+            yield (f'lost {count} samples'
+                   + (f': {reason.replace("_", " ")}' if reason else ''))
+        yield MARK
+        yield f'# python {profile.python_version}'
+        yield f'# mode {profile.mode}'
+        yield f'# rate_hz {profile.rate_hz}'
+        yield f'# depth_frames {profile.depth_frames}'
+        for name, value in profile.stats.items():
+            yield f'# stat {name} {value}'
+        # A name alone does not tell where the module ends.
+        for module in dict.fromkeys([function.module for function
+                                     in profile._functions]):
+            if module is not None:
+                yield f'# module {module}'
+
+
+class _Stacks:
+    """The stacks of a profile as lists of locations, encoded."""
+
+    def __init__(self, profile, location_of_frame):
+        nodes = profile._nodes_table()
+        self._parents = nodes[0::2].tolist()
+        self._locations = [location_of_frame[frame]
+                           for frame in nodes[3::2].tolist()]
+        self._locations.insert(0, 0)
+        self._varints = {location: varint(location)
+                         for location in set(location_of_frame)}
+        self._known = {0: b''}
+        self._known_bytes = 0
+        # Nodes that differ only in what pprof lacks are one stack.
+        self._same = [0]
+        numbers = {}
+        for node in range(1, len(self._parents)):
+            key = self._same[self._parents[node]], self._locations[node]
+            self._same.append(numbers.setdefault(key, node))
+
+    def same(self, node):
+        return self._same[node]
+
+    def encoded(self, node):
+        """Return the packed location ids of a stack, leaf first.
+
+        Callers are shared by many stacks, so the encoding of a stack's
+        caller is remembered, within bounds: deep stacks are long.
+        """
+        if not node:
+            return b''
+        known = self._known
+        caller = self._parents[node]
+        if caller not in known:
+            path = []
+            above = caller
+            while above not in known:
+                path.append(self._varints[self._locations[above]])
+                above = self._parents[above]
+            path.append(known[above])
+            encoded = b''.join(path)
+            self._known_bytes += len(encoded)
+            if self._known_bytes > _STACK_CACHE_BYTES:
+                self._known = known = {0: b''}
+                self._known_bytes = len(encoded)
+            known[caller] = encoded
+        return self._varints[self._locations[node]] + known[caller]
+
+
+def encode(profile, *, compress=True):
+    """Return the bytes of the pprof file of a profile."""
+    data = Encoder(profile).encode()
+    if not compress:
+        return data
+    try:
+        import zlib
+    except ImportError:
+        # An interpreter can be built without it; readers of pprof take
+        # the plain message as well.
+        return data
+    gzip = zlib.compressobj(wbits=_GZIP_WBITS)
+    return gzip.compress(data) + gzip.flush()

@@ -1,0 +1,346 @@
+"""Reader of pprof files, ours and other tools', trusted or not.
+
+This file owns what a pprof profile means to the model.  Input may be
+hostile: everything wrong is a ValueError that names the file and the fault,
+and memory is bounded (see _wire.Budget).
+
+Of other tools' files, sample types are matched by name and those that are
+missing count as 0; labels that the model has no place for are left out.
+"""
+
+import os
+
+from profile_sampling._load_tables import Tables
+from profile_sampling._pprof import KIND_PLACES, MARK
+from profile_sampling._values import MODES, STATES
+from profile_sampling._wire import (
+    BYTES, VARINT, Budget, fields, message, numbers, signed)
+
+MAX_BYTES = 512 << 20
+_CHUNK_BYTES = 1 << 16
+# Objects made of one byte of a sample take at most so many, for a moment.
+_TRANSIENT = 64
+# No clock of a profiler ticks faster; other tools give a period of 1 ns.
+_SHORTEST_PERIOD_NS = 1000
+
+# Names that tools use for the weights, best first.
+_TYPE_NAMES = {
+    'count': ('samples', 'wall-samples', 'cpu-samples'),
+    'cpu': ('cpu', 'cpu-time'),
+    'wall': ('wall', 'wall-time'),
+}
+_NS_PER_UNIT = {'nanoseconds': 1, 'microseconds': 1_000,
+                'milliseconds': 1_000_000, 'seconds': 1_000_000_000}
+_C, _OPERATOR, _PSEUDO = 1, 2, 3
+# Fields of Profile, and those of it that hold one number.
+_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
+_TIME, _DURATION, _PERIOD, _COMMENT, _DEFAULT_TYPE = 9, 10, 12, 13, 14
+_SINGLE = (_TIME, _DURATION, _PERIOD, _DEFAULT_TYPE)
+
+
+def read(path, max_bytes=None):
+    """Return the tables of a pprof file, as the core would give them."""
+    name = os.fsdecode(path)
+    budget = Budget(MAX_BYTES if max_bytes is None else max_bytes)
+    try:
+        with open(path, 'rb') as file:
+            data = _content(file, budget)
+        return _Decoder(data, budget).decode()
+    except ValueError as exc:
+        raise ValueError(f'{name}: {exc}') from None
+
+
+def _content(file, budget):
+    """Return the message in a file, decompressed."""
+    head = file.read(4)
+    if head[:2] == b'\x1f\x8b':
+        return _decompressed(head, file, budget)
+    if head == b'\x28\xb5\x2f\xfd':
+        raise ValueError('is compressed with zstd; decompress it first')
+    data = bytearray(head)
+    while chunk := file.read(_CHUNK_BYTES):
+        # Twice: a buffer that grows may be copied.
+        budget.spend(2 * len(chunk))
+        data += chunk
+    if not data:
+        raise ValueError('is empty')
+    return bytes(data)
+
+
+def _decompressed(chunk, file, budget):
+    import zlib
+    data = bytearray()
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        while True:
+            part = inflate.decompress(chunk, _CHUNK_BYTES)
+            budget.spend(2 * len(part))
+            data += part
+            if inflate.eof:
+                # Members may follow each other, and zeros fill blocks.
+                chunk = (inflate.unused_data or file.read(_CHUNK_BYTES)
+                         ).lstrip(b'\0')
+                while not chunk:
+                    chunk = file.read(_CHUNK_BYTES)
+                    if not chunk:
+                        return bytes(data)
+                    chunk = chunk.lstrip(b'\0')
+                inflate = zlib.decompressobj(wbits=31)
+                continue
+            chunk = inflate.unconsumed_tail or file.read(_CHUNK_BYTES)
+            if not chunk and len(part) < _CHUNK_BYTES:
+                raise ValueError('is cut off')
+    except zlib.error as exc:
+        raise ValueError(f'has damaged compressed data ({exc})') from None
+
+
+class _Decoder:
+    """Turns one encoded Profile message into tables."""
+
+    def __init__(self, data, budget):
+        self._data = data
+        self._budget = budget
+        self._tables = Tables(budget)
+        self._strings = []
+        self._top = {field: [] for field in (
+            _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _COMMENT)}
+        self._numbers = dict.fromkeys(_SINGLE, 0)
+
+    def decode(self):
+        self._scan()
+        if not self._strings or self._strings[0]:
+            raise ValueError('is not a pprof file (its first string is not '
+                             'the empty one)')
+        types = [self._value_type(*span) for span in self._top[_SAMPLE_TYPE]]
+        if not types:
+            raise ValueError('is not a pprof file (it has no sample types)')
+        columns = _columns(types)
+        facts = self._facts(types, columns)
+        self._read_functions(facts.pop('modules'))
+        self._read_locations()
+        self._read_samples(len(types), columns)
+        return self._tables.raw(facts)
+
+    def _scan(self):
+        """Note where each part begins and ends; order is not fixed."""
+        data = self._data
+        for field, wire_type, value, end in fields(data, 0, len(data)):
+            if field == _STRING:
+                if wire_type != BYTES:
+                    raise ValueError('a string has the wrong wire type')
+                self._budget.spend(80 + 4 * (end - value))
+                try:
+                    self._strings.append(data[value:end].decode())
+                except UnicodeDecodeError:
+                    raise ValueError('a string is not UTF-8') from None
+            elif field == _COMMENT:
+                self._budget.spend(40 * (end - value
+                                         if wire_type == BYTES else 1))
+                self._top[field] += numbers(data, wire_type, value, end)
+            elif field in self._top:
+                if wire_type != BYTES:
+                    raise ValueError(f'field {field} has the wrong wire type')
+                self._budget.spend(160)
+                self._top[field].append((value, end))
+            elif field in self._numbers:
+                if wire_type != VARINT:
+                    raise ValueError(f'field {field} has the wrong wire type')
+                self._numbers[field] = signed(value)
+
+    def _string(self, index):
+        if not 0 <= index < len(self._strings):
+            raise ValueError(f'refers to string {index}, which does not '
+                             'exist')
+        return self._strings[index]
+
+    def _value_type(self, position, end):
+        fields_ = message(self._data, position, end, {1: VARINT, 2: VARINT})
+        return (self._string(fields_.get(1, 0)),
+                self._string(fields_.get(2, 0)))
+
+    def _facts(self, types, columns):
+        """What is true of the whole profile."""
+        default = self._string(self._numbers[_DEFAULT_TYPE])
+        period = self._numbers[_PERIOD]
+        facts = {
+            'mode': _guessed_mode(default, types, columns),
+            'rate_hz': (1_000_000_000 // period
+                        if period >= _SHORTEST_PERIOD_NS else 0),
+            'depth_frames': 0,
+            'start_time_ns': self._numbers[_TIME],
+            'duration_ns': self._numbers[_DURATION],
+            'python_version': '',
+            'stats': {}, 'modules': set(),
+        }
+        comments = [self._string(index) for index in self._top[_COMMENT]]
+        if MARK in comments:
+            for comment in comments:
+                self._budget.spend(200)
+                _take_comment(comment, facts)
+        return facts
+
+    def _read_functions(self, modules):
+        wanted = {1: VARINT, 2: VARINT, 4: VARINT, 5: VARINT}
+        for span in self._top[_FUNCTION]:
+            function = message(self._data, *span, wanted)
+            self._tables.function(
+                function.get(1, 0), *_function(
+                    self._string(function.get(2, 0)),
+                    self._string(function.get(4, 0)),
+                    signed(function.get(5, 0)), modules))
+
+    def _read_locations(self):
+        for span in self._top[_LOCATION]:
+            number = address = 0
+            lines = []
+            for field, wire_type, value, end in fields(self._data, *span):
+                if field in (1, 3) and wire_type != VARINT or (
+                        field == 4 and wire_type != BYTES):
+                    raise ValueError('a location has a field of the wrong '
+                                     'wire type')
+                if field == 1:
+                    number = value
+                elif field == 3:
+                    address = value
+                elif field == 4:
+                    self._budget.spend(200)
+                    line = message(self._data, value, end,
+                                   {1: VARINT, 2: VARINT, 3: VARINT})
+                    lines.append((line.get(1, 0), signed(line.get(2, 0)),
+                                  signed(line.get(3, 0))))
+            self._tables.location(number, address, lines)
+
+    def _read_samples(self, n_types, columns):
+        data = self._data
+        labels = {}
+        for span in self._top[_SAMPLE]:
+            self._budget.check(_TRANSIENT * (span[1] - span[0]))
+            locations = []
+            values = []
+            spans = []
+            for field, wire_type, value, end in fields(data, *span):
+                if field == 1:
+                    locations += numbers(data, wire_type, value, end)
+                elif field == 2:
+                    values += numbers(data, wire_type, value, end)
+                elif field == 3:
+                    if wire_type != BYTES:
+                        raise ValueError('a label has the wrong wire type')
+                    spans.append(data[value:end])
+            if len(values) != n_types:
+                raise ValueError(f'a sample has {len(values)} values for '
+                                 f'{n_types} sample types')
+            key = tuple(spans)
+            if key not in labels:
+                self._budget.spend(400 + 100 * len(spans)
+                                   + sum(map(len, spans)))
+                labels[key] = self._labels(spans)
+            self._tables.sample(
+                locations, *labels[key],
+                [signed(values[column]) * factor if factor else 0
+                 for column, factor in columns])
+
+    def _labels(self, encoded_labels):
+        """Return the thread and the state that labels name."""
+        texts = {}
+        values = {}
+        for encoded in encoded_labels:
+            label = message(encoded, 0, len(encoded),
+                            {1: VARINT, 2: VARINT, 3: VARINT})
+            key = self._string(label.get(1, 0))
+            text = self._string(label.get(2, 0))
+            if text:
+                texts[key] = text
+            else:
+                values[key] = label.get(3, 0)
+        thread = (values.get('thread id', 0),
+                  signed(values.get('thread native id', 0)),
+                  texts.get('thread name'),
+                  values.get('interpreter', 0))
+        state = texts.get('state', 'running')
+        # Other tools have states of their own.
+        number = STATES.index(state) if state in STATES else 0
+        return self._tables.thread(thread), number
+
+
+def _columns(types):
+    """Return (column, factor) of count, CPU and wall; factor 0: missing."""
+    columns = []
+    for names in _TYPE_NAMES.values():
+        found = 0, 0
+        for name in reversed(names):
+            for column, (kind, unit) in enumerate(types):
+                if kind != name:
+                    continue
+                factor = 1 if unit == 'count' else _NS_PER_UNIT.get(unit)
+                if factor is None:
+                    raise ValueError(f'sample type {name} has the unknown '
+                                     f'unit {unit!r}')
+                found = column, factor
+        columns.append(found)
+    if not any(factor for _, factor in columns):
+        raise ValueError(
+            'has no samples, cpu or wall values, only '
+            + ', '.join([f'{kind}/{unit}' for kind, unit in types]))
+    return columns
+
+
+def _guessed_mode(default, types, columns):
+    """The mode of a profile that does not tell: its default weight's."""
+    name = default or types[-1][0]
+    for mode in MODES:
+        if name in _TYPE_NAMES[mode]:
+            return mode
+    _, _, (_, wall_factor) = columns
+    return 'wall' if wall_factor else 'cpu'
+
+
+def _take_comment(comment, facts):
+    """Take what the writer hid in a comment (see _pprof)."""
+    if not comment.startswith('# '):
+        return
+    key, _, text = comment[2:].partition(' ')
+    if key == 'module':
+        facts['modules'].add(text)
+    elif key == 'python':
+        facts['python_version'] = text
+    elif key == 'mode':
+        if text not in MODES:
+            raise ValueError(f'has the unknown mode {text[:40]!r}')
+        facts['mode'] = text
+    elif key in ('rate_hz', 'depth_frames'):
+        facts[key] = _number(text)
+    elif key == 'stat':
+        name, _, value = text.rpartition(' ')
+        # Tools that merge files keep the comments of all.
+        facts['stats'][name] = facts['stats'].get(name, 0) + _number(value)
+
+
+def _number(text):
+    # 64 bits are at most 20 digits; int() would take much else.
+    digits = text.removeprefix('-')
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
+        raise ValueError(f'a comment has {text[:40]!r} for a number')
+    return int(text)
+
+
+def _function(name, filename, first_line, modules):
+    """Undo what the writer does to a function."""
+    kind = 0
+    if not first_line:
+        if filename == KIND_PLACES['C']:
+            kind = _C
+        elif filename == KIND_PLACES['operator']:
+            kind = _OPERATOR
+        elif not filename and name[:1] == '[' and name[-1:] == ']':
+            kind = _PSEUDO
+    module = None
+    if kind != _PSEUDO:
+        # The longest that fits: 'a.b' before 'a'.
+        at = name.rfind('.')
+        while at >= 0:
+            if name[:at] in modules:
+                module, name = name[:at], name[at + 1:]
+                break
+            at = name.rfind('.', 0, at)
+    return module, name, filename, first_line, kind

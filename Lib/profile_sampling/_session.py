@@ -1,0 +1,142 @@
+"""Starting and ending sessions.
+
+This file owns the checks of what a user asks for, and sessions tied to a
+block or a function.  It must not know what a profile holds.
+"""
+
+from profile_sampling._model import Profile
+from profile_sampling._values import MODES
+
+MAX_RATE_HZ = 10_000
+MAX_DEPTH_FRAMES = 16_384
+
+
+def start(mode='wall', *, rate_hz=1000, depth_frames=512, signal=None):
+    """Start a session that samples all threads of this process.
+
+    mode          'wall': threads are sampled as time passes, running or
+                  not; 'cpu': as they use CPU time
+    rate_hz       samples per second, 1 to 10000
+    depth_frames  how many frames of a stack to keep, 1 to 16384
+    signal        number of the signal to interrupt threads with; by
+                  default one that programs do not use
+
+    Raise TypeError or ValueError for a wrong argument, RuntimeError if a
+    session is running, NotImplementedError if the platform cannot.
+    """
+    _core().start(**_checked(mode, rate_hz, depth_frames, signal))
+
+
+def stop():
+    """End the session and return its Profile.
+
+    Raise RuntimeError if none is running.
+    """
+    return Profile._from_raw(_core().stop())
+
+
+def snapshot(*, clear=False):
+    """Return the Profile of the session so far, which goes on.
+
+    With *clear*, the next snapshot, or stop(), begins where this one ends.
+
+    Raise RuntimeError if no session is running.
+    """
+    return Profile._from_raw(_core().snapshot(bool(clear)))
+
+
+def running():
+    """Return True while a session is running."""
+    return _core().running()
+
+
+def stats():
+    """Return the counters of the running session, or of the last one."""
+    return _core().stats()
+
+
+class profile:
+    """A session for a block, or for each call of a function.
+
+    As a context manager it starts a session and ends it with the block;
+    then the attribute *profile* is the Profile (None before).  With *out*,
+    it is also saved to that file; '{pid}' in it stands for the number of
+    the process.  The other arguments are those of start().
+
+    As a decorator it does so around each call; the attribute *profile* of
+    the function is the Profile of the call that ended last.  A coroutine
+    function is profiled from its first step to its end, whatever else runs
+    meanwhile; a generator function from its first next() until it is
+    exhausted or closed.  A call made while another call of the function
+    holds the session, by recursion or in another thread or task, only runs:
+    that session has it already.
+
+    Raise RuntimeError when entered while a session is running, and what
+    start() and Profile.save() raise.
+    """
+
+    def __init__(self, mode='wall', *, rate_hz=1000, depth_frames=512,
+                 signal=None, out=None):
+        self._options = _checked(mode, rate_hz, depth_frames, signal)
+        self._out = out
+        if out is not None:
+            from profile_sampling import _formats
+            # A bad name is to be known now, not when the work is done.
+            _formats.choose(out)
+        self.profile = None
+
+    def __enter__(self):
+        _core().start(**self._options)
+        return self
+
+    def __exit__(self, exc_type, exc, traceback):
+        self.profile = stop()
+        if self._out is not None:
+            from profile_sampling import _formats
+            self.profile.save(_formats.with_pid(self._out))
+
+    def __call__(self, function):
+        from profile_sampling import _decorate
+        return _decorate.decorate(self, function)
+
+
+def _checked(mode, rate_hz, depth_frames, signal):
+    """Return the arguments of the core's start(), or raise."""
+    if not isinstance(mode, str):
+        hint = '; write @profile()' if callable(mode) else ''
+        raise TypeError(
+            f'mode must be a str, not {type(mode).__name__}{hint}')
+    if mode not in MODES:
+        raise ValueError('mode must be '
+                         f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+    options = {
+        'mode': mode,
+        'rate_hz': _integer('rate_hz', rate_hz, MAX_RATE_HZ),
+        'depth_frames': _integer('depth_frames', depth_frames,
+                                 MAX_DEPTH_FRAMES)}
+    if signal is not None:
+        import _signal
+        options['signal'] = _integer('signal', signal, _signal.NSIG - 1)
+    return options
+
+
+def _integer(name, value, maximum):
+    # True is an int, but never a number anyone means here.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f'{name} must be an int, not {type(value).__name__}')
+    if not 1 <= value <= maximum:
+        raise ValueError(f'{name} must be from 1 to {maximum}, not {value}')
+    return int(value)
+
+
+def _core():
+    """The built-in module that samples."""
+    try:
+        import _profile
+    except ImportError:
+        import sys
+        raise ImportError(
+            f'this interpreter ({sys.executable}) cannot sample itself: it '
+            'was built without the module _profile; profiles can only be '
+            'loaded and reported here', name='_profile') from None
+    return _profile
