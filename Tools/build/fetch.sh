@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2034
 # Where upstream's tarball and Debian's fixes come from.  Sourced by
 # configure.  Each route either sets $pristine_tarball (and, if it can,
 # $debian_tarball) or adds a line to $routes_tried saying why it could not.

@@ -18,7 +18,7 @@ touched_by() {
 # question asked.  What patch said is in $scratch/patch.log.
 apply_patch() {
     patch -d "$1" -p1 -F0 -N -s --no-backup-if-mismatch -r - \
-        -i "$2" >"$scratch/patch.log" 2>&1 </dev/null
+        <"$2" >"$scratch/patch.log" 2>&1
 }
 
 # unpack_pristine DIRECTORY [MEMBER...]: the whole tree or some of its files.

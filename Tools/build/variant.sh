@@ -50,17 +50,17 @@ configure_variant() {
     say "configuring $variant in build/$variant"
     rm -rf "build/$variant"
     mkdir "build/$variant"
-    eval "set -- $(tr '\n' ' ' <"$args_file")"
-    if ! (cd "build/$variant" &&
-        "../$source_tree/configure" -q --enable-option-checking=fatal "$@") \
-        >"build/$variant.configure.log" 2>&1
-    then
+    if ! (
+        eval "set -- $(tr '\n' ' ' <"$args_file")"
+        cd "build/$variant"
+        "../$source_tree/configure" -q --enable-option-checking=fatal "$@"
+    ) >"build/$variant.configure.log" 2>&1; then
         grep -v '^configure: WARNING' "build/$variant.configure.log" |
             tail -n 20 | sed 's/^/    /' >&2
         rm -rf "build/$variant"
         die "upstream's configure failed for $variant with the arguments" \
-            "\"$*\" (its last messages are above, all of them in" \
-            "build/$variant.configure.log). Correct the arguments, or run" \
+            "in build/args/$variant (its last messages are above, all of" \
+            "them in build/$variant.configure.log). Correct the arguments, or run" \
             "\"./configure --install-deps\" as root if a library is missing."
     fi
     cp "$args_file" "build/$variant/.args"
@@ -94,5 +94,6 @@ lock_build
 sh Tools/build/prepare.sh "$source_tree"
 use_ccache
 set_sanitizer_options
+# shellcheck disable=SC2119
 configure_variant
 [ "$stop_after" = configure ] || build_variant

@@ -8,9 +8,9 @@ cd "$(dirname "$0")/../.."
 . Tools/build/common.sh
 . Tools/build/venv.sh
 
-PYTHON=$(pwd)/${PYTHON:-build/release/python}
+built_python=${PYTHON:-build/release/python}
+PYTHON=$(pwd)/$built_python
 [ -x "$PYTHON" ] || die "$PYTHON does not exist. Run \"make\" first."
-export PYTHON
 
 # Where the hooks run: start and end, threads, signals, forks, collections,
 # frames of every kind, and the command line.
@@ -76,7 +76,7 @@ cpython_tests_sampled() {
 }
 
 patches() {
-    sh Tools/patches/check.sh
+    PYTHON=$built_python sh Tools/patches/check.sh
 }
 
 step "our tests, by regrtest" own_tests
