@@ -17,7 +17,7 @@ touched_by() {
 # apply_patch TREE PATCH: no fuzz, no reversed patch taken for a new one, no
 # question asked.  What patch said is in $scratch/patch.log.
 apply_patch() {
-    patch -d "$1" -p1 -F0 -N -s --no-backup-if-mismatch -r - \
+    patch -d "$1" -p1 -F0 -N --no-backup-if-mismatch -r - \
         <"$2" >"$scratch/patch.log" 2>&1
 }
 
@@ -31,10 +31,13 @@ unpack_pristine() {
         die "$pristine_tarball is gone or no longer has the pinned SHA-256." \
             "Run ./configure again."
     fi
-    tar -xJf "$pristine_tarball" -C "$unpack_dir" "$@" ||
-        die "cannot unpack $pristine_tarball in $unpack_dir (tar's messages" \
-            "are above). If the disk is full, free some space; then run" \
-            "./configure again."
+    tar -xJf "$pristine_tarball" -C "$unpack_dir" "$@" \
+        2>"$scratch/tar.log" || {
+        tail -n 3 "$scratch/tar.log" | sed 's/^/    /' >&2
+        die "cannot unpack $pristine_tarball in $(pwd)/build (tar's last" \
+            "messages are above). If the disk is full, free some space; then" \
+            "run ./configure again."
+    }
 }
 
 # From Debian's series on standard input, the patches that we want.

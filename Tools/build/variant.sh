@@ -43,6 +43,7 @@ set_sanitizer_options() {
 
 # A build directory made with other arguments starts anew: make cannot know
 # that every object is stale.  ccache makes that cheap.
+# shellcheck disable=SC2120
 configure_variant() {
     if cmp -s "$args_file" "build/$variant/.args"; then
         return

@@ -146,7 +146,7 @@ if [ "$faults" -eq 0 ]; then
     check_generated
 fi
 if [ "$faults" -gt 0 ]; then
-    die "$faults faults in the patch series (listed above). CONTRIBUTING.md," \
-        "\"Changing a patch\", says how to mend them."
+    die "the patch series is not sound, faults: $faults (listed" \
+        "above). CONTRIBUTING.md, \"Changing a patch\", says how to mend them."
 fi
 say "the patch series is sound: $(series | wc -l) patches"
