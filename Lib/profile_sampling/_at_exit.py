@@ -22,7 +22,7 @@ _LOOK = {
 }
 
 
-def write(raw, out=None, format=None, *, cwd=None):
+def write(raw, out=None, format=None, cwd=None):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in

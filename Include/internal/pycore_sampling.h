@@ -1,0 +1,339 @@
+/* Sampling profiler: the state that hangs on the runtime, on each interpreter
+   and on each thread, and the hooks that the interpreter calls.
+
+   Three parts never meet in one function: the clock (Python/sampling_clock.c)
+   decides WHEN to sample, capture and accounting (sampling_capture.c,
+   sampling_account.c) say WHAT a sample is, the tables
+   (pycore_sampling_tables.h) keep WHERE it goes.  This header must not know
+   how any of them works.
+
+   All-zero is the off state, so none of the structs needs an initializer.
+
+   The profiler's memory comes from malloc(), not from PyMem_RawMalloc():
+   tracemalloc and the debug allocator hook the latter, so that the program
+   would see the profiler's blocks among its own. */
+
+#ifndef Py_INTERNAL_SAMPLING_H
+#define Py_INTERNAL_SAMPLING_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_lock.h"          // PyMutex
+
+/* The clock needs tgkill(), per-thread CPU clocks and exactly one running
+   thread per interpreter.  Elsewhere start() says what is missing. */
+#if defined(__linux__) && !defined(Py_GIL_DISABLED)
+#  define _PySampling_SUPPORTED 1
+#endif
+
+/* Bit 7 of tstate->eval_breaker: "a capture waits to be drained". */
+#define _PY_SAMPLING_BIT (1U << 7)
+
+/* Keeps the compiler from moving a store to tstate->current_frame across the
+   stores that make the frame valid.  The only reader is a signal handler on
+   the same thread, so this costs no instruction. */
+#ifdef _PySampling_SUPPORTED
+#  define _PySampling_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#else
+#  define _PySampling_FENCE() ((void)0)
+#endif
+
+struct _PyInterpreterFrame;
+struct _sampling_tables;
+struct _sampling_clock;
+struct _sampling_buffer;
+
+typedef enum {
+    _PySampling_WALL = 0,
+    _PySampling_CPU = 1,
+} _PySampling_Mode;
+
+typedef enum {
+    _PySampling_RUNNING = 0,
+    _PySampling_BLOCKED = 1,
+    _PySampling_GIL_WAIT = 2,
+    _PySampling_GC = 3,
+    _PySampling_LOST = 4,
+    _PySampling_UNSAMPLED = 5,
+} _PySampling_State;
+
+typedef struct {
+    _PySampling_Mode mode;
+    int rate_hz;                // 1.._PySampling_MAX_RATE_HZ
+    int depth_frames;           // 1.._PySampling_MAX_DEPTH_FRAMES
+    int signal;                 // 0: choose one
+    int manual;                 // no sampler thread: ticks come from tests
+} _PySampling_Options;
+
+#define _PySampling_DEFAULT_RATE_HZ 1000
+#define _PySampling_MAX_RATE_HZ 10000
+#define _PySampling_DEFAULT_DEPTH_FRAMES 512
+#define _PySampling_MAX_DEPTH_FRAMES 16384
+
+/* One counter per outcome; X-macro so that stats() names each of them.
+   Relaxed atomics: they are sums, nothing is ordered by them. */
+#define _PySampling_COUNTERS(X) \
+    X(ticks)                /* the clock fired */ \
+    X(ticks_late)           /* skipped because the clock woke too late */ \
+    X(ticks_idle)           /* no thread held the interpreter's GIL */ \
+    X(ticks_busy)           /* the last signal was still unanswered */ \
+    X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
+    X(signals_sent)         /* a thread was asked to capture */ \
+    X(signals_late)         /* arrived after the thread gave up the GIL */ \
+    X(signals_stray)        /* not ours */ \
+    X(signals_unanswered)   /* given up after _PySampling_ANSWER_NS */ \
+    X(captures)             /* stacks copied by the signal handler */ \
+    X(captures_merged)      /* same instruction as the last: weight added */ \
+    X(captures_in_hook)     /* fell into the profiler's own work */ \
+    X(captures_skipped)     /* thinned out: the stack is very deep */ \
+    X(captures_biased)      /* taken at the safepoint, not at the tick */ \
+    X(samples)              /* records added to the tables */ \
+    X(frames_truncated)     /* captures deeper than depth_frames */ \
+    X(lost_buffer_full)     /* captures with no room; weight kept */ \
+    X(lost_table_full)      /* samples booked as [lost]: table limit */ \
+    X(lost_wall_ns)         /* wall time booked as [lost] */ \
+    X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
+    X(lost_threads)         /* threads that could not be registered */ \
+    X(overhead_capture_ns)  /* spent in the signal handler */ \
+    X(overhead_drain_ns)    /* spent turning captures into samples */
+
+struct _sampling_counters {
+#define X(name) uint64_t name;
+    _PySampling_COUNTERS(X)
+#undef X
+};
+
+/* Per-thread clocks: every nanosecond since `wall_ns` began is either booked
+   on a sample, or carried in one of the carry_* fields, or lies after
+   `wall_ns`.  Time is carried apart by state, so that a sample of one state
+   never takes time of another. */
+struct _sampling_account {
+    uint64_t wall_ns;           // booked or carried up to here
+    uint64_t cpu_ns;            // same, on the thread's CPU clock
+    uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
+    uint64_t off_since_read_ns; // wall time without the GIL since then
+    uint64_t carry_run_wall_ns;
+    uint64_t carry_run_cpu_ns;
+    uint64_t carry_off_cpu_ns;
+    uint64_t carry_blocked_ns;
+    uint64_t carry_wait_ns;
+    uint64_t detached_ns;       // gave up the GIL then; 0 while attached
+    uint64_t detached_ticks;    // counters.ticks at that moment
+};
+
+/* One per thread state, created when the thread first attaches during a
+   session and kept until the thread state is cleared. */
+typedef struct _sampling_thread {
+    // Set at registration.
+    PyThreadState *tstate;
+    struct _sampling_interpreter_state *interp;
+    long cpu_clock;             // clockid_t of the thread's CPU clock
+    int native_id;
+    // List of an interpreter's threads.  Lock: runtime->sampling.mutex.
+    struct _sampling_thread *next;
+    struct _sampling_thread *prev;
+    // Mailbox of the clock: it writes, the signal handler reads.
+    // Published by the release store to `asked`.
+    uint64_t tick_wall_ns;
+    uint64_t tick_cpu_ns;
+    int asked;                  // a signal is on its way
+    // A tick at which no signal was sent, because the thread slept or does
+    // not answer signals.  Written by the clock, taken by the thread.
+    uint64_t note_wall_ns;
+    // Ticks for which the clock sends notes only: the thread left a signal
+    // unanswered.  Written by both, relaxed: it is a hint.
+    int deaf_ticks;
+    // Owner: the clock thread.
+    uint64_t asked_ns;
+    uint64_t seen_cpu_ns;
+    // Set by the thread while it waits for the GIL, read at a snapshot.
+    uint64_t waiting_since_ns;
+    // Owner: the thread itself, or, while it is detached, whoever holds its
+    // GIL.
+    unsigned int session;       // runtime->sampling.session it belongs to
+    int in_hook;                // handler must not touch what follows
+    int gc_generation;          // -1: no collection
+    struct _PyInterpreterFrame *gc_frame;
+    int skip_ticks;             // thinning after a very deep walk
+    uint32_t thread_index;      // row in the tables
+    uint32_t last_node;         // last stack sampled while running
+    uint32_t last_blocked_node;
+    uint64_t manual_cpu_ns;     // CPU clock of manual sessions
+    struct _sampling_account account;
+} _PySampling_Thread;
+
+/* Embedded in PyInterpreterState. */
+struct _sampling_interpreter_state {
+    // Who holds the GIL, as the clock sees it; NULL: nobody.
+    // Release store by the thread that attaches, acquire load by the clock.
+    _PySampling_Thread *running;
+    // Lock: runtime->sampling.mutex.
+    _PySampling_Thread *threads;
+    struct _sampling_interpreter_state *next;
+    struct _sampling_interpreter_state *prev;
+    int registered;
+    // Owner: the thread that holds this interpreter's GIL.
+    struct _sampling_buffer *buffer;
+};
+
+/* Embedded in _PyRuntimeState. */
+struct _sampling_runtime_state {
+    int active;                 // hooks do nothing while this is 0
+    // Guards the lists of interpreters and threads, and start and stop.
+    // Taken with or without a GIL; nothing is allocated through Python and
+    // no other lock is taken while it is held, except tables_mutex.
+    PyMutex mutex;
+    struct _sampling_interpreter_state *interpreters;
+    unsigned int session;       // numbers the sessions; 0: none yet
+    int owner_pid;              // a fork without hooks is noticed by this
+    _PySampling_Options options;
+    uint64_t period_ns;
+    int64_t start_time_ns;      // time.time_ns() at the start
+    uint64_t start_wall_ns;     // monotonic
+    int signal;
+    int exit_session;           // started by -X: written at exit
+    uint64_t manual_wall_ns;
+    uint64_t last_tick_wall_ns; // written by the clock, relaxed
+    struct _sampling_clock *clock;
+    struct _sampling_counters counters;
+    // Guards *tables.  Never held while a Python object is made.
+    PyMutex tables_mutex;
+    struct _sampling_tables *tables;
+    // What -X sampleprof asked for; owner: the main thread, with the GIL.
+    PyObject *exit_out;         // path as given, or NULL
+    PyObject *exit_format;      // or NULL
+    PyObject *exit_cwd;         // where a relative path starts, or NULL
+};
+
+#define _PySampling_COUNT(NAME, N) \
+    ((void)_Py_atomic_add_uint64(&_PyRuntime.sampling.counters.NAME, (N)))
+
+/* --- Hooks.  Each is called with the GIL unless it says otherwise, leaves
+   --- errno alone, allocates no Python object and runs no Python code. */
+
+// Is a session running?
+#define _PySampling_ACTIVE() \
+    (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.active))
+
+// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
+extern void _PySampling_Safepoint(PyThreadState *tstate);
+
+// The thread is about to give up the GIL.
+extern void _PySampling_BeforeDetach(PyThreadState *tstate);
+
+// The thread is about to ask for the GIL.  Called without the GIL.
+extern void _PySampling_BeforeAttach(PyThreadState *tstate);
+
+// The thread has the GIL.
+extern void _PySampling_AfterAttach(PyThreadState *tstate);
+
+// The thread state is being cleared; it may belong to another thread.
+extern void _PySampling_ThreadEnd(PyThreadState *tstate);
+
+// The interpreter's memory is about to go.
+extern void _PySampling_InterpreterEnd(PyInterpreterState *interp);
+
+// The garbage collector starts (and ends) a collection.
+extern void _PySampling_GCStart(PyThreadState *tstate, int generation);
+extern void _PySampling_GCEnd(PyThreadState *tstate);
+
+// A code object is being deallocated: captures borrow code pointers.
+extern void _PySampling_CodeEnd(PyCodeObject *code);
+
+extern void _PySampling_BeforeFork(void);
+extern void _PySampling_AfterForkParent(void);
+extern void _PySampling_AfterForkChild(void);
+
+// Threads of this process that are the profiler's own: os.fork() does not
+// warn about them.
+extern int _PySampling_OwnThreads(void);
+
+/* --- Start-up and exit of the process (sampling_config.c). */
+
+// Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
+// Returns an exit status of 2, after a message on stderr, for a bad text.
+extern PyStatus _PySampling_InitFromConfig(PyThreadState *tstate);
+
+// Ends the session; writes the profile if -X started it.  Never raises.
+extern void _PySampling_Finalize(PyThreadState *tstate);
+
+/* --- The session (sampling.c): what the _profile module calls. */
+
+typedef enum {
+    _PySampling_OK = 0,
+    _PySampling_ERR_RUNNING,        // a session is running already
+    _PySampling_ERR_NOT_RUNNING,
+    _PySampling_ERR_EXIT_SESSION,   // -X started it: it ends at exit
+    _PySampling_ERR_UNSUPPORTED,
+    _PySampling_ERR_SIGNAL_TAKEN,
+    _PySampling_ERR_THREAD,         // errno says why
+    _PySampling_ERR_NO_MEMORY,
+} _PySampling_Status;
+
+extern _PySampling_Status _PySampling_Start(PyThreadState *tstate,
+                                            const _PySampling_Options *opts);
+extern _PySampling_Status _PySampling_Stop(PyThreadState *tstate,
+                                           struct _sampling_tables **result);
+extern _PySampling_Status _PySampling_Snapshot(PyThreadState *tstate,
+                                               int clear,
+                                               struct _sampling_tables **copy);
+
+// One tick of a manual session, `wall_ns` and `cpu_ns` after the last.
+extern _PySampling_Status _PySampling_ManualTick(PyThreadState *tstate,
+                                                 uint64_t wall_ns,
+                                                 uint64_t cpu_ns);
+
+// The name that threading.Thread gave to the thread `ident`.
+extern void _PySampling_SetThreadName(unsigned long ident,
+                                      PyObject *name);
+
+/* --- Between the parts. */
+
+extern uint64_t _PySampling_WallNow(void);
+extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
+
+// sampling_clock.c.  Called with runtime->sampling.mutex held.
+extern _PySampling_Status _PySampling_ClockStart(void);
+extern void _PySampling_ClockTickAll(uint64_t wall_ns);
+// Called without it.
+extern void _PySampling_ClockStop(_PySampling_Thread *caller);
+extern void _PySampling_ClockForget(void);
+// On the thread itself: returns when no signal is on its way to it.
+extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
+
+// sampling_capture.c.
+extern void _PySampling_SignalHandler(int signum, void *info, void *context);
+extern int _PySampling_Capture(PyThreadState *tstate,
+                               _PySampling_Thread *thread,
+                               uint64_t wall_ns, uint64_t cpu_ns);
+extern void _PySampling_Drain(PyThreadState *tstate,
+                              _PySampling_Thread *thread);
+extern struct _sampling_buffer *_PySampling_BufferNew(int depth_frames);
+extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);
+// The stack of `tstate`, which must not run meanwhile, as a node of the
+// tables.  Lock: tables_mutex.
+extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
+                                     _PySampling_Thread *thread);
+
+// sampling_account.c.
+extern void _PySampling_AccountStart(_PySampling_Thread *thread,
+                                     uint64_t wall_ns);
+extern void _PySampling_AccountRun(_PySampling_Thread *thread,
+                                   uint64_t tick_wall_ns,
+                                   uint64_t tick_cpu_ns,
+                                   uint64_t *wall_ns, uint64_t *cpu_ns);
+extern void _PySampling_AccountFlush(_PySampling_Thread *thread,
+                                     uint64_t wall_ns);
+
+// sampling.c: the thread's record, registering it if the session is new.
+extern _PySampling_Thread *_PySampling_ThreadOf(PyThreadState *tstate);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_INTERNAL_SAMPLING_H

@@ -1,0 +1,220 @@
+/* Sampling profiler: WHERE samples go.  Interned strings, functions, frames
+   and stacks, and the table of samples, in plain memory of a bounded size.
+
+   The tables know code objects, but neither clocks nor interpreter frames.
+   They make no Python object.  Lock of every function that takes tables:
+   runtime->sampling.tables_mutex, unless the tables are the caller's own. */
+
+#ifndef Py_INTERNAL_SAMPLING_TABLES_H
+#define Py_INTERNAL_SAMPLING_TABLES_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_code.h"          // _Py_CODEUNIT
+#include "pycore_sampling.h"
+
+/* What all tables of a session may take together, in bytes.  A stack costs
+   16 bytes for each frame it does not share with another stack, so this is
+   room for some millions of distinct call paths. */
+#define _PySampling_TABLE_LIMIT_BYTES ((size_t)64 << 20)
+
+/* Threads told apart in one session; later ones share a row. */
+#define _PySampling_MAX_THREADS 65536
+
+typedef enum {
+    _PySampling_KIND_PYTHON = 0,
+    _PySampling_KIND_C = 1,
+    _PySampling_KIND_OPERATOR = 2,
+    _PySampling_KIND_PSEUDO = 3,
+} _PySampling_Kind;
+
+/* One captured frame.  `code` is borrowed: it is valid until the capture is
+   drained.  NULL marks a pseudo-frame, described by `instr`. */
+typedef struct {
+    PyCodeObject *code;
+    _Py_CODEUNIT *instr;
+} _PySampling_Frame;
+
+/* Pseudo-frames: what a thread does that is no Python frame. */
+typedef enum {
+    _PySampling_PSEUDO_BLOCKED = 1,
+    _PySampling_PSEUDO_GIL_WAIT,
+    _PySampling_PSEUDO_GC,          // value: the generation
+    _PySampling_PSEUDO_TRUNCATED,   // value: how many frames, rounded down
+    _PySampling_PSEUDO_LOST,
+    _PySampling_PSEUDO_UNSAMPLED,
+} _PySampling_Pseudo;
+
+static inline _PySampling_Frame
+_PySampling_PseudoFrame(_PySampling_Pseudo pseudo, uint32_t value)
+{
+    uintptr_t bits = ((uintptr_t)value << 4) | (uintptr_t)pseudo;
+    return (_PySampling_Frame){NULL, (_Py_CODEUNIT *)bits};
+}
+
+struct _sampling_string_row {
+    uint32_t hash;
+    uint32_t offset;            // into string_bytes
+    uint32_t size;              // bytes of UTF-8; surrogates may stand alone
+};
+
+#define _PySampling_NO_STRING UINT32_MAX
+
+struct _sampling_function_row {
+    uint32_t hash;
+    uint32_t module;            // string, or _PySampling_NO_STRING
+    uint32_t qualname;
+    uint32_t filename;
+    int32_t first_line;
+    int32_t kind;               // _PySampling_Kind
+};
+
+struct _sampling_frame_row {
+    uint32_t hash;
+    uint32_t function;
+    int32_t line;               // 0: unknown
+    int32_t column;             // 1-based; 0: unknown
+    int32_t offset;             // of the instruction, bytes; -1: none
+    int32_t opcode;             // unspecialized; 0: none
+};
+
+struct _sampling_node_row {
+    uint32_t parent;            // node; node 0 is the root of all stacks
+    uint32_t frame;
+};
+
+struct _sampling_sample_row {
+    uint32_t node;
+    uint32_t thread;
+    int32_t state;              // _PySampling_State
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+};
+
+struct _sampling_thread_row {
+    uint64_t ident;
+    int64_t native_id;
+    int64_t interpreter_id;
+    uint32_t name;              // string, or _PySampling_NO_STRING
+};
+
+/* A code object that is alive and has been sampled. */
+struct _sampling_code_row {
+    PyCodeObject *code;         // NULL: the row is free
+    uint32_t function;
+    uint32_t first_place;       // place, or UINT32_MAX
+};
+
+/* An instruction of such a code object. */
+struct _sampling_place_row {
+    PyCodeObject *code;         // NULL: the row is free
+    _Py_CODEUNIT *instr;
+    uint32_t frame;
+    uint32_t next_place;        // of the same code object, or UINT32_MAX
+};
+
+/* Open addressing over row numbers; the rows hold the keys. */
+struct _sampling_index {
+    uint32_t *slots;            // row + 1; 0: never used
+    uint32_t mask;
+    uint32_t used;              // slots not 0, freed ones included
+};
+
+#define _PySampling_TABLES(X) \
+    X(string) X(function) X(frame) X(node) X(sample) X(code) X(place)
+
+struct _sampling_tables {
+#define X(name) \
+    struct _sampling_##name##_row *name##s; \
+    uint32_t num_##name##s; \
+    uint32_t cap_##name##s; \
+    struct _sampling_index name##_index;
+    _PySampling_TABLES(X)
+#undef X
+    struct _sampling_thread_row *threads;
+    uint32_t num_threads;
+    uint32_t cap_threads;
+    char *string_bytes;
+    uint32_t num_string_bytes;
+    uint32_t cap_string_bytes;
+    uint32_t free_code;         // first free row, or UINT32_MAX
+    uint32_t free_place;
+    uint32_t lost_node;         // the stack "[lost]"
+    uint32_t unsampled_node;
+    uint32_t blocked_node;      // "[blocked]" of a thread with no frame
+    uint32_t functions_without_module;
+    unsigned int code_version;  // changes when a sampled code object dies
+    size_t bytes;
+    size_t limit_bytes;
+    int64_t start_time_ns;
+    uint64_t duration_ns;
+    _PySampling_Options options;
+    struct _sampling_counters counters; // as they stood when taken
+};
+
+#define _PySampling_NO_NODE UINT32_MAX
+
+extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
+extern void _PySampling_TablesFree(struct _sampling_tables *tables);
+
+// A copy without the parts that refer to living code objects.
+// NULL: no memory.
+extern struct _sampling_tables *
+_PySampling_TablesCopy(const struct _sampling_tables *tables);
+
+// A new row for a thread; beyond _PySampling_MAX_THREADS the shared last row.
+// UINT32_MAX: no memory.
+extern uint32_t _PySampling_TablesAddThread(struct _sampling_tables *tables,
+                                            uint64_t ident,
+                                            int64_t native_id,
+                                            int64_t interpreter_id);
+extern void _PySampling_TablesNameThread(struct _sampling_tables *tables,
+                                         uint32_t thread, PyObject *name);
+extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
+                                       uint32_t thread,
+                                       const struct _sampling_tables *old,
+                                       uint32_t old_thread);
+
+// The frame row of a captured frame, or UINT32_MAX if the limit is reached.
+// `globals` is the frame's, or NULL if it is gone.
+extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
+                                        _PySampling_Frame frame,
+                                        PyObject *globals);
+
+// Does the function of this frame still lack the name of its module?
+extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
+                                         PyCodeObject *code);
+
+// The node below `parent`, or _PySampling_NO_NODE if the limit is reached.
+extern uint32_t _PySampling_TablesChild(struct _sampling_tables *tables,
+                                        uint32_t parent, uint32_t frame);
+extern uint32_t _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
+                                              uint32_t parent,
+                                              _PySampling_Pseudo pseudo,
+                                              uint32_t value);
+
+// Adds weight.  A node of _PySampling_NO_NODE is booked as "[lost]".
+extern void _PySampling_TablesAdd(struct _sampling_tables *tables,
+                                  uint32_t node, uint32_t thread,
+                                  _PySampling_State state, uint64_t count,
+                                  uint64_t cpu_ns, uint64_t wall_ns);
+
+extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
+                                         PyCodeObject *code);
+
+// The dict that profile_sampling reads (Modules/_profile/export.c).  The
+// tables are the caller's own.
+extern PyObject *
+_PySampling_ExportCounters(const struct _sampling_counters *counters);
+extern PyObject *_PySampling_Export(const struct _sampling_tables *tables);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_INTERNAL_SAMPLING_TABLES_H

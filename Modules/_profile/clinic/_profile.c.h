@@ -1,0 +1,326 @@
+/*[clinic input]
+preserve
+[clinic start generated code]*/
+
+#if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
+#  include "pycore_gc.h"          // PyGC_Head
+#  include "pycore_runtime.h"     // _Py_ID()
+#endif
+#include "pycore_long.h"          // _PyLong_UnsignedLongLong_Converter()
+#include "pycore_modsupport.h"    // _PyArg_UnpackKeywords()
+
+PyDoc_STRVAR(_profile_start__doc__,
+"start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=512,\n"
+"      signal=0, manual=False)\n"
+"--\n"
+"\n"
+"Start a sampling session.");
+
+#define _PROFILE_START_METHODDEF    \
+    {"start", _PyCFunction_CAST(_profile_start), METH_FASTCALL|METH_KEYWORDS, _profile_start__doc__},
+
+static PyObject *
+_profile_start_impl(PyObject *module, const char *mode, int rate_hz,
+                    int depth_frames, int signal, int manual);
+
+static PyObject *
+_profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *return_value = NULL;
+    #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
+
+    #define NUM_KEYWORDS 5
+    static struct {
+        PyGC_Head _this_is_not_used;
+        PyObject_VAR_HEAD
+        PyObject *ob_item[NUM_KEYWORDS];
+    } _kwtuple = {
+        .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(signal), &_Py_ID(manual), },
+    };
+    #undef NUM_KEYWORDS
+    #define KWTUPLE (&_kwtuple.ob_base.ob_base)
+
+    #else  // !Py_BUILD_CORE
+    #  define KWTUPLE NULL
+    #endif  // !Py_BUILD_CORE
+
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "signal", "manual", NULL};
+    static _PyArg_Parser _parser = {
+        .keywords = _keywords,
+        .fname = "start",
+        .kwtuple = KWTUPLE,
+    };
+    #undef KWTUPLE
+    PyObject *argsbuf[5];
+    Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
+    const char *mode = "wall";
+    int rate_hz = 1000;
+    int depth_frames = 512;
+    int signal = 0;
+    int manual = 0;
+
+    args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
+    if (!args) {
+        goto exit;
+    }
+    if (!noptargs) {
+        goto skip_optional_kwonly;
+    }
+    if (args[0]) {
+        if (!PyUnicode_Check(args[0])) {
+            _PyArg_BadArgument("start", "argument 'mode'", "str", args[0]);
+            goto exit;
+        }
+        Py_ssize_t mode_length;
+        mode = PyUnicode_AsUTF8AndSize(args[0], &mode_length);
+        if (mode == NULL) {
+            goto exit;
+        }
+        if (strlen(mode) != (size_t)mode_length) {
+            PyErr_SetString(PyExc_ValueError, "embedded null character");
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[1]) {
+        rate_hz = PyLong_AsInt(args[1]);
+        if (rate_hz == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[2]) {
+        depth_frames = PyLong_AsInt(args[2]);
+        if (depth_frames == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[3]) {
+        signal = PyLong_AsInt(args[3]);
+        if (signal == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    manual = PyObject_IsTrue(args[4]);
+    if (manual < 0) {
+        goto exit;
+    }
+skip_optional_kwonly:
+    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, signal, manual);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_stop__doc__,
+"stop($module, /)\n"
+"--\n"
+"\n"
+"End the session and return what was sampled.");
+
+#define _PROFILE_STOP_METHODDEF    \
+    {"stop", (PyCFunction)_profile_stop, METH_NOARGS, _profile_stop__doc__},
+
+static PyObject *
+_profile_stop_impl(PyObject *module);
+
+static PyObject *
+_profile_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_stop_impl(module);
+}
+
+PyDoc_STRVAR(_profile_snapshot__doc__,
+"snapshot($module, /, clear=False)\n"
+"--\n"
+"\n"
+"Return what has been sampled so far; with clear, begin anew.");
+
+#define _PROFILE_SNAPSHOT_METHODDEF    \
+    {"snapshot", _PyCFunction_CAST(_profile_snapshot), METH_FASTCALL|METH_KEYWORDS, _profile_snapshot__doc__},
+
+static PyObject *
+_profile_snapshot_impl(PyObject *module, int clear);
+
+static PyObject *
+_profile_snapshot(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *return_value = NULL;
+    #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
+
+    #define NUM_KEYWORDS 1
+    static struct {
+        PyGC_Head _this_is_not_used;
+        PyObject_VAR_HEAD
+        PyObject *ob_item[NUM_KEYWORDS];
+    } _kwtuple = {
+        .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
+        .ob_item = { &_Py_ID(clear), },
+    };
+    #undef NUM_KEYWORDS
+    #define KWTUPLE (&_kwtuple.ob_base.ob_base)
+
+    #else  // !Py_BUILD_CORE
+    #  define KWTUPLE NULL
+    #endif  // !Py_BUILD_CORE
+
+    static const char * const _keywords[] = {"clear", NULL};
+    static _PyArg_Parser _parser = {
+        .keywords = _keywords,
+        .fname = "snapshot",
+        .kwtuple = KWTUPLE,
+    };
+    #undef KWTUPLE
+    PyObject *argsbuf[1];
+    Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
+    int clear = 0;
+
+    args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 1, 0, argsbuf);
+    if (!args) {
+        goto exit;
+    }
+    if (!noptargs) {
+        goto skip_optional_pos;
+    }
+    clear = PyObject_IsTrue(args[0]);
+    if (clear < 0) {
+        goto exit;
+    }
+skip_optional_pos:
+    return_value = _profile_snapshot_impl(module, clear);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_running__doc__,
+"running($module, /)\n"
+"--\n"
+"\n"
+"Is a session running in this process?");
+
+#define _PROFILE_RUNNING_METHODDEF    \
+    {"running", (PyCFunction)_profile_running, METH_NOARGS, _profile_running__doc__},
+
+static int
+_profile_running_impl(PyObject *module);
+
+static PyObject *
+_profile_running(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *return_value = NULL;
+    int _return_value;
+
+    _return_value = _profile_running_impl(module);
+    if ((_return_value == -1) && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = PyBool_FromLong((long)_return_value);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_stats__doc__,
+"stats($module, /)\n"
+"--\n"
+"\n"
+"Return the counters of the running or the last session.");
+
+#define _PROFILE_STATS_METHODDEF    \
+    {"stats", (PyCFunction)_profile_stats, METH_NOARGS, _profile_stats__doc__},
+
+static PyObject *
+_profile_stats_impl(PyObject *module);
+
+static PyObject *
+_profile_stats(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_stats_impl(module);
+}
+
+PyDoc_STRVAR(_profile_tick__doc__,
+"tick($module, wall_ns, cpu_ns, /)\n"
+"--\n"
+"\n"
+"Tick a manual session: this thread is asked, that long after the last tick.");
+
+#define _PROFILE_TICK_METHODDEF    \
+    {"tick", _PyCFunction_CAST(_profile_tick), METH_FASTCALL, _profile_tick__doc__},
+
+static PyObject *
+_profile_tick_impl(PyObject *module, unsigned long long wall_ns,
+                   unsigned long long cpu_ns);
+
+static PyObject *
+_profile_tick(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    unsigned long long wall_ns;
+    unsigned long long cpu_ns;
+
+    if (!_PyArg_CheckPositional("tick", nargs, 2, 2)) {
+        goto exit;
+    }
+    if (!_PyLong_UnsignedLongLong_Converter(args[0], &wall_ns)) {
+        goto exit;
+    }
+    if (!_PyLong_UnsignedLongLong_Converter(args[1], &cpu_ns)) {
+        goto exit;
+    }
+    return_value = _profile_tick_impl(module, wall_ns, cpu_ns);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_set_thread_name__doc__,
+"set_thread_name($module, ident, name, /)\n"
+"--\n"
+"\n"
+"Tell the running session, if any, what the thread is called.");
+
+#define _PROFILE_SET_THREAD_NAME_METHODDEF    \
+    {"set_thread_name", _PyCFunction_CAST(_profile_set_thread_name), METH_FASTCALL, _profile_set_thread_name__doc__},
+
+static PyObject *
+_profile_set_thread_name_impl(PyObject *module, unsigned long ident,
+                              PyObject *name);
+
+static PyObject *
+_profile_set_thread_name(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    unsigned long ident;
+    PyObject *name;
+
+    if (!_PyArg_CheckPositional("set_thread_name", nargs, 2, 2)) {
+        goto exit;
+    }
+    if (!PyLong_Check(args[0])) {
+        _PyArg_BadArgument("set_thread_name", "argument 1", "int", args[0]);
+        goto exit;
+    }
+    ident = PyLong_AsUnsignedLongMask(args[0]);
+    if (!PyUnicode_Check(args[1])) {
+        _PyArg_BadArgument("set_thread_name", "argument 2", "str", args[1]);
+        goto exit;
+    }
+    name = args[1];
+    return_value = _profile_set_thread_name_impl(module, ident, name);
+
+exit:
+    return return_value;
+}
+/*[clinic end generated code: output=c4fe9a2ac29d9763 input=a9049054013a1b77]*/

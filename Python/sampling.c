@@ -1,0 +1,624 @@
+/* Sampling profiler: the session.
+
+   Owns start, stop and snapshot, who takes part (threads, interpreters), and
+   the hooks of the collector, of code objects and of fork.  Must not know how
+   a stack is walked, a nanosecond is booked or a row is laid out. */
+
+#include "Python.h"
+
+#include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // HEAD_LOCK()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+#include "pycore_time.h"              // PyTime_TimeRaw()
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+#include <unistd.h>                   // getpid()
+
+#define STATE (&_PyRuntime.sampling)
+
+#define ENTER_HOOK(THREAD) \
+    do { (THREAD)->in_hook++; _PySampling_FENCE(); } while (0)
+#define LEAVE_HOOK(THREAD) \
+    do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
+
+/* clockid_t of a thread's CPU clock, as Linux encodes it: the complement of
+   the thread's id, three bits for the kind.  pthread_getcpuclockid() gives the
+   same, but may not be asked about a thread that has ended. */
+#define THREAD_CPU_CLOCK(TID) ((long)(~(clockid_t)(TID) << 3 | 6))
+
+
+/* Who takes part. */
+
+static void
+lock_registry(void)
+{
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+}
+
+static void
+unlock_registry(void)
+{
+    PyMutex_Unlock(&STATE->mutex);
+}
+
+/* With the registry locked. */
+static int
+register_interpreter(PyInterpreterState *interp)
+{
+    struct _sampling_interpreter_state *s = &interp->sampling;
+    if (s->buffer == NULL) {
+        s->buffer = _PySampling_BufferNew(STATE->options.depth_frames);
+        if (s->buffer == NULL) {
+            return 0;
+        }
+    }
+    if (!s->registered) {
+        s->prev = NULL;
+        s->next = STATE->interpreters;
+        if (s->next != NULL) {
+            s->next->prev = s;
+        }
+        STATE->interpreters = s;
+        s->registered = 1;
+    }
+    return 1;
+}
+
+static void
+link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
+{
+    thread->interp = &interp->sampling;
+    thread->prev = NULL;
+    thread->next = interp->sampling.threads;
+    if (thread->next != NULL) {
+        thread->next->prev = thread;
+    }
+    interp->sampling.threads = thread;
+}
+
+static void
+unlink_thread(_PySampling_Thread *thread)
+{
+    if (thread->prev != NULL) {
+        thread->prev->next = thread->next;
+    }
+    else {
+        thread->interp->threads = thread->next;
+    }
+    if (thread->next != NULL) {
+        thread->next->prev = thread->prev;
+    }
+}
+
+/* A row in the tables for a thread that takes part from `wall_ns` on. */
+static void
+enter_tables(_PySampling_Thread *thread)
+{
+    PyThreadState *tstate = thread->tstate;
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        thread->thread_index = _PySampling_TablesAddThread(
+            STATE->tables, tstate->thread_id, thread->native_id,
+            PyInterpreterState_GetID(tstate->interp));
+        thread->last_node = 0;
+        thread->last_blocked_node = 0;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+/* With the registry locked. */
+static _PySampling_Thread *
+register_thread(PyThreadState *tstate, uint64_t wall_ns)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (!register_interpreter(tstate->interp)) {
+        return NULL;
+    }
+    _PySampling_Thread *thread = impl->sampling;
+    if (thread == NULL) {
+        thread = calloc(1, sizeof(*thread));
+        if (thread == NULL) {
+            return NULL;
+        }
+        thread->tstate = tstate;
+        thread->gc_generation = -1;
+        link_thread(tstate->interp, thread);
+    }
+    thread->native_id = (int)tstate->native_thread_id;
+    thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
+    thread->manual_cpu_ns = 0;
+    thread->note_wall_ns = 0;
+    thread->deaf_ticks = 0;
+    thread->skip_ticks = 0;
+    thread->waiting_since_ns = 0;
+    _PySampling_AccountStart(thread, wall_ns);
+    enter_tables(thread);
+    thread->session = STATE->session;
+    _PySampling_FENCE();
+    impl->sampling = thread;
+    return thread;
+}
+
+/* The thread's record; a thread seen for the first time in this session is
+   registered.  NULL: no session, no memory, or the thread is at its end.
+   Called by the thread itself, attached. */
+_PySampling_Thread *
+_PySampling_ThreadOf(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL && thread->session == STATE->session) {
+        return thread;
+    }
+    if (tstate->_status.cleared || tstate->native_thread_id == 0) {
+        return NULL;
+    }
+    lock_registry();
+    thread = NULL;
+    if (_PySampling_ACTIVE()) {
+        thread = register_thread(tstate, _PySampling_WallNow());
+        if (thread == NULL) {
+            _PySampling_COUNT(lost_threads, 1);
+        }
+    }
+    unlock_registry();
+    return thread;
+}
+
+void
+_PySampling_ThreadEnd(PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    _PySampling_Thread *thread = impl->sampling;
+    if (thread == NULL) {
+        return;
+    }
+    int saved_errno = errno;
+    int is_current = tstate == _PyThreadState_GET();
+    if (is_current) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        _PySampling_ClockSettle(thread);
+    }
+    if (_PySampling_ACTIVE() && thread->session == STATE->session) {
+        ENTER_HOOK(thread);
+        if (is_current) {
+            _PySampling_Drain(tstate, thread);
+        }
+        _PySampling_AccountFlush(thread, _PySampling_WallNow());
+        LEAVE_HOOK(thread);
+    }
+    lock_registry();
+    unlink_thread(thread);
+    impl->sampling = NULL;
+    unlock_registry();
+    free(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_InterpreterEnd(PyInterpreterState *interp)
+{
+    struct _sampling_interpreter_state *s = &interp->sampling;
+    lock_registry();
+    if (s->registered) {
+        if (s->prev != NULL) {
+            s->prev->next = s->next;
+        }
+        else {
+            STATE->interpreters = s->next;
+        }
+        if (s->next != NULL) {
+            s->next->prev = s->prev;
+        }
+        s->registered = 0;
+    }
+    s->running = NULL;
+    unlock_registry();
+    _PySampling_BufferFree(s->buffer);
+    s->buffer = NULL;
+}
+
+
+/* Hooks of the collector and of code objects. */
+
+void
+_PySampling_GCStart(PyThreadState *tstate, int generation)
+{
+    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    if (thread != NULL) {
+        ENTER_HOOK(thread);
+        thread->gc_frame = tstate->current_frame;
+        thread->gc_generation = generation;
+        LEAVE_HOOK(thread);
+    }
+}
+
+void
+_PySampling_GCEnd(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL) {
+        thread->gc_generation = -1;
+    }
+}
+
+void
+_PySampling_CodeEnd(PyCodeObject *code)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    int saved_errno = errno;
+    if (thread != NULL && thread->session == STATE->session) {
+        ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+        LEAVE_HOOK(thread);
+    }
+    if (thread != NULL) {
+        ENTER_HOOK(thread);
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        _PySampling_TablesForgetCode(STATE->tables, code);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    if (thread != NULL) {
+        LEAVE_HOOK(thread);
+    }
+    errno = saved_errno;
+}
+
+
+/* Start. */
+
+/* Every thread that exists takes part from now on.  With the registry
+   locked; the caller is attached, all other threads of its interpreter are
+   detached.  Threads of interpreters with their own GIL join when they attach
+   next. */
+static int
+register_existing_threads(PyThreadState *caller, uint64_t wall_ns)
+{
+    int ok = 1;
+    PyInterpreterState *interp = caller->interp;
+    HEAD_LOCK(&_PyRuntime);
+    for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+        if (t->native_thread_id == 0 || t->_status.cleared) {
+            continue;       // no thread has taken it yet
+        }
+        _PySampling_Thread *thread = register_thread(t, wall_ns);
+        if (thread == NULL) {
+            ok = 0;
+            break;
+        }
+        thread->account.detached_ns = t == caller ? 0 : wall_ns;
+        thread->account.detached_ticks = 0;
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+    return ok;
+}
+
+static _PySampling_Status
+start_locked(PyThreadState *tstate, const _PySampling_Options *options)
+{
+    if (STATE->active) {
+        return _PySampling_ERR_RUNNING;
+    }
+    STATE->tables = _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
+    if (STATE->tables == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    STATE->options = *options;
+    STATE->period_ns = 1000000000u / (uint64_t)options->rate_hz;
+    STATE->owner_pid = (int)getpid();
+    STATE->session++;
+    STATE->manual_wall_ns = 1;
+    STATE->start_wall_ns = _PySampling_WallNow();
+    PyTime_t now = 0;
+    (void)PyTime_TimeRaw(&now);
+    STATE->start_time_ns = now;
+
+    _PySampling_BufferFree(tstate->interp->sampling.buffer);
+    tstate->interp->sampling.buffer = NULL;
+    _PySampling_Status status = _PySampling_ERR_NO_MEMORY;
+    if (register_existing_threads(tstate, STATE->start_wall_ns)) {
+        status = _PySampling_ClockStart();
+    }
+    if (status != _PySampling_OK) {
+        _PySampling_TablesFree(STATE->tables);
+        STATE->tables = NULL;
+        STATE->session++;       // the records just made belong to no session
+        return status;
+    }
+    _Py_atomic_store_int(&STATE->active, 1);
+    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
+                                 ((_PyThreadStateImpl *)tstate)->sampling);
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
+{
+    lock_registry();
+    _PySampling_Status status = start_locked(tstate, options);
+    int saved_errno = errno;
+    unlock_registry();
+    errno = saved_errno;
+    return status;
+}
+
+
+/* Snapshot and stop. */
+
+/* Every nanosecond up to now goes to a sample: the caller's, and those of all
+   threads that its GIL keeps from running.  A thread of another GIL accounts
+   for itself when it attaches. */
+static void
+flush_threads(PyThreadState *tstate)
+{
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    ENTER_HOOK(own);
+    _PySampling_Drain(tstate, own);
+    // The registry is not locked for long: threads come and go only with
+    // the GIL, which the caller has.
+    uint64_t now_ns = _PySampling_WallNow();
+    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
+         thread != NULL; thread = thread->next)
+    {
+        if (thread->session == STATE->session) {
+            _PySampling_AccountFlush(thread, now_ns);
+        }
+    }
+    LEAVE_HOOK(own);
+}
+
+static void
+describe(struct _sampling_tables *tables)
+{
+    tables->options = STATE->options;
+    tables->start_time_ns = STATE->start_time_ns;
+    tables->duration_ns = _PySampling_WallNow() - STATE->start_wall_ns;
+#define X(name) \
+    tables->counters.name = \
+        _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
+    _PySampling_COUNTERS(X)
+#undef X
+}
+
+/* The tables begin anew; the threads of this interpreter get new rows. */
+static struct _sampling_tables *
+exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *old = STATE->tables;
+    STATE->tables = fresh;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    if (fresh == NULL) {
+        return old;
+    }
+    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    PyTime_t now = 0;
+    (void)PyTime_TimeRaw(&now);
+    STATE->start_time_ns = now;
+    STATE->start_wall_ns = _PySampling_WallNow();
+    // Threads of other GILs see that their rows are gone.
+    STATE->session++;
+    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
+         thread != NULL; thread = thread->next)
+    {
+        if (thread->session == STATE->session - 1) {
+            uint32_t old_index = thread->thread_index;
+            thread->session = STATE->session;
+            enter_tables(thread);
+            _PySampling_TablesMoveName(fresh, thread->thread_index,
+                                       old, old_index);
+        }
+    }
+    return old;
+}
+
+_PySampling_Status
+_PySampling_Snapshot(PyThreadState *tstate, int clear,
+                     struct _sampling_tables **copy)
+{
+    if (!STATE->active || STATE->owner_pid != (int)getpid()) {
+        return _PySampling_ERR_NOT_RUNNING;
+    }
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    struct _sampling_tables *fresh = NULL;
+    if (clear) {
+        fresh = _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
+    }
+    if (own == NULL || (clear && fresh == NULL)) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    ENTER_HOOK(own);
+    flush_threads(tstate);
+    if (clear) {
+        describe(STATE->tables);
+        *copy = exchange_tables(tstate, fresh);
+    }
+    else {
+        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+        describe(STATE->tables);
+        *copy = _PySampling_TablesCopy(STATE->tables);
+        PyMutex_Unlock(&STATE->tables_mutex);
+    }
+    LEAVE_HOOK(own);
+    return *copy != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+}
+
+_PySampling_Status
+_PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
+{
+    if (!STATE->active || STATE->owner_pid != (int)getpid()) {
+        return _PySampling_ERR_NOT_RUNNING;
+    }
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (own == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    // Without the registry locked: the clock needs it to finish.
+    _PySampling_ClockStop(own);
+    flush_threads(tstate);
+    describe(STATE->tables);
+    _Py_atomic_store_int(&STATE->active, 0);
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+    *result = exchange_tables(tstate, NULL);
+    STATE->exit_session = 0;
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
+                       uint64_t cpu_ns)
+{
+    if (!STATE->active || !STATE->options.manual) {
+        return _PySampling_ERR_NOT_RUNNING;
+    }
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (own == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    lock_registry();
+    STATE->manual_wall_ns += wall_ns;
+    own->manual_cpu_ns += cpu_ns;
+    _PySampling_ClockTickAll(STATE->manual_wall_ns);
+    unlock_registry();
+    return _PySampling_OK;
+}
+
+void
+_PySampling_SetThreadName(unsigned long ident, PyObject *name)
+{
+    if (!_PySampling_ACTIVE()) {
+        return;
+    }
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (own == NULL) {
+        return;
+    }
+    ENTER_HOOK(own);
+    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
+         thread != NULL; thread = thread->next)
+    {
+        if (thread->tstate->thread_id == ident
+            && thread->session == STATE->session)
+        {
+            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+            if (STATE->tables != NULL) {
+                _PySampling_TablesNameThread(STATE->tables,
+                                             thread->thread_index, name);
+            }
+            PyMutex_Unlock(&STATE->tables_mutex);
+            break;
+        }
+    }
+    LEAVE_HOOK(own);
+}
+
+
+/* Fork. */
+
+void
+_PySampling_BeforeFork(void)
+{
+    // So that the child finds lists and tables whole.
+    lock_registry();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+}
+
+void
+_PySampling_AfterForkParent(void)
+{
+    PyMutex_Unlock(&STATE->tables_mutex);
+    unlock_registry();
+}
+
+/* The child is not profiled: it has one thread and no clock. */
+void
+_PySampling_AfterForkChild(void)
+{
+    _PyMutex_at_fork_reinit(&STATE->mutex);
+    _PyMutex_at_fork_reinit(&STATE->tables_mutex);
+    if (!STATE->active) {
+        return;
+    }
+    _PySampling_ClockForget();
+    STATE->active = 0;
+    STATE->exit_session = 0;
+    STATE->session++;
+    PyThreadState *tstate = _PyThreadState_GET();
+    tstate->interp->sampling.running = NULL;
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (own != NULL) {
+        own->asked = 0;
+    }
+    _PySampling_TablesFree(STATE->tables);
+    STATE->tables = NULL;
+}
+
+int
+_PySampling_OwnThreads(void)
+{
+    return STATE->clock != NULL && !STATE->options.manual;
+}
+
+#else  // !_PySampling_SUPPORTED
+
+_PySampling_Status
+_PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
+{
+    return _PySampling_ERR_UNSUPPORTED;
+}
+
+_PySampling_Status
+_PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
+{
+    return _PySampling_ERR_NOT_RUNNING;
+}
+
+_PySampling_Status
+_PySampling_Snapshot(PyThreadState *tstate, int clear,
+                     struct _sampling_tables **copy)
+{
+    return _PySampling_ERR_NOT_RUNNING;
+}
+
+_PySampling_Status
+_PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
+                       uint64_t cpu_ns)
+{
+    return _PySampling_ERR_NOT_RUNNING;
+}
+
+void
+_PySampling_SetThreadName(unsigned long ident, PyObject *name)
+{
+}
+
+int
+_PySampling_OwnThreads(void)
+{
+    return 0;
+}
+
+// Never reached: active stays 0.
+void _PySampling_Safepoint(PyThreadState *tstate) {}
+void _PySampling_BeforeDetach(PyThreadState *tstate) {}
+void _PySampling_BeforeAttach(PyThreadState *tstate) {}
+void _PySampling_AfterAttach(PyThreadState *tstate) {}
+void _PySampling_ThreadEnd(PyThreadState *tstate) {}
+void _PySampling_InterpreterEnd(PyInterpreterState *interp) {}
+void _PySampling_GCStart(PyThreadState *tstate, int generation) {}
+void _PySampling_GCEnd(PyThreadState *tstate) {}
+void _PySampling_CodeEnd(PyCodeObject *code) {}
+void _PySampling_BeforeFork(void) {}
+void _PySampling_AfterForkParent(void) {}
+void _PySampling_AfterForkChild(void) {}
+
+#endif  // _PySampling_SUPPORTED

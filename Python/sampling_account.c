@@ -1,0 +1,461 @@
+/* Sampling profiler: WHAT a sample weighs.
+
+   Owns each thread's clocks: every nanosecond of a thread, wall and CPU, goes
+   to exactly one sample.  Must not know signals or the layout of tables.
+
+   A thread is in one of three states: it runs (holds the GIL), is blocked
+   (gave it up), or waits for it.  Time of each state is carried apart:
+
+   - Running: a capture takes the running time since the last capture.  Ticks
+     fall uniformly into running time, so that is unbiased; what is left when
+     the thread detaches is carried to its next capture.
+   - Off the GIL the stack stands still, so detach and attach tell everything.
+     An interval of at least two periods certainly held a tick and is booked
+     as it is, to the nanosecond.  A shorter one is booked only if a tick fell
+     into it, and then takes with it the time of all the short ones that no
+     tick hit.  A tick hits an interval in proportion to its length, so that is
+     unbiased too, and costs at most one record per tick.
+
+   Reading a thread's CPU clock is a system call.  It is read at ticks, at
+   detach if the last reading is old enough, and at attach when a record is
+   written.  CPU time between two readings belongs to running time first, and
+   what does not fit there was burnt without the GIL. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_unset_eval_breaker_bit()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+#include <time.h>
+
+/* At detach the CPU clock is read if the last reading is older than this: at
+   half a microsecond per reading that costs 0.5 % at the most. */
+#define CPU_READ_INTERVAL_NS 100000
+
+/* A thread that gives the GIL up only to let others run asks for it again
+   after less than this.  It is not blocked then, it waits. */
+#define YIELD_NS 5000
+
+
+/* Clocks. */
+
+static uint64_t
+read_clock(clockid_t clock)
+{
+    struct timespec ts;
+    if (clock_gettime(clock, &ts) != 0) {
+        return 0;       // the thread has ended
+    }
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The monotonic clock, or the tests' own.  Async-signal-safe. */
+uint64_t
+_PySampling_WallNow(void)
+{
+    if (_PyRuntime.sampling.options.manual) {
+        return _PyRuntime.sampling.manual_wall_ns;
+    }
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* The CPU clock of a thread, which may be another one; 0 if it has ended. */
+uint64_t
+_PySampling_CpuNow(_PySampling_Thread *thread)
+{
+    if (_PyRuntime.sampling.options.manual) {
+        return thread->manual_cpu_ns;
+    }
+    return read_clock((clockid_t)thread->cpu_clock);
+}
+
+
+/* Carrying. */
+
+static void
+carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    if (cpu_ns <= a->cpu_ns) {
+        return;
+    }
+    uint64_t burnt = cpu_ns - a->cpu_ns;
+    uint64_t elapsed = wall_ns > a->cpu_read_wall_ns
+        ? wall_ns - a->cpu_read_wall_ns : 0;
+    uint64_t ran = elapsed > a->off_since_read_ns
+        ? elapsed - a->off_since_read_ns : 0;
+    // Without an interval off the GIL all of it ran, whatever the two
+    // clocks say about each other.
+    uint64_t run = a->off_since_read_ns ? Py_MIN(burnt, ran) : burnt;
+    a->carry_run_cpu_ns += run;
+    a->carry_off_cpu_ns += burnt - run;
+    a->cpu_ns = cpu_ns;
+    a->cpu_read_wall_ns = wall_ns;
+    a->off_since_read_ns = 0;
+}
+
+static void
+carry_run_wall(struct _sampling_account *a, uint64_t wall_ns)
+{
+    if (wall_ns > a->wall_ns) {
+        a->carry_run_wall_ns += wall_ns - a->wall_ns;
+        a->wall_ns = wall_ns;
+    }
+}
+
+static uint64_t
+take(uint64_t *carry)
+{
+    uint64_t ns = *carry;
+    *carry = 0;
+    return ns;
+}
+
+void
+_PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    thread->account = (struct _sampling_account){
+        .wall_ns = wall_ns,
+        .cpu_ns = _PySampling_CpuNow(thread),
+        .cpu_read_wall_ns = wall_ns,
+    };
+}
+
+/* The weight of a capture at a tick: running time since the last one.  Runs
+   in the signal handler. */
+void
+_PySampling_AccountRun(_PySampling_Thread *thread,
+                       uint64_t tick_wall_ns, uint64_t tick_cpu_ns,
+                       uint64_t *wall_ns, uint64_t *cpu_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    if (tick_wall_ns > a->wall_ns) {    // else: older than the last record
+        carry_run_wall(a, tick_wall_ns);
+        carry_cpu(a, tick_wall_ns, tick_cpu_ns);
+    }
+    *wall_ns = take(&a->carry_run_wall_ns);
+    *cpu_ns = take(&a->carry_run_cpu_ns);
+}
+
+/* The thread held the GIL but used less CPU time than wall time passed since
+   the last record, because it slept.  Returns the time it slept and carries
+   the rest. */
+static uint64_t
+account_asleep(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    if (wall_ns <= a->wall_ns) {
+        return 0;
+    }
+    uint64_t elapsed = wall_ns - a->wall_ns;
+    uint64_t burnt_before = a->carry_run_cpu_ns;
+    carry_cpu(a, wall_ns, cpu_ns);
+    uint64_t ran = Py_MIN(a->carry_run_cpu_ns - burnt_before, elapsed);
+    a->carry_run_wall_ns += ran;
+    a->wall_ns = wall_ns;
+    return elapsed - ran;
+}
+
+
+/* Records of time off the GIL. */
+
+static void
+add_off_gil(_PySampling_Thread *thread, uint32_t stack,
+            uint64_t blocked_ns, uint64_t wait_ns, uint64_t cpu_ns)
+{
+    struct _sampling_tables *tables = _PyRuntime.sampling.tables;
+    if (blocked_ns != 0 || cpu_ns != 0) {
+        uint32_t node = _PySampling_TablesPseudoChild(
+            tables, stack, _PySampling_PSEUDO_BLOCKED, 0);
+        _PySampling_TablesAdd(tables, node, thread->thread_index,
+                              _PySampling_BLOCKED, 1, cpu_ns, blocked_ns);
+        if (node != _PySampling_NO_NODE) {
+            thread->last_blocked_node = node;
+        }
+    }
+    if (wait_ns != 0) {
+        uint32_t node = _PySampling_TablesPseudoChild(
+            tables, stack, _PySampling_PSEUDO_GIL_WAIT, 0);
+        _PySampling_TablesAdd(tables, node, thread->thread_index,
+                              _PySampling_GIL_WAIT, 1, 0, wait_ns);
+    }
+}
+
+/* Splits [detached, now) at the moment the thread asked for the GIL. */
+static void
+split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
+              uint64_t *blocked_ns, uint64_t *wait_ns)
+{
+    uint64_t from_ns = thread->account.detached_ns;
+    uint64_t asked_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns);
+    if (asked_ns == 0 || asked_ns > now_ns) {
+        asked_ns = now_ns;
+    }
+    if (asked_ns < from_ns) {
+        asked_ns = from_ns;
+    }
+    *blocked_ns = asked_ns - from_ns;
+    *wait_ns = now_ns - asked_ns;
+    if (*wait_ns != 0 && *blocked_ns < YIELD_NS) {
+        *wait_ns += *blocked_ns;
+        *blocked_ns = 0;
+    }
+}
+
+/* Books the interval off the GIL that ends now.  The thread's stack must
+   stand still: it is attaching, or detached and the caller has its GIL. */
+static void
+book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
+             uint64_t now_ns, int exact)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_account *a = &thread->account;
+    uint64_t blocked_ns, wait_ns;
+    split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
+    uint64_t asked_ns = now_ns - wait_ns;
+    a->off_since_read_ns += blocked_ns + wait_ns;
+    a->wall_ns = now_ns;
+
+    uint64_t cpu_before_ns = a->carry_off_cpu_ns;
+    carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+    uint64_t cpu_ns = a->carry_off_cpu_ns - cpu_before_ns;
+    if (exact || blocked_ns + wait_ns >= 2 * state->period_ns) {
+        a->carry_off_cpu_ns = cpu_before_ns;
+    }
+    else {
+        cpu_ns = take(&a->carry_off_cpu_ns);
+        // The tick fell into one of the two parts; the other is carried.
+        uint64_t tick_ns =
+            _Py_atomic_load_uint64_relaxed(&state->last_tick_wall_ns);
+        if (wait_ns == 0 || (blocked_ns != 0 && tick_ns < asked_ns)) {
+            blocked_ns += take(&a->carry_blocked_ns);
+            a->carry_wait_ns += take(&wait_ns);
+        }
+        else {
+            wait_ns += take(&a->carry_wait_ns);
+            a->carry_blocked_ns += take(&blocked_ns);
+        }
+    }
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (state->tables != NULL) {
+        uint32_t stack = _PySampling_WalkNode(tstate, thread);
+        add_off_gil(thread, stack, blocked_ns, wait_ns, cpu_ns);
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+}
+
+
+/* Hooks: detach and attach. */
+
+#define ENTER_HOOK(THREAD) \
+    do { (THREAD)->in_hook++; _PySampling_FENCE(); } while (0)
+#define LEAVE_HOOK(THREAD) \
+    do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
+
+static _PySampling_Thread *
+session_thread(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread == NULL || thread->session != _PyRuntime.sampling.session) {
+        return NULL;
+    }
+    return thread;
+}
+
+/* The clock left a note instead of sending a signal.  If the thread slept
+   while it held the GIL, it has come to a safepoint now, still at the
+   instruction that slept.  If it does not answer signals, this is the best
+   that can be had: what it does now, not what it did at the tick. */
+static void
+answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    uint64_t note_ns = _Py_atomic_exchange_uint64(&thread->note_wall_ns, 0);
+    if (note_ns <= thread->account.wall_ns) {
+        return;
+    }
+    uint64_t now_ns = _PySampling_WallNow();
+    uint64_t cpu_now_ns = _PySampling_CpuNow(thread);
+    uint64_t wall_ns, cpu_ns = 0;
+    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0) {
+        _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
+    }
+    else {
+        wall_ns = account_asleep(thread, now_ns, cpu_now_ns);
+    }
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (state->tables != NULL) {
+        uint32_t node = _PySampling_WalkNode(tstate, thread);
+        _PySampling_TablesAdd(state->tables, node, thread->thread_index,
+                              thread->gc_generation >= 0
+                                  ? _PySampling_GC : _PySampling_RUNNING,
+                              1, cpu_ns, wall_ns);
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+    _PySampling_COUNT(captures_biased, 1);
+}
+
+static void
+drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    _PySampling_Drain(tstate, thread);
+    if (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0) {
+        answer_note(tstate, thread);
+    }
+}
+
+void
+_PySampling_Safepoint(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread == NULL) {
+        _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        return;
+    }
+    int saved_errno = errno;
+    ENTER_HOOK(thread);
+    drain_and_answer(tstate, thread);
+    LEAVE_HOOK(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_BeforeDetach(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread == NULL) {
+        return;
+    }
+    int saved_errno = errno;
+    // From here on the clock asks this thread for nothing more, and what it
+    // has asked is answered before a system call could be interrupted.
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+    _PySampling_ClockSettle(thread);
+    ENTER_HOOK(thread);
+    if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
+        & _PY_SAMPLING_BIT)
+    {
+        drain_and_answer(tstate, thread);
+    }
+    struct _sampling_account *a = &thread->account;
+    uint64_t now_ns = _PySampling_WallNow();
+    carry_run_wall(a, now_ns);
+    if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+    }
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
+    a->detached_ticks = _Py_atomic_load_uint64_relaxed(
+        &_PyRuntime.sampling.counters.ticks);
+    a->detached_ns = now_ns;
+    LEAVE_HOOK(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_BeforeAttach(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread != NULL) {
+        int saved_errno = errno;
+        _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
+                                        _PySampling_WallNow());
+        errno = saved_errno;
+    }
+}
+
+void
+_PySampling_AfterAttach(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    if (thread == NULL) {
+        errno = saved_errno;
+        return;
+    }
+    struct _sampling_account *a = &thread->account;
+    if (a->detached_ns != 0) {
+        ENTER_HOOK(thread);
+        uint64_t now_ns = _PySampling_WallNow();
+        uint64_t ticks = _Py_atomic_load_uint64_relaxed(
+            &_PyRuntime.sampling.counters.ticks);
+        if (ticks != a->detached_ticks) {
+            book_off_gil(tstate, thread, now_ns, 0);
+        }
+        else {
+            uint64_t blocked_ns, wait_ns;
+            split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
+            a->carry_blocked_ns += blocked_ns;
+            a->carry_wait_ns += wait_ns;
+            a->off_since_read_ns += blocked_ns + wait_ns;
+            a->wall_ns = now_ns;
+        }
+        a->detached_ns = 0;
+        LEAVE_HOOK(thread);
+    }
+    _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
+    _Py_atomic_store_int_relaxed(&thread->asked, 0);
+    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running, thread);
+    errno = saved_errno;
+}
+
+
+/* What no tick will see any more. */
+
+/* Books all that is carried, and, for a thread that stands still, the
+   interval it is in.  Called with the thread's GIL, for a snapshot, at the
+   end of the thread or of the session. */
+void
+_PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_account *a = &thread->account;
+    ENTER_HOOK(thread);
+    if (a->detached_ns != 0) {
+        book_off_gil(thread->tstate, thread, now_ns, 1);
+        a->detached_ns = now_ns;
+    }
+    else {
+        carry_run_wall(a, now_ns);
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+    }
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *tables = state->tables;
+    uint64_t run_ns = take(&a->carry_run_wall_ns);
+    uint64_t run_cpu_ns = take(&a->carry_run_cpu_ns);
+    uint64_t blocked_ns = take(&a->carry_blocked_ns);
+    uint64_t wait_ns = take(&a->carry_wait_ns);
+    uint64_t off_cpu_ns = take(&a->carry_off_cpu_ns);
+    if (tables != NULL && (run_ns != 0 || run_cpu_ns != 0)) {
+        int seen = thread->last_node != 0;
+        _PySampling_TablesAdd(
+            tables, seen ? thread->last_node : tables->unsampled_node,
+            thread->thread_index,
+            seen ? _PySampling_RUNNING : _PySampling_UNSAMPLED,
+            0, run_cpu_ns, run_ns);
+    }
+    if (tables != NULL && (blocked_ns != 0 || off_cpu_ns != 0)) {
+        int seen = thread->last_blocked_node != 0;
+        _PySampling_TablesAdd(
+            tables, seen ? thread->last_blocked_node : tables->blocked_node,
+            thread->thread_index, _PySampling_BLOCKED,
+            0, off_cpu_ns, blocked_ns);
+    }
+    if (tables != NULL && wait_ns != 0) {
+        uint32_t node = _PySampling_TablesPseudoChild(
+            tables, 0, _PySampling_PSEUDO_GIL_WAIT, 0);
+        _PySampling_TablesAdd(tables, node, thread->thread_index,
+                              _PySampling_GIL_WAIT, 0, 0, wait_ns);
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+    LEAVE_HOOK(thread);
+}
+
+#endif  // _PySampling_SUPPORTED

@@ -1,0 +1,424 @@
+/* Sampling profiler: WHAT a sample's stack is.
+
+   Owns the signal handler, the copy of the chain of interpreter frames that
+   it takes, and the drain that turns copies into samples.  Must not know how
+   the clock chooses its moments or how tables are laid out.
+
+   A capture is taken in a signal handler on the thread that holds the GIL, so
+   that (code, instruction) of every frame is exact: nothing moves while the
+   handler runs.  It only copies pointers.  Naming them waits for the drain,
+   which runs on the same thread at its next safepoint, before it gives up the
+   GIL and before any code object dies; so the borrowed pointers are alive. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
+#include "pycore_code.h"              // _PyCode_DEF()
+#include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>                   // getpid()
+
+/* Captures between two safepoints: straight-line code of operators, each of
+   them longer than a tick.  More than this many wait for the next tick. */
+#define MAX_PENDING 64
+
+/* Room for that many frames, however small depth_frames is. */
+#define MIN_BUFFER_FRAMES 4096
+
+/* Of a stack deeper than depth_frames, this many frames next to the root are
+   kept, or a quarter of depth_frames if that is less. */
+#define ROOT_FRAMES 64
+
+/* No walk follows more frames than this: at a few nanoseconds each it bounds
+   the time in the signal handler to about a millisecond. */
+#define MAX_WALK_FRAMES 200000
+
+/* A walk of this many frames costs some ten microseconds; for each of them a
+   tick is skipped, so that deep recursion is sampled thinner, not slowed
+   down. */
+#define FRAMES_PER_SKIPPED_TICK 4096
+
+/* A capture: which frames, since when, how often.  Its frames lie in the
+   buffer from `first` on, leaf first. */
+struct capture {
+    int first;
+    int depth;
+    int gc_generation;
+    _PyInterpreterFrame *frame;     // compared, never followed
+    _Py_CODEUNIT *instr;
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+};
+
+/* One per interpreter, used by whichever thread holds its GIL: a thread
+   drains before it gives the GIL up, so the buffer is empty by then. */
+struct _sampling_buffer {
+    int depth_frames;
+    int capacity;
+    int used;
+    int num_captures;
+    struct capture captures[MAX_PENDING];
+    // The stack interned last, root first: the next one mostly shares it.
+    int path_depth;
+    unsigned int path_version;      // of the tables' code_version
+    const void *path_tables;
+    _PySampling_Frame *path;
+    uint32_t *path_nodes;
+    _PySampling_Frame frames[];
+};
+
+struct _sampling_buffer *
+_PySampling_BufferNew(int depth_frames)
+{
+    int capacity = Py_MAX(MIN_BUFFER_FRAMES, 4 * (depth_frames + 1));
+    // The path holds one more frame, [truncated N+ frames], and GC's.
+    size_t path_depth = (size_t)depth_frames + 3;
+    size_t frames_bytes = (size_t)capacity * sizeof(_PySampling_Frame);
+    size_t path_bytes = path_depth * sizeof(_PySampling_Frame);
+    struct _sampling_buffer *buffer = calloc(
+        1, sizeof(*buffer) + frames_bytes + path_bytes
+           + path_depth * sizeof(uint32_t));
+    if (buffer == NULL) {
+        return NULL;
+    }
+    buffer->depth_frames = depth_frames;
+    buffer->capacity = capacity;
+    buffer->path = buffer->frames + capacity;
+    buffer->path_nodes = (uint32_t *)(buffer->path + path_depth);
+    return buffer;
+}
+
+void
+_PySampling_BufferFree(struct _sampling_buffer *buffer)
+{
+    free(buffer);
+}
+
+
+/* The walk. */
+
+extern const struct _PyCode_DEF(8) _Py_InitCleanup;
+
+/* Frames that stand for no Python code: the eval loop's entry frames, and the
+   shim that checks what __init__ returned. */
+static inline int
+is_artificial(_PyInterpreterFrame *frame)
+{
+    return frame->owner == FRAME_OWNED_BY_CSTACK
+        || frame->f_executable == (PyObject *)&_Py_InitCleanup;
+}
+
+static inline _PySampling_Frame
+frame_entry(_PyInterpreterFrame *frame)
+{
+    return (_PySampling_Frame){
+        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
+}
+
+/* How many frames were left out, rounded down to three significant bits: each
+   number would be a stack of its own otherwise. */
+static uint32_t
+rounded_down(uint32_t n)
+{
+    uint32_t unit = 1;
+    while (n / unit >= 16) {
+        unit *= 2;
+    }
+    return n / unit * unit;
+}
+
+/* Copies the stack from `frame` up to its root to `out`, leaf first: at most
+   `depth_frames` frames, one mark if some are left out, and one for the
+   collection `thread` is in.  Returns the number of entries; *walked is how
+   many frames the stack has.
+
+   Runs in the signal handler: follows pointers of this thread's own stack and
+   writes to preallocated memory only. */
+static int
+walk(_PySampling_Thread *thread, _PyInterpreterFrame *frame,
+     _PySampling_Frame *out, int depth_frames, int *walked)
+{
+    int root_frames = Py_MIN(ROOT_FRAMES, depth_frames / 4);
+    int leaf_frames = depth_frames - root_frames;
+    _PyInterpreterFrame *window[ROOT_FRAMES];
+    int n = 0, total = 0;
+    _PyInterpreterFrame *gc_frame =
+        thread->gc_generation >= 0 ? thread->gc_frame : NULL;
+
+    for (; frame != NULL; frame = frame->previous) {
+        if (frame == gc_frame) {
+            out[n++] = _PySampling_PseudoFrame(_PySampling_PSEUDO_GC,
+                                               thread->gc_generation);
+            gc_frame = NULL;
+        }
+        if (is_artificial(frame)) {
+            continue;
+        }
+        if (total < leaf_frames) {
+            out[n++] = frame_entry(frame);
+        }
+        else if (root_frames != 0) {
+            window[(total - leaf_frames) % root_frames] = frame;
+        }
+        if (++total == MAX_WALK_FRAMES) {
+            break;
+        }
+    }
+    if (thread->gc_generation >= 0 && thread->gc_frame == NULL) {
+        // The collection was started with no Python frame: it is the root.
+        out[n++] = _PySampling_PseudoFrame(_PySampling_PSEUDO_GC,
+                                           thread->gc_generation);
+    }
+    *walked = total;
+    if (total <= leaf_frames) {
+        return n;
+    }
+    int beyond = total - leaf_frames;
+    int kept = Py_MIN(beyond, root_frames);
+    if (frame != NULL) {
+        kept = 0;       // gave up before the root: these are no root frames
+    }
+    if (beyond > kept) {
+        out[n++] = _PySampling_PseudoFrame(_PySampling_PSEUDO_TRUNCATED,
+                                           rounded_down(beyond - kept));
+        _PySampling_COUNT(frames_truncated, 1);
+    }
+    for (int i = beyond - kept; i < beyond; i++) {
+        out[n++] = frame_entry(window[i % root_frames]);
+    }
+    return n;
+}
+
+
+/* Capture. */
+
+/* Takes the stack as it stands at a tick whose clocks are given.  Returns 0
+   if there was no room.  Runs in the signal handler, on the thread. */
+int
+_PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
+                    uint64_t wall_ns, uint64_t cpu_ns)
+{
+    struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
+    _PyInterpreterFrame *frame = tstate->current_frame;
+    _Py_CODEUNIT *instr = NULL;
+    if (frame != NULL && frame->owner != FRAME_OWNED_BY_CSTACK) {
+        instr = frame->instr_ptr;
+    }
+
+    struct capture *last = NULL;
+    if (buffer->num_captures > 0) {
+        last = &buffer->captures[buffer->num_captures - 1];
+        if (last->frame != frame || last->instr != instr
+            || last->gc_generation != thread->gc_generation)
+        {
+            last = NULL;
+        }
+    }
+    if (last == NULL) {
+        if (buffer->num_captures == MAX_PENDING
+            || buffer->capacity - buffer->used < buffer->depth_frames + 2)
+        {
+            _PySampling_COUNT(lost_buffer_full, 1);
+            return 0;
+        }
+        int walked;
+        last = &buffer->captures[buffer->num_captures];
+        *last = (struct capture){
+            .first = buffer->used,
+            .gc_generation = thread->gc_generation,
+            .frame = frame,
+            .instr = instr,
+        };
+        last->depth = walk(thread, frame, buffer->frames + buffer->used,
+                           buffer->depth_frames, &walked);
+        thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
+        buffer->used += last->depth;
+        buffer->num_captures++;
+        _PySampling_COUNT(captures, 1);
+    }
+    else {
+        _PySampling_COUNT(captures_merged, 1);
+    }
+    uint64_t run_wall_ns, run_cpu_ns;
+    _PySampling_AccountRun(thread, wall_ns, cpu_ns,
+                           &run_wall_ns, &run_cpu_ns);
+    last->count++;
+    last->wall_ns += run_wall_ns;
+    last->cpu_ns += run_cpu_ns;
+    _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    return 1;
+}
+
+/* Runs on whatever thread the signal reached.  No lock, no allocation, no
+   system call but getpid(), clock_gettime() and those of the signal itself. */
+void
+_PySampling_SignalHandler(int signum, void *siginfo, void *context)
+{
+    int saved_errno = errno;
+    const siginfo_t *info = siginfo;
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (tstate == NULL) {
+        _PySampling_COUNT(signals_late, 1);
+        return;
+    }
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread == NULL || info->si_code != SI_TKILL
+        || info->si_pid != getpid()
+        || !_Py_atomic_load_int_acquire(&thread->asked))
+    {
+        _PySampling_COUNT(signals_stray, 1);
+        errno = saved_errno;
+        return;
+    }
+    if (!_PySampling_ACTIVE()
+        || thread->session != _PyRuntime.sampling.session)
+    {
+        _PySampling_COUNT(signals_late, 1);
+    }
+    else if (thread->in_hook) {
+        _PySampling_COUNT(captures_in_hook, 1);
+    }
+    else if (thread->skip_ticks > 0) {
+        thread->skip_ticks--;
+        _PySampling_COUNT(captures_skipped, 1);
+    }
+    else {
+        uint64_t before_ns = _PySampling_WallNow();
+        _PySampling_Capture(
+            tstate, thread,
+            _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns),
+            _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns));
+        _PySampling_COUNT(overhead_capture_ns,
+                          _PySampling_WallNow() - before_ns);
+    }
+    _Py_atomic_store_int_release(&thread->asked, 0);
+    errno = saved_errno;
+}
+
+
+/* Drain. */
+
+/* The globals of a frame that still runs `code`, or NULL. */
+static PyObject *
+globals_of(PyThreadState *tstate, PyCodeObject *code)
+{
+    int steps = 0;
+    for (_PyInterpreterFrame *frame = tstate->current_frame;
+         frame != NULL && steps < MAX_WALK_FRAMES;
+         frame = frame->previous, steps++)
+    {
+        if (frame->f_executable == (PyObject *)code
+            && frame->owner != FRAME_OWNED_BY_CSTACK)
+        {
+            return frame->f_globals;
+        }
+    }
+    return NULL;
+}
+
+/* The node of a stack given leaf first.  What it shares with the last stack,
+   from the root on, is not looked up again. */
+static uint32_t
+intern_stack(struct _sampling_tables *tables, struct _sampling_buffer *buffer,
+             PyThreadState *tstate, const _PySampling_Frame *frames,
+             int depth)
+{
+    if (buffer->path_tables != tables
+        || buffer->path_version != tables->code_version)
+    {
+        buffer->path_tables = tables;
+        buffer->path_version = tables->code_version;
+        buffer->path_depth = 0;
+    }
+    int shared = Py_MIN(depth, buffer->path_depth);
+    int i = 0;
+    const _PySampling_Frame *entry = frames + depth - 1;
+    while (i < shared && entry->code == buffer->path[i].code
+           && entry->instr == buffer->path[i].instr)
+    {
+        i++;
+        entry--;
+    }
+    if (depth > 0 && i == depth
+        && tables->functions_without_module != 0
+        && _PySampling_TablesWantsModule(tables, frames[0].code))
+    {
+        i--;            // give the leaf another chance to tell its module
+        entry++;
+    }
+    uint32_t node = i > 0 ? buffer->path_nodes[i - 1] : 0;
+    for (; i < depth; i++, entry--) {
+        PyObject *globals = NULL;
+        if (_PySampling_TablesWantsModule(tables, entry->code)) {
+            globals = globals_of(tstate, entry->code);
+        }
+        node = _PySampling_TablesChild(
+            tables, node, _PySampling_TablesFrame(tables, *entry, globals));
+        if (node == _PySampling_NO_NODE) {
+            break;
+        }
+        buffer->path[i] = *entry;
+        buffer->path_nodes[i] = node;
+    }
+    buffer->path_depth = i;
+    return node;
+}
+
+/* Turns the captures that wait into samples.  Runs on the thread, which is
+   attached, at a safepoint; allocates no Python object. */
+void
+_PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
+    if (buffer == NULL || buffer->num_captures == 0) {
+        return;
+    }
+    assert(thread->in_hook);
+    uint64_t before_ns = _PySampling_WallNow();
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *tables = state->tables;
+    for (int i = 0; tables != NULL && i < buffer->num_captures; i++) {
+        const struct capture *capture = &buffer->captures[i];
+        uint32_t node = intern_stack(tables, buffer, tstate,
+                                     buffer->frames + capture->first,
+                                     capture->depth);
+        _PySampling_TablesAdd(tables, node, thread->thread_index,
+                              capture->gc_generation >= 0
+                                  ? _PySampling_GC : _PySampling_RUNNING,
+                              capture->count, capture->cpu_ns,
+                              capture->wall_ns);
+        if (node != _PySampling_NO_NODE && capture->gc_generation < 0) {
+            thread->last_node = node;
+        }
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+    buffer->num_captures = 0;
+    buffer->used = 0;
+    _PySampling_COUNT(overhead_drain_ns,
+                      _PySampling_WallNow() - before_ns);
+}
+
+uint32_t
+_PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
+    assert(buffer->num_captures == 0);
+    int walked;
+    int depth = walk(thread, tstate->current_frame, buffer->frames,
+                     buffer->depth_frames, &walked);
+    return intern_stack(_PyRuntime.sampling.tables, buffer, tstate,
+                        buffer->frames, depth);
+}
+
+#endif  // _PySampling_SUPPORTED

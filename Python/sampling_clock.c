@@ -1,0 +1,437 @@
+/* Sampling profiler: WHEN to sample.
+
+   Owns the sampler thread, its deadlines, the signal, and the choice of whom
+   to ask.  Must not know frames, stacks or tables.
+
+   The sampler thread is no Python thread: it has no thread state, takes no
+   GIL and allocates nothing through Python.  At each tick it looks, for every
+   interpreter, at who holds the GIL, and asks that thread by a signal to
+   capture itself.  Threads without the GIL are never disturbed: their stacks
+   stand still, and they account for themselves when they attach.
+
+   Asking is a small protocol, so that no signal ends a system call:
+
+     clock                              thread
+     asked = 1
+     (fence)                            running = NULL        about to detach
+     running still this thread?         (fence)
+       no:  asked = 0                   wait until asked == 0
+       yes: tgkill()  ----------------> handler: capture; asked = 0
+
+   Either the clock sees that the thread is leaving, or the thread sees that
+   a signal is on its way and waits for it, which takes microseconds.
+
+   A thread that holds the GIL while it sleeps in a system call would be woken
+   too early.  So the clock first reads the thread's CPU clock twice: if it
+   stands still, the kernel is asked what the thread does, and if it sleeps
+   only a note is left, which the thread finds at its next safepoint. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling.h"
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+#include <fcntl.h>                    // open()
+#include <pthread.h>
+#include <sched.h>                    // sched_yield()
+#include <signal.h>
+#include <stdio.h>                    // snprintf()
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Deadlines vary by a quarter of the period to both sides, so that a program
+   with a rhythm of its own is not seen at the same beat each time. */
+#define JITTER_DIVISOR 4
+
+/* Ticks that are late by more periods than this are not made up for. */
+#define MAX_LATE_PERIODS 2
+
+/* How long a thread may take to answer.  It takes microseconds, unless the
+   machine is overloaded or the thread blocks the signal. */
+#define ANSWER_NS 20000000
+
+/* How long a thread that detaches waits for a signal on its way. */
+#define SETTLE_NS 2000000
+
+/* A thread that left a signal unanswered gets that many notes before the next
+   one is tried. */
+#define DEAF_TICKS 500
+
+/* The sampler thread's stack: its deepest call is snprintf(). */
+#define STACK_BYTES (128 * 1024)
+
+struct _sampling_clock {
+    pthread_t thread;
+    pthread_mutex_t mutex;      // guards stop
+    pthread_cond_t wakeup;
+    int stop;
+    int has_own_files;          // its own, empty, table of descriptors
+    uint64_t random;
+    struct sigaction old_action;
+};
+
+
+/* Asking. */
+
+static int
+is_on_cpu(_PySampling_Thread *thread, uint64_t cpu_ns)
+{
+    // Reading a running thread's clock brings it up to date.
+    return _PySampling_CpuNow(thread) != cpu_ns;
+}
+
+/* Does the thread sleep in the kernel?  Reads its state letter from /proc
+   through the sampler thread's own descriptors; says no if it cannot. */
+static int
+is_asleep(const struct _sampling_clock *clock, _PySampling_Thread *thread)
+{
+    if (!clock->has_own_files) {
+        return 0;
+    }
+    char path[64], text[128];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+             thread->native_id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t size = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (size <= 0) {
+        return 0;
+    }
+    text[size] = '\0';
+    // "tid (name) S ...": the name may hold anything, so search backwards.
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
+}
+
+static void
+leave_note(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, wall_ns);
+    // The thread state lives: ThreadEnd needs the lock the caller holds.
+    _Py_set_eval_breaker_bit(thread->tstate, _PY_SAMPLING_BIT);
+    _PySampling_COUNT(ticks_noted, 1);
+}
+
+/* The thread blocks the signal, or someone else has taken it over. */
+static void
+give_up(_PySampling_Thread *thread)
+{
+    _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
+    _Py_atomic_store_int(&thread->asked, 0);
+    _PySampling_COUNT(signals_unanswered, 1);
+}
+
+static void
+send_signal(struct _sampling_interpreter_state *interp,
+            _PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
+    _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
+    // Sequentially consistent, as are the two in BeforeDetach and
+    // ClockSettle: one of both sides sees the other.
+    _Py_atomic_store_int(&thread->asked, 1);
+    if (_Py_atomic_load_ptr(&interp->running) != thread) {
+        _Py_atomic_store_int(&thread->asked, 0);
+        _PySampling_COUNT(ticks_idle, 1);
+        return;
+    }
+    thread->asked_ns = wall_ns;
+    if (syscall(SYS_tgkill, state->owner_pid, thread->native_id,
+                state->signal) != 0)
+    {
+        _Py_atomic_store_int(&thread->asked, 0);
+        _PySampling_COUNT(signals_unanswered, 1);
+        return;
+    }
+    _PySampling_COUNT(signals_sent, 1);
+}
+
+/* A tick for the interpreter's running thread. */
+static void
+tick_interpreter(struct _sampling_clock *clock,
+                 struct _sampling_interpreter_state *interp,
+                 uint64_t wall_ns)
+{
+    _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
+    if (thread == NULL) {
+        _PySampling_COUNT(ticks_idle, 1);
+        return;
+    }
+    uint64_t cpu_ns = _PySampling_CpuNow(thread);
+    if (_Py_atomic_load_int_acquire(&thread->asked)) {
+        // Its handler has not run yet.  As long as it gets no CPU time that
+        // is no news; with CPU time, the signal must be blocked.
+        if (wall_ns - thread->asked_ns < ANSWER_NS
+            || cpu_ns - thread->seen_cpu_ns < ANSWER_NS / 2)
+        {
+            _PySampling_COUNT(ticks_busy, 1);
+            return;
+        }
+        give_up(thread);
+    }
+    thread->seen_cpu_ns = cpu_ns;
+    int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
+    if (deaf_ticks > 0) {
+        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
+        leave_note(thread, wall_ns);
+        return;
+    }
+    if (!is_on_cpu(thread, cpu_ns) && is_asleep(clock, thread)) {
+        leave_note(thread, wall_ns);
+        return;
+    }
+    send_signal(interp, thread, wall_ns, cpu_ns);
+}
+
+/* A tick of all interpreters.  Caller holds runtime->sampling.mutex. */
+static void
+tick(struct _sampling_clock *clock, uint64_t wall_ns)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    _Py_atomic_store_uint64_relaxed(&state->last_tick_wall_ns, wall_ns);
+    _PySampling_COUNT(ticks, 1);
+    for (struct _sampling_interpreter_state *interp = state->interpreters;
+         interp != NULL; interp = interp->next)
+    {
+        tick_interpreter(clock, interp, wall_ns);
+    }
+}
+
+/* On the thread, which has made itself invisible to the clock: waits for the
+   handler of a signal that is on its way. */
+void
+_PySampling_ClockSettle(_PySampling_Thread *thread)
+{
+    if (!_Py_atomic_load_int(&thread->asked)) {
+        return;
+    }
+    uint64_t until_ns = _PySampling_WallNow() + SETTLE_NS;
+    while (_Py_atomic_load_int(&thread->asked)) {
+        sched_yield();
+        if (_PySampling_WallNow() > until_ns) {
+            // Blocked in this thread, or the sampler lost its CPU between
+            // asking and sending.
+            give_up(thread);
+            return;
+        }
+    }
+}
+
+
+/* The sampler thread. */
+
+static uint64_t
+next_random(struct _sampling_clock *clock)
+{
+    uint64_t x = clock->random;     // xorshift64, Marsaglia 2003
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return clock->random = x;
+}
+
+/* Sleeps until the deadline; returns 1 when it is time to stop. */
+static int
+sleep_until(struct _sampling_clock *clock, uint64_t deadline_ns)
+{
+    struct timespec ts = {
+        .tv_sec = (time_t)(deadline_ns / 1000000000u),
+        .tv_nsec = (long)(deadline_ns % 1000000000u),
+    };
+    pthread_mutex_lock(&clock->mutex);
+    while (!clock->stop) {
+        if (pthread_cond_timedwait(&clock->wakeup, &clock->mutex, &ts)
+            == ETIMEDOUT)
+        {
+            break;
+        }
+    }
+    int stop = clock->stop;
+    pthread_mutex_unlock(&clock->mutex);
+    return stop;
+}
+
+static void *
+run_clock(void *arg)
+{
+    struct _sampling_clock *clock = arg;
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    prctl(PR_SET_NAME, "sampleprof");
+    prctl(PR_SET_TIMERSLACK, 1);
+#if defined(SYS_close_range)
+    // A table of descriptors of its own, empty, so that reading /proc never
+    // takes a number from the program.
+    clock->has_own_files =
+        syscall(SYS_close_range, 0, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) == 0;
+#endif
+    uint64_t period_ns = state->period_ns;
+    uint64_t now_ns = _PySampling_WallNow();
+    // The first tick falls anywhere in the first period.
+    uint64_t deadline_ns = now_ns + next_random(clock) % period_ns + 1;
+    while (!sleep_until(clock, deadline_ns)) {
+        now_ns = _PySampling_WallNow();
+        PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
+        tick(clock, now_ns);
+        PyMutex_Unlock(&state->mutex);
+        uint64_t spread = period_ns / JITTER_DIVISOR;
+        deadline_ns += period_ns - spread
+                       + next_random(clock) % (2 * spread + 1);
+        now_ns = _PySampling_WallNow();
+        if (now_ns > deadline_ns + MAX_LATE_PERIODS * period_ns) {
+            _PySampling_COUNT(ticks_late, (now_ns - deadline_ns) / period_ns);
+            deadline_ns = now_ns + period_ns;
+        }
+    }
+    return NULL;
+}
+
+
+/* Life. */
+
+static void
+handle_signal(int signum, siginfo_t *info, void *context)
+{
+    _PySampling_SignalHandler(signum, info, context);
+}
+
+/* Takes a signal that nobody uses.  SIGURG is ignored by default, so that one
+   that arrives late, or after an exec, harms nobody. */
+static int
+install_handler(struct _sampling_clock *clock, int signum)
+{
+    struct sigaction action;
+    if (sigaction(signum, NULL, &action) != 0
+        || (action.sa_flags & SA_SIGINFO) != 0
+        || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
+    {
+        return -1;
+    }
+    clock->old_action = action;
+    memset(&action, 0, sizeof(action));
+    action.sa_sigaction = handle_signal;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    return sigaction(signum, &action, NULL);
+}
+
+/* Gives the signal back, unless someone has taken it over meanwhile. */
+static void
+remove_handler(struct _sampling_clock *clock, int signum)
+{
+    struct sigaction action;
+    if (sigaction(signum, NULL, &action) == 0
+        && (action.sa_flags & SA_SIGINFO) != 0
+        && action.sa_sigaction == handle_signal)
+    {
+        sigaction(signum, &clock->old_action, NULL);
+    }
+}
+
+static int
+start_thread(struct _sampling_clock *clock)
+{
+    pthread_condattr_t condattr;
+    pthread_condattr_init(&condattr);
+    pthread_condattr_setclock(&condattr, CLOCK_MONOTONIC);
+    pthread_cond_init(&clock->wakeup, &condattr);
+    pthread_condattr_destroy(&condattr);
+    pthread_mutex_init(&clock->mutex, NULL);
+
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    // No signal of the program may be handled on this thread.
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int err = pthread_create(&clock->thread, &attr, run_clock, clock);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return err;
+}
+
+_PySampling_Status
+_PySampling_ClockStart(void)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_clock *clock = calloc(1, sizeof(*clock));
+    if (clock == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    int signum = state->options.signal ? state->options.signal : SIGURG;
+    if (install_handler(clock, signum) != 0) {
+        free(clock);
+        return _PySampling_ERR_SIGNAL_TAKEN;
+    }
+    state->signal = signum;
+    state->clock = clock;
+    clock->random = _PySampling_WallNow() | 1;
+    if (state->options.manual) {
+        return _PySampling_OK;
+    }
+    int err = start_thread(clock);
+    if (err != 0) {
+        remove_handler(clock, signum);
+        free(clock);
+        state->clock = NULL;
+        errno = err;
+        return _PySampling_ERR_THREAD;
+    }
+    return _PySampling_OK;
+}
+
+/* Called by an attached thread, whose own last signal is waited for. */
+void
+_PySampling_ClockStop(_PySampling_Thread *caller)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_clock *clock = state->clock;
+    if (clock == NULL) {
+        return;
+    }
+    state->clock = NULL;
+    if (!state->options.manual) {
+        pthread_mutex_lock(&clock->mutex);
+        clock->stop = 1;
+        pthread_cond_signal(&clock->wakeup);
+        pthread_mutex_unlock(&clock->mutex);
+        pthread_join(clock->thread, NULL);
+        pthread_cond_destroy(&clock->wakeup);
+        pthread_mutex_destroy(&clock->mutex);
+    }
+    _PySampling_ClockSettle(caller);
+    remove_handler(clock, state->signal);
+    free(clock);
+}
+
+/* In the child of a fork: the thread is not there any more. */
+void
+_PySampling_ClockForget(void)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (state->clock != NULL) {
+        remove_handler(state->clock, state->signal);
+        free(state->clock);
+        state->clock = NULL;
+    }
+}
+
+/* A tick of a manual session: the thread that calls asks itself. */
+void
+_PySampling_ClockTickAll(uint64_t wall_ns)
+{
+    tick(_PyRuntime.sampling.clock, wall_ns);
+}
+
+#endif  // _PySampling_SUPPORTED

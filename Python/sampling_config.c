@@ -1,0 +1,330 @@
+/* Sampling profiler: the session that lasts as long as the process.
+
+   Owns -X sampleprof=MODE[,KEY=VALUE...] and PYTHONSAMPLEPROF, and what
+   happens at exit.  A bad text ends the process with status 2 before the
+   program starts.  Nothing is imported at start-up: the text is read here, and
+   the package profile_sampling is loaded only to write the file. */
+
+#include "Python.h"
+
+#include "pycore_initconfig.h"        // _Py_GetEnv()
+#include "pycore_interp.h"            // PyInterpreterState.config
+#include "pycore_pathconfig.h"        // _PyPathConfig
+#include "pycore_pylifecycle.h"       // _Py_IsMainInterpreter()
+#include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+
+#include <signal.h>
+#include <unistd.h>                   // getcwd()
+#include <wchar.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+struct request {
+    const char *source;         // for messages: which text is meant
+    _PySampling_Options options;
+    wchar_t *out;               // points into the text
+    wchar_t *format;
+};
+
+static int
+complain(const struct request *request, const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "%s: ", request->source);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("\n", stderr);
+    return -1;
+}
+
+static int
+parse_int(const struct request *request, const char *key,
+          const wchar_t *value, int min, int max, int *result)
+{
+    wchar_t *end;
+    errno = 0;
+    long n = wcstol(value, &end, 10);
+    if (end == value || *end != L'\0' || errno != 0 || n < min || n > max) {
+        return complain(request,
+                        "%s=%ls: expected a whole number from %d to %d",
+                        key, value, min, max);
+    }
+    *result = (int)n;
+    return 0;
+}
+
+static int
+parse_mode(struct request *request, const wchar_t *mode)
+{
+    if (wcscmp(mode, L"wall") == 0) {
+        request->options.mode = _PySampling_WALL;
+        return 0;
+    }
+    if (wcscmp(mode, L"cpu") == 0) {
+        request->options.mode = _PySampling_CPU;
+        return 0;
+    }
+    return complain(request, "unknown mode '%ls': expected wall or cpu",
+                    mode);
+}
+
+static int
+parse_text_value(const struct request *request, const char *key,
+                 wchar_t *value, wchar_t **result)
+{
+    if (*value == L'\0') {
+        return complain(request, "%s= needs a value", key);
+    }
+    *result = value;
+    return 0;
+}
+
+static int
+parse_format(struct request *request, wchar_t *value)
+{
+    static const wchar_t *const formats[] = {L"pprof", L"collapsed", L"text"};
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(formats); i++) {
+        if (wcscmp(value, formats[i]) == 0) {
+            request->format = value;
+            return 0;
+        }
+    }
+    return complain(request, "format=%ls: expected pprof, collapsed or text",
+                    value);
+}
+
+static int
+parse_item(struct request *request, wchar_t *item, int is_first)
+{
+    _PySampling_Options *o = &request->options;
+    wchar_t *equals = wcschr(item, L'=');
+    if (equals == NULL) {
+        if (is_first) {
+            return parse_mode(request, item);
+        }
+        return complain(request, "'%ls' is no KEY=VALUE; the keys are rate, "
+                        "out, format, depth and signal", item);
+    }
+    *equals = L'\0';
+    wchar_t *value = equals + 1;
+    if (wcscmp(item, L"rate") == 0) {
+        return parse_int(request, "rate", value, 1,
+                         _PySampling_MAX_RATE_HZ, &o->rate_hz);
+    }
+    if (wcscmp(item, L"depth") == 0) {
+        return parse_int(request, "depth", value, 1,
+                         _PySampling_MAX_DEPTH_FRAMES, &o->depth_frames);
+    }
+    if (wcscmp(item, L"signal") == 0) {
+        return parse_int(request, "signal", value, 1, Py_NSIG - 1,
+                         &o->signal);
+    }
+    if (wcscmp(item, L"out") == 0) {
+        return parse_text_value(request, "out", value, &request->out);
+    }
+    if (wcscmp(item, L"format") == 0) {
+        return parse_format(request, value);
+    }
+    return complain(request, "unknown key '%ls': the keys are rate, out, "
+                    "format, depth and signal", item);
+}
+
+/* Takes the text apart in place. */
+static int
+parse(struct request *request, wchar_t *text)
+{
+    int is_first = 1;
+    while (text != NULL) {
+        wchar_t *comma = wcschr(text, L',');
+        if (comma != NULL) {
+            *comma++ = L'\0';
+        }
+        if (parse_item(request, text, is_first) < 0) {
+            return -1;
+        }
+        text = comma;
+        is_first = 0;
+    }
+    return 0;
+}
+
+/* The text after "sampleprof=", "" for none, or NULL if profiling was not
+   asked for; memory from PyMem_RawMalloc(). */
+static wchar_t *
+requested_text(const PyConfig *config, const char **source)
+{
+    const wchar_t *xoption = _Py_get_xoption(&config->xoptions,
+                                             L"sampleprof");
+    if (xoption != NULL) {
+        *source = "-X sampleprof";
+        const wchar_t *equals = wcschr(xoption, L'=');
+        return _PyMem_RawWcsdup(equals != NULL ? equals + 1 : L"wall");
+    }
+    const char *env = _Py_GetEnv(config->use_environment, "PYTHONSAMPLEPROF");
+    if (env != NULL) {
+        *source = "PYTHONSAMPLEPROF";
+        return Py_DecodeLocale(env, NULL);
+    }
+    return NULL;
+}
+
+static PyObject *
+text_or_null(const wchar_t *text)
+{
+    return text != NULL ? PyUnicode_FromWideChar(text, -1) : NULL;
+}
+
+static PyObject *
+current_directory(void)
+{
+    char path[4096];
+    if (getcwd(path, sizeof(path)) == NULL) {
+        return NULL;            // a relative path is used as it is then
+    }
+    return PyUnicode_DecodeFSDefault(path);
+}
+
+static const char *
+reason(_PySampling_Status status)
+{
+    switch (status) {
+    case _PySampling_ERR_RUNNING:
+        return "a session is running already";
+    case _PySampling_ERR_UNSUPPORTED:
+        return "this build has no sampling profiler: it needs Linux and "
+               "the GIL";
+    case _PySampling_ERR_SIGNAL_TAKEN:
+        return "the signal is in use; choose another with signal=NUMBER";
+    case _PySampling_ERR_THREAD:
+        return strerror(errno);
+    default:
+        return "out of memory";
+    }
+}
+
+PyStatus
+_PySampling_InitFromConfig(PyThreadState *tstate)
+{
+    const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
+    struct request request = {
+        .options = {
+            .rate_hz = _PySampling_DEFAULT_RATE_HZ,
+            .depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES,
+        },
+    };
+    wchar_t *text = requested_text(config, &request.source);
+    if (text == NULL) {
+        return _PyStatus_OK();
+    }
+    if (parse(&request, text) < 0) {
+        PyMem_RawFree(text);
+        return PyStatus_Exit(2);
+    }
+    STATE->exit_out = text_or_null(request.out);
+    STATE->exit_format = text_or_null(request.format);
+    STATE->exit_cwd = current_directory();
+    PyObject *name = PyUnicode_FromString("MainThread");
+    PyMem_RawFree(text);
+    if (PyErr_Occurred() || name == NULL) {
+        Py_XDECREF(name);
+        return _PyStatus_NO_MEMORY();
+    }
+    _PySampling_Status status = _PySampling_Start(tstate, &request.options);
+    if (status == _PySampling_OK) {
+        STATE->exit_session = 1;
+        _PySampling_SetThreadName(tstate->thread_id, name);
+    }
+    else {
+        // The program matters more than its profile.
+        fprintf(stderr, "%s: not profiling: %s\n", request.source,
+                reason(status));
+    }
+    Py_DECREF(name);
+    return _PyStatus_OK();
+}
+
+
+/* Exit. */
+
+/* The program may have changed sys.path: the writer is looked for where the
+   standard library was at start-up.  Returns the old path, or NULL. */
+static PyObject *
+use_initial_path(PyThreadState *tstate)
+{
+    const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
+    PyObject *old = Py_XNewRef(PySys_GetObject("path"));
+    PyObject *path = PyList_New(0);
+    if (path == NULL) {
+        Py_XDECREF(old);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < config->module_search_paths.length; i++) {
+        PyObject *item = PyUnicode_FromWideChar(
+            config->module_search_paths.items[i], -1);
+        if (item == NULL || PyList_Append(path, item) < 0) {
+            Py_XDECREF(item);
+            Py_DECREF(path);
+            Py_XDECREF(old);
+            return NULL;
+        }
+        Py_DECREF(item);
+    }
+    int err = PySys_SetObject("path", path);
+    Py_DECREF(path);
+    if (err < 0) {
+        Py_CLEAR(old);
+    }
+    return old;
+}
+
+static void
+write_profile(PyThreadState *tstate, const struct _sampling_tables *tables)
+{
+    PyObject *old_path = use_initial_path(tstate);
+    PyObject *raw = NULL, *module = NULL, *done = NULL;
+    if (!PyErr_Occurred()) {
+        raw = _PySampling_Export(tables);
+    }
+    if (raw != NULL) {
+        module = PyImport_ImportModule("profile_sampling._at_exit");
+    }
+    if (module != NULL) {
+        done = PyObject_CallMethod(
+            module, "write", "OOOO", raw,
+            STATE->exit_out ? STATE->exit_out : Py_None,
+            STATE->exit_format ? STATE->exit_format : Py_None,
+            STATE->exit_cwd ? STATE->exit_cwd : Py_None);
+    }
+    if (done == NULL) {
+        PyErr_FormatUnraisable("sampleprof: the profile was not written");
+    }
+    if (old_path != NULL && PySys_SetObject("path", old_path) < 0) {
+        PyErr_FormatUnraisable("sampleprof: sys.path was not restored");
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(module);
+    Py_XDECREF(raw);
+    Py_XDECREF(old_path);
+}
+
+void
+_PySampling_Finalize(PyThreadState *tstate)
+{
+    if (!_Py_IsMainInterpreter(tstate->interp)) {
+        return;
+    }
+    struct _sampling_tables *tables;
+    int is_exit_session = STATE->exit_session;
+    if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
+        if (is_exit_session) {
+            write_profile(tstate, tables);
+        }
+        _PySampling_TablesFree(tables);
+    }
+    Py_CLEAR(STATE->exit_out);
+    Py_CLEAR(STATE->exit_format);
+    Py_CLEAR(STATE->exit_cwd);
+}
