@@ -9,10 +9,7 @@ from profile_sampling._values import (
 
 WIDTH = 100
 TOP = 50
-# Columns before the name: time, share, count, with a space after each.
-_NUMBERS = 12 + 1 + 7 + 1 + 10 + 2
 _PLACE = 28
-_NAME = WIDTH - _NUMBERS - _PLACE - 2
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 _STATE_NAMES = {'gil wait': 'GIL wait', 'gc': 'GC'}
 
@@ -140,36 +137,44 @@ def _table(rows, top, what, clock, total, weights):
     ranked = sorted(
         [(-ns, -count, number) for number, (ns, count) in enumerate(weights)
          if ns or count])
-    shown = ranked[:top]
+    cells = [('time', 'share', 'count')]
+    for ns, count, _ in ranked[:top]:
+        cells.append((seconds(-ns, total), share(-ns, total), f'{-count:,}'))
+    numbers = _columns(cells)
+    width = WIDTH - len(numbers[0]) - 2 - 2 - _PLACE
     lines = [f'Functions by {what} {_CLOCKS[clock]} time'
-             + (f', {len(shown):,} of {len(ranked):,}'
-                if len(shown) < len(ranked) else ''),
-             f'{"time":>12} {"share":>7} {"count":>10}  '
-             f'{"function":<{_NAME}}  place']
-    for ns, count, number in shown:
+             + (f', {top:,} of {len(ranked):,}'
+                if top < len(ranked) else ''),
+             f'{numbers[0]}  {"function":<{width}}  place']
+    for (_, _, number), cell in zip(ranked, numbers[1:]):
         function = rows[number].function
+        name = _end(printable(function.name), width, '.')
         lines.append(
-            f'{seconds(-ns, total):>12} {share(-ns, total):>7} '
-            f'{-count:>10,}  '
-            f'{_head(printable(function.name), _NAME):<{_NAME}}  '
-            f'{_place(function)}'.rstrip())
+            f'{cell}  {name:<{width}}  {_place(function)}'.rstrip())
     return lines
+
+
+def _columns(rows):
+    """Return the rows as lines, the cells of a column one under another."""
+    widths = [max(8, *map(len, column)) for column in zip(*rows)]
+    return [' '.join([f'{cell:>{width}}' for cell, width
+                      in zip(row, widths)]) for row in rows]
 
 
 def _place(function):
     if function.kind != 'python':
         return '' if function.kind == 'pseudo' else f'<{function.kind}>'
     place = f'{printable(function.filename)}:{function.first_line}'
-    if len(place) <= _PLACE:
-        return place
-    tail = place[3 - _PLACE:]
-    # Whole directories, when one begins in what there is room for.
-    slash = tail.find('/')
-    return '...' + tail[max(slash, 0):]
+    return _end(place, _PLACE, '/')
 
 
-def _head(text, width):
-    return text if len(text) <= width else text[:width - 3] + '...'
+def _end(text, width, separator):
+    """Return the end of a text, if it can be from a separator on."""
+    if len(text) <= width:
+        return text
+    end = text[3 - width:]
+    end = end[max(end.find(separator), 0):]
+    return '...' + end.removeprefix('.')
 
 
 def _nothing(profile):

@@ -1,0 +1,184 @@
+"""The text report: what it says, and that it fits."""
+
+import textwrap
+import unittest
+
+from profile_sampling import _text
+
+from .builders import Builder, example
+
+
+def report(builder, **options):
+    return _text.render(builder.profile(), **options)
+
+
+class ReportTest(unittest.TestCase):
+
+    maxDiff = None
+
+    def test_known_answer(self):
+        b = Builder(python_version='3.13.5', stats={
+            'ticks': 3000, 'lost_ring_full': 2, 'lost_stale': 1,
+            'lost_wall_ns': 1_200_000, 'late': 0})
+        main = b.thread('MainThread')
+        worker = b.thread('worker')
+        b.sample('app.main:3 app.work:11', count=900, cpu_ns=900_000_000,
+                 wall_ns=1_000_000_000, thread=main)
+        b.sample('app.main:4 C:time.sleep [blocked]', count=2,
+                 wall_ns=3_000_000_000, thread=worker, state='blocked')
+        self.assertEqual(report(b), textwrap.dedent('''\
+            Wall profile of Python 3.13.5
+
+            Mode       wall, 1,000 Hz
+            Started    2023-11-14 22:13:20 UTC
+            Duration   2.000 s
+            Threads    2
+            Wall time  4.000 s in all threads together
+            CPU time   900.000 ms in all threads together
+            Samples    902
+            Lost       3 samples (ring full 2, stale 1); 1.200 ms wall
+
+            State              wall    share          CPU    share      count
+            running         1.000 s   25.0 %   900.000 ms  100.0 %        900
+            blocked         3.000 s   75.0 %     0.000 ms    0.0 %          2
+
+            Functions by self wall time
+                time    share    count  function                                    place
+             3.000 s   75.0 %        2  [blocked]
+             1.000 s   25.0 %      900  app.work                                    /src/app.py:1
+
+            Functions by cumulative wall time
+                time    share    count  function                                    place
+             4.000 s  100.0 %      902  app.main                                    /src/app.py:1
+             3.000 s   75.0 %        2  [blocked]
+             3.000 s   75.0 %        2  time.sleep                                  <C>
+             1.000 s   25.0 %      900  app.work                                    /src/app.py:1
+
+            Counters
+              ticks 3,000, lost_ring_full 2, lost_stale 1, lost_wall_ns 1,200,000
+            '''))
+
+    def test_cpu_mode_ranks_by_cpu(self):
+        b = Builder(mode='cpu')
+        b.sample('a.waits', cpu_ns=1_000_000, wall_ns=9_000_000)
+        b.sample('a.works', cpu_ns=3_000_000, wall_ns=3_000_000)
+        text = report(b)
+        self.assertIn('Functions by self CPU time', text)
+        self.assertLess(text.index('a.works'), text.index('a.waits'))
+        self.assertIn('3.000 ms   75.0 %', text)
+
+    def test_states(self):
+        text = report(example())
+        rows = {line[:10].strip(): line[10:].split()
+                for line in text.splitlines()}
+        self.assertEqual(rows['GIL wait'][:4], ['0.060', 's', '2.9', '%'])
+        self.assertEqual(rows['GC'][-1], '1')
+        self.assertEqual(rows['running'][:4], ['1.000', 's', '48.8', '%'])
+        self.assertIn('unsampled', rows)
+
+    def test_every_lost_counter_is_named(self):
+        stats = {'lost_a': 1, 'lost_b_c': 2, 'lost_zero': 0,
+                 'lost_cpu_ns': 5_000_000_000, 'lost_wall_ns': 7_000_000}
+        b = Builder(stats=stats).sample('a.f', wall_ns=1)
+        line, = [line for line in report(b).splitlines()
+                 if line.startswith('Lost')]
+        self.assertEqual(line, 'Lost       3 samples (a 1, b c 2); '
+                               '5.000 s cpu; 7.000 ms wall')
+
+    def test_nothing_lost(self):
+        self.assertIn('\nLost       nothing\n',
+                      report(Builder().sample('a.f', wall_ns=1)))
+
+    def test_a_total_of_losses_is_not_counted_twice(self):
+        b = Builder(stats={'lost': 3, 'lost_a': 1, 'lost_b': 2})
+        self.assertIn('Lost       3 samples (a 1, b 2)\n', report(b))
+
+    def test_one_lost_sample(self):
+        self.assertIn('Lost       1 sample (a 1)\n',
+                      report(Builder(stats={'lost_a': 1})))
+
+    def test_top(self):
+        b = Builder()
+        for number in range(60):
+            b.sample(f'a.f{number:02}', wall_ns=1_000 * (number + 1))
+        text = report(b)
+        self.assertEqual(text.count('a.f59'), 2)
+        self.assertEqual(text.count('a.f10'), 2)
+        self.assertEqual(text.count('a.f09'), 0)
+        self.assertIn('Functions by self wall time, 50 of 60', text)
+        self.assertEqual(report(b, top=3).count('a.f'), 6)
+
+    def test_self_table_has_only_what_has_time_of_its_own(self):
+        b = Builder().sample('a.main a.f', wall_ns=1)
+        own, cumulative = report(b).split('Functions by cumulative')
+        self.assertNotIn('a.main', own)
+        self.assertIn('a.main', cumulative)
+
+    def test_width(self):
+        b = Builder(stats={f'counter_{n}': 10 ** n for n in range(19)})
+        b.sample([b.function('package.' * 20, 'f' * 200, '/d' * 200, 99)],
+                 wall_ns=10 ** 15, count=10 ** 9)
+        for line in report(b).splitlines():
+            self.assertLessEqual(len(line), 100, line)
+
+    def test_long_names_keep_their_end(self):
+        for name, shown in (
+                ('package.' * 9 + 'Class.method',
+                 '...package.package.package.Class.method'),
+                ('x' * 90, '...' + 'x' * 40)):
+            b = Builder().sample(f'm.{name}', wall_ns=1)
+            self.assertIn(f' {shown} ', report(b))
+
+    def test_long_places_keep_their_end(self):
+        for filename, place in (
+                ('/usr/lib/python3.13/json/decoder.py',
+                 '.../json/decoder.py:340'),
+                ('/x/decoder.py', '/x/decoder.py:340'),
+                ('x' * 90, '...' + 'x' * 21 + ':340')):
+            b = Builder()
+            b.sample([b.function('m', 'f', filename, 340)], wall_ns=1)
+            self.assertIn(f' {place}\n', report(b))
+
+    def test_facts_that_are_missing(self):
+        b = Builder(start_time_ns=0, rate_hz=0, python_version='')
+        b.sample('a.f', wall_ns=1)
+        text = report(b)
+        self.assertTrue(text.startswith('Wall profile\n'))
+        self.assertIn('Mode       wall\n', text)
+        self.assertIn('Started    not known\n', text)
+        for start in (2 ** 63 - 1, -2 ** 63):
+            report(Builder(start_time_ns=start))
+
+    def test_deterministic(self):
+        self.assertEqual(report(example()), report(example()))
+
+
+class NothingTest(unittest.TestCase):
+
+    def assertSays(self, why, builder):
+        text = report(builder)
+        self.assertIn('Nothing was sampled: ', text)
+        self.assertRegex(text, why)
+        self.assertNotIn('Functions', text)
+
+    def test_too_short(self):
+        self.assertSays(r'shorter \(0.400 ms\) than one period \(1.000 ms\)',
+                        Builder(duration_ns=400_000))
+
+    def test_all_lost(self):
+        self.assertSays('all 7 samples were lost',
+                        Builder(stats={'lost_ring_full': 7}))
+
+    def test_no_tick(self):
+        self.assertSays('never ticked', Builder(stats={'ticks': 0}))
+
+    def test_no_cpu(self):
+        self.assertSays('no thread used CPU time',
+                        Builder(mode='cpu', stats={'ticks': 5}))
+
+    def test_nothing_ran(self):
+        self.assertSays('no thread ran', Builder(stats={'ticks': 5}))
+
+
+if __name__ == '__main__':
+    unittest.main()
