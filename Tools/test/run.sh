@@ -9,6 +9,10 @@ cd "$(dirname "$0")/../.."
 . Tools/build/venv.sh
 
 built_python=${PYTHON:-build/release/python}
+# The tests are to see no setting of the caller's own.
+for name in $(env | sed -n 's/^\(PYTHON[A-Z_]*\)=.*/\1/p'); do
+    unset "$name"
+done
 PYTHON=$(pwd)/$built_python
 [ -x "$PYTHON" ] || die "$PYTHON does not exist. Run \"make\" first."
 
