@@ -9,6 +9,7 @@ import os
 import sys
 
 from profile_sampling import Profile, _files, _formats
+from profile_sampling._values import printable
 
 PROG = 'python -m profile_sampling'
 
@@ -17,7 +18,8 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message):
-        self.exit(2, f'{self.prog}: error: {message} (see --help)\n')
+        self.exit(2, printable(
+            f'{self.prog}: error: {message} (see --help)') + '\n')
 
 
 class Failure(Exception):
@@ -84,12 +86,18 @@ def _report(options):
 
 
 def _to_stdout(data):
+    if sys.stdout is None:
+        raise Failure('cannot write to stdout: it is closed')
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Whoever reads has seen enough.  Python flushes once more at exit.
+    except OSError as exc:
+        # Python flushes once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who closes a pipe has seen enough.
+        if not isinstance(exc, BrokenPipeError):
+            raise Failure(
+                f'cannot write to stdout: {exc.strerror}') from None
 
 
 def main(arguments=None):
@@ -102,8 +110,7 @@ def main(arguments=None):
     try:
         options.run(options)
     except Failure as exc:
-        print(f'{PROG}: {exc}'.encode(
-            'utf-8', 'backslashreplace').decode(), file=sys.stderr)
+        print(printable(f'{PROG}: {exc}'), file=sys.stderr)
         return exc.status
     return 0
 

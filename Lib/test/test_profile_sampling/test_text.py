@@ -125,7 +125,7 @@ class ReportTest(unittest.TestCase):
         for name, shown in (
                 ('package.' * 9 + 'Class.method',
                  '...package.package.package.Class.method'),
-                ('x' * 90, '...' + 'x' * 40)):
+                ('x' * 90, '...' + 'x' * 39)):
             b = Builder().sample(f'm.{name}', wall_ns=1)
             self.assertIn(f' {shown} ', report(b))
 

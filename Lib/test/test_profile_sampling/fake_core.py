@@ -1,0 +1,41 @@
+"""A stand-in for the core, for what the library does around it.
+
+Only the session is pretended: the tables are those of builders.example().
+"""
+
+import types
+
+from .builders import example
+
+
+class FakeCore(types.ModuleType):
+
+    def __init__(self):
+        super().__init__('_profile')
+        self.session = None
+        self.calls = []
+
+    def start(self, **options):
+        self.calls.append(('start', options))
+        if self.session is not None:
+            raise RuntimeError('a session is already running')
+        self.session = options
+
+    def stop(self):
+        self.calls.append(('stop',))
+        if self.session is None:
+            raise RuntimeError('no session is running')
+        session, self.session = self.session, None
+        return example(mode=session.get('mode', 'wall')).raw()
+
+    def snapshot(self, clear=False):
+        self.calls.append(('snapshot', clear))
+        if self.session is None:
+            raise RuntimeError('no session is running')
+        return example().raw()
+
+    def running(self):
+        return self.session is not None
+
+    def stats(self):
+        return {'ticks': 7}
