@@ -9,7 +9,7 @@ import unittest
 
 from profile_sampling import Profile, _at_exit
 
-from .builders import Builder, example
+from .builders import example
 from .test_api import HEAVY, modules_loaded_by
 
 TESTS = os.path.dirname(os.path.dirname(__file__))
