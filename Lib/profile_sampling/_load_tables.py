@@ -8,6 +8,8 @@ from array import array
 
 _INT32 = 1 << 31
 _INT64 = 1 << 63
+# An entry of the tree of stacks, with its key and its share of the dict.
+_NODE_BYTES = 250
 
 
 class Tables:
@@ -64,23 +66,28 @@ class Tables:
         self._budget.spend(300)
         return self._threads.setdefault(thread, len(self._threads))
 
-    def sample(self, locations, thread, state, weights):
-        """Add a row; *locations* are numbers, leaf first."""
-        node = 0
+    def stack(self, node, locations):
+        """Return the node of *locations*, leaf first, called from *node*."""
         nodes = self._nodes
         before = len(nodes)
+        self._budget.check(_NODE_BYTES * len(locations))
         for number in reversed(locations):
             frames = self._location_of_number.get(number)
             if frames is None:
                 raise ValueError(f'refers to location {number}, which does '
                                  'not exist')
             if len(frames) > 1:
-                # Inlined calls make much work of few bytes: bound it too.
+                # Inlined calls make much work of few bytes: bound both.
                 self._budget.spend(len(frames))
+                self._budget.check(
+                    _NODE_BYTES * (len(nodes) - before + len(frames)))
             for frame in frames:
                 node = nodes.setdefault((node, frame), len(nodes) + 1)
-            self._budget.spend(250 * (len(nodes) - before))
-            before = len(nodes)
+        self._budget.spend(_NODE_BYTES * (len(nodes) - before))
+        return node
+
+    def sample(self, node, thread, state, weights):
+        """Add a row, or its weights to the row it has."""
         key = node, thread, state
         known = self._samples.get(key)
         if known is not None:

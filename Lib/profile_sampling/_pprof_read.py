@@ -14,12 +14,16 @@ from profile_sampling._load_tables import Tables
 from profile_sampling._pprof import KIND_PLACES, MARK
 from profile_sampling._values import MODES, STATES
 from profile_sampling._wire import (
-    BYTES, VARINT, Budget, fields, message, numbers, signed)
+    BYTES, VARINT, Budget, fields, message, numbers, signed, varint)
 
 MAX_BYTES = 512 << 20
 _CHUNK_BYTES = 1 << 16
 # Objects made of one byte of a sample take at most so many, for a moment.
 _TRANSIENT = 64
+# How much memory to remember stacks in, and what one takes beside its
+# bytes.
+_STACK_CACHE_BYTES = 8 << 20
+_KNOWN_STACK_BYTES = 200
 # No clock of a profiler ticks faster; other tools give a period of 1 ns.
 _SHORTEST_PERIOD_NS = 1000
 
@@ -217,15 +221,16 @@ class _Decoder:
 
     def _read_samples(self, n_types, columns):
         data = self._data
+        stacks = _Stacks(self._tables)
         labels = {}
         for span in self._top[_SAMPLE]:
             self._budget.check(_TRANSIENT * (span[1] - span[0]))
-            locations = []
+            packed = []
             values = []
             spans = []
             for field, wire_type, value, end in fields(data, *span):
                 if field == 1:
-                    locations += numbers(data, wire_type, value, end)
+                    packed.append((wire_type, value, end))
                 elif field == 2:
                     values += numbers(data, wire_type, value, end)
                 elif field == 3:
@@ -241,7 +246,7 @@ class _Decoder:
                                    + sum(map(len, spans)))
                 labels[key] = self._labels(spans)
             self._tables.sample(
-                locations, *labels[key],
+                stacks.node(data, packed), *labels[key],
                 [signed(values[column]) * factor if factor else 0
                  for column, factor in columns])
 
@@ -266,6 +271,45 @@ class _Decoder:
         # Other tools have states of their own.
         number = STATES.index(state) if state in STATES else 0
         return self._tables.thread(thread), number
+
+
+class _Stacks:
+    """Finds the nodes of encoded stacks.
+
+    Callers are shared by many stacks, so those met lately are remembered
+    as they are encoded: most of a file need not be decoded.
+    """
+
+    def __init__(self, tables):
+        self._tables = tables
+        self._known = {}
+        self._known_bytes = 0
+
+    def node(self, data, parts):
+        """Return the node of a sample's location fields."""
+        if len(parts) == 1 and parts[0][0] == BYTES:
+            _, position, end = parts[0]
+            if position == end:
+                return 0
+            leaf, position = varint(data, position, end)
+            caller = self._caller(data[position:end])
+            return self._tables.stack(caller, [leaf])
+        locations = []
+        for part in parts:
+            locations += numbers(data, *part)
+        return self._tables.stack(0, locations)
+
+    def _caller(self, packed):
+        node = self._known.get(packed)
+        if node is None:
+            node = self._tables.stack(0, numbers(packed, BYTES, 0,
+                                                 len(packed)))
+            self._known_bytes += len(packed) + _KNOWN_STACK_BYTES
+            if self._known_bytes > _STACK_CACHE_BYTES:
+                self._known.clear()
+                self._known_bytes = 0
+            self._known[packed] = node
+        return node
 
 
 def _columns(types):

@@ -32,7 +32,8 @@ def modules_loaded_by(code):
     ''')
     # Without site, which may have imported anything.
     result = subprocess.run([sys.executable, '-S', '-E', '-c', code],
-                            check=True, stdout=subprocess.PIPE, text=True)
+                            check=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
     return set(result.stdout.split())
 
 

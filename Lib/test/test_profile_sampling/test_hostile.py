@@ -75,6 +75,8 @@ class MalformedTest(Files):
                     'locations': [L1[:-1] + b'\x02']}),
                 ('has line -1', {'locations': [
                     b'\x08\x01\x22\x0d\x08\x01\x10' + huge]}),
+                ('has line 2147483648', {'locations': [
+                    b'\x08\x01\x22\x08\x08\x01\x10\x80\x80\x80\x80\x08']}),
                 ('column -1', {'locations': [
                     b'\x08\x01\x22\x0d\x08\x01\x18' + huge]}),
                 ('location 2, which does not', {
@@ -188,9 +190,9 @@ def bombs():
     sample = Message()
     sample.payload(2, deep.data)
     wide = Message()
-    wide.payload(2, b'\x10\x00' * (8 << 20))
+    wide.payload(2, b'\x10\xac\x02' * (5 << 18))
     labels = Message()
-    labels.payload(2, S1 + b'\x1a\x00' * (8 << 20))
+    labels.payload(2, S1 + b'\x1a\x02\x08\x00' * (1 << 20))
     unique = b''.join([
         b'\x2a' + _pprof.varint(1 + len(number)) + b'\x08' + number
         for number in map(_pprof.varint, range(2, 400_000))])

@@ -1,6 +1,7 @@
 """The model: what is added up, and how often."""
 
 import pickle
+import sys
 import unittest
 from unittest import mock
 
@@ -157,6 +158,8 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(profile.total_cpu_ns, 900_001_550)
         self.assertEqual(profile.total_wall_ns, 2_051_002_000)
         self.assertEqual(profile.stats['ticks'], 2000)
+        self.assertEqual(profile.python_version,
+                         '%d.%d.%d' % sys.version_info[:3])
 
     def test_samples(self):
         b = Builder()
@@ -279,6 +282,7 @@ class ReferencesTest(unittest.TestCase):
         self.assertRefused('functions', frames=('i', 0, -1))
         self.assertRefused('frames', nodes=('I', 5, 2))
         self.assertRefused('parent', nodes=('I', 4, 2))
+        self.assertRefused('root', nodes=('I', 0, 1))
         self.assertRefused('nodes', samples=('q', 0, 3))
         self.assertRefused('nodes', samples=('q', 0, -1))
         self.assertRefused('threads', samples=('q', 1, 1))

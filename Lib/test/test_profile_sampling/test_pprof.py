@@ -19,7 +19,7 @@ class WireTest(unittest.TestCase):
     def test_varint(self):
         # The examples of the encoding's documentation, and the edges.
         for value, encoded in ((0, '00'), (1, '01'), (127, '7f'),
-                               (128, '8001'), (150, '9601'),
+                               (128, '8001'), (150, '9601'), (16383, 'ff7f'),
                                (16384, '808001'),
                                (-1, 'ff' * 9 + '01'),
                                (-2, 'fe' + 'ff' * 8 + '01'),

@@ -237,9 +237,10 @@ class OtherToolsTest(Files):
         sample.packed(2, [8])
         message.payload(2, sample.data)
         profile = self.load(data + message.data)
-        stack = [(frame.function.name, frame.line)
+        stack = [(frame.function.name, frame.line, frame.column)
                  for frame in profile.samples[1].stack]
-        self.assertEqual(stack, [('main', 10), ('main', 20), ('0xbeef', 0)])
+        self.assertEqual(stack, [('main', 10, 0), ('main', 20, 0),
+                                 ('0xbeef', 0, 0)])
 
     def test_unknown_fields_are_skipped(self):
         message = Message()

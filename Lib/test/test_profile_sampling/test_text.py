@@ -94,6 +94,10 @@ class ReportTest(unittest.TestCase):
         b = Builder(stats={'lost': 3, 'lost_a': 1, 'lost_b': 2})
         self.assertIn('Lost       3 samples (a 1, b 2)\n', report(b))
 
+    def test_a_total_of_losses_alone(self):
+        self.assertIn('Lost       3 samples\n',
+                      report(Builder(stats={'lost': 3})))
+
     def test_one_lost_sample(self):
         self.assertIn('Lost       1 sample (a 1)\n',
                       report(Builder(stats={'lost_a': 1})))
@@ -111,8 +115,10 @@ class ReportTest(unittest.TestCase):
 
     def test_self_table_has_only_what_has_time_of_its_own(self):
         b = Builder().sample('a.main a.f', wall_ns=1)
+        b.sample('a.uncounted', wall_ns=1, count=0)
         own, cumulative = report(b).split('Functions by cumulative')
         self.assertNotIn('a.main', own)
+        self.assertIn('a.uncounted', own)
         self.assertIn('a.main', cumulative)
 
     def test_width(self):
