@@ -1,0 +1,164 @@
+"""What the profiler costs while it samples.
+
+Slowdown is thread CPU time of the sampled thread: on a shared machine wall
+time is mostly the neighbours'.  All configurations of a program run in one
+process, in slices of a fraction of a second, in random order; each round of
+slices is compared within itself.  Interrupting a thread at all has a price
+that no profiler can avoid, so an empty signal handler at the same rate is
+the yardstick.
+"""
+
+import statistics
+
+import children
+from on_child import RATES_HZ
+from report import interval95, quartiles
+
+PROGRAM_NAMES = ('calls', 'objects', 'generators', 'exceptions', 'jsons',
+                 'comprehensions')
+SLICE_MS = 100
+ROUNDS = 50
+QUICK_ROUNDS = 8
+
+RATIO_BAR = 1.25
+RATIO_BAR_RATE_HZ = 1000
+
+DEPTHS_FRAMES = (10, 100, 1000)
+DEPTH_RATES_HZ = (10000, 1000)
+DEPTH_WINDOW_MS = 300
+DEPTH_WINDOWS = 9
+QUICK_DEPTH_WINDOWS = 3
+CAPTURE_BAR_US = 0.5
+DRAIN_BAR_US = 0.6
+DEPTH_BAR_FRAMES = 100
+DEPTH_BAR_RATE_HZ = 10000
+
+
+def _slowdowns(results, key, column):
+    """Percent per round, against the slice of that round without ticks."""
+    return [(slice_[column] / off[column] - 1) * 100
+            for slice_, off in zip(results[key], results['off 0'])]
+
+
+def _us_per_tick(results, key):
+    """Median CPU time that a tick takes from the program."""
+    return statistics.median(
+        [(slice_[0] - off[0]) / 1000 / max(slice_[3], 1) for slice_, off
+         in zip(results[key], results['off 0'])])
+
+
+def _pooled(rounds):
+    """(empty %, sampled %): the mean over the programs of the medians over
+    rounds of [(program, empty, sampled)]."""
+    by_program = {}
+    for program, *pair in rounds:
+        by_program.setdefault(program, []).append(pair)
+    return tuple(
+        statistics.fmean([statistics.median([pair[i] for pair in pairs])
+                          for pairs in by_program.values()])
+        for i in (0, 1))
+
+
+def _ratio(rounds):
+    empty, sampled = _pooled(rounds)
+    return sampled / empty if empty > 0 else float('inf')
+
+
+def _slowdown_rows(by_program, rate_hz):
+    rows = []
+    for program, results in by_program.items():
+        row = [f'{program} {rate_hz} Hz']
+        for column in (0, 1):
+            for kind in ('empty', 'sampled'):
+                low, median, high = quartiles(
+                    _slowdowns(results, f'{kind} {rate_hz}', column))
+                row.append(f'{median:+.2f} [{low:+.1f} {high:+.1f}]')
+        for kind in ('empty', 'sampled'):
+            row.append(f'{_us_per_tick(results, f"{kind} {rate_hz}"):.1f}')
+        helper = [slice_[2] / slice_[1] * 100
+                  for slice_ in results[f'sampled {rate_hz}']]
+        row.append(f'{statistics.median(helper):.1f}')
+        rows.append(row)
+    return rows
+
+
+def _ratio_of_rate(report, by_program, rate_hz):
+    rounds = [(program, empty, sampled)
+              for program, results in by_program.items()
+              for empty, sampled in zip(
+                  _slowdowns(results, f'empty {rate_hz}', 0),
+                  _slowdowns(results, f'sampled {rate_hz}', 0))]
+    empty, sampled = _pooled(rounds)
+    low, high = interval95(rounds, _ratio)
+    ratio = _ratio(rounds)
+    report.data['pooled'][rate_hz] = {
+        'empty %': empty, 'sampled %': sampled, 'ratio': ratio,
+        'ratio 95 %': [low, high]}
+    return ([f'{rate_hz} Hz', f'{empty:+.3f}', f'{sampled:+.3f}',
+             f'{sampled - empty:+.3f}', f'{ratio:.2f}',
+             f'{low:.2f} .. {high:.2f}'], ratio)
+
+
+def measure_slowdown(report, rounds):
+    ticker, _directory = children.compile_shared('noop_ticker.c')
+    by_program = {}
+    for program in PROGRAM_NAMES:
+        by_program[program] = children.run_json(
+            'on_child.py', program, ticker, SLICE_MS, rounds)
+    report.data['slices'] = by_program
+    report.data['pooled'] = {}
+    rows = []
+    for rate_hz in RATES_HZ:
+        rows += _slowdown_rows(by_program, rate_hz)
+    report.table(
+        f'Slowdown, %: median [quartiles] of {rounds} paired slices of '
+        f'{SLICE_MS} ms; us: CPU time per tick',
+        ['program', 'empty CPU', 'sampled CPU', 'empty wall', 'sampled wall',
+         'empty us', 'sampled us', 'sampler thread %'], rows)
+    pooled = {rate_hz: _ratio_of_rate(report, by_program, rate_hz)
+              for rate_hz in RATES_HZ}
+    report.table('All programs: mean of the medians, thread CPU time',
+                 ['rate', 'empty %', 'sampled %', 'difference', 'ratio',
+                  '95 % interval'], [row for row, _ in pooled.values()])
+    row, ratio = pooled[RATIO_BAR_RATE_HZ]
+    report.say()
+    report.bar(f'on: slowdown at {RATIO_BAR_RATE_HZ} Hz against an empty '
+               'handler', ratio, RATIO_BAR, 'x', f'(95 %: {row[-1]})')
+
+
+def measure_depth(report, windows):
+    report.data['depth'] = []
+    rows, medians_us = [], {}
+    for rate_hz in DEPTH_RATES_HZ:
+        for depth_frames in DEPTHS_FRAMES:
+            found = children.run_json('depth_child.py', rate_hz, depth_frames,
+                                      DEPTH_WINDOW_MS, windows)
+            report.data['depth'].append({'rate_hz': rate_hz, 'windows': found,
+                                         'depth_frames': depth_frames})
+            row = [f'{rate_hz} Hz', str(depth_frames)]
+            if not found:
+                rows.append([*row, 'no samples', '', ''])
+                continue
+            for i, what in ((0, 'capture'), (1, 'drain')):
+                low, median, high = [ns / 1000 for ns in quartiles(
+                    [window[i] for window in found])]
+                medians_us[what, rate_hz, depth_frames] = median
+                row.append(f'{median:.3f} [{low:.2f} {high:.2f}]')
+            rows.append([*row, str(sum([window[2] for window in found]))])
+    report.table(
+        f'Cost of a sample, us: median [quartiles] of {windows} windows of '
+        f'{DEPTH_WINDOW_MS} ms',
+        ['rate', 'frames', 'handler', 'drain', 'samples'], rows)
+    report.say()
+    for what, limit_us in (('capture', CAPTURE_BAR_US),
+                           ('drain', DRAIN_BAR_US)):
+        report.bar(f'on: {what} at {DEPTH_BAR_FRAMES} frames, '
+                   f'{DEPTH_BAR_RATE_HZ} Hz',
+                   medians_us.get((what, DEPTH_BAR_RATE_HZ,
+                                   DEPTH_BAR_FRAMES)), limit_us, 'us')
+
+
+def measure(report, options):
+    measure_depth(report, QUICK_DEPTH_WINDOWS if options.quick
+                  else DEPTH_WINDOWS)
+    measure_slowdown(report, QUICK_ROUNDS if options.quick else ROUNDS)

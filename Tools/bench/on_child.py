@@ -1,0 +1,91 @@
+"""Times slices of one program: not sampled, interrupted by an empty handler,
+and sampled, in a new random order each round.
+
+    python on_child.py PROGRAM TICKER.SO SLICE_MS ROUNDS
+
+Prints JSON: {configuration: [[cpu_ns, wall_ns, other_cpu_ns, ticks], ...]},
+one item per round.
+"""
+
+import ctypes
+import gc
+import json
+import random
+import sys
+import time
+
+import profile_sampling
+from programs import BY_NAME
+
+RATES_HZ = (100, 1000, 10000)
+CONFIGURATIONS = [('off', 0)] + [(kind, rate_hz) for rate_hz in RATES_HZ
+                                 for kind in ('empty', 'sampled')]
+WARM_UP_SHARE = 4   # a quarter of a slice runs untimed first
+
+
+class Bench:
+    def __init__(self, program, ticker_path, slice_ms):
+        self.run = BY_NAME[program]()
+        self.ticker = ctypes.CDLL(ticker_path)
+        self.ticker.ticker_stop.restype = ctypes.c_long
+        self.portions = self._portions(slice_ms / 1000)
+
+    def _portions(self, seconds):
+        self.run(2)
+        portions = 1
+        while True:
+            start = time.thread_time()
+            self.run(portions)
+            spent = time.thread_time() - start
+            if spent > seconds / 4:
+                return max(1, round(portions * seconds / spent))
+            portions *= 2
+
+    def _start(self, kind, rate_hz):
+        if kind == 'empty':
+            err = self.ticker.ticker_start(rate_hz)
+            if err:
+                raise OSError(err, 'cannot start the ticker')
+        elif kind == 'sampled':
+            profile_sampling.start(rate_hz=rate_hz)
+
+    def _stop(self, kind):
+        """Return how often the program was interrupted."""
+        if kind == 'empty':
+            return self.ticker.ticker_stop()
+        if kind == 'sampled':
+            profile_sampling.stop()
+            return profile_sampling.stats()['signals_sent']
+        return 0
+
+    def slice(self, kind, rate_hz):
+        gc.collect()
+        self._start(kind, rate_hz)
+        self.run(self.portions // WARM_UP_SHARE + 1)
+        process_ns = time.process_time_ns()
+        wall_ns = time.perf_counter_ns()
+        cpu_ns = time.thread_time_ns()
+        self.run(self.portions)
+        cpu_ns = time.thread_time_ns() - cpu_ns
+        wall_ns = time.perf_counter_ns() - wall_ns
+        process_ns = time.process_time_ns() - process_ns
+        ticks = self._stop(kind)
+        return cpu_ns, wall_ns, max(process_ns - cpu_ns, 0), ticks
+
+
+def main():
+    program, ticker_path, slice_ms, rounds = sys.argv[1:]
+    bench = Bench(program, ticker_path, float(slice_ms))
+    rng = random.Random(program)
+    results = {f'{kind} {rate_hz}': [] for kind, rate_hz in CONFIGURATIONS}
+    for kind, rate_hz in CONFIGURATIONS:
+        bench.slice(kind, rate_hz)
+    for _ in range(int(rounds)):
+        order = rng.sample(CONFIGURATIONS, len(CONFIGURATIONS))
+        for kind, rate_hz in order:
+            results[f'{kind} {rate_hz}'].append(bench.slice(kind, rate_hz))
+    json.dump(results, sys.stdout)
+
+
+if __name__ == '__main__':
+    main()

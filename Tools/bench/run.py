@@ -1,0 +1,67 @@
+"""Measures what the profiler costs and how true it is.
+
+    ./python Tools/bench/run.py [off|on|truth|all] [--quick] [--out DIR]
+
+off     instructions with the profiler off, against the stock interpreter
+on      slowdown while it samples, against an empty signal handler
+truth   its answers, against programs that know the answer
+"""
+
+import argparse
+import pathlib
+import sys
+
+import children
+import machine
+import off
+import on
+import truth
+from report import Report
+
+KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure}
+
+
+def parse(args):
+    parser = argparse.ArgumentParser(
+        description='Measure what the profiler costs and how true it is.')
+    parser.add_argument('kind', nargs='?', default='all',
+                        choices=[*KINDS, 'all'])
+    parser.add_argument('--quick', action='store_true',
+                        help='a tenth of the time; too noisy for the bars')
+    parser.add_argument('--out', type=pathlib.Path, metavar='DIR',
+                        default=machine.ROOT / 'build' / 'bench',
+                        help='where the results go (default: build/bench)')
+    parser.add_argument('--stock', type=pathlib.Path, metavar='PATH',
+                        default=machine.ROOT / 'build' / 'stock' / 'python',
+                        help='the interpreter to compare with')
+    return parser.parse_args(args)
+
+
+def measure(kind, options):
+    """Measure, print, write; return True if every bar is met."""
+    report = Report(kind, machine.facts())
+    if machine.is_busy():
+        report.say('note: the machine is busy; timings will be noisy')
+    try:
+        KINDS[kind](report, options)
+    except children.Unavailable as exc:
+        report.fail(f'{kind}: {exc}')
+    report.data['load at the end'] = machine.load()
+    report.say(f'load at the end: {machine.load()}')
+    report.write(options.out)
+    return not report.failed
+
+
+def main():
+    options = parse(sys.argv[1:])
+    kinds = KINDS if options.kind == 'all' else [options.kind]
+    if 'off' in kinds and not options.stock.exists():
+        print(f'no stock interpreter at {options.stock}: run "make stock", '
+              'or give its path with --stock', file=sys.stderr)
+        return 2
+    met = [measure(kind, options) for kind in kinds]
+    return 0 if all(met) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
