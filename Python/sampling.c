@@ -6,6 +6,7 @@
 
 #include "Python.h"
 
+#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
 #include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // HEAD_LOCK()
@@ -105,6 +106,12 @@ enter_tables(_PySampling_Thread *thread)
         thread->thread_index = _PySampling_TablesAddThread(
             STATE->tables, tstate->thread_id, thread->native_id,
             PyInterpreterState_GetID(tstate->interp));
+        if (tstate->thread_id == _PyRuntime.main_thread
+            && _Py_IsMainInterpreter(tstate->interp))
+        {
+            _PySampling_TablesNameMainThread(STATE->tables,
+                                             thread->thread_index);
+        }
         thread->last_node = 0;
         thread->last_blocked_node = 0;
     }
@@ -126,7 +133,6 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
             return NULL;
         }
         thread->tstate = tstate;
-        thread->gc_generation = -1;
         link_thread(tstate->interp, thread);
     }
     thread->native_id = (int)tstate->native_thread_id;
@@ -135,6 +141,8 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->note_wall_ns = 0;
     thread->deaf_ticks = 0;
     thread->skip_ticks = 0;
+    thread->gc_generation = -1;
+    thread->gc_frame = NULL;
     thread->waiting_since_ns = 0;
     _PySampling_AccountStart(thread, wall_ns);
     enter_tables(thread);
@@ -274,10 +282,20 @@ _PySampling_CodeEnd(PyCodeObject *code)
 
 /* Start. */
 
+static struct _sampling_tables *
+new_tables(void)
+{
+    struct _sampling_tables *tables =
+        _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
+    if (tables != NULL) {
+        tables->serial = ++STATE->tables_serial;
+    }
+    return tables;
+}
+
 /* Every thread that exists takes part from now on.  With the registry
    locked; the caller is attached, all other threads of its interpreter are
-   detached.  Threads of interpreters with their own GIL join when they attach
-   next. */
+   detached.  Threads of other interpreters join when they attach next. */
 static int
 register_existing_threads(PyThreadState *caller, uint64_t wall_ns)
 {
@@ -300,13 +318,32 @@ register_existing_threads(PyThreadState *caller, uint64_t wall_ns)
     return ok;
 }
 
+/* A thread that runs with a GIL of its own may not attach for long: it joins
+   at its next safepoint. */
+static void
+wake_other_interpreters(PyInterpreterState *own)
+{
+    HEAD_LOCK(&_PyRuntime);
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        if (interp == own) {
+            continue;
+        }
+        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+            _Py_set_eval_breaker_bit(t, _PY_SAMPLING_BIT);
+        }
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+}
+
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
     if (STATE->active) {
         return _PySampling_ERR_RUNNING;
     }
-    STATE->tables = _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
+    STATE->tables = new_tables();
     if (STATE->tables == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
@@ -334,6 +371,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return status;
     }
     _Py_atomic_store_int(&STATE->active, 1);
+    wake_other_interpreters(tstate->interp);
     _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
                                  ((_PyThreadStateImpl *)tstate)->sampling);
     return _PySampling_OK;
@@ -357,14 +395,13 @@ _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
    threads that its GIL keeps from running.  A thread of another GIL accounts
    for itself when it attaches. */
 static void
-flush_threads(PyThreadState *tstate)
+flush_threads(PyThreadState *tstate, uint64_t now_ns)
 {
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     ENTER_HOOK(own);
     _PySampling_Drain(tstate, own);
-    // The registry is not locked for long: threads come and go only with
-    // the GIL, which the caller has.
-    uint64_t now_ns = _PySampling_WallNow();
+    // Without the registry locked: threads come and go only with the GIL,
+    // which the caller has.
     for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
          thread != NULL; thread = thread->next)
     {
@@ -375,12 +412,36 @@ flush_threads(PyThreadState *tstate)
     LEAVE_HOOK(own);
 }
 
+/* What threads of other interpreters have not accounted for yet is lost with
+   the tables they did not get to. */
 static void
-describe(struct _sampling_tables *tables)
+count_lost_threads(PyInterpreterState *own, uint64_t now_ns)
+{
+    lock_registry();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (s == &own->sampling) {
+            continue;
+        }
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            uint64_t wall_ns =
+                _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
+            if (t->session == STATE->session && now_ns > wall_ns) {
+                _PySampling_COUNT(lost_wall_ns, now_ns - wall_ns);
+                _PySampling_COUNT(lost_threads, 1);
+            }
+        }
+    }
+    unlock_registry();
+}
+
+static void
+describe(struct _sampling_tables *tables, uint64_t now_ns)
 {
     tables->options = STATE->options;
     tables->start_time_ns = STATE->start_time_ns;
-    tables->duration_ns = _PySampling_WallNow() - STATE->start_wall_ns;
+    tables->duration_ns = now_ns - STATE->start_wall_ns;
 #define X(name) \
     tables->counters.name = \
         _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
@@ -390,7 +451,8 @@ describe(struct _sampling_tables *tables)
 
 /* The tables begin anew; the threads of this interpreter get new rows. */
 static struct _sampling_tables *
-exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh)
+exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
+                uint64_t now_ns)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *old = STATE->tables;
@@ -403,7 +465,7 @@ exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh)
     PyTime_t now = 0;
     (void)PyTime_TimeRaw(&now);
     STATE->start_time_ns = now;
-    STATE->start_wall_ns = _PySampling_WallNow();
+    STATE->start_wall_ns = now_ns;
     // Threads of other GILs see that their rows are gone.
     STATE->session++;
     for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
@@ -430,20 +492,22 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
     _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
     struct _sampling_tables *fresh = NULL;
     if (clear) {
-        fresh = _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
+        fresh = new_tables();
     }
     if (own == NULL || (clear && fresh == NULL)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     ENTER_HOOK(own);
-    flush_threads(tstate);
+    uint64_t now_ns = _PySampling_WallNow();
+    flush_threads(tstate, now_ns);
     if (clear) {
-        describe(STATE->tables);
-        *copy = exchange_tables(tstate, fresh);
+        count_lost_threads(tstate->interp, now_ns);
+        describe(STATE->tables, now_ns);
+        *copy = exchange_tables(tstate, fresh, now_ns);
     }
     else {
         PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-        describe(STATE->tables);
+        describe(STATE->tables, now_ns);
         *copy = _PySampling_TablesCopy(STATE->tables);
         PyMutex_Unlock(&STATE->tables_mutex);
     }
@@ -463,11 +527,13 @@ _PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
     }
     // Without the registry locked: the clock needs it to finish.
     _PySampling_ClockStop(own);
-    flush_threads(tstate);
-    describe(STATE->tables);
+    uint64_t now_ns = _PySampling_WallNow();
+    flush_threads(tstate, now_ns);
+    count_lost_threads(tstate->interp, now_ns);
+    describe(STATE->tables, now_ns);
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-    *result = exchange_tables(tstate, NULL);
+    *result = exchange_tables(tstate, NULL, now_ns);
     STATE->exit_session = 0;
     return _PySampling_OK;
 }
@@ -556,7 +622,7 @@ _PySampling_AfterForkChild(void)
     tstate->interp->sampling.running = NULL;
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     if (own != NULL) {
-        own->asked = 0;
+        own->asked = _PySampling_NOT_ASKED;
     }
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;
@@ -574,6 +640,12 @@ _PySampling_Status
 _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 {
     return _PySampling_ERR_UNSUPPORTED;
+}
+
+int
+_PySampling_IsUsableSignal(int signum)
+{
+    return 1;       // start() says what is really missing
 }
 
 _PySampling_Status

@@ -56,14 +56,21 @@ read_clock(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The monotonic clock, or the tests' own.  Async-signal-safe. */
+/* The monotonic clock.  Async-signal-safe. */
+uint64_t
+_PySampling_MonotonicNow(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* The clock of the session: the monotonic one, or the tests' own. */
 uint64_t
 _PySampling_WallNow(void)
 {
     if (_PyRuntime.sampling.options.manual) {
         return _PyRuntime.sampling.manual_wall_ns;
     }
-    return read_clock(CLOCK_MONOTONIC);
+    return _PySampling_MonotonicNow();
 }
 
 /* The CPU clock of a thread, which may be another one; 0 if it has ended. */
@@ -284,11 +291,11 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
     uint64_t now_ns = _PySampling_WallNow();
     uint64_t cpu_now_ns = _PySampling_CpuNow(thread);
     uint64_t wall_ns, cpu_ns = 0;
-    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0) {
-        _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
+    if (_Py_atomic_load_int_relaxed(&thread->note_asleep)) {
+        wall_ns = account_asleep(thread, now_ns, cpu_now_ns);
     }
     else {
-        wall_ns = account_asleep(thread, now_ns, cpu_now_ns);
+        _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
@@ -315,12 +322,17 @@ drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
 void
 _PySampling_Safepoint(PyThreadState *tstate)
 {
+    int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
     if (thread == NULL) {
+        // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        if (_PySampling_ACTIVE()) {
+            _PySampling_AfterAttach(tstate);
+        }
+        errno = saved_errno;
         return;
     }
-    int saved_errno = errno;
     ENTER_HOOK(thread);
     drain_and_answer(tstate, thread);
     LEAVE_HOOK(thread);
@@ -398,10 +410,11 @@ _PySampling_AfterAttach(PyThreadState *tstate)
             a->wall_ns = now_ns;
         }
         a->detached_ns = 0;
+        _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
         LEAVE_HOOK(thread);
     }
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
-    _Py_atomic_store_int_relaxed(&thread->asked, 0);
+    _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     _Py_atomic_store_ptr_release(&tstate->interp->sampling.running, thread);
     errno = saved_errno;
 }

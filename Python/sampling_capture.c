@@ -25,7 +25,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <unistd.h>                   // getpid()
 
 /* Captures between two safepoints: straight-line code of operators, each of
    them longer than a tick.  More than this many wait for the next tick. */
@@ -67,11 +66,12 @@ struct _sampling_buffer {
     int capacity;
     int used;
     int num_captures;
+    unsigned int session;           // the captures are of that one
     struct capture captures[MAX_PENDING];
     // The stack interned last, root first: the next one mostly shares it.
     int path_depth;
     unsigned int path_version;      // of the tables' code_version
-    const void *path_tables;
+    unsigned int path_serial;       // of the tables
     _PySampling_Frame *path;
     uint32_t *path_nodes;
     _PySampling_Frame frames[];
@@ -148,7 +148,8 @@ static int
 walk(_PySampling_Thread *thread, _PyInterpreterFrame *frame,
      _PySampling_Frame *out, int depth_frames, int *walked)
 {
-    int root_frames = Py_MIN(ROOT_FRAMES, depth_frames / 4);
+    int root_frames = depth_frames < 2
+        ? 0 : Py_MIN(ROOT_FRAMES, Py_MAX(1, depth_frames / 4));
     int leaf_frames = depth_frames - root_frames;
     _PyInterpreterFrame *window[ROOT_FRAMES];
     int n = 0, total = 0;
@@ -216,6 +217,12 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     }
 
     struct capture *last = NULL;
+    if (buffer->session != thread->session) {
+        // What is left of another session may refer to dead code objects.
+        buffer->session = thread->session;
+        buffer->num_captures = 0;
+        buffer->used = 0;
+    }
     if (buffer->num_captures > 0) {
         last = &buffer->captures[buffer->num_captures - 1];
         if (last->frame != frame || last->instr != instr
@@ -260,7 +267,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
-   system call but getpid(), clock_gettime() and those of the signal itself. */
+   system call but clock_gettime(), which is one only on odd machines. */
 void
 _PySampling_SignalHandler(int signum, void *siginfo, void *context)
 {
@@ -273,8 +280,9 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
     }
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
     if (thread == NULL || info->si_code != SI_TKILL
-        || info->si_pid != getpid()
-        || !_Py_atomic_load_int_acquire(&thread->asked))
+        || info->si_pid != _PyRuntime.sampling.owner_pid
+        || _Py_atomic_load_int_acquire(&thread->asked)
+           == _PySampling_NOT_ASKED)
     {
         _PySampling_COUNT(signals_stray, 1);
         errno = saved_errno;
@@ -293,32 +301,37 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         _PySampling_COUNT(captures_skipped, 1);
     }
     else {
-        uint64_t before_ns = _PySampling_WallNow();
+        uint64_t before_ns = _PySampling_MonotonicNow();
         _PySampling_Capture(
             tstate, thread,
             _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns),
             _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns));
         _PySampling_COUNT(overhead_capture_ns,
-                          _PySampling_WallNow() - before_ns);
+                          _PySampling_MonotonicNow() - before_ns);
     }
-    _Py_atomic_store_int_release(&thread->asked, 0);
+    _Py_atomic_store_int_release(&thread->asked, _PySampling_NOT_ASKED);
     errno = saved_errno;
 }
 
 
 /* Drain. */
 
-/* The globals of a frame that still runs `code`, or NULL. */
+/* How far up the stack a frame of the same file is looked for. */
+#define MAX_GLOBALS_FRAMES 64
+
+/* The globals of a frame that still runs `code`.  A leaf that has returned
+   meanwhile is of the same module as any frame whose code came from the same
+   compilation: those share one object as their file name.  NULL: none. */
 static PyObject *
 globals_of(PyThreadState *tstate, PyCodeObject *code)
 {
     int steps = 0;
     for (_PyInterpreterFrame *frame = tstate->current_frame;
-         frame != NULL && steps < MAX_WALK_FRAMES;
+         frame != NULL && steps < MAX_GLOBALS_FRAMES;
          frame = frame->previous, steps++)
     {
-        if (frame->f_executable == (PyObject *)code
-            && frame->owner != FRAME_OWNED_BY_CSTACK)
+        if (!is_artificial(frame)
+            && _PyFrame_GetCode(frame)->co_filename == code->co_filename)
         {
             return frame->f_globals;
         }
@@ -333,10 +346,10 @@ intern_stack(struct _sampling_tables *tables, struct _sampling_buffer *buffer,
              PyThreadState *tstate, const _PySampling_Frame *frames,
              int depth)
 {
-    if (buffer->path_tables != tables
+    if (buffer->path_serial != tables->serial
         || buffer->path_version != tables->code_version)
     {
-        buffer->path_tables = tables;
+        buffer->path_serial = tables->serial;
         buffer->path_version = tables->code_version;
         buffer->path_depth = 0;
     }
@@ -381,11 +394,13 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    if (buffer == NULL || buffer->num_captures == 0) {
+    if (buffer == NULL || buffer->num_captures == 0
+        || buffer->session != thread->session)
+    {
         return;
     }
     assert(thread->in_hook);
-    uint64_t before_ns = _PySampling_WallNow();
+    uint64_t before_ns = _PySampling_MonotonicNow();
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = state->tables;
     for (int i = 0; tables != NULL && i < buffer->num_captures; i++) {
@@ -406,14 +421,15 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     buffer->num_captures = 0;
     buffer->used = 0;
     _PySampling_COUNT(overhead_drain_ns,
-                      _PySampling_WallNow() - before_ns);
+                      _PySampling_MonotonicNow() - before_ns);
 }
 
 uint32_t
 _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    assert(buffer->num_captures == 0);
+    assert(buffer->num_captures == 0
+           || buffer->session != thread->session);
     int walked;
     int depth = walk(thread, tstate->current_frame, buffer->frames,
                      buffer->depth_frames, &walked);

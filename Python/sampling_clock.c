@@ -12,19 +12,22 @@
    Asking is a small protocol, so that no signal ends a system call:
 
      clock                              thread
-     asked = 1
+     asked = ASKING
      (fence)                            running = NULL        about to detach
      running still this thread?         (fence)
-       no:  asked = 0                   wait until asked == 0
-       yes: tgkill()  ----------------> handler: capture; asked = 0
+       no:  asked = NOT_ASKED           wait while asked == ASKING
+       yes: tgkill()  ----------------> handler: capture; asked = NOT_ASKED
+            asked = ASKED if not yet    asked == ASKED: it blocks the signal,
+                                        so it takes it out of its queue
 
    Either the clock sees that the thread is leaving, or the thread sees that
    a signal is on its way and waits for it, which takes microseconds.
 
    A thread that holds the GIL while it sleeps in a system call would be woken
    too early.  So the clock first reads the thread's CPU clock twice: if it
-   stands still, the kernel is asked what the thread does, and if it sleeps
-   only a note is left, which the thread finds at its next safepoint. */
+   stands still, the kernel is asked what the thread does, and if it sleeps, or
+   has slept most of the time since the last tick, only a note is left, which
+   the thread finds at its next safepoint. */
 
 #include "Python.h"
 
@@ -57,8 +60,8 @@
    machine is overloaded or the thread blocks the signal. */
 #define ANSWER_NS 20000000
 
-/* How long a thread that detaches waits for a signal on its way. */
-#define SETTLE_NS 2000000
+/* After a sleep with the GIL a thread gets notes for that many ticks. */
+#define SLEEPY_TICKS 2
 
 /* A thread that left a signal unanswered gets that many notes before the next
    one is tried. */
@@ -73,6 +76,7 @@ struct _sampling_clock {
     pthread_cond_t wakeup;
     int stop;
     int has_own_files;          // its own, empty, table of descriptors
+    int signal_is_gone;         // the program took it and no other is free
     uint64_t random;
     struct sigaction old_action;
 };
@@ -87,48 +91,96 @@ is_on_cpu(_PySampling_Thread *thread, uint64_t cpu_ns)
     return _PySampling_CpuNow(thread) != cpu_ns;
 }
 
-/* Does the thread sleep in the kernel?  Reads its state letter from /proc
-   through the sampler thread's own descriptors; says no if it cannot. */
+/* Reads /proc/self/task/TID/NAME into `text` through the sampler thread's own
+   descriptors.  Returns 0 if that is not possible. */
 static int
-is_asleep(const struct _sampling_clock *clock, _PySampling_Thread *thread)
+read_proc(const struct _sampling_clock *clock,
+          const _PySampling_Thread *thread, const char *name,
+          char *text, size_t size)
 {
     if (!clock->has_own_files) {
         return 0;
     }
-    char path[64], text[128];
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
-             thread->native_id);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/%s",
+             thread->native_id, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return 0;
     }
-    ssize_t size = read(fd, text, sizeof(text) - 1);
+    ssize_t got = read(fd, text, size - 1);
     close(fd);
-    if (size <= 0) {
+    if (got <= 0) {
         return 0;
     }
-    text[size] = '\0';
+    text[got] = '\0';
+    return 1;
+}
+
+/* Does the thread sleep in the kernel?  Says no if that cannot be known. */
+static int
+is_asleep(const struct _sampling_clock *clock,
+          const _PySampling_Thread *thread)
+{
+    char text[128];
+    if (!read_proc(clock, thread, "stat", text, sizeof(text))) {
+        return 0;
+    }
     // "tid (name) S ...": the name may hold anything, so search backwards.
     const char *end = strrchr(text, ')');
     return end != NULL && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
 }
 
-static void
-leave_note(_PySampling_Thread *thread, uint64_t wall_ns)
+/* Did the thread sleep, holding the GIL, for most of the time since the last
+   tick?  Time for which the kernel let it wait for a CPU is no sleep. */
+static int
+has_slept(const struct _sampling_clock *clock, _PySampling_Thread *thread,
+          uint64_t wall_ns, uint64_t cpu_ns)
 {
+    uint64_t from_ns = thread->seen_wall_ns;
+    uint64_t ran = cpu_ns - thread->seen_cpu_ns;
+    thread->seen_wall_ns = wall_ns;
+    thread->seen_cpu_ns = cpu_ns;
+    if (from_ns < _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
+        || from_ns >= wall_ns || ran >= (wall_ns - from_ns) / 2)
+    {
+        return 0;       // it was off the GIL meanwhile, or kept its CPU busy
+    }
+    char text[128];
+    unsigned long long run_ns, delay_ns;
+    if (!read_proc(clock, thread, "schedstat", text, sizeof(text))
+        || sscanf(text, "%llu %llu", &run_ns, &delay_ns) != 2)
+    {
+        return 0;
+    }
+    uint64_t delayed = delay_ns - thread->seen_delay_ns;
+    thread->seen_delay_ns = delay_ns;
+    return ran + delayed < (wall_ns - from_ns) / 2;
+}
+
+/* A thread that sleeps again and again while it holds the GIL is likely to
+   enter a system call before a signal reaches it. */
+static int
+is_sleepy(const struct _sampling_clock *clock, _PySampling_Thread *thread,
+          uint64_t wall_ns, uint64_t cpu_ns)
+{
+    if (has_slept(clock, thread, wall_ns, cpu_ns)) {
+        thread->sleepy_ticks = SLEEPY_TICKS;
+    }
+    else if (thread->sleepy_ticks > 0) {
+        thread->sleepy_ticks--;
+    }
+    return thread->sleepy_ticks > 0;
+}
+
+static void
+leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
+{
+    _Py_atomic_store_int_relaxed(&thread->note_asleep, asleep);
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, wall_ns);
     // The thread state lives: ThreadEnd needs the lock the caller holds.
     _Py_set_eval_breaker_bit(thread->tstate, _PY_SAMPLING_BIT);
     _PySampling_COUNT(ticks_noted, 1);
-}
-
-/* The thread blocks the signal, or someone else has taken it over. */
-static void
-give_up(_PySampling_Thread *thread)
-{
-    _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
-    _Py_atomic_store_int(&thread->asked, 0);
-    _PySampling_COUNT(signals_unanswered, 1);
 }
 
 static void
@@ -140,9 +192,9 @@ send_signal(struct _sampling_interpreter_state *interp,
     _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
     // Sequentially consistent, as are the two in BeforeDetach and
     // ClockSettle: one of both sides sees the other.
-    _Py_atomic_store_int(&thread->asked, 1);
+    _Py_atomic_store_int(&thread->asked, _PySampling_ASKING);
     if (_Py_atomic_load_ptr(&interp->running) != thread) {
-        _Py_atomic_store_int(&thread->asked, 0);
+        _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
         _PySampling_COUNT(ticks_idle, 1);
         return;
     }
@@ -150,11 +202,26 @@ send_signal(struct _sampling_interpreter_state *interp,
     if (syscall(SYS_tgkill, state->owner_pid, thread->native_id,
                 state->signal) != 0)
     {
-        _Py_atomic_store_int(&thread->asked, 0);
+        _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
         _PySampling_COUNT(signals_unanswered, 1);
         return;
     }
+    // Unless the handler has run already.
+    int expected = _PySampling_ASKING;
+    _Py_atomic_compare_exchange_int(&thread->asked, &expected,
+                                    _PySampling_ASKED);
     _PySampling_COUNT(signals_sent, 1);
+}
+
+/* The handler of the last signal has not run.  Is that because the thread
+   blocks the signal?  Not as long as it gets no CPU time either. */
+static int
+is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    uint64_t asked_cpu_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
+    return wall_ns - thread->asked_ns >= ANSWER_NS
+        && cpu_ns - asked_cpu_ns >= ANSWER_NS / 2;
 }
 
 /* A tick for the interpreter's running thread. */
@@ -169,30 +236,38 @@ tick_interpreter(struct _sampling_clock *clock,
         return;
     }
     uint64_t cpu_ns = _PySampling_CpuNow(thread);
-    if (_Py_atomic_load_int_acquire(&thread->asked)) {
-        // Its handler has not run yet.  As long as it gets no CPU time that
-        // is no news; with CPU time, the signal must be blocked.
-        if (wall_ns - thread->asked_ns < ANSWER_NS
-            || cpu_ns - thread->seen_cpu_ns < ANSWER_NS / 2)
-        {
+    int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
+    int is_asked = _Py_atomic_load_int_acquire(&thread->asked);
+    if (is_asked && deaf_ticks == 0) {
+        if (!is_deaf(thread, wall_ns, cpu_ns)) {
             _PySampling_COUNT(ticks_busy, 1);
             return;
         }
-        give_up(thread);
+        // The signal stays in the thread's queue: it takes it out when it
+        // detaches, or answers it when it unblocks it.
+        deaf_ticks = DEAF_TICKS;
+        _PySampling_COUNT(signals_unanswered, 1);
     }
-    thread->seen_cpu_ns = cpu_ns;
-    int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
     if (deaf_ticks > 0) {
         _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
-        leave_note(thread, wall_ns);
-        return;
+        leave_note(thread, wall_ns, 0);
     }
-    if (!is_on_cpu(thread, cpu_ns) && is_asleep(clock, thread)) {
-        leave_note(thread, wall_ns);
-        return;
+    else if (clock->signal_is_gone) {
+        leave_note(thread, wall_ns, 0);
     }
-    send_signal(interp, thread, wall_ns, cpu_ns);
+    else if (!is_on_cpu(thread, cpu_ns) && is_asleep(clock, thread)) {
+        thread->sleepy_ticks = SLEEPY_TICKS;
+        leave_note(thread, wall_ns, 1);
+    }
+    else if (is_sleepy(clock, thread, wall_ns, cpu_ns)) {
+        leave_note(thread, wall_ns, 0);
+    }
+    else {
+        send_signal(interp, thread, wall_ns, cpu_ns);
+    }
 }
+
+static void keep_signal(struct _sampling_clock *clock);
 
 /* A tick of all interpreters.  Caller holds runtime->sampling.mutex. */
 static void
@@ -201,6 +276,7 @@ tick(struct _sampling_clock *clock, uint64_t wall_ns)
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     _Py_atomic_store_uint64_relaxed(&state->last_tick_wall_ns, wall_ns);
     _PySampling_COUNT(ticks, 1);
+    keep_signal(clock);
     for (struct _sampling_interpreter_state *interp = state->interpreters;
          interp != NULL; interp = interp->next)
     {
@@ -208,23 +284,47 @@ tick(struct _sampling_clock *clock, uint64_t wall_ns)
     }
 }
 
-/* On the thread, which has made itself invisible to the clock: waits for the
-   handler of a signal that is on its way. */
+/* Takes back the signal that this thread blocks.  One that somebody else has
+   sent is put back as it was. */
+static void
+take_back_signal(_PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, state->signal);
+    struct timespec now = {0, 0};
+    siginfo_t info;
+    // Not sigtimedwait(): glibc's reports SI_TKILL as SI_USER.
+    if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, _NSIG / 8)
+            == state->signal
+        && (info.si_code != SI_TKILL || info.si_pid != state->owner_pid))
+    {
+        syscall(SYS_rt_tgsigqueueinfo, state->owner_pid, thread->native_id,
+                state->signal, &info);
+    }
+}
+
+/* On the thread, which has made itself invisible to the clock: returns when
+   no signal is on its way to it. */
 void
 _PySampling_ClockSettle(_PySampling_Thread *thread)
 {
-    if (!_Py_atomic_load_int(&thread->asked)) {
+    int asked = _Py_atomic_load_int(&thread->asked);
+    while (asked == _PySampling_ASKING) {
+        sched_yield();          // the clock is between two instructions
+        asked = _Py_atomic_load_int(&thread->asked);
+    }
+    if (asked == _PySampling_NOT_ASKED) {
         return;
     }
-    uint64_t until_ns = _PySampling_WallNow() + SETTLE_NS;
-    while (_Py_atomic_load_int(&thread->asked)) {
-        sched_yield();
-        if (_PySampling_WallNow() > until_ns) {
-            // Blocked in this thread, or the sampler lost its CPU between
-            // asking and sending.
-            give_up(thread);
-            return;
-        }
+    // The signal is in the kernel's queue.  Leaving the kernel delivers it.
+    sched_yield();
+    if (_Py_atomic_load_int(&thread->asked) != _PySampling_NOT_ASKED) {
+        take_back_signal(thread);
+        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
+        _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
+        _PySampling_COUNT(signals_unanswered, 1);
     }
 }
 
@@ -276,18 +376,18 @@ run_clock(void *arg)
         syscall(SYS_close_range, 0, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) == 0;
 #endif
     uint64_t period_ns = state->period_ns;
-    uint64_t now_ns = _PySampling_WallNow();
+    uint64_t now_ns = _PySampling_MonotonicNow();
     // The first tick falls anywhere in the first period.
     uint64_t deadline_ns = now_ns + next_random(clock) % period_ns + 1;
     while (!sleep_until(clock, deadline_ns)) {
-        now_ns = _PySampling_WallNow();
+        now_ns = _PySampling_MonotonicNow();
         PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
         tick(clock, now_ns);
         PyMutex_Unlock(&state->mutex);
         uint64_t spread = period_ns / JITTER_DIVISOR;
         deadline_ns += period_ns - spread
                        + next_random(clock) % (2 * spread + 1);
-        now_ns = _PySampling_WallNow();
+        now_ns = _PySampling_MonotonicNow();
         if (now_ns > deadline_ns + MAX_LATE_PERIODS * period_ns) {
             _PySampling_COUNT(ticks_late, (now_ns - deadline_ns) / period_ns);
             deadline_ns = now_ns + period_ns;
@@ -305,8 +405,7 @@ handle_signal(int signum, siginfo_t *info, void *context)
     _PySampling_SignalHandler(signum, info, context);
 }
 
-/* Takes a signal that nobody uses.  SIGURG is ignored by default, so that one
-   that arrives late, or after an exec, harms nobody. */
+/* Installs the handler for a signal that nobody uses. */
 static int
 install_handler(struct _sampling_clock *clock, int signum)
 {
@@ -325,15 +424,69 @@ install_handler(struct _sampling_clock *clock, int signum)
     return sigaction(signum, &action, NULL);
 }
 
+static int
+handler_is_ours(int signum)
+{
+    struct sigaction action;
+    return sigaction(signum, NULL, &action) == 0
+        && (action.sa_flags & SA_SIGINFO) != 0
+        && action.sa_sigaction == handle_signal;
+}
+
+/* The signals a program may name: those that report no fault of its own and
+   that the kernel lets be handled. */
+int
+_PySampling_IsUsableSignal(int signum)
+{
+    switch (signum) {
+    case SIGURG: case SIGUSR1: case SIGUSR2: case SIGPROF: case SIGVTALRM:
+    case SIGIO: case SIGWINCH:
+        return 1;
+    default:
+        return signum >= SIGRTMIN && signum <= SIGRTMAX;
+    }
+}
+
+/* SIGURG is ignored by default, so that one that arrives after an exec harms
+   nobody.  Next come real-time signals, from the top: what uses them starts at
+   the bottom. */
+static int
+install_any_handler(struct _sampling_clock *clock)
+{
+    if (install_handler(clock, SIGURG) == 0) {
+        return SIGURG;
+    }
+    for (int signum = SIGRTMAX; signum >= SIGRTMIN; signum--) {
+        if (install_handler(clock, signum) == 0) {
+            return signum;
+        }
+    }
+    return 0;
+}
+
+/* The program may install a handler of its own at any time: then the signal
+   is the program's, and another one is used. */
+static void
+keep_signal(struct _sampling_clock *clock)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (clock->signal_is_gone || handler_is_ours(state->signal)) {
+        return;
+    }
+    int signum = install_any_handler(clock);
+    if (signum == 0) {
+        clock->signal_is_gone = 1;
+        return;
+    }
+    state->signal = signum;
+    _PySampling_COUNT(signals_moved, 1);
+}
+
 /* Gives the signal back, unless someone has taken it over meanwhile. */
 static void
 remove_handler(struct _sampling_clock *clock, int signum)
 {
-    struct sigaction action;
-    if (sigaction(signum, NULL, &action) == 0
-        && (action.sa_flags & SA_SIGINFO) != 0
-        && action.sa_sigaction == handle_signal)
-    {
+    if (handler_is_ours(signum)) {
         sigaction(signum, &clock->old_action, NULL);
     }
 }
@@ -369,14 +522,20 @@ _PySampling_ClockStart(void)
     if (clock == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    int signum = state->options.signal ? state->options.signal : SIGURG;
-    if (install_handler(clock, signum) != 0) {
+    int signum = state->options.signal;
+    if (signum == 0) {
+        signum = install_any_handler(clock);
+    }
+    else if (install_handler(clock, signum) != 0) {
+        signum = 0;
+    }
+    if (signum == 0) {
         free(clock);
         return _PySampling_ERR_SIGNAL_TAKEN;
     }
     state->signal = signum;
     state->clock = clock;
-    clock->random = _PySampling_WallNow() | 1;
+    clock->random = _PySampling_MonotonicNow() | 1;
     if (state->options.manual) {
         return _PySampling_OK;
     }

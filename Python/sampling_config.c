@@ -28,15 +28,23 @@ struct request {
     wchar_t *format;
 };
 
+/* Says on sys.stderr, which escapes what the terminal cannot show, what is
+   wrong with the text.  Returns -1. */
 static int
 complain(const struct request *request, const char *format, ...)
 {
     va_list args;
-    fprintf(stderr, "%s: ", request->source);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    PyObject *message = PyUnicode_FromFormatV(format, args);
     va_end(args);
-    fputs("\n", stderr);
+    if (message == NULL) {
+        PyErr_Clear();
+        PySys_WriteStderr("%s: bad text\n", request->source);
+    }
+    else {
+        PySys_FormatStderr("%s: %U\n", request->source, message);
+        Py_DECREF(message);
+    }
     return -1;
 }
 
@@ -44,15 +52,32 @@ static int
 parse_int(const struct request *request, const char *key,
           const wchar_t *value, int min, int max, int *result)
 {
-    wchar_t *end;
-    errno = 0;
-    long n = wcstol(value, &end, 10);
-    if (end == value || *end != L'\0' || errno != 0 || n < min || n > max) {
+    // Digits only: wcstol() would take blanks and signs as well.
+    size_t digits = wcsspn(value, L"0123456789");
+    long n = 0;
+    if (digits > 0 && digits < 10 && value[digits] == L'\0') {
+        n = wcstol(value, NULL, 10);
+    }
+    if (n < min || n > max) {
         return complain(request,
                         "%s=%ls: expected a whole number from %d to %d",
                         key, value, min, max);
     }
     *result = (int)n;
+    return 0;
+}
+
+static int
+parse_signal(struct request *request, const wchar_t *value)
+{
+    int *signum = &request->options.signal;
+    if (parse_int(request, "signal", value, 1, Py_NSIG - 1, signum) < 0) {
+        return -1;
+    }
+    if (!_PySampling_IsUsableSignal(*signum)) {
+        return complain(request, "signal=%ls: " _PySampling_USABLE_SIGNALS,
+                        value);
+    }
     return 0;
 }
 
@@ -119,8 +144,7 @@ parse_item(struct request *request, wchar_t *item, int is_first)
                          _PySampling_MAX_DEPTH_FRAMES, &o->depth_frames);
     }
     if (wcscmp(item, L"signal") == 0) {
-        return parse_int(request, "signal", value, 1, Py_NSIG - 1,
-                         &o->signal);
+        return parse_signal(request, value);
     }
     if (wcscmp(item, L"out") == 0) {
         return parse_text_value(request, "out", value, &request->out);
@@ -226,23 +250,18 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     STATE->exit_out = text_or_null(request.out);
     STATE->exit_format = text_or_null(request.format);
     STATE->exit_cwd = current_directory();
-    PyObject *name = PyUnicode_FromString("MainThread");
     PyMem_RawFree(text);
-    if (PyErr_Occurred() || name == NULL) {
-        Py_XDECREF(name);
+    if (PyErr_Occurred()) {
         return _PyStatus_NO_MEMORY();
     }
     _PySampling_Status status = _PySampling_Start(tstate, &request.options);
     if (status == _PySampling_OK) {
         STATE->exit_session = 1;
-        _PySampling_SetThreadName(tstate->thread_id, name);
     }
     else {
         // The program matters more than its profile.
-        fprintf(stderr, "%s: not profiling: %s\n", request.source,
-                reason(status));
+        complain(&request, "not profiling: %s", reason(status));
     }
-    Py_DECREF(name);
     return _PyStatus_OK();
 }
 
@@ -281,7 +300,7 @@ use_initial_path(PyThreadState *tstate)
 }
 
 static void
-write_profile(PyThreadState *tstate, const struct _sampling_tables *tables)
+write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
 {
     PyObject *old_path = use_initial_path(tstate);
     PyObject *raw = NULL, *module = NULL, *done = NULL;
@@ -320,7 +339,10 @@ _PySampling_Finalize(PyThreadState *tstate)
     int is_exit_session = STATE->exit_session;
     if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
         if (is_exit_session) {
+            // The program's trace function is not asked about our frames.
+            PyThreadState_EnterTracing(tstate);
             write_profile(tstate, tables);
+            PyThreadState_LeaveTracing(tstate);
         }
         _PySampling_TablesFree(tables);
     }

@@ -604,6 +604,54 @@ _PySampling_TablesForgetCode(struct _sampling_tables *tables,
     tables->code_version++;
 }
 
+/* Is it a file, so that all its functions are of one module?  "<string>" is
+   what everyone calls his own. */
+static int
+names_a_file(const struct _sampling_tables *tables, uint32_t string)
+{
+    const struct _sampling_string_row *s = &tables->strings[string];
+    const char *text = tables->string_bytes + s->offset;
+    const char *frozen = "<frozen ";
+    return s->size > 0
+        && (text[0] != '<'
+            || (s->size > strlen(frozen)
+                && memcmp(text, frozen, strlen(frozen)) == 0));
+}
+
+/* A function whose frames had always returned by the drain gets the module
+   that all other functions of its file have. */
+int
+_PySampling_TablesGuessModules(struct _sampling_tables *tables)
+{
+    const uint32_t unknown = NO_ROW, ambiguous = NO_ROW - 1;
+    uint32_t *module_of = malloc(
+        (tables->num_strings + 1) * sizeof(*module_of));
+    if (module_of == NULL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < tables->num_strings; i++) {
+        module_of[i] = names_a_file(tables, i) ? unknown : ambiguous;
+    }
+    for (uint32_t i = 0; i < tables->num_functions; i++) {
+        const struct _sampling_function_row *f = &tables->functions[i];
+        uint32_t *module = &module_of[f->filename];
+        if (f->module != _PySampling_NO_STRING && *module != f->module) {
+            *module = *module == unknown ? f->module : ambiguous;
+        }
+    }
+    for (uint32_t i = 0; i < tables->num_functions; i++) {
+        struct _sampling_function_row *f = &tables->functions[i];
+        uint32_t module = module_of[f->filename];
+        if (f->module == _PySampling_NO_STRING && module != unknown
+            && module != ambiguous)
+        {
+            f->module = module;
+        }
+    }
+    free(module_of);
+    return 1;
+}
+
 
 /* Stacks and samples. */
 
@@ -706,6 +754,17 @@ _PySampling_TablesAddThread(struct _sampling_tables *tables, uint64_t ident,
     tables->threads[row] = (struct _sampling_thread_row){
         ident, native_id, interpreter_id, _PySampling_NO_STRING};
     return row;
+}
+
+void
+_PySampling_TablesNameMainThread(struct _sampling_tables *tables,
+                                 uint32_t thread)
+{
+    static const char name[] = "MainThread";    // as threading calls it
+    if (thread < tables->num_threads) {
+        tables->threads[thread].name =
+            intern_bytes(tables, name, sizeof(name) - 1);
+    }
 }
 
 void

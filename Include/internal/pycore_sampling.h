@@ -75,6 +75,10 @@ typedef struct {
 #define _PySampling_DEFAULT_DEPTH_FRAMES 512
 #define _PySampling_MAX_DEPTH_FRAMES 16384
 
+#define _PySampling_USABLE_SIGNALS \
+    "the profiler can use SIGURG, SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, " \
+    "SIGIO, SIGWINCH or a real-time signal"
+
 /* One counter per outcome; X-macro so that stats() names each of them.
    Relaxed atomics: they are sums, nothing is ordered by them. */
 #define _PySampling_COUNTERS(X) \
@@ -86,7 +90,8 @@ typedef struct {
     X(signals_sent)         /* a thread was asked to capture */ \
     X(signals_late)         /* arrived after the thread gave up the GIL */ \
     X(signals_stray)        /* not ours */ \
-    X(signals_unanswered)   /* given up after _PySampling_ANSWER_NS */ \
+    X(signals_unanswered)   /* blocked by the thread */ \
+    X(signals_moved)        /* the program took the signal: chose another */ \
     X(captures)             /* stacks copied by the signal handler */ \
     X(captures_merged)      /* same instruction as the last: weight added */ \
     X(captures_in_hook)     /* fell into the profiler's own work */ \
@@ -126,6 +131,12 @@ struct _sampling_account {
     uint64_t detached_ticks;    // counters.ticks at that moment
 };
 
+typedef enum {
+    _PySampling_NOT_ASKED = 0,
+    _PySampling_ASKING,         // the clock is about to send the signal
+    _PySampling_ASKED,          // it is sent; the handler clears this
+} _PySampling_Asked;
+
 /* One per thread state, created when the thread first attaches during a
    session and kept until the thread state is cleared. */
 typedef struct _sampling_thread {
@@ -141,18 +152,24 @@ typedef struct _sampling_thread {
     // Published by the release store to `asked`.
     uint64_t tick_wall_ns;
     uint64_t tick_cpu_ns;
-    int asked;                  // a signal is on its way
+    int asked;                  // _PySampling_Asked
     // A tick at which no signal was sent, because the thread slept or does
     // not answer signals.  Written by the clock, taken by the thread.
     uint64_t note_wall_ns;
+    int note_asleep;            // it slept at that tick
     // Ticks for which the clock sends notes only: the thread left a signal
     // unanswered.  Written by both, relaxed: it is a hint.
     int deaf_ticks;
     // Owner: the clock thread.
     uint64_t asked_ns;
+    uint64_t seen_wall_ns;
     uint64_t seen_cpu_ns;
-    // Set by the thread while it waits for the GIL, read at a snapshot.
+    uint64_t seen_delay_ns;
+    int sleepy_ticks;           // it slept with the GIL lately
+    // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
+    // for a snapshot; when it got it, for the clock.
     uint64_t waiting_since_ns;
+    uint64_t attached_ns;
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.
     unsigned int session;       // runtime->sampling.session it belongs to
@@ -204,6 +221,7 @@ struct _sampling_runtime_state {
     // Guards *tables.  Never held while a Python object is made.
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
+    unsigned int tables_serial;
     // What -X sampleprof asked for; owner: the main thread, with the GIL.
     PyObject *exit_out;         // path as given, or NULL
     PyObject *exit_format;      // or NULL
@@ -294,6 +312,7 @@ extern void _PySampling_SetThreadName(unsigned long ident,
 
 /* --- Between the parts. */
 
+extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
 
@@ -305,6 +324,8 @@ extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockForget(void);
 // On the thread itself: returns when no signal is on its way to it.
 extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
+// May a program ask for this signal?  Async-signal-safe.
+extern int _PySampling_IsUsableSignal(int signum);
 
 // sampling_capture.c.
 extern void _PySampling_SignalHandler(int signum, void *info, void *context);

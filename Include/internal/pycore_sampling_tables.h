@@ -149,6 +149,7 @@ struct _sampling_tables {
     uint32_t unsampled_node;
     uint32_t blocked_node;      // "[blocked]" of a thread with no frame
     uint32_t functions_without_module;
+    unsigned int serial;        // no two tables of a process share one
     unsigned int code_version;  // changes when a sampled code object dies
     size_t bytes;
     size_t limit_bytes;
@@ -176,6 +177,9 @@ extern uint32_t _PySampling_TablesAddThread(struct _sampling_tables *tables,
                                             int64_t interpreter_id);
 extern void _PySampling_TablesNameThread(struct _sampling_tables *tables,
                                          uint32_t thread, PyObject *name);
+extern void
+_PySampling_TablesNameMainThread(struct _sampling_tables *tables,
+                                 uint32_t thread);
 extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
                                        uint32_t thread,
                                        const struct _sampling_tables *old,
@@ -190,6 +194,10 @@ extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
 // Does the function of this frame still lack the name of its module?
 extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
                                          PyCodeObject *code);
+
+// Fills in modules that no frame could tell, where the file leaves no doubt.
+// For tables that take no more samples.  Returns 0 if there is no memory.
+extern int _PySampling_TablesGuessModules(struct _sampling_tables *tables);
 
 // The node below `parent`, or _PySampling_NO_NODE if the limit is reached.
 extern uint32_t _PySampling_TablesChild(struct _sampling_tables *tables,
@@ -212,7 +220,7 @@ extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
 // tables are the caller's own.
 extern PyObject *
 _PySampling_ExportCounters(const struct _sampling_counters *counters);
-extern PyObject *_PySampling_Export(const struct _sampling_tables *tables);
+extern PyObject *_PySampling_Export(struct _sampling_tables *tables);
 
 #ifdef __cplusplus
 }

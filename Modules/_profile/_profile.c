@@ -116,9 +116,13 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
     }
     if (check_range("rate_hz", rate_hz, 1, _PySampling_MAX_RATE_HZ) < 0
         || check_range("depth_frames", depth_frames, 1,
-                       _PySampling_MAX_DEPTH_FRAMES) < 0
-        || check_range("signal", signal, 0, Py_NSIG - 1) < 0)
+                       _PySampling_MAX_DEPTH_FRAMES) < 0)
     {
+        return NULL;
+    }
+    if (signal != 0 && !_PySampling_IsUsableSignal(signal)) {
+        PyErr_Format(PyExc_ValueError, "signal %d: "
+                     _PySampling_USABLE_SIGNALS, signal);
         return NULL;
     }
     return raise_status(_PySampling_Start(_PyThreadState_GET(), &options));

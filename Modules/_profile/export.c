@@ -143,8 +143,11 @@ _PySampling_ExportCounters(const struct _sampling_counters *counters)
 }
 
 PyObject *
-_PySampling_Export(const struct _sampling_tables *tables)
+_PySampling_Export(struct _sampling_tables *tables)
 {
+    if (!_PySampling_TablesGuessModules(tables)) {
+        return PyErr_NoMemory();
+    }
     return Py_BuildValue(
         "{s:s,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
