@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 
-from profile_sampling import Profile, _files, _formats
+from profile_sampling import Profile, _files, _formats, _text
 from profile_sampling._values import printable
 
 PROG = 'python -m profile_sampling'
@@ -50,9 +50,10 @@ def _add_report(commands):
                              'extension of OUT, or text)')
     parser.add_argument('-o', '--output', metavar='OUT',
                         help='write to this file instead of stdout')
-    parser.add_argument('--top', metavar='N', type=_positive, default=50,
+    parser.add_argument('--top', metavar='N', type=_positive,
+                        default=_text.TOP,
                         help='functions per table of the text report '
-                             '(default: 50)')
+                             '(default: %(default)s)')
     parser.set_defaults(run=_report)
 
 

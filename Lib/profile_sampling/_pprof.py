@@ -13,7 +13,8 @@ in brackets.  Comments beginning with '#' are not shown by pprof; in them is
 what only the reader of this package needs.
 """
 
-from profile_sampling._values import STATES, lost_counts, own_clock
+from profile_sampling._values import (
+    LOST_THREADS, STATES, lost_counts, own_clock)
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
@@ -212,6 +213,8 @@ class Encoder:
         for reason, count in lost_counts(profile.stats).items():
             yield (f'lost {count} samples'
                    + (f': {reason.replace("_", " ")}' if reason else ''))
+        if profile.stats.get(LOST_THREADS):
+            yield f'{profile.stats[LOST_THREADS]} threads not profiled'
         yield MARK
         yield f'# python {profile.python_version}'
         yield f'# mode {profile.mode}'

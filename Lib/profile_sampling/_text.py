@@ -5,7 +5,7 @@ It must not compute what a profile means: that is the model's.
 """
 
 from profile_sampling._values import (
-    STATES, lost_counts, own_clock, printable)
+    LOST_THREADS, STATES, lost_counts, own_clock, printable)
 
 WIDTH = 100
 TOP = 50
@@ -95,7 +95,8 @@ def _losses(profile):
              for key, value in profile.stats.items()
              if key.startswith('lost_') and key.endswith('_ns') and value}
     total = sum(counts.values())
-    if not total and not times:
+    threads = profile.stats.get(LOST_THREADS)
+    if not (total or times or threads):
         return 'nothing'
     text = f'{total:,} {"sample" if total == 1 else "samples"}'
     reasons = [f'{_words(reason)} {count:,}'
@@ -103,7 +104,9 @@ def _losses(profile):
     if reasons:
         text += f' ({", ".join(reasons)})'
     for clock, ns in times.items():
-        text += f'; {seconds(ns)} {_words(clock)}'
+        text += f'; {seconds(ns)} {_CLOCKS.get(clock, _words(clock))}'
+    if threads:
+        text += f'; {threads:,} threads not profiled'
     return text
 
 

@@ -145,6 +145,10 @@ def printable(text):
         for char in text])
 
 
+# The one counter of something lost that does not count samples.
+LOST_THREADS = 'lost_threads'
+
+
 def lost_counts(stats):
     """Return {reason: count} of the nonzero counters of lost samples.
 
@@ -153,7 +157,8 @@ def lost_counts(stats):
     """
     counts = {key.removeprefix('lost').strip('_'): value
               for key, value in stats.items()
-              if key.startswith('lost') and not key.endswith('_ns') and value}
+              if key.startswith('lost') and not key.endswith('_ns')
+              and key != LOST_THREADS and value}
     if len(counts) > 1:
         counts.pop('', None)
     return counts

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,10 @@ class FunctionsTest(ApiTest):
             'mode': 'cpu', 'rate_hz': 1, 'depth_frames': 16384,
             'signal': 10})
 
+    def test_the_last_signal(self):
+        profile_sampling.start(signal=signal.NSIG - 1)
+        self.assertEqual(self.core.session['signal'], signal.NSIG - 1)
+
     def test_snapshot(self):
         profile_sampling.start()
         self.assertIsInstance(profile_sampling.snapshot(), Profile)
@@ -107,7 +112,8 @@ class FunctionsTest(ApiTest):
                 (TypeError, '^depth_frames must be an int, not bool$',
                  {'depth_frames': False}),
                 (ValueError, '^signal must be from 1 to ', {'signal': 0}),
-                (ValueError, '^signal must be from 1 to ', {'signal': 999}),
+                (ValueError, '^signal must be from 1 to ',
+                 {'signal': int(signal.NSIG)}),
                 (TypeError, '^signal must be an int, not str$',
                  {'signal': 'SIGURG'})):
             for function in profile_sampling.start, profile:

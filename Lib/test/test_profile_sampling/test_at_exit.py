@@ -80,8 +80,10 @@ class AtExitTest(unittest.TestCase):
             os.chdir('elsewhere')
             write(raw, 'a.txt', cwd=start)
             write(raw, 'b.txt', cwd=os.fsencode(start))
+            # As the core calls it.
+            write(raw, 'c', 'text', start)
         ''')
-        self.assertEqual(self.files(), ['a.txt', 'b.txt', 'elsewhere'])
+        self.assertEqual(self.files(), ['a.txt', 'b.txt', 'c', 'elsewhere'])
         # As the user sees it from there.
         self.assertIn('wrote a.txt ', err)
 
@@ -165,6 +167,11 @@ class AtExitTest(unittest.TestCase):
         status, _, err = self.run_code("write(raw, 'a.txt')",
                                        raw='Builder().raw()')
         self.assertIn('0 samples, 0 lost', err)
+
+    def test_lost_threads(self):
+        _, _, err = self.run_code("write(raw, 'a.txt')", raw=(
+            "example(stats={'lost_a': 1, 'lost_threads': 2}).raw()"))
+        self.assertIn('samples, 1 lost, 2 threads not profiled). Look', err)
 
     def test_imports_little(self):
         raw = repr(example().raw())

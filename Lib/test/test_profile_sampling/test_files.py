@@ -144,6 +144,49 @@ class ReplaceTest(Directory):
                 self.assertEqual(self.content(), b'old')
                 self.assertOnly('p.txt')
 
+    def test_a_planted_temporary_file_is_not_used(self):
+        target = os.path.join(self.directory, 'target')
+        with open(target, 'wb') as file:
+            file.write(b'precious')
+        with mock.patch('os.urandom', return_value=b'known'):
+            planted = os.path.join(
+                self.directory, f'.sampleprof-{b"known".hex()}.tmp')
+            os.symlink(target, planted)
+            with self.assertRaises(FileExistsError):
+                _files.replace(self.path, b'data')
+        with open(target, 'rb') as file:
+            self.assertEqual(file.read(), b'precious')
+
+    def test_descriptors_are_closed(self):
+        fd = os.open(os.devnull, os.O_RDONLY)
+        os.close(fd)
+        for function in None, 'os.write', 'os.fsync', 'os.replace':
+            if function is None:
+                _files.replace(self.path, b'data')
+            else:
+                with (mock.patch(function, side_effect=OSError),
+                      self.assertRaises(OSError)):
+                    _files.replace(self.path, b'data')
+            again = os.open(os.devnull, os.O_RDONLY)
+            os.close(again)
+            self.assertEqual(again, fd, function)
+
+    def test_directories_that_cannot_be_synced(self):
+        sync = os.fsync
+        for number, refused in ((errno.EINVAL, False), (errno.EIO, True)):
+            def fail_for_directories(fd):
+                if stat.S_ISDIR(os.fstat(fd).st_mode):
+                    raise OSError(number, os.strerror(number))
+                sync(fd)
+            with mock.patch('os.fsync', fail_for_directories):
+                if refused:
+                    with self.assertRaises(OSError):
+                        _files.replace(self.path, b'data')
+                else:
+                    _files.replace(self.path, b'data')
+            self.assertEqual(self.content(), b'data')
+            self.assertOnly('p.txt')
+
     def test_short_writes(self):
         write = os.write
         with mock.patch('os.write', lambda fd, data: write(fd, data[:3])):

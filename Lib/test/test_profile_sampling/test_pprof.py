@@ -88,6 +88,12 @@ class EncodeTest(unittest.TestCase):
         self.assertTrue(all(comment.startswith('# ')
                             for comment in comments[2:]))
 
+    def test_lost_threads_are_not_samples(self):
+        comments = self.decoded(Builder(stats={
+            'lost_a': 1, 'lost_threads': 2}))['comment']
+        self.assertEqual(comments[1:3], ['lost 1 samples: a',
+                                         '2 threads not profiled'])
+
     def test_stack(self):
         b = Builder()
         f = b.function('a', 'f', '/a.py', 10)

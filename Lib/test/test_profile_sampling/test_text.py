@@ -84,7 +84,15 @@ class ReportTest(unittest.TestCase):
         line, = [line for line in report(b).splitlines()
                  if line.startswith('Lost')]
         self.assertEqual(line, 'Lost       3 samples (a 1, b c 2); '
-                               '5.000 s cpu; 7.000 ms wall')
+                               '5.000 s CPU; 7.000 ms wall')
+
+    def test_lost_threads_are_not_samples(self):
+        b = Builder(stats={'lost_a': 1, 'lost_threads': 2})
+        self.assertIn('Lost       1 sample (a 1); 2 threads not profiled\n',
+                      report(b))
+        b = Builder(stats={'lost_threads': 2})
+        self.assertIn('Lost       0 samples; 2 threads not profiled\n',
+                      report(b))
 
     def test_nothing_lost(self):
         self.assertIn('\nLost       nothing\n',
