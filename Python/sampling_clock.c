@@ -61,7 +61,7 @@
 #define ANSWER_NS 20000000
 
 /* After a sleep with the GIL a thread gets notes for that many ticks. */
-#define SLEEPY_TICKS 2
+#define SLEEPY_TICKS 4
 
 /* A thread that left a signal unanswered gets that many notes before the next
    one is tried. */
@@ -131,8 +131,9 @@ is_asleep(const struct _sampling_clock *clock,
     return end != NULL && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
 }
 
-/* Did the thread sleep, holding the GIL, for most of the time since the last
-   tick?  Time for which the kernel let it wait for a CPU is no sleep. */
+/* Did the thread, which is on a CPU, sleep with the GIL for most of the time
+   since the last tick?  Time for which the kernel let it wait for a CPU is no
+   sleep; the kernel adds that up when the thread gets its CPU. */
 static int
 has_slept(const struct _sampling_clock *clock, _PySampling_Thread *thread,
           uint64_t wall_ns, uint64_t cpu_ns)
@@ -162,8 +163,11 @@ has_slept(const struct _sampling_clock *clock, _PySampling_Thread *thread,
    enter a system call before a signal reaches it. */
 static int
 is_sleepy(const struct _sampling_clock *clock, _PySampling_Thread *thread,
-          uint64_t wall_ns, uint64_t cpu_ns)
+          int on_cpu, uint64_t wall_ns, uint64_t cpu_ns)
 {
+    if (!on_cpu) {
+        return thread->sleepy_ticks > 0;    // nothing new is known
+    }
     if (has_slept(clock, thread, wall_ns, cpu_ns)) {
         thread->sleepy_ticks = SLEEPY_TICKS;
     }
@@ -255,15 +259,18 @@ tick_interpreter(struct _sampling_clock *clock,
     else if (clock->signal_is_gone) {
         leave_note(thread, wall_ns, 0);
     }
-    else if (!is_on_cpu(thread, cpu_ns) && is_asleep(clock, thread)) {
-        thread->sleepy_ticks = SLEEPY_TICKS;
-        leave_note(thread, wall_ns, 1);
-    }
-    else if (is_sleepy(clock, thread, wall_ns, cpu_ns)) {
-        leave_note(thread, wall_ns, 0);
-    }
     else {
-        send_signal(interp, thread, wall_ns, cpu_ns);
+        int on_cpu = is_on_cpu(thread, cpu_ns);
+        if (!on_cpu && is_asleep(clock, thread)) {
+            thread->sleepy_ticks = SLEEPY_TICKS;
+            leave_note(thread, wall_ns, 1);
+        }
+        else if (is_sleepy(clock, thread, on_cpu, wall_ns, cpu_ns)) {
+            leave_note(thread, wall_ns, 0);
+        }
+        else {
+            send_signal(interp, thread, wall_ns, cpu_ns);
+        }
     }
 }
 
