@@ -80,6 +80,7 @@ def measure(report, options):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for program, portions in PROGRAMS.items():
             name = program.__name__
+            print(f'counting {name} ...', file=sys.stderr, flush=True)
             if options.quick:
                 portions //= QUICK_DIVISOR
             pairs = compare(pool, options.stock, name, portions, layouts)
