@@ -172,11 +172,11 @@ def _place(function):
 
 
 def _end(text, width, separator):
-    """Return the end of a text, if it can be from a separator on."""
+    """Return the end of a text, from a separator on if that is near."""
     if len(text) <= width:
         return text
     end = text[3 - width:]
-    end = end[max(end.find(separator), 0):]
+    end = end[max(end.find(separator, 0, width // 3), 0):]
     return '...' + end.removeprefix('.')
 
 

@@ -184,6 +184,13 @@ def bombs():
     long_location = b'\x08\x02' + line * 20_000
     location = Message()
     location.payload(4, long_location)
+    lines = Message()
+    lines.payload(4, b'\x08\x02' + line * (3 << 19))
+    stack = Message()
+    stack.packed(1, [1] * 300_000)
+    stack.packed(2, [7])
+    one_stack = Message()
+    one_stack.payload(2, stack.data)
     deep = Message()
     deep.packed(1, [2] * 1000)
     deep.packed(2, [7])
@@ -212,6 +219,8 @@ def bombs():
         'packed comments': [head, b'\x6a' + _pprof.varint(32 << 20),
                             bytes(32 << 20)],
         'inlined': [head, bytes(location.data), bytes(sample.data) * 50],
+        'lines': [head, bytes(lines.data)],
+        'one deep stack': [head, bytes(one_stack.data)],
         'values': [head, bytes(wide.data)],
         'labels': [head, bytes(labels.data)],
         'paths': [head, paths],
@@ -235,7 +244,7 @@ class MemoryTest(Files):
             import zlib
             with open('/proc/self/statm') as file:
                 used = int(file.read().split()[0]) * resource.getpagesize()
-            limit = used + 2 * {limit}
+            limit = used + {limit} * 3 // 2
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             try:
                 profile = Profile.load(sys.argv[1], max_bytes={limit})

@@ -235,6 +235,8 @@ class ProfileTest(unittest.TestCase):
                          hash(frame))
         self.assertNotEqual(frame, frame.function)
         self.assertIn("qualname='hook'", repr(frame))
+        with self.assertRaises(ValueError):
+            Frame(frame.function, 1, 2)
 
     def test_profile_pickles(self):
         profile = example().profile()

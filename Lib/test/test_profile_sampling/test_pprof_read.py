@@ -60,7 +60,7 @@ class RoundTripTest(Files):
         b = Builder()
         for module, qualname in (('a', 'f'), ('a.b', 'C.f'), ('a.bc', 'f'),
                                  ('__main__', 'C.<locals>.f'), (None, 'f'),
-                                 (None, '<module>')):
+                                 ('', 'f'), (None, '<module>')):
             b.sample([b.function(module, qualname, f'/{module}.py')],
                      wall_ns=1)
         profile = b.profile()
@@ -241,6 +241,7 @@ class OtherToolsTest(Files):
                  for frame in profile.samples[1].stack]
         self.assertEqual(stack, [('main', 10, 0), ('main', 20, 0),
                                  ('0xbeef', 0, 0)])
+        self.assertEqual(profile.samples[1].stack[-1].function.kind, 'C')
 
     def test_unknown_fields_are_skipped(self):
         message = Message()

@@ -101,6 +101,8 @@ class ReportTest(unittest.TestCase):
     def test_a_total_of_losses_is_not_counted_twice(self):
         b = Builder(stats={'lost': 3, 'lost_a': 1, 'lost_b': 2})
         self.assertIn('Lost       3 samples (a 1, b 2)\n', report(b))
+        b = Builder(stats={'lost': 3, 'lost_a': 3})
+        self.assertIn('Lost       3 samples (a 3)\n', report(b))
 
     def test_a_total_of_losses_alone(self):
         self.assertIn('Lost       3 samples\n',
@@ -140,7 +142,10 @@ class ReportTest(unittest.TestCase):
         for name, shown in (
                 ('package.' * 9 + 'Class.method',
                  '...package.package.package.Class.method'),
-                ('x' * 90, '...' + 'x' * 39)):
+                ('x' * 90, '...' + 'x' * 39),
+                # Not at the cost of most of it.
+                ('x' * 30 + '.' + 'y' * 20, '...' + 'x' * 18 + '.'
+                 + 'y' * 20)):
             b = Builder().sample(f'm.{name}', wall_ns=1)
             self.assertIn(f' {shown} ', report(b))
 
