@@ -333,6 +333,18 @@ class DecoratorTest(ApiTest):
         self.assertFalse(profile_sampling.running())
         self.assertIsInstance(numbers.profile, Profile)
 
+    def test_generators_at_once(self):
+        @profile()
+        def numbers(n):
+            yield n
+            if n:
+                yield from numbers(n - 1)
+
+        self.assertEqual(list(zip(numbers(2), numbers(2))),
+                         [(2, 2), (1, 1), (0, 0)])
+        self.assertEqual(self.count(), 1)
+        self.assertFalse(profile_sampling.running())
+
     def test_generator_that_is_closed(self):
         @profile()
         def numbers():
