@@ -114,6 +114,7 @@ enter_tables(_PySampling_Thread *thread)
         }
         thread->last_node = 0;
         thread->last_blocked_node = 0;
+        thread->root_node = 0;
     }
     PyMutex_Unlock(&STATE->tables_mutex);
 }
@@ -141,6 +142,9 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->note_wall_ns = 0;
     thread->deaf_ticks = 0;
     thread->skip_ticks = 0;
+    thread->sleepy_ticks = 0;
+    thread->off_cpu_ticks = 0;
+    thread->seen_wall_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
     thread->waiting_since_ns = 0;
@@ -293,26 +297,45 @@ new_tables(void)
     return tables;
 }
 
+static PyInterpreterState *
+interpreter_of(struct _sampling_interpreter_state *s)
+{
+    return _Py_CONTAINER_OF(s, PyInterpreterState, sampling);
+}
+
+/* Do threads of the interpreter stand still while the caller runs? */
+static int
+shares_gil(PyInterpreterState *interp, PyThreadState *caller)
+{
+    return interp->ceval.gil == caller->interp->ceval.gil;
+}
+
 /* Every thread that exists takes part from now on.  With the registry
-   locked; the caller is attached, all other threads of its interpreter are
-   detached.  Threads of other interpreters join when they attach next. */
+   locked; the caller is attached, all other threads that its GIL keeps from
+   running are detached.  Threads of other GILs join when they attach next. */
 static int
 register_existing_threads(PyThreadState *caller, uint64_t wall_ns)
 {
     int ok = 1;
-    PyInterpreterState *interp = caller->interp;
     HEAD_LOCK(&_PyRuntime);
-    for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
-        if (t->native_thread_id == 0 || t->_status.cleared) {
-            continue;       // no thread has taken it yet
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        if (!shares_gil(interp, caller)) {
+            continue;
         }
-        _PySampling_Thread *thread = register_thread(t, wall_ns);
-        if (thread == NULL) {
-            ok = 0;
-            break;
+        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+            if (t->native_thread_id == 0 || t->_status.cleared) {
+                continue;       // no thread has taken it yet
+            }
+            _PySampling_Thread *thread = register_thread(t, wall_ns);
+            if (thread == NULL) {
+                ok = 0;
+                break;
+            }
+            thread->account.detached_ns = t == caller ? 0 : wall_ns;
+            thread->account.detached_ticks = 0;
         }
-        thread->account.detached_ns = t == caller ? 0 : wall_ns;
-        thread->account.detached_ticks = 0;
     }
     HEAD_UNLOCK(&_PyRuntime);
     return ok;
@@ -321,13 +344,13 @@ register_existing_threads(PyThreadState *caller, uint64_t wall_ns)
 /* A thread that runs with a GIL of its own may not attach for long: it joins
    at its next safepoint. */
 static void
-wake_other_interpreters(PyInterpreterState *own)
+wake_other_interpreters(PyThreadState *caller)
 {
     HEAD_LOCK(&_PyRuntime);
     for (PyInterpreterState *interp = PyInterpreterState_Head();
          interp != NULL; interp = PyInterpreterState_Next(interp))
     {
-        if (interp == own) {
+        if (shares_gil(interp, caller)) {
             continue;
         }
         for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
@@ -371,7 +394,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return status;
     }
     _Py_atomic_store_int(&STATE->active, 1);
-    wake_other_interpreters(tstate->interp);
+    wake_other_interpreters(tstate);
     _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
                                  ((_PyThreadStateImpl *)tstate)->sampling);
     return _PySampling_OK;
@@ -400,39 +423,47 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     ENTER_HOOK(own);
     _PySampling_Drain(tstate, own);
-    // Without the registry locked: threads come and go only with the GIL,
-    // which the caller has.
-    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
-         thread != NULL; thread = thread->next)
-    {
-        if (thread->session == STATE->session) {
-            _PySampling_AccountFlush(thread, now_ns);
-        }
-    }
-    LEAVE_HOOK(own);
-}
-
-/* What threads of other interpreters have not accounted for yet is lost with
-   the tables they did not get to. */
-static void
-count_lost_threads(PyInterpreterState *own, uint64_t now_ns)
-{
     lock_registry();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
-        if (s == &own->sampling) {
+        if (!shares_gil(interpreter_of(s), tstate)) {
+            continue;
+        }
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (t->session == STATE->session) {
+                _PySampling_AccountFlush(t, now_ns);
+            }
+        }
+    }
+    unlock_registry();
+    LEAVE_HOOK(own);
+}
+
+/* What threads of other GILs have not accounted for yet is lost with the
+   tables they did not get to. */
+static void
+book_lost_threads(PyThreadState *caller, uint64_t now_ns)
+{
+    lock_registry();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (shares_gil(interpreter_of(s), caller)) {
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             uint64_t wall_ns =
                 _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
             if (t->session == STATE->session && now_ns > wall_ns) {
-                _PySampling_COUNT(lost_wall_ns, now_ns - wall_ns);
+                _PySampling_TablesAddLost(STATE->tables, t->thread_index,
+                                          now_ns - wall_ns);
                 _PySampling_COUNT(lost_threads, 1);
             }
         }
     }
+    PyMutex_Unlock(&STATE->tables_mutex);
     unlock_registry();
 }
 
@@ -449,7 +480,7 @@ describe(struct _sampling_tables *tables, uint64_t now_ns)
 #undef X
 }
 
-/* The tables begin anew; the threads of this interpreter get new rows. */
+/* The tables begin anew; the threads that stand still get new rows. */
 static struct _sampling_tables *
 exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
                 uint64_t now_ns)
@@ -468,17 +499,23 @@ exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
     STATE->start_wall_ns = now_ns;
     // Threads of other GILs see that their rows are gone.
     STATE->session++;
-    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
-         thread != NULL; thread = thread->next)
+    lock_registry();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
     {
-        if (thread->session == STATE->session - 1) {
-            uint32_t old_index = thread->thread_index;
-            thread->session = STATE->session;
-            enter_tables(thread);
-            _PySampling_TablesMoveName(fresh, thread->thread_index,
-                                       old, old_index);
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (shares_gil(interpreter_of(s), tstate)
+                && t->session == STATE->session - 1)
+            {
+                uint32_t old_index = t->thread_index;
+                t->session = STATE->session;
+                enter_tables(t);
+                _PySampling_TablesMoveName(fresh, t->thread_index,
+                                           old, old_index);
+            }
         }
     }
+    unlock_registry();
     return old;
 }
 
@@ -501,7 +538,7 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
     uint64_t now_ns = _PySampling_WallNow();
     flush_threads(tstate, now_ns);
     if (clear) {
-        count_lost_threads(tstate->interp, now_ns);
+        book_lost_threads(tstate, now_ns);
         describe(STATE->tables, now_ns);
         *copy = exchange_tables(tstate, fresh, now_ns);
     }
@@ -529,7 +566,7 @@ _PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
     _PySampling_ClockStop(own);
     uint64_t now_ns = _PySampling_WallNow();
     flush_threads(tstate, now_ns);
-    count_lost_threads(tstate->interp, now_ns);
+    book_lost_threads(tstate, now_ns);
     describe(STATE->tables, now_ns);
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);

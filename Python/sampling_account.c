@@ -10,14 +10,14 @@
      fall uniformly into running time, so that is unbiased; what is left when
      the thread detaches is carried to its next capture.
    - Off the GIL the stack stands still, so detach and attach tell everything.
-     An interval of at least two periods certainly held a tick and is booked
-     as it is, to the nanosecond.  A shorter one is booked only if a tick fell
-     into it, and then takes with it the time of all the short ones that no
-     tick hit.  A tick hits an interval in proportion to its length, so that is
-     unbiased too, and costs at most one record per tick.
+     An interval of at least half a period is booked as it is, to the
+     nanosecond.  A shorter one is booked only if a tick fell into it, and then
+     takes with it the time of all the short ones that no tick hit.  A tick
+     hits an interval in proportion to its length, so that is unbiased too.
+     The cost is bounded: at most three records per period.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks, at
-   detach if the last reading is old enough, and at attach when a record is
+   detach and attach if the last reading is old enough, and when a record is
    written.  CPU time between two readings belongs to running time first, and
    what does not fit there was burnt without the GIL. */
 
@@ -38,6 +38,10 @@
 /* At detach the CPU clock is read if the last reading is older than this: at
    half a microsecond per reading that costs 0.5 % at the most. */
 #define CPU_READ_INTERVAL_NS 100000
+
+/* Intervals off the GIL of a period divided by this, or longer, are booked one
+   by one. */
+#define LONG_PERIOD_DIVISOR 2
 
 /* A thread that gives the GIL up only to let others run asks for it again
    after less than this.  It is not blocked then, it waits. */
@@ -134,8 +138,10 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
     };
 }
 
-/* The weight of a capture at a tick: running time since the last one.  Runs
-   in the signal handler. */
+/* The weight of a capture at a tick: running time since the last one.  A tick
+   that finds the thread without a CPU (tick_cpu_ns is 0) says nothing about
+   where it burns CPU time: kernels take the CPU away at places they prefer, such
+   as the return from a system call.  Runs in the signal handler. */
 void
 _PySampling_AccountRun(_PySampling_Thread *thread,
                        uint64_t tick_wall_ns, uint64_t tick_cpu_ns,
@@ -147,7 +153,7 @@ _PySampling_AccountRun(_PySampling_Thread *thread,
         carry_cpu(a, tick_wall_ns, tick_cpu_ns);
     }
     *wall_ns = take(&a->carry_run_wall_ns);
-    *cpu_ns = take(&a->carry_run_cpu_ns);
+    *cpu_ns = tick_cpu_ns != 0 ? take(&a->carry_run_cpu_ns) : 0;
 }
 
 /* The thread held the GIL but used less CPU time than wall time passed since
@@ -233,7 +239,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     uint64_t cpu_before_ns = a->carry_off_cpu_ns;
     carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     uint64_t cpu_ns = a->carry_off_cpu_ns - cpu_before_ns;
-    if (exact || blocked_ns + wait_ns >= 2 * state->period_ns) {
+    if (exact) {
         a->carry_off_cpu_ns = cpu_before_ns;
     }
     else {
@@ -339,6 +345,21 @@ _PySampling_Safepoint(PyThreadState *tstate)
     errno = saved_errno;
 }
 
+/* Once per thread: under which frames its time goes if no tick hits it. */
+static void
+note_root(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (state->tables != NULL) {
+        uint32_t node = _PySampling_RootNode(tstate, thread);
+        if (node != _PySampling_NO_NODE) {
+            thread->root_node = node;
+        }
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+}
+
 void
 _PySampling_BeforeDetach(PyThreadState *tstate)
 {
@@ -356,6 +377,9 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
         & _PY_SAMPLING_BIT)
     {
         drain_and_answer(tstate, thread);
+    }
+    if (thread->root_node == 0 && tstate->current_frame != NULL) {
+        note_root(tstate, thread);
     }
     struct _sampling_account *a = &thread->account;
     uint64_t now_ns = _PySampling_WallNow();
@@ -398,8 +422,10 @@ _PySampling_AfterAttach(PyThreadState *tstate)
         uint64_t now_ns = _PySampling_WallNow();
         uint64_t ticks = _Py_atomic_load_uint64_relaxed(
             &_PyRuntime.sampling.counters.ticks);
-        if (ticks != a->detached_ticks) {
-            book_off_gil(tstate, thread, now_ns, 0);
+        int is_long = now_ns - a->detached_ns >= _PyRuntime.sampling.period_ns
+                                                 / LONG_PERIOD_DIVISOR;
+        if (is_long || ticks != a->detached_ticks) {
+            book_off_gil(tstate, thread, now_ns, is_long);
         }
         else {
             uint64_t blocked_ns, wait_ns;
@@ -408,6 +434,9 @@ _PySampling_AfterAttach(PyThreadState *tstate)
             a->carry_wait_ns += wait_ns;
             a->off_since_read_ns += blocked_ns + wait_ns;
             a->wall_ns = now_ns;
+            if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
+                carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+            }
         }
         a->detached_ns = 0;
         _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
@@ -421,6 +450,14 @@ _PySampling_AfterAttach(PyThreadState *tstate)
 
 
 /* What no tick will see any more. */
+
+static uint32_t
+below_root(struct _sampling_tables *tables, _PySampling_Thread *thread,
+           _PySampling_Pseudo pseudo)
+{
+    return _PySampling_TablesPseudoChild(tables, thread->root_node, pseudo,
+                                         0);
+}
 
 /* Books all that is carried, and, for a thread that stands still, the
    interval it is in.  Called with the thread's GIL, for a snapshot, at the
@@ -449,7 +486,9 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     if (tables != NULL && (run_ns != 0 || run_cpu_ns != 0)) {
         int seen = thread->last_node != 0;
         _PySampling_TablesAdd(
-            tables, seen ? thread->last_node : tables->unsampled_node,
+            tables, seen ? thread->last_node
+                         : below_root(tables, thread,
+                                      _PySampling_PSEUDO_UNSAMPLED),
             thread->thread_index,
             seen ? _PySampling_RUNNING : _PySampling_UNSAMPLED,
             0, run_cpu_ns, run_ns);
@@ -457,15 +496,16 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     if (tables != NULL && (blocked_ns != 0 || off_cpu_ns != 0)) {
         int seen = thread->last_blocked_node != 0;
         _PySampling_TablesAdd(
-            tables, seen ? thread->last_blocked_node : tables->blocked_node,
+            tables, seen ? thread->last_blocked_node
+                         : below_root(tables, thread,
+                                      _PySampling_PSEUDO_BLOCKED),
             thread->thread_index, _PySampling_BLOCKED,
             0, off_cpu_ns, blocked_ns);
     }
     if (tables != NULL && wait_ns != 0) {
-        uint32_t node = _PySampling_TablesPseudoChild(
-            tables, 0, _PySampling_PSEUDO_GIL_WAIT, 0);
-        _PySampling_TablesAdd(tables, node, thread->thread_index,
-                              _PySampling_GIL_WAIT, 0, 0, wait_ns);
+        _PySampling_TablesAdd(
+            tables, below_root(tables, thread, _PySampling_PSEUDO_GIL_WAIT),
+            thread->thread_index, _PySampling_GIL_WAIT, 0, 0, wait_ns);
     }
     PyMutex_Unlock(&state->tables_mutex);
     LEAVE_HOOK(thread);

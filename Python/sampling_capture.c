@@ -125,7 +125,7 @@ frame_entry(_PyInterpreterFrame *frame)
         (PyCodeObject *)frame->f_executable, frame->instr_ptr};
 }
 
-/* How many frames were left out, rounded down to three significant bits: each
+/* How many frames were left out, rounded down to four significant bits: each
    number would be a stack of its own otherwise. */
 static uint32_t
 rounded_down(uint32_t n)
@@ -235,7 +235,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
         if (buffer->num_captures == MAX_PENDING
             || buffer->capacity - buffer->used < buffer->depth_frames + 2)
         {
-            _PySampling_COUNT(lost_buffer_full, 1);
+            _PySampling_COUNT(captures_no_room, 1);
             return 0;
         }
         int walked;
@@ -424,8 +424,12 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
                       _PySampling_MonotonicNow() - before_ns);
 }
 
-uint32_t
-_PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread)
+/* Frames that tell what a thread is for: those of threading.Thread, and the
+   target that it calls. */
+#define OUTERMOST_FRAMES 4
+
+static uint32_t
+walk_node(PyThreadState *tstate, _PySampling_Thread *thread, int max_depth)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
@@ -433,8 +437,21 @@ _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread)
     int walked;
     int depth = walk(thread, tstate->current_frame, buffer->frames,
                      buffer->depth_frames, &walked);
+    int skip = depth > max_depth ? depth - max_depth : 0;
     return intern_stack(_PyRuntime.sampling.tables, buffer, tstate,
-                        buffer->frames, depth);
+                        buffer->frames + skip, depth - skip);
+}
+
+uint32_t
+_PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    return walk_node(tstate, thread, INT_MAX);
+}
+
+uint32_t
+_PySampling_RootNode(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    return walk_node(tstate, thread, OUTERMOST_FRAMES);
 }
 
 #endif  // _PySampling_SUPPORTED

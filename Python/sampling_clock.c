@@ -63,6 +63,10 @@
 /* After a sleep with the GIL a thread gets notes for that many ticks. */
 #define SLEEPY_TICKS 4
 
+/* Of ticks in a row that find a thread waiting for a CPU, this one counts as if
+   it had one: on a machine with a single CPU there are no others. */
+#define OFF_CPU_TICKS 4
+
 /* A thread that left a signal unanswered gets that many notes before the next
    one is tried. */
 #define DEAF_TICKS 500
@@ -87,6 +91,9 @@ struct _sampling_clock {
 static int
 is_on_cpu(_PySampling_Thread *thread, uint64_t cpu_ns)
 {
+    if (_PyRuntime.sampling.options.manual) {
+        return 1;       // the thread ticks itself
+    }
     // Reading a running thread's clock brings it up to date.
     return _PySampling_CpuNow(thread) != cpu_ns;
 }
@@ -180,7 +187,11 @@ is_sleepy(const struct _sampling_clock *clock, _PySampling_Thread *thread,
 static void
 leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
 {
-    _Py_atomic_store_int_relaxed(&thread->note_asleep, asleep);
+    // A note that still waits tells that the thread has come to no safepoint:
+    // if it slept then, it is still in the same call.
+    if (asleep || _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0) {
+        _Py_atomic_store_int_relaxed(&thread->note_asleep, asleep);
+    }
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, wall_ns);
     // The thread state lives: ThreadEnd needs the lock the caller holds.
     _Py_set_eval_breaker_bit(thread->tstate, _PY_SAMPLING_BIT);
@@ -189,11 +200,13 @@ leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
 
 static void
 send_signal(struct _sampling_interpreter_state *interp,
-            _PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+            _PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns,
+            int counts_cpu)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
-    _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
+    _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns,
+                                    counts_cpu ? cpu_ns : 0);
     // Sequentially consistent, as are the two in BeforeDetach and
     // ClockSettle: one of both sides sees the other.
     _Py_atomic_store_int(&thread->asked, _PySampling_ASKING);
@@ -203,6 +216,7 @@ send_signal(struct _sampling_interpreter_state *interp,
         return;
     }
     thread->asked_ns = wall_ns;
+    thread->asked_cpu_ns = cpu_ns;
     if (syscall(SYS_tgkill, state->owner_pid, thread->native_id,
                 state->signal) != 0)
     {
@@ -222,10 +236,8 @@ send_signal(struct _sampling_interpreter_state *interp,
 static int
 is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
 {
-    uint64_t asked_cpu_ns =
-        _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
     return wall_ns - thread->asked_ns >= ANSWER_NS
-        && cpu_ns - asked_cpu_ns >= ANSWER_NS / 2;
+        && cpu_ns - thread->asked_cpu_ns >= ANSWER_NS / 2;
 }
 
 /* A tick for the interpreter's running thread. */
@@ -269,7 +281,9 @@ tick_interpreter(struct _sampling_clock *clock,
             leave_note(thread, wall_ns, 0);
         }
         else {
-            send_signal(interp, thread, wall_ns, cpu_ns);
+            thread->off_cpu_ticks = on_cpu ? 0 : thread->off_cpu_ticks + 1;
+            send_signal(interp, thread, wall_ns, cpu_ns,
+                        thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
         }
     }
 }

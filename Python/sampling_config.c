@@ -26,6 +26,7 @@ struct request {
     _PySampling_Options options;
     wchar_t *out;               // points into the text
     wchar_t *format;
+    int quiet;
 };
 
 /* Says on sys.stderr, which escapes what the terminal cannot show, what is
@@ -131,7 +132,7 @@ parse_item(struct request *request, wchar_t *item, int is_first)
             return parse_mode(request, item);
         }
         return complain(request, "'%ls' is no KEY=VALUE; the keys are rate, "
-                        "out, format, depth and signal", item);
+                        "out, format, depth, signal and quiet", item);
     }
     *equals = L'\0';
     wchar_t *value = equals + 1;
@@ -152,8 +153,34 @@ parse_item(struct request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"format") == 0) {
         return parse_format(request, value);
     }
+    if (wcscmp(item, L"quiet") == 0) {
+        return parse_int(request, "quiet", value, 0, 1, &request->quiet);
+    }
     return complain(request, "unknown key '%ls': the keys are rate, out, "
-                    "format, depth and signal", item);
+                    "format, depth, signal and quiet", item);
+}
+
+/* The format of a file follows from its name unless it is given.  The same
+   list stands in Lib/profile_sampling/_formats.py. */
+static int
+check_out(const struct request *request)
+{
+    static const wchar_t *const extensions[] = {
+        L".pb.gz", L".pb", L".pprof", L".collapsed", L".folded", L".txt"};
+    if (request->out == NULL || request->format != NULL) {
+        return 0;
+    }
+    size_t length = wcslen(request->out);
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(extensions); i++) {
+        size_t n = wcslen(extensions[i]);
+        if (length >= n
+            && wcscasecmp(request->out + length - n, extensions[i]) == 0)
+        {
+            return 0;
+        }
+    }
+    return complain(request, "out=%ls: which format is that?  Use .pb.gz, "
+                    ".collapsed or .txt, or add format=", request->out);
 }
 
 /* Takes the text apart in place. */
@@ -172,7 +199,7 @@ parse(struct request *request, wchar_t *text)
         text = comma;
         is_first = 0;
     }
-    return 0;
+    return check_out(request);
 }
 
 /* The text after "sampleprof=", "" for none, or NULL if profiling was not
@@ -247,6 +274,7 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
         PyMem_RawFree(text);
         return PyStatus_Exit(2);
     }
+    STATE->exit_quiet = request.quiet;
     STATE->exit_out = text_or_null(request.out);
     STATE->exit_format = text_or_null(request.format);
     STATE->exit_cwd = current_directory();
@@ -312,10 +340,11 @@ write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
     }
     if (module != NULL) {
         done = PyObject_CallMethod(
-            module, "write", "OOOO", raw,
+            module, "write", "OOOOi", raw,
             STATE->exit_out ? STATE->exit_out : Py_None,
             STATE->exit_format ? STATE->exit_format : Py_None,
-            STATE->exit_cwd ? STATE->exit_cwd : Py_None);
+            STATE->exit_cwd ? STATE->exit_cwd : Py_None,
+            STATE->exit_quiet);
     }
     if (done == NULL) {
         PyErr_FormatUnraisable("sampleprof: the profile was not written");

@@ -134,6 +134,13 @@ hash_code_row(const struct _sampling_code_row *row)
 }
 
 static uint32_t
+hash_thread_row(const struct _sampling_thread_row *row)
+{
+    return mix(row->ident,
+               (uint64_t)row->interpreter_id << 32 | (uint32_t)row->native_id);
+}
+
+static uint32_t
 hash_place_row(const struct _sampling_place_row *row)
 {
     return mix((uintptr_t)row->instr, 0);
@@ -192,6 +199,7 @@ DEFINE_INDEX(node, row == 0)        // node 0 is the root and has no key
 DEFINE_INDEX(sample, 0)
 DEFINE_INDEX(code, tables->codes[row].code == NULL)
 DEFINE_INDEX(place, tables->places[row].code == NULL)
+DEFINE_INDEX(thread, 0)
 
 /* Loops over the rows whose hash may be HASH, as uint32_t ROW. */
 #define FOR_CANDIDATES(INDEX, HASH, ROW) \
@@ -711,6 +719,15 @@ find_or_add_sample(struct _sampling_tables *tables, uint32_t node,
     return &tables->samples[row];
 }
 
+/* Row 0 of the samples is [lost] of thread 0, made with the tables. */
+static struct _sampling_sample_row *
+lost_sample(struct _sampling_tables *tables, uint32_t thread)
+{
+    struct _sampling_sample_row *sample = find_or_add_sample(
+        tables, tables->lost_node, thread, _PySampling_LOST);
+    return sample != NULL ? sample : &tables->samples[0];
+}
+
 void
 _PySampling_TablesAdd(struct _sampling_tables *tables, uint32_t node,
                       uint32_t thread, _PySampling_State state,
@@ -724,17 +741,20 @@ _PySampling_TablesAdd(struct _sampling_tables *tables, uint32_t node,
         _PySampling_COUNT(lost_table_full, count);
         _PySampling_COUNT(lost_wall_ns, wall_ns);
         _PySampling_COUNT(lost_cpu_ns, cpu_ns);
-        // Row 0 of the samples is [lost] of thread 0, made with the tables.
-        sample = find_or_add_sample(tables, tables->lost_node, thread,
-                                    _PySampling_LOST);
-        if (sample == NULL) {
-            sample = &tables->samples[0];
-        }
+        sample = lost_sample(tables, thread);
     }
     sample->count += count;
     sample->cpu_ns += cpu_ns;
     sample->wall_ns += wall_ns;
     _PySampling_COUNT(samples, count);
+}
+
+void
+_PySampling_TablesAddLost(struct _sampling_tables *tables, uint32_t thread,
+                          uint64_t wall_ns)
+{
+    lost_sample(tables, thread)->wall_ns += wall_ns;
+    _PySampling_COUNT(lost_wall_ns, wall_ns);
 }
 
 
@@ -744,15 +764,26 @@ uint32_t
 _PySampling_TablesAddThread(struct _sampling_tables *tables, uint64_t ident,
                             int64_t native_id, int64_t interpreter_id)
 {
+    struct _sampling_thread_row key = {
+        ident, native_id, interpreter_id, _PySampling_NO_STRING};
+    uint32_t hash = hash_thread_row(&key);
+    FOR_CANDIDATES(tables->thread_index, hash, row) {
+        const struct _sampling_thread_row *thread = &tables->threads[row];
+        if (thread->ident == ident && thread->native_id == native_id
+            && thread->interpreter_id == interpreter_id)
+        {
+            return row;
+        }
+    }
     if (tables->num_threads >= _PySampling_MAX_THREADS
-        || !RESERVE(tables, threads))
+        || !RESERVE(tables, threads) || !reserve_thread_index(tables))
     {
         _PySampling_COUNT(lost_threads, 1);
         return tables->num_threads ? tables->num_threads - 1 : NO_ROW;
     }
     uint32_t row = tables->num_threads++;
-    tables->threads[row] = (struct _sampling_thread_row){
-        ident, native_id, interpreter_id, _PySampling_NO_STRING};
+    tables->threads[row] = key;
+    index_put(&tables->thread_index, hash, row);
     return row;
 }
 
@@ -814,12 +845,8 @@ _PySampling_TablesNew(size_t limit_bytes)
     tables->nodes[tables->num_nodes++] = (struct _sampling_node_row){0, 0};
     tables->lost_node = _PySampling_TablesPseudoChild(
         tables, 0, _PySampling_PSEUDO_LOST, 0);
-    tables->unsampled_node = _PySampling_TablesPseudoChild(
-        tables, 0, _PySampling_PSEUDO_UNSAMPLED, 0);
-    tables->blocked_node = _PySampling_TablesPseudoChild(
-        tables, 0, _PySampling_PSEUDO_BLOCKED, 0);
     // Made beforehand so that losing needs no memory.
-    if (tables->blocked_node == _PySampling_NO_NODE
+    if (tables->lost_node == _PySampling_NO_NODE
         || find_or_add_sample(tables, tables->lost_node, 0,
                               _PySampling_LOST) == NULL)
     {
@@ -840,7 +867,6 @@ _PySampling_TablesFree(struct _sampling_tables *tables)
     free(tables->name##_index.slots);
     _PySampling_TABLES(X)
 #undef X
-    free(tables->threads);
     free(tables->string_bytes);
     free(tables);
 }
@@ -872,8 +898,6 @@ _PySampling_TablesCopy(const struct _sampling_tables *tables)
                      copy->num_##name##s * sizeof(*copy->name##s));
     _PySampling_TABLES(X)
 #undef X
-    ok &= copy_block((void **)&copy->threads,
-                     copy->num_threads * sizeof(*copy->threads));
     ok &= copy_block((void **)&copy->string_bytes, copy->num_string_bytes);
     if (!ok) {
         _PySampling_TablesFree(copy);

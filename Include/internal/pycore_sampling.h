@@ -90,20 +90,20 @@ typedef struct {
     X(signals_sent)         /* a thread was asked to capture */ \
     X(signals_late)         /* arrived after the thread gave up the GIL */ \
     X(signals_stray)        /* not ours */ \
-    X(signals_unanswered)   /* blocked by the thread */ \
+    X(signals_unanswered)   /* blocked by the thread, or not sent */ \
     X(signals_moved)        /* the program took the signal: chose another */ \
     X(captures)             /* stacks copied by the signal handler */ \
     X(captures_merged)      /* same instruction as the last: weight added */ \
     X(captures_in_hook)     /* fell into the profiler's own work */ \
     X(captures_skipped)     /* thinned out: the stack is very deep */ \
+    X(captures_no_room)     /* put off to the next tick: buffer full */ \
     X(captures_biased)      /* taken at the safepoint, not at the tick */ \
     X(samples)              /* records added to the tables */ \
     X(frames_truncated)     /* captures deeper than depth_frames */ \
-    X(lost_buffer_full)     /* captures with no room; weight kept */ \
     X(lost_table_full)      /* samples booked as [lost]: table limit */ \
     X(lost_wall_ns)         /* wall time booked as [lost] */ \
     X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
-    X(lost_threads)         /* threads that could not be registered */ \
+    X(lost_threads)         /* not registered, or out of reach at the end */ \
     X(overhead_capture_ns)  /* spent in the signal handler */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */
 
@@ -151,7 +151,7 @@ typedef struct _sampling_thread {
     // Mailbox of the clock: it writes, the signal handler reads.
     // Published by the release store to `asked`.
     uint64_t tick_wall_ns;
-    uint64_t tick_cpu_ns;
+    uint64_t tick_cpu_ns;       // 0: it had no CPU at the tick
     int asked;                  // _PySampling_Asked
     // A tick at which no signal was sent, because the thread slept or does
     // not answer signals.  Written by the clock, taken by the thread.
@@ -162,10 +162,12 @@ typedef struct _sampling_thread {
     int deaf_ticks;
     // Owner: the clock thread.
     uint64_t asked_ns;
+    uint64_t asked_cpu_ns;
     uint64_t seen_wall_ns;
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;
     int sleepy_ticks;           // it slept with the GIL lately
+    int off_cpu_ticks;          // in a row that found it without a CPU
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
     // for a snapshot; when it got it, for the clock.
     uint64_t waiting_since_ns;
@@ -180,6 +182,7 @@ typedef struct _sampling_thread {
     uint32_t thread_index;      // row in the tables
     uint32_t last_node;         // last stack sampled while running
     uint32_t last_blocked_node;
+    uint32_t root_node;         // its outermost frames; 0: not known yet
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
 } _PySampling_Thread;
@@ -223,6 +226,7 @@ struct _sampling_runtime_state {
     struct _sampling_tables *tables;
     unsigned int tables_serial;
     // What -X sampleprof asked for; owner: the main thread, with the GIL.
+    int exit_quiet;             // no line on stderr after a success
     PyObject *exit_out;         // path as given, or NULL
     PyObject *exit_format;      // or NULL
     PyObject *exit_cwd;         // where a relative path starts, or NULL
@@ -234,9 +238,10 @@ struct _sampling_runtime_state {
 /* --- Hooks.  Each is called with the GIL unless it says otherwise, leaves
    --- errno alone, allocates no Python object and runs no Python code. */
 
-// Is a session running?
-#define _PySampling_ACTIVE() \
-    (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.active))
+// Is a session running?  A plain load, as in FT_ATOMIC_LOAD_*() of builds with
+// the GIL: it is written with the GIL, and a thread of another GIL that sees it
+// late joins late.  It compiles to one compare with memory.
+#define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
 extern void _PySampling_Safepoint(PyThreadState *tstate);
@@ -339,6 +344,10 @@ extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);
 // The stack of `tstate`, which must not run meanwhile, as a node of the
 // tables.  Lock: tables_mutex.
 extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
+                                     _PySampling_Thread *thread);
+
+// The node of its outermost frames only.
+extern uint32_t _PySampling_RootNode(PyThreadState *tstate,
                                      _PySampling_Thread *thread);
 
 // sampling_account.c.

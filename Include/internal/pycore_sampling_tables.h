@@ -127,7 +127,8 @@ struct _sampling_index {
 };
 
 #define _PySampling_TABLES(X) \
-    X(string) X(function) X(frame) X(node) X(sample) X(code) X(place)
+    X(string) X(function) X(frame) X(node) X(sample) X(code) X(place) \
+    X(thread)
 
 struct _sampling_tables {
 #define X(name) \
@@ -137,17 +138,12 @@ struct _sampling_tables {
     struct _sampling_index name##_index;
     _PySampling_TABLES(X)
 #undef X
-    struct _sampling_thread_row *threads;
-    uint32_t num_threads;
-    uint32_t cap_threads;
     char *string_bytes;
     uint32_t num_string_bytes;
     uint32_t cap_string_bytes;
     uint32_t free_code;         // first free row, or UINT32_MAX
     uint32_t free_place;
     uint32_t lost_node;         // the stack "[lost]"
-    uint32_t unsampled_node;
-    uint32_t blocked_node;      // "[blocked]" of a thread with no frame
     uint32_t functions_without_module;
     unsigned int serial;        // no two tables of a process share one
     unsigned int code_version;  // changes when a sampled code object dies
@@ -169,8 +165,8 @@ extern void _PySampling_TablesFree(struct _sampling_tables *tables);
 extern struct _sampling_tables *
 _PySampling_TablesCopy(const struct _sampling_tables *tables);
 
-// A new row for a thread; beyond _PySampling_MAX_THREADS the shared last row.
-// UINT32_MAX: no memory.
+// The row of a thread, which may come back with another thread state; beyond
+// _PySampling_MAX_THREADS the shared last row.  UINT32_MAX: no memory.
 extern uint32_t _PySampling_TablesAddThread(struct _sampling_tables *tables,
                                             uint64_t ident,
                                             int64_t native_id,
@@ -212,6 +208,10 @@ extern void _PySampling_TablesAdd(struct _sampling_tables *tables,
                                   uint32_t node, uint32_t thread,
                                   _PySampling_State state, uint64_t count,
                                   uint64_t cpu_ns, uint64_t wall_ns);
+
+// Wall time of a thread that is booked as "[lost]".
+extern void _PySampling_TablesAddLost(struct _sampling_tables *tables,
+                                      uint32_t thread, uint64_t wall_ns);
 
 extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
                                          PyCodeObject *code);

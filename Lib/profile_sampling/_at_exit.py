@@ -22,12 +22,13 @@ _LOOK = {
 }
 
 
-def write(raw, out=None, format=None, cwd=None):
+def write(raw, out=None, format=None, cwd=None, quiet=False):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
     *cwd*, the directory that the program was started in: it may have gone
-    elsewhere.  What happened is said in one line on stderr.
+    elsewhere.  What happened is said in one line on stderr; *quiet* leaves
+    it out if all went well.
     """
     shown = '?'
     try:
@@ -47,7 +48,8 @@ def write(raw, out=None, format=None, cwd=None):
         _say(f'sampleprof: cannot write {_quoted(shown)}: {_reason(exc)}. '
              'Name another file with -X sampleprof=out=PATH')
         return False
-    _say(line)
+    if not quiet:
+        _say(line)
     return True
 
 

@@ -4,6 +4,8 @@ This file owns the checks of what a user asks for, and sessions tied to a
 block or a function.  It must not know what a profile holds.
 """
 
+import sys
+
 from profile_sampling._model import Profile
 from profile_sampling._values import MODES
 
@@ -14,8 +16,9 @@ MAX_DEPTH_FRAMES = 16_384
 def start(mode='wall', *, rate_hz=1000, depth_frames=512, signal=None):
     """Start a session that samples all threads of this process.
 
-    mode          'wall': threads are sampled as time passes, running or
-                  not; 'cpu': as they use CPU time
+    mode          which clock the profile is about: 'wall', the time that
+                  passes, or 'cpu', the time on a CPU.  Both are measured
+                  either way
     rate_hz       samples per second, 1 to 10000
     depth_frames  how many frames of a stack to keep, 1 to 16384
     signal        number of the signal to interrupt threads with; by
@@ -24,7 +27,17 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=512, signal=None):
     Raise TypeError or ValueError for a wrong argument, RuntimeError if a
     session is running, NotImplementedError if the platform cannot.
     """
-    _core().start(**_checked(mode, rate_hz, depth_frames, signal))
+    _start(_checked(mode, rate_hz, depth_frames, signal))
+
+
+def _start(options):
+    _core().start(**options)
+    # Threads that start from now on tell their names themselves.
+    threading = sys.modules.get('threading')
+    if threading is not None:
+        for thread in threading.enumerate():
+            if thread.ident is not None:    # else it has not begun
+                _core().set_thread_name(thread.ident, thread.name)
 
 
 def stop():
@@ -86,7 +99,7 @@ class profile:
         self.profile = None
 
     def __enter__(self):
-        _core().start(**self._options)
+        _start(self._options)
         return self
 
     def __exit__(self, exc_type, exc, traceback):

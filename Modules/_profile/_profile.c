@@ -30,8 +30,11 @@ raise_status(_PySampling_Status status)
         Py_RETURN_NONE;
     case _PySampling_ERR_RUNNING:
         PyErr_SetString(PyExc_RuntimeError,
-                        "a sampling session is running already; "
-                        "stop() it first");
+                        _PyRuntime.sampling.exit_session
+                        ? "the session started by -X sampleprof is running; "
+                          "use snapshot()"
+                        : "a sampling session is running already; "
+                          "stop() it first");
         break;
     case _PySampling_ERR_NOT_RUNNING:
         PyErr_SetString(PyExc_RuntimeError,

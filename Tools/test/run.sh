@@ -75,7 +75,7 @@ cpython_tests_sampled() {
         grep -qx "$name" "$skip_dir/skipped" || selected="$selected $name"
     done
     # shellcheck disable=SC2086
-    PYTHONSAMPLEPROF="wall,rate=5000,out=$skip_dir/profiles/{pid}.pb.gz" \
+    PYTHONSAMPLEPROF="wall,rate=5000,quiet=1,out=$skip_dir/profiles/{pid}.pb.gz" \
         "$PYTHON" -m test -j"$jobs" --ignorefile "$skip_dir/skipped" $selected
 }
 
