@@ -49,6 +49,11 @@ class ApiTest(unittest.TestCase):
 
 class FunctionsTest(ApiTest):
 
+    def test_start_tells_the_names_of_threads(self):
+        thread = threading.current_thread()
+        profile_sampling.start()
+        self.assertEqual(self.core.names[thread.ident], thread.name)
+
     def test_start_and_stop(self):
         self.assertIs(profile_sampling.running(), False)
         self.assertIsNone(profile_sampling.start())
