@@ -624,6 +624,25 @@ _PySampling_SetThreadName(unsigned long ident, PyObject *name)
     LEAVE_HOOK(own);
 }
 
+void
+_PySampling_BeforeSetSignal(int signum)
+{
+    if (!_PySampling_ACTIVE() || signum != STATE->signal) {
+        return;
+    }
+    int saved_errno = errno;
+    PyThreadState *tstate = _PyThreadState_GET();
+    lock_registry();
+    if (tstate != NULL && ((_PyThreadStateImpl *)tstate)->sampling != NULL) {
+        _PySampling_ClockSettle(((_PyThreadStateImpl *)tstate)->sampling);
+    }
+    if (signum == STATE->signal) {
+        _PySampling_ClockLeaveSignal();
+    }
+    unlock_registry();
+    errno = saved_errno;
+}
+
 
 /* Fork. */
 
@@ -726,6 +745,7 @@ void _PySampling_InterpreterEnd(PyInterpreterState *interp) {}
 void _PySampling_GCStart(PyThreadState *tstate, int generation) {}
 void _PySampling_GCEnd(PyThreadState *tstate) {}
 void _PySampling_CodeEnd(PyCodeObject *code) {}
+void _PySampling_BeforeSetSignal(int signum) {}
 void _PySampling_BeforeFork(void) {}
 void _PySampling_AfterForkParent(void) {}
 void _PySampling_AfterForkChild(void) {}

@@ -149,10 +149,11 @@ has_slept(const struct _sampling_clock *clock, _PySampling_Thread *thread,
     uint64_t ran = cpu_ns - thread->seen_cpu_ns;
     thread->seen_wall_ns = wall_ns;
     thread->seen_cpu_ns = cpu_ns;
-    if (from_ns < _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
+    if (from_ns == 0 || from_ns < _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
         || from_ns >= wall_ns || ran >= (wall_ns - from_ns) / 2)
     {
-        return 0;       // it was off the GIL meanwhile, or kept its CPU busy
+        // Nothing to compare with, off the GIL meanwhile, or busy.
+        return 0;
     }
     char text[128];
     unsigned long long run_ns, delay_ns;
@@ -485,15 +486,10 @@ install_any_handler(struct _sampling_clock *clock)
     return 0;
 }
 
-/* The program may install a handler of its own at any time: then the signal
-   is the program's, and another one is used. */
 static void
-keep_signal(struct _sampling_clock *clock)
+take_another_signal(struct _sampling_clock *clock)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (clock->signal_is_gone || handler_is_ours(state->signal)) {
-        return;
-    }
     int signum = install_any_handler(clock);
     if (signum == 0) {
         clock->signal_is_gone = 1;
@@ -501,6 +497,36 @@ keep_signal(struct _sampling_clock *clock)
     }
     state->signal = signum;
     _PySampling_COUNT(signals_moved, 1);
+}
+
+/* C code may install a handler of its own at any time: then the signal is the
+   program's, and another one is used. */
+static void
+keep_signal(struct _sampling_clock *clock)
+{
+    if (!clock->signal_is_gone
+        && !handler_is_ours(_PyRuntime.sampling.signal))
+    {
+        take_another_signal(clock);
+    }
+}
+
+/* Python code tells beforehand, so that not one of our signals gets to its
+   handler. */
+void
+_PySampling_ClockLeaveSignal(void)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_clock *clock = state->clock;
+    if (clock == NULL || clock->signal_is_gone) {
+        return;
+    }
+    int signum = state->signal;
+    struct sigaction old_action = clock->old_action;
+    take_another_signal(clock);
+    if (handler_is_ours(signum)) {
+        sigaction(signum, &old_action, NULL);
+    }
 }
 
 /* Gives the signal back, unless someone has taken it over meanwhile. */

@@ -268,6 +268,9 @@ extern void _PySampling_GCEnd(PyThreadState *tstate);
 // A code object is being deallocated: captures borrow code pointers.
 extern void _PySampling_CodeEnd(PyCodeObject *code);
 
+// The program is about to set what a signal does.
+extern void _PySampling_BeforeSetSignal(int signum);
+
 extern void _PySampling_BeforeFork(void);
 extern void _PySampling_AfterForkParent(void);
 extern void _PySampling_AfterForkChild(void);
@@ -329,6 +332,9 @@ extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockForget(void);
 // On the thread itself: returns when no signal is on its way to it.
 extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
+// Leaves the signal to the program and takes another.  On a thread that is
+// settled, with runtime->sampling.mutex held.
+extern void _PySampling_ClockLeaveSignal(void);
 // May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);
 

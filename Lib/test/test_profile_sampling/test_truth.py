@@ -52,13 +52,13 @@ class TestLines(SessionTest):
 
     def test_two_operators(self):
         # Two lines whose lengths are measured: the shares agree.  Calls of
-        # thread_time() around each cost 1 us of 100; scheduling does not
+        # thread_time() around each cost 1 us of 300; scheduling does not
         # count, as all of it is CPU time.  3 percentage points allow for
         # caches and for a sampling error of 1 / sqrt(3000) = 1.8 (one
         # standard deviation is half of that at a share of 0.3).
         clock = time.thread_time_ns
-        a = 3 ** 9000
-        b = 5 ** 12000
+        a = 3 ** 60000
+        b = 5 ** 60000
 
         def both():
             spent = [0, 0]
