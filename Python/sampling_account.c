@@ -15,6 +15,10 @@
      takes with it the time of all the short ones that no tick hit.  A tick
      hits an interval in proportion to its length, so that is unbiased too.
      The cost is bounded: at most three records per period.
+   - A thread that runs for less than two microseconds between two intervals
+     is doing little but the call that gives the GIL up.  Such slivers are so
+     rarely hit by a tick that one hit would take the time of thousands, so
+     they are booked on the stack of the interval that follows.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks, at
    detach and attach if the last reading is old enough, and when a record is
@@ -42,6 +46,10 @@
 /* Intervals off the GIL of a period divided by this, or longer, are booked one
    by one. */
 #define LONG_PERIOD_DIVISOR 2
+
+/* Running time that is booked with the interval off the GIL that follows: about
+   what giving the GIL up and taking it back costs by itself. */
+#define SLIVER_NS 2000
 
 /* A thread that gives the GIL up only to let others run asks for it again
    after less than this.  It is not blocked then, it waits. */
@@ -200,6 +208,20 @@ add_off_gil(_PySampling_Thread *thread, uint32_t stack,
     }
 }
 
+/* Books slivers of running time on the stack that gave the GIL up. */
+static void
+add_sliver(_PySampling_Thread *thread, uint32_t stack, uint64_t sliver_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    uint64_t cpu_ns = Py_MIN(sliver_ns, a->carry_run_cpu_ns);
+    a->carry_run_cpu_ns -= cpu_ns;
+    if (sliver_ns != 0) {
+        _PySampling_TablesAdd(_PyRuntime.sampling.tables, stack,
+                              thread->thread_index, _PySampling_RUNNING,
+                              0, cpu_ns, sliver_ns);
+    }
+}
+
 /* Splits [detached, now) at the moment the thread asked for the GIL. */
 static void
 split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
@@ -239,11 +261,13 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     uint64_t cpu_before_ns = a->carry_off_cpu_ns;
     carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     uint64_t cpu_ns = a->carry_off_cpu_ns - cpu_before_ns;
+    uint64_t sliver_ns = take(&a->sliver_ns);
     if (exact) {
         a->carry_off_cpu_ns = cpu_before_ns;
     }
     else {
         cpu_ns = take(&a->carry_off_cpu_ns);
+        sliver_ns += take(&a->carry_sliver_ns);
         // The tick fell into one of the two parts; the other is carried.
         uint64_t tick_ns =
             _Py_atomic_load_uint64_relaxed(&state->last_tick_wall_ns);
@@ -259,6 +283,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
         uint32_t stack = _PySampling_WalkNode(tstate, thread);
+        add_sliver(thread, stack, sliver_ns);
         add_off_gil(thread, stack, blocked_ns, wait_ns, cpu_ns);
     }
     PyMutex_Unlock(&state->tables_mutex);
@@ -383,6 +408,13 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
     }
     struct _sampling_account *a = &thread->account;
     uint64_t now_ns = _PySampling_WallNow();
+    // If no tick has been booked since it attached.
+    if (a->wall_ns == thread->attached_ns
+        && now_ns - a->wall_ns <= SLIVER_NS)
+    {
+        a->sliver_ns = now_ns - a->wall_ns;
+        a->wall_ns = now_ns;
+    }
     carry_run_wall(a, now_ns);
     if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
@@ -432,6 +464,7 @@ _PySampling_AfterAttach(PyThreadState *tstate)
             split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
             a->carry_blocked_ns += blocked_ns;
             a->carry_wait_ns += wait_ns;
+            a->carry_sliver_ns += take(&a->sliver_ns);
             a->off_since_read_ns += blocked_ns + wait_ns;
             a->wall_ns = now_ns;
             if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
@@ -478,11 +511,17 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = state->tables;
-    uint64_t run_ns = take(&a->carry_run_wall_ns);
+    uint64_t run_ns = take(&a->carry_run_wall_ns)
+                      + take(&a->carry_sliver_ns);
     uint64_t run_cpu_ns = take(&a->carry_run_cpu_ns);
     uint64_t blocked_ns = take(&a->carry_blocked_ns);
     uint64_t wait_ns = take(&a->carry_wait_ns);
     uint64_t off_cpu_ns = take(&a->carry_off_cpu_ns);
+    if (blocked_ns == 0) {
+        // No short interval is left that could have burnt it.
+        run_cpu_ns += off_cpu_ns;
+        off_cpu_ns = 0;
+    }
     if (tables != NULL && (run_ns != 0 || run_cpu_ns != 0)) {
         int seen = thread->last_node != 0;
         _PySampling_TablesAdd(

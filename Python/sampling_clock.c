@@ -64,7 +64,7 @@
 #define SLEEPY_TICKS 4
 
 /* Of ticks in a row that find a thread waiting for a CPU, this one counts as if
-   it had one: on a machine with a single CPU there are no others. */
+   it had one, so that CPU time is not put off for ever. */
 #define OFF_CPU_TICKS 4
 
 /* A thread that left a signal unanswered gets that many notes before the next
@@ -124,18 +124,30 @@ read_proc(const struct _sampling_clock *clock,
     return 1;
 }
 
-/* Does the thread sleep in the kernel?  Says no if that cannot be known. */
-static int
-is_asleep(const struct _sampling_clock *clock,
-          const _PySampling_Thread *thread)
+/* Why is the thread not on a CPU?  It may sleep in the kernel, or have been
+   moved aside by the sampler thread itself, which runs where it ran.  Answers
+   that cannot be had are no. */
+static void
+ask_kernel(const struct _sampling_clock *clock,
+           const _PySampling_Thread *thread, int *is_asleep, int *is_displaced)
 {
-    char text[128];
+    *is_asleep = *is_displaced = 0;
+    char text[512];
     if (!read_proc(clock, thread, "stat", text, sizeof(text))) {
-        return 0;
+        return;
     }
-    // "tid (name) S ...": the name may hold anything, so search backwards.
-    const char *end = strrchr(text, ')');
-    return end != NULL && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
+    // "tid (name) S ppid ...": the name may hold anything, so search
+    // backwards.  The state is field 3, the CPU it ran on last is field 39.
+    const char *field = strrchr(text, ')');
+    for (int number = 2; field != NULL && number < 39; number++) {
+        field = strchr(field + 1, ' ');
+        if (field != NULL && number == 2) {
+            *is_asleep = field[1] == 'S' || field[1] == 'D';
+        }
+    }
+    if (field != NULL) {
+        *is_displaced = !*is_asleep && atoi(field + 1) == sched_getcpu();
+    }
 }
 
 /* Did the thread, which is on a CPU, sleep with the GIL for most of the time
@@ -273,8 +285,12 @@ tick_interpreter(struct _sampling_clock *clock,
         leave_note(thread, wall_ns, 0);
     }
     else {
+        int is_asleep = 0;
         int on_cpu = is_on_cpu(thread, cpu_ns);
-        if (!on_cpu && is_asleep(clock, thread)) {
+        if (!on_cpu) {
+            ask_kernel(clock, thread, &is_asleep, &on_cpu);
+        }
+        if (is_asleep) {
             thread->sleepy_ticks = SLEEPY_TICKS;
             leave_note(thread, wall_ns, 1);
         }

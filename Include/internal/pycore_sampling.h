@@ -127,6 +127,8 @@ struct _sampling_account {
     uint64_t carry_off_cpu_ns;
     uint64_t carry_blocked_ns;
     uint64_t carry_wait_ns;
+    uint64_t carry_sliver_ns;   // running time, booked with blocked time
+    uint64_t sliver_ns;         // ran that short before it detached
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
     uint64_t detached_ticks;    // counters.ticks at that moment
 };
