@@ -190,20 +190,28 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
         return;
     }
     int saved_errno = errno;
-    int is_current = tstate == _PyThreadState_GET();
-    if (is_current) {
+    PyThreadState *caller = _PyThreadState_GET();
+    _PySampling_Thread *own =
+        caller != NULL ? ((_PyThreadStateImpl *)caller)->sampling : NULL;
+    if (tstate == caller) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
         _PySampling_ClockSettle(thread);
     }
     if (_PySampling_ACTIVE() && thread->session == STATE->session) {
-        ENTER_HOOK(thread);
-        if (is_current) {
-            _PySampling_Drain(tstate, thread);
+        // Flushing another thread walks its stack into the caller's buffer.
+        if (own != NULL) {
+            ENTER_HOOK(own);
+            _PySampling_Drain(caller, own);
         }
         _PySampling_AccountFlush(thread, _PySampling_WallNow());
-        LEAVE_HOOK(thread);
+        if (own != NULL) {
+            LEAVE_HOOK(own);
+        }
     }
     lock_registry();
+    if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
+        _Py_atomic_store_ptr(&thread->interp->running, NULL);
+    }
     unlink_thread(thread);
     impl->sampling = NULL;
     unlock_registry();
@@ -383,6 +391,12 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 
     _PySampling_BufferFree(tstate->interp->sampling.buffer);
     tstate->interp->sampling.buffer = NULL;
+    // Nobody told who detached while no session was running.
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        _Py_atomic_store_ptr(&s->running, NULL);
+    }
     _PySampling_Status status = _PySampling_ERR_NO_MEMORY;
     if (register_existing_threads(tstate, STATE->start_wall_ns)) {
         status = _PySampling_ClockStart();
@@ -403,10 +417,12 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 _PySampling_Status
 _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 {
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
     lock_registry();
     _PySampling_Status status = start_locked(tstate, options);
     int saved_errno = errno;
     unlock_registry();
+    PyMutex_Unlock(&STATE->control_mutex);
     errno = saved_errno;
     return status;
 }
@@ -509,6 +525,7 @@ exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
             {
                 uint32_t old_index = t->thread_index;
                 t->session = STATE->session;
+                t->account.detached_ticks = 0;  // the counters began anew
                 enter_tables(t);
                 _PySampling_TablesMoveName(fresh, t->thread_index,
                                            old, old_index);
@@ -516,12 +533,13 @@ exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
         }
     }
     unlock_registry();
+    wake_other_interpreters(tstate);
     return old;
 }
 
-_PySampling_Status
-_PySampling_Snapshot(PyThreadState *tstate, int clear,
-                     struct _sampling_tables **copy)
+static _PySampling_Status
+snapshot_locked(PyThreadState *tstate, int clear,
+                struct _sampling_tables **copy)
 {
     if (!STATE->active || STATE->owner_pid != (int)getpid()) {
         return _PySampling_ERR_NOT_RUNNING;
@@ -532,6 +550,7 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
         fresh = new_tables();
     }
     if (own == NULL || (clear && fresh == NULL)) {
+        _PySampling_TablesFree(fresh);
         return _PySampling_ERR_NO_MEMORY;
     }
     ENTER_HOOK(own);
@@ -553,7 +572,17 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
 }
 
 _PySampling_Status
-_PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
+_PySampling_Snapshot(PyThreadState *tstate, int clear,
+                     struct _sampling_tables **copy)
+{
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_Status status = snapshot_locked(tstate, clear, copy);
+    PyMutex_Unlock(&STATE->control_mutex);
+    return status;
+}
+
+static _PySampling_Status
+stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
 {
     if (!STATE->active || STATE->owner_pid != (int)getpid()) {
         return _PySampling_ERR_NOT_RUNNING;
@@ -573,6 +602,15 @@ _PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
     *result = exchange_tables(tstate, NULL, now_ns);
     STATE->exit_session = 0;
     return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
+{
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_Status status = stop_locked(tstate, result);
+    PyMutex_Unlock(&STATE->control_mutex);
+    return status;
 }
 
 _PySampling_Status
@@ -650,6 +688,7 @@ void
 _PySampling_BeforeFork(void)
 {
     // So that the child finds lists and tables whole.
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
     lock_registry();
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
 }
@@ -659,12 +698,14 @@ _PySampling_AfterForkParent(void)
 {
     PyMutex_Unlock(&STATE->tables_mutex);
     unlock_registry();
+    PyMutex_Unlock(&STATE->control_mutex);
 }
 
 /* The child is not profiled: it has one thread and no clock. */
 void
 _PySampling_AfterForkChild(void)
 {
+    _PyMutex_at_fork_reinit(&STATE->control_mutex);
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
     if (!STATE->active) {
@@ -746,6 +787,8 @@ void _PySampling_GCStart(PyThreadState *tstate, int generation) {}
 void _PySampling_GCEnd(PyThreadState *tstate) {}
 void _PySampling_CodeEnd(PyCodeObject *code) {}
 void _PySampling_BeforeSetSignal(int signum) {}
+void _PySampling_BeforeExec(void) {}
+void _PySampling_AfterFailedExec(void) {}
 void _PySampling_BeforeFork(void) {}
 void _PySampling_AfterForkParent(void) {}
 void _PySampling_AfterForkChild(void) {}

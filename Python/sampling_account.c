@@ -350,6 +350,37 @@ drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
     }
 }
 
+/* From here on the clock asks this thread for nothing more, and what it has
+   asked is answered before a system call could be interrupted. */
+static void
+settle(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        _PySampling_ClockSettle(thread);
+    }
+}
+
+void
+_PySampling_BeforeExec(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_PySampling_ACTIVE() && tstate != NULL) {
+        settle(tstate);
+    }
+}
+
+void
+_PySampling_AfterFailedExec(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_PySampling_ACTIVE() && tstate != NULL) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running,
+                             session_thread(tstate));
+    }
+}
+
 void
 _PySampling_Safepoint(PyThreadState *tstate)
 {
@@ -359,6 +390,7 @@ _PySampling_Safepoint(PyThreadState *tstate)
         // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         if (_PySampling_ACTIVE()) {
+            settle(tstate);
             _PySampling_AfterAttach(tstate);
         }
         errno = saved_errno;
@@ -388,15 +420,13 @@ note_root(PyThreadState *tstate, _PySampling_Thread *thread)
 void
 _PySampling_BeforeDetach(PyThreadState *tstate)
 {
+    int saved_errno = errno;
+    settle(tstate);
     _PySampling_Thread *thread = session_thread(tstate);
     if (thread == NULL) {
+        errno = saved_errno;
         return;
     }
-    int saved_errno = errno;
-    // From here on the clock asks this thread for nothing more, and what it
-    // has asked is answered before a system call could be interrupted.
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-    _PySampling_ClockSettle(thread);
     ENTER_HOOK(thread);
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)

@@ -515,6 +515,16 @@ take_another_signal(struct _sampling_clock *clock)
     _PySampling_COUNT(signals_moved, 1);
 }
 
+/* Ignoring a signal drops what is pending of it, in all threads: the default
+   action of most signals ends the process. */
+static void
+give_back(int signum, const struct sigaction *old_action)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(signum, &ignore, NULL);
+    sigaction(signum, old_action, NULL);
+}
+
 /* C code may install a handler of its own at any time: then the signal is the
    program's, and another one is used. */
 static void
@@ -541,7 +551,7 @@ _PySampling_ClockLeaveSignal(void)
     struct sigaction old_action = clock->old_action;
     take_another_signal(clock);
     if (handler_is_ours(signum)) {
-        sigaction(signum, &old_action, NULL);
+        give_back(signum, &old_action);
     }
 }
 
@@ -550,7 +560,7 @@ static void
 remove_handler(struct _sampling_clock *clock, int signum)
 {
     if (handler_is_ours(signum)) {
-        sigaction(signum, &clock->old_action, NULL);
+        give_back(signum, &clock->old_action);
     }
 }
 
@@ -622,7 +632,9 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     if (clock == NULL) {
         return;
     }
-    state->clock = NULL;
+    PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
+    state->clock = NULL;        // LeaveSignal may be looking at it
+    PyMutex_Unlock(&state->mutex);
     if (!state->options.manual) {
         pthread_mutex_lock(&clock->mutex);
         clock->stop = 1;

@@ -175,13 +175,16 @@ index_put(struct _sampling_index *index, uint32_t hash, uint32_t row)
             size *= 2; \
         } \
         size_t bytes = size * sizeof(uint32_t); \
-        uint32_t *slots = resize(tables, NULL, 0, bytes); \
+        size_t old_bytes = old_size * sizeof(uint32_t); \
+        if (tables->bytes - old_bytes + bytes > tables->limit_bytes) { \
+            return 0; \
+        } \
+        uint32_t *slots = calloc(size, sizeof(uint32_t)); \
         if (slots == NULL) { \
             return 0; \
         } \
-        memset(slots, 0, bytes); \
         free(index->slots); \
-        tables->bytes -= old_size * sizeof(uint32_t); \
+        tables->bytes = tables->bytes - old_bytes + bytes; \
         *index = (struct _sampling_index){slots, size - 1, 0}; \
         for (uint32_t row = 0; row < tables->num_##NAME##s; row++) { \
             if (!(IS_FREE)) { \

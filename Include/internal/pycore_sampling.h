@@ -206,6 +206,9 @@ struct _sampling_interpreter_state {
 /* Embedded in _PyRuntimeState. */
 struct _sampling_runtime_state {
     int active;                 // hooks do nothing while this is 0
+    // Start, stop and snapshot are one at a time, whatever GIL their callers
+    // hold.  Taken before the other two locks.
+    PyMutex control_mutex;
     // Guards the lists of interpreters and threads, and start and stop.
     // Taken with or without a GIL; nothing is allocated through Python and
     // no other lock is taken while it is held, except tables_mutex.
@@ -272,6 +275,10 @@ extern void _PySampling_CodeEnd(PyCodeObject *code);
 
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeSetSignal(int signum);
+
+// Around exec: a signal on its way would outlive the handler.
+extern void _PySampling_BeforeExec(void);
+extern void _PySampling_AfterFailedExec(void);
 
 extern void _PySampling_BeforeFork(void);
 extern void _PySampling_AfterForkParent(void);

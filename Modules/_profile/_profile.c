@@ -223,7 +223,7 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
 _profile.set_thread_name
 
     ident: unsigned_long(bitwise=True)
-    name: unicode
+    name: object
     /
 
 Tell the running session, if any, what the thread is called.
@@ -232,7 +232,7 @@ Tell the running session, if any, what the thread is called.
 static PyObject *
 _profile_set_thread_name_impl(PyObject *module, unsigned long ident,
                               PyObject *name)
-/*[clinic end generated code: output=137d712c4f46f726 input=49d251b72bdb4d1b]*/
+/*[clinic end generated code: output=137d712c4f46f726 input=d3c3a3bfe5491f9b]*/
 {
     _PySampling_SetThreadName(ident, name);
     Py_RETURN_NONE;
