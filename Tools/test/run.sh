@@ -46,15 +46,23 @@ step() {
 }
 
 own_tests() {
-    "$PYTHON" -m test test_profile_sampling
+    "$PYTHON" -m test --rerun test_profile_sampling
 }
 
 # By the path in the build tree, so that pytest imports the modules under
 # the names that regrtest gives them.
 own_tests_by_pytest() {
     make_venv build/venv Tools/test/requirements.txt
+    run_pytest || {
+        say "once more, what failed: the machine may have been busy"
+        run_pytest --last-failed
+    }
+}
+
+run_pytest() {
     PATH=$(pwd)/build/venv/bin:$PATH \
-        build/venv/bin/python -m pytest -q -p no:cacheprovider \
+        build/venv/bin/python -m pytest -q \
+        -o cache_dir="$(pwd)/build/pytest-cache" "$@" \
         build/src/Lib/test/test_profile_sampling
 }
 
