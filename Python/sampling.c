@@ -22,11 +22,6 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-#define ENTER_HOOK(THREAD) \
-    do { (THREAD)->in_hook++; _PySampling_FENCE(); } while (0)
-#define LEAVE_HOOK(THREAD) \
-    do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
-
 /* clockid_t of a thread's CPU clock, as Linux encodes it: the complement of
    the thread's id, three bits for the kind.  pthread_getcpuclockid() gives the
    same, but may not be asked about a thread that has ended. */
@@ -200,12 +195,12 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     if (_PySampling_ACTIVE() && thread->session == STATE->session) {
         // Flushing another thread walks its stack into the caller's buffer.
         if (own != NULL) {
-            ENTER_HOOK(own);
+            _PySampling_ENTER_HOOK(own);
             _PySampling_Drain(caller, own);
         }
         _PySampling_AccountFlush(thread, _PySampling_WallNow());
         if (own != NULL) {
-            LEAVE_HOOK(own);
+            _PySampling_LEAVE_HOOK(own);
         }
     }
     lock_registry();
@@ -250,10 +245,10 @@ _PySampling_GCStart(PyThreadState *tstate, int generation)
 {
     _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
     if (thread != NULL) {
-        ENTER_HOOK(thread);
+        _PySampling_ENTER_HOOK(thread);
         thread->gc_frame = tstate->current_frame;
         thread->gc_generation = generation;
-        LEAVE_HOOK(thread);
+        _PySampling_LEAVE_HOOK(thread);
     }
 }
 
@@ -273,12 +268,12 @@ _PySampling_CodeEnd(PyCodeObject *code)
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
     int saved_errno = errno;
     if (thread != NULL && thread->session == STATE->session) {
-        ENTER_HOOK(thread);
+        _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
-        LEAVE_HOOK(thread);
+        _PySampling_LEAVE_HOOK(thread);
     }
     if (thread != NULL) {
-        ENTER_HOOK(thread);
+        _PySampling_ENTER_HOOK(thread);
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->tables != NULL) {
@@ -286,7 +281,7 @@ _PySampling_CodeEnd(PyCodeObject *code)
     }
     PyMutex_Unlock(&STATE->tables_mutex);
     if (thread != NULL) {
-        LEAVE_HOOK(thread);
+        _PySampling_LEAVE_HOOK(thread);
     }
     errno = saved_errno;
 }
@@ -437,7 +432,7 @@ static void
 flush_threads(PyThreadState *tstate, uint64_t now_ns)
 {
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
-    ENTER_HOOK(own);
+    _PySampling_ENTER_HOOK(own);
     _PySampling_Drain(tstate, own);
     lock_registry();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
@@ -453,7 +448,7 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
         }
     }
     unlock_registry();
-    LEAVE_HOOK(own);
+    _PySampling_LEAVE_HOOK(own);
 }
 
 /* What threads of other GILs have not accounted for yet is lost with the
@@ -553,7 +548,7 @@ snapshot_locked(PyThreadState *tstate, int clear,
         _PySampling_TablesFree(fresh);
         return _PySampling_ERR_NO_MEMORY;
     }
-    ENTER_HOOK(own);
+    _PySampling_ENTER_HOOK(own);
     uint64_t now_ns = _PySampling_WallNow();
     flush_threads(tstate, now_ns);
     if (clear) {
@@ -567,7 +562,7 @@ snapshot_locked(PyThreadState *tstate, int clear,
         *copy = _PySampling_TablesCopy(STATE->tables);
         PyMutex_Unlock(&STATE->tables_mutex);
     }
-    LEAVE_HOOK(own);
+    _PySampling_LEAVE_HOOK(own);
     return *copy != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
 }
 
@@ -643,7 +638,7 @@ _PySampling_SetThreadName(unsigned long ident, PyObject *name)
     if (own == NULL) {
         return;
     }
-    ENTER_HOOK(own);
+    _PySampling_ENTER_HOOK(own);
     for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
          thread != NULL; thread = thread->next)
     {
@@ -659,7 +654,7 @@ _PySampling_SetThreadName(unsigned long ident, PyObject *name)
             break;
         }
     }
-    LEAVE_HOOK(own);
+    _PySampling_LEAVE_HOOK(own);
 }
 
 void

@@ -292,11 +292,6 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
 
 /* Hooks: detach and attach. */
 
-#define ENTER_HOOK(THREAD) \
-    do { (THREAD)->in_hook++; _PySampling_FENCE(); } while (0)
-#define LEAVE_HOOK(THREAD) \
-    do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
-
 static _PySampling_Thread *
 session_thread(PyThreadState *tstate)
 {
@@ -396,9 +391,9 @@ _PySampling_Safepoint(PyThreadState *tstate)
         errno = saved_errno;
         return;
     }
-    ENTER_HOOK(thread);
+    _PySampling_ENTER_HOOK(thread);
     drain_and_answer(tstate, thread);
-    LEAVE_HOOK(thread);
+    _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
 }
 
@@ -427,7 +422,7 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
         errno = saved_errno;
         return;
     }
-    ENTER_HOOK(thread);
+    _PySampling_ENTER_HOOK(thread);
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
     {
@@ -453,7 +448,7 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
     a->detached_ticks = _Py_atomic_load_uint64_relaxed(
         &_PyRuntime.sampling.counters.ticks);
     a->detached_ns = now_ns;
-    LEAVE_HOOK(thread);
+    _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
 }
 
@@ -480,7 +475,7 @@ _PySampling_AfterAttach(PyThreadState *tstate)
     }
     struct _sampling_account *a = &thread->account;
     if (a->detached_ns != 0) {
-        ENTER_HOOK(thread);
+        _PySampling_ENTER_HOOK(thread);
         uint64_t now_ns = _PySampling_WallNow();
         uint64_t ticks = _Py_atomic_load_uint64_relaxed(
             &_PyRuntime.sampling.counters.ticks);
@@ -503,7 +498,7 @@ _PySampling_AfterAttach(PyThreadState *tstate)
         }
         a->detached_ns = 0;
         _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
-        LEAVE_HOOK(thread);
+        _PySampling_LEAVE_HOOK(thread);
     }
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
     _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
@@ -530,7 +525,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     struct _sampling_account *a = &thread->account;
-    ENTER_HOOK(thread);
+    _PySampling_ENTER_HOOK(thread);
     if (a->detached_ns != 0) {
         book_off_gil(thread->tstate, thread, now_ns, 1);
         a->detached_ns = now_ns;
@@ -577,7 +572,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
             thread->thread_index, _PySampling_GIL_WAIT, 0, 0, wait_ns);
     }
     PyMutex_Unlock(&state->tables_mutex);
-    LEAVE_HOOK(thread);
+    _PySampling_LEAVE_HOOK(thread);
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -220,8 +220,8 @@ send_signal(struct _sampling_interpreter_state *interp,
     _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
     _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns,
                                     counts_cpu ? cpu_ns : 0);
-    // Sequentially consistent, as are the two in BeforeDetach and
-    // ClockSettle: one of both sides sees the other.
+    // Sequentially consistent, as are the two of a thread that settles
+    // (sampling_account.c): one of both sides sees the other.
     _Py_atomic_store_int(&thread->asked, _PySampling_ASKING);
     if (_Py_atomic_load_ptr(&interp->running) != thread) {
         _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);

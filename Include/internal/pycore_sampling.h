@@ -329,6 +329,13 @@ extern void _PySampling_SetThreadName(unsigned long ident,
 
 /* --- Between the parts. */
 
+// Around what the signal handler of the same thread must not interrupt; they
+// nest.
+#define _PySampling_ENTER_HOOK(THREAD) \
+    do { (THREAD)->in_hook++; _PySampling_FENCE(); } while (0)
+#define _PySampling_LEAVE_HOOK(THREAD) \
+    do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
+
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
