@@ -1,15 +1,14 @@
 /* Sampling profiler: the session.
 
-   Owns start, stop and snapshot, who takes part (threads, interpreters), and
-   the hooks of the collector, of code objects and of fork.  Must not know how
-   a stack is walked, a nanosecond is booked or a row is laid out. */
+   Owns start, stop and snapshot, and the hooks of the collector, of code
+   objects, of signals and of fork.  Must not know how a thread comes to take
+   part, a stack is walked, a nanosecond is booked or a row is laid out. */
 
 #include "Python.h"
 
-#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
 #include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
-#include "pycore_pystate.h"           // HEAD_LOCK()
+#include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_tables.h"
 #include "pycore_time.h"              // PyTime_TimeRaw()
@@ -21,221 +20,6 @@
 #include <unistd.h>                   // getpid()
 
 #define STATE (&_PyRuntime.sampling)
-
-/* clockid_t of a thread's CPU clock, as Linux encodes it: the complement of
-   the thread's id, three bits for the kind.  pthread_getcpuclockid() gives the
-   same, but may not be asked about a thread that has ended. */
-#define THREAD_CPU_CLOCK(TID) ((long)(~(clockid_t)(TID) << 3 | 6))
-
-
-/* Who takes part. */
-
-static void
-lock_registry(void)
-{
-    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
-}
-
-static void
-unlock_registry(void)
-{
-    PyMutex_Unlock(&STATE->mutex);
-}
-
-/* With the registry locked. */
-static int
-register_interpreter(PyInterpreterState *interp)
-{
-    struct _sampling_interpreter_state *s = &interp->sampling;
-    if (s->buffer == NULL) {
-        s->buffer = _PySampling_BufferNew(STATE->options.depth_frames);
-        if (s->buffer == NULL) {
-            return 0;
-        }
-    }
-    if (!s->registered) {
-        s->prev = NULL;
-        s->next = STATE->interpreters;
-        if (s->next != NULL) {
-            s->next->prev = s;
-        }
-        STATE->interpreters = s;
-        s->registered = 1;
-    }
-    return 1;
-}
-
-static void
-link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
-{
-    thread->interp = &interp->sampling;
-    thread->prev = NULL;
-    thread->next = interp->sampling.threads;
-    if (thread->next != NULL) {
-        thread->next->prev = thread;
-    }
-    interp->sampling.threads = thread;
-}
-
-static void
-unlink_thread(_PySampling_Thread *thread)
-{
-    if (thread->prev != NULL) {
-        thread->prev->next = thread->next;
-    }
-    else {
-        thread->interp->threads = thread->next;
-    }
-    if (thread->next != NULL) {
-        thread->next->prev = thread->prev;
-    }
-}
-
-/* A row in the tables for a thread that takes part from `wall_ns` on. */
-static void
-enter_tables(_PySampling_Thread *thread)
-{
-    PyThreadState *tstate = thread->tstate;
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (STATE->tables != NULL) {
-        thread->thread_index = _PySampling_TablesAddThread(
-            STATE->tables, tstate->thread_id, thread->native_id,
-            PyInterpreterState_GetID(tstate->interp));
-        if (tstate->thread_id == _PyRuntime.main_thread
-            && _Py_IsMainInterpreter(tstate->interp))
-        {
-            _PySampling_TablesNameMainThread(STATE->tables,
-                                             thread->thread_index);
-        }
-        thread->last_node = 0;
-        thread->last_blocked_node = 0;
-        thread->root_node = 0;
-    }
-    PyMutex_Unlock(&STATE->tables_mutex);
-}
-
-/* With the registry locked. */
-static _PySampling_Thread *
-register_thread(PyThreadState *tstate, uint64_t wall_ns)
-{
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (!register_interpreter(tstate->interp)) {
-        return NULL;
-    }
-    _PySampling_Thread *thread = impl->sampling;
-    if (thread == NULL) {
-        thread = calloc(1, sizeof(*thread));
-        if (thread == NULL) {
-            return NULL;
-        }
-        thread->tstate = tstate;
-        link_thread(tstate->interp, thread);
-    }
-    thread->native_id = (int)tstate->native_thread_id;
-    thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
-    thread->manual_cpu_ns = 0;
-    thread->note_wall_ns = 0;
-    thread->deaf_ticks = 0;
-    thread->skip_ticks = 0;
-    thread->sleepy_ticks = 0;
-    thread->off_cpu_ticks = 0;
-    thread->seen_wall_ns = 0;
-    thread->gc_generation = -1;
-    thread->gc_frame = NULL;
-    thread->waiting_since_ns = 0;
-    _PySampling_AccountStart(thread, wall_ns);
-    enter_tables(thread);
-    thread->session = STATE->session;
-    _PySampling_FENCE();
-    impl->sampling = thread;
-    return thread;
-}
-
-/* The thread's record; a thread seen for the first time in this session is
-   registered.  NULL: no session, no memory, or the thread is at its end.
-   Called by the thread itself, attached. */
-_PySampling_Thread *
-_PySampling_ThreadOf(PyThreadState *tstate)
-{
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (thread != NULL && thread->session == STATE->session) {
-        return thread;
-    }
-    if (tstate->_status.cleared || tstate->native_thread_id == 0) {
-        return NULL;
-    }
-    lock_registry();
-    thread = NULL;
-    if (_PySampling_ACTIVE()) {
-        thread = register_thread(tstate, _PySampling_WallNow());
-        if (thread == NULL) {
-            _PySampling_COUNT(lost_threads, 1);
-        }
-    }
-    unlock_registry();
-    return thread;
-}
-
-void
-_PySampling_ThreadEnd(PyThreadState *tstate)
-{
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    _PySampling_Thread *thread = impl->sampling;
-    if (thread == NULL) {
-        return;
-    }
-    int saved_errno = errno;
-    PyThreadState *caller = _PyThreadState_GET();
-    _PySampling_Thread *own =
-        caller != NULL ? ((_PyThreadStateImpl *)caller)->sampling : NULL;
-    if (tstate == caller) {
-        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        _PySampling_ClockSettle(thread);
-    }
-    if (_PySampling_ACTIVE() && thread->session == STATE->session) {
-        // Flushing another thread walks its stack into the caller's buffer.
-        if (own != NULL) {
-            _PySampling_ENTER_HOOK(own);
-            _PySampling_Drain(caller, own);
-        }
-        _PySampling_AccountFlush(thread, _PySampling_WallNow());
-        if (own != NULL) {
-            _PySampling_LEAVE_HOOK(own);
-        }
-    }
-    lock_registry();
-    if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
-        _Py_atomic_store_ptr(&thread->interp->running, NULL);
-    }
-    unlink_thread(thread);
-    impl->sampling = NULL;
-    unlock_registry();
-    free(thread);
-    errno = saved_errno;
-}
-
-void
-_PySampling_InterpreterEnd(PyInterpreterState *interp)
-{
-    struct _sampling_interpreter_state *s = &interp->sampling;
-    lock_registry();
-    if (s->registered) {
-        if (s->prev != NULL) {
-            s->prev->next = s->next;
-        }
-        else {
-            STATE->interpreters = s->next;
-        }
-        if (s->next != NULL) {
-            s->next->prev = s->prev;
-        }
-        s->registered = 0;
-    }
-    s->running = NULL;
-    unlock_registry();
-    _PySampling_BufferFree(s->buffer);
-    s->buffer = NULL;
-}
 
 
 /* Hooks of the collector and of code objects. */
@@ -300,69 +84,6 @@ new_tables(void)
     return tables;
 }
 
-static PyInterpreterState *
-interpreter_of(struct _sampling_interpreter_state *s)
-{
-    return _Py_CONTAINER_OF(s, PyInterpreterState, sampling);
-}
-
-/* Do threads of the interpreter stand still while the caller runs? */
-static int
-shares_gil(PyInterpreterState *interp, PyThreadState *caller)
-{
-    return interp->ceval.gil == caller->interp->ceval.gil;
-}
-
-/* Every thread that exists takes part from now on.  With the registry
-   locked; the caller is attached, all other threads that its GIL keeps from
-   running are detached.  Threads of other GILs join when they attach next. */
-static int
-register_existing_threads(PyThreadState *caller, uint64_t wall_ns)
-{
-    int ok = 1;
-    HEAD_LOCK(&_PyRuntime);
-    for (PyInterpreterState *interp = PyInterpreterState_Head();
-         interp != NULL; interp = PyInterpreterState_Next(interp))
-    {
-        if (!shares_gil(interp, caller)) {
-            continue;
-        }
-        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
-            if (t->native_thread_id == 0 || t->_status.cleared) {
-                continue;       // no thread has taken it yet
-            }
-            _PySampling_Thread *thread = register_thread(t, wall_ns);
-            if (thread == NULL) {
-                ok = 0;
-                break;
-            }
-            thread->account.detached_ns = t == caller ? 0 : wall_ns;
-            thread->account.detached_ticks = 0;
-        }
-    }
-    HEAD_UNLOCK(&_PyRuntime);
-    return ok;
-}
-
-/* A thread that runs with a GIL of its own may not attach for long: it joins
-   at its next safepoint. */
-static void
-wake_other_interpreters(PyThreadState *caller)
-{
-    HEAD_LOCK(&_PyRuntime);
-    for (PyInterpreterState *interp = PyInterpreterState_Head();
-         interp != NULL; interp = PyInterpreterState_Next(interp))
-    {
-        if (shares_gil(interp, caller)) {
-            continue;
-        }
-        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
-            _Py_set_eval_breaker_bit(t, _PY_SAMPLING_BIT);
-        }
-    }
-    HEAD_UNLOCK(&_PyRuntime);
-}
-
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
@@ -393,7 +114,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         _Py_atomic_store_ptr(&s->running, NULL);
     }
     _PySampling_Status status = _PySampling_ERR_NO_MEMORY;
-    if (register_existing_threads(tstate, STATE->start_wall_ns)) {
+    if (_PySampling_RegisterExisting(tstate, STATE->start_wall_ns)) {
         status = _PySampling_ClockStart();
     }
     if (status != _PySampling_OK) {
@@ -403,7 +124,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return status;
     }
     _Py_atomic_store_int(&STATE->active, 1);
-    wake_other_interpreters(tstate);
+    _PySampling_WakeOthers(tstate);
     _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
                                  ((_PyThreadStateImpl *)tstate)->sampling);
     return _PySampling_OK;
@@ -413,10 +134,10 @@ _PySampling_Status
 _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 {
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
-    lock_registry();
+    _PySampling_LockRegistry();
     _PySampling_Status status = start_locked(tstate, options);
     int saved_errno = errno;
-    unlock_registry();
+    _PySampling_UnlockRegistry();
     PyMutex_Unlock(&STATE->control_mutex);
     errno = saved_errno;
     return status;
@@ -434,11 +155,11 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     _PySampling_ENTER_HOOK(own);
     _PySampling_Drain(tstate, own);
-    lock_registry();
+    _PySampling_LockRegistry();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
-        if (!shares_gil(interpreter_of(s), tstate)) {
+        if (!_PySampling_SharesGIL(s, tstate)) {
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
@@ -447,7 +168,7 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
             }
         }
     }
-    unlock_registry();
+    _PySampling_UnlockRegistry();
     _PySampling_LEAVE_HOOK(own);
 }
 
@@ -456,12 +177,12 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
 static void
 book_lost_threads(PyThreadState *caller, uint64_t now_ns)
 {
-    lock_registry();
+    _PySampling_LockRegistry();
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
-        if (shares_gil(interpreter_of(s), caller)) {
+        if (_PySampling_SharesGIL(s, caller)) {
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
@@ -475,7 +196,7 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
         }
     }
     PyMutex_Unlock(&STATE->tables_mutex);
-    unlock_registry();
+    _PySampling_UnlockRegistry();
 }
 
 static void
@@ -510,25 +231,25 @@ exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
     STATE->start_wall_ns = now_ns;
     // Threads of other GILs see that their rows are gone.
     STATE->session++;
-    lock_registry();
+    _PySampling_LockRegistry();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (shares_gil(interpreter_of(s), tstate)
+            if (_PySampling_SharesGIL(s, tstate)
                 && t->session == STATE->session - 1)
             {
                 uint32_t old_index = t->thread_index;
                 t->session = STATE->session;
                 t->account.detached_ticks = 0;  // the counters began anew
-                enter_tables(t);
+                _PySampling_EnterTables(t);
                 _PySampling_TablesMoveName(fresh, t->thread_index,
                                            old, old_index);
             }
         }
     }
-    unlock_registry();
-    wake_other_interpreters(tstate);
+    _PySampling_UnlockRegistry();
+    _PySampling_WakeOthers(tstate);
     return old;
 }
 
@@ -619,42 +340,12 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
     if (own == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    lock_registry();
+    _PySampling_LockRegistry();
     STATE->manual_wall_ns += wall_ns;
     own->manual_cpu_ns += cpu_ns;
     _PySampling_ClockTickAll(STATE->manual_wall_ns);
-    unlock_registry();
+    _PySampling_UnlockRegistry();
     return _PySampling_OK;
-}
-
-void
-_PySampling_SetThreadName(unsigned long ident, PyObject *name)
-{
-    if (!_PySampling_ACTIVE()) {
-        return;
-    }
-    PyThreadState *tstate = _PyThreadState_GET();
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
-    if (own == NULL) {
-        return;
-    }
-    _PySampling_ENTER_HOOK(own);
-    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
-         thread != NULL; thread = thread->next)
-    {
-        if (thread->tstate->thread_id == ident
-            && thread->session == STATE->session)
-        {
-            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-            if (STATE->tables != NULL) {
-                _PySampling_TablesNameThread(STATE->tables,
-                                             thread->thread_index, name);
-            }
-            PyMutex_Unlock(&STATE->tables_mutex);
-            break;
-        }
-    }
-    _PySampling_LEAVE_HOOK(own);
 }
 
 void
@@ -665,14 +356,14 @@ _PySampling_BeforeSetSignal(int signum)
     }
     int saved_errno = errno;
     PyThreadState *tstate = _PyThreadState_GET();
-    lock_registry();
+    _PySampling_LockRegistry();
     if (tstate != NULL && ((_PyThreadStateImpl *)tstate)->sampling != NULL) {
         _PySampling_ClockSettle(((_PyThreadStateImpl *)tstate)->sampling);
     }
     if (signum == STATE->signal) {
         _PySampling_ClockLeaveSignal();
     }
-    unlock_registry();
+    _PySampling_UnlockRegistry();
     errno = saved_errno;
 }
 
@@ -684,7 +375,7 @@ _PySampling_BeforeFork(void)
 {
     // So that the child finds lists and tables whole.
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
-    lock_registry();
+    _PySampling_LockRegistry();
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
 }
 
@@ -692,7 +383,7 @@ void
 _PySampling_AfterForkParent(void)
 {
     PyMutex_Unlock(&STATE->tables_mutex);
-    unlock_registry();
+    _PySampling_UnlockRegistry();
     PyMutex_Unlock(&STATE->control_mutex);
 }
 

@@ -323,7 +323,8 @@ extern _PySampling_Status _PySampling_ManualTick(PyThreadState *tstate,
                                                  uint64_t wall_ns,
                                                  uint64_t cpu_ns);
 
-// The name that threading.Thread gave to the thread `ident`.
+// The name that threading.Thread gave to the thread `ident`
+// (sampling_registry.c).
 extern void _PySampling_SetThreadName(unsigned long ident,
                                       PyObject *name);
 
@@ -382,8 +383,20 @@ extern void _PySampling_AccountRun(_PySampling_Thread *thread,
 extern void _PySampling_AccountFlush(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
 
-// sampling.c: the thread's record, registering it if the session is new.
+// sampling_registry.c.  The lock is runtime->sampling.mutex.
+extern void _PySampling_LockRegistry(void);
+extern void _PySampling_UnlockRegistry(void);
+// The thread's record, registering it if the session is new.
 extern _PySampling_Thread *_PySampling_ThreadOf(PyThreadState *tstate);
+// Do threads of the interpreter stand still while the caller runs?
+extern int _PySampling_SharesGIL(struct _sampling_interpreter_state *s,
+                                 PyThreadState *caller);
+// With the registry locked.  Returns 0 if there is no memory.
+extern int _PySampling_RegisterExisting(PyThreadState *caller,
+                                        uint64_t wall_ns);
+// With the registry locked.
+extern void _PySampling_EnterTables(_PySampling_Thread *thread);
+extern void _PySampling_WakeOthers(PyThreadState *caller);
 
 #ifdef __cplusplus
 }

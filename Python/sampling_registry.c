@@ -1,0 +1,332 @@
+/* Sampling profiler: who takes part.
+
+   Owns the lists of interpreters and threads, their lock, and the record of
+   each thread from its first moment in a session to its last.  Must not know
+   when a session starts or ends, how a stack is walked, a nanosecond is booked
+   or a row is laid out. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // HEAD_LOCK()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+/* clockid_t of a thread's CPU clock, as Linux encodes it: the complement of
+   the thread's id, three bits for the kind.  pthread_getcpuclockid() gives the
+   same, but may not be asked about a thread that has ended. */
+#define THREAD_CPU_CLOCK(TID) ((long)(~(clockid_t)(TID) << 3 | 6))
+
+
+void
+_PySampling_LockRegistry(void)
+{
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+}
+
+void
+_PySampling_UnlockRegistry(void)
+{
+    PyMutex_Unlock(&STATE->mutex);
+}
+
+
+/* Interpreters. */
+
+/* Do threads of the interpreter stand still while the caller runs? */
+int
+_PySampling_SharesGIL(struct _sampling_interpreter_state *s,
+                      PyThreadState *caller)
+{
+    PyInterpreterState *interp =
+        _Py_CONTAINER_OF(s, PyInterpreterState, sampling);
+    return interp->ceval.gil == caller->interp->ceval.gil;
+}
+
+/* With the registry locked. */
+static int
+register_interpreter(PyInterpreterState *interp)
+{
+    struct _sampling_interpreter_state *s = &interp->sampling;
+    if (s->buffer == NULL) {
+        s->buffer = _PySampling_BufferNew(STATE->options.depth_frames);
+        if (s->buffer == NULL) {
+            return 0;
+        }
+    }
+    if (!s->registered) {
+        s->prev = NULL;
+        s->next = STATE->interpreters;
+        if (s->next != NULL) {
+            s->next->prev = s;
+        }
+        STATE->interpreters = s;
+        s->registered = 1;
+    }
+    return 1;
+}
+
+void
+_PySampling_InterpreterEnd(PyInterpreterState *interp)
+{
+    struct _sampling_interpreter_state *s = &interp->sampling;
+    _PySampling_LockRegistry();
+    if (s->registered) {
+        if (s->prev != NULL) {
+            s->prev->next = s->next;
+        }
+        else {
+            STATE->interpreters = s->next;
+        }
+        if (s->next != NULL) {
+            s->next->prev = s->prev;
+        }
+        s->registered = 0;
+    }
+    s->running = NULL;
+    _PySampling_UnlockRegistry();
+    _PySampling_BufferFree(s->buffer);
+    s->buffer = NULL;
+}
+
+
+/* Threads. */
+
+static void
+link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
+{
+    thread->interp = &interp->sampling;
+    thread->prev = NULL;
+    thread->next = interp->sampling.threads;
+    if (thread->next != NULL) {
+        thread->next->prev = thread;
+    }
+    interp->sampling.threads = thread;
+}
+
+static void
+unlink_thread(_PySampling_Thread *thread)
+{
+    if (thread->prev != NULL) {
+        thread->prev->next = thread->next;
+    }
+    else {
+        thread->interp->threads = thread->next;
+    }
+    if (thread->next != NULL) {
+        thread->next->prev = thread->prev;
+    }
+}
+
+/* A row in the tables for a thread that takes part from `wall_ns` on. */
+void
+_PySampling_EnterTables(_PySampling_Thread *thread)
+{
+    PyThreadState *tstate = thread->tstate;
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        thread->thread_index = _PySampling_TablesAddThread(
+            STATE->tables, tstate->thread_id, thread->native_id,
+            PyInterpreterState_GetID(tstate->interp));
+        if (tstate->thread_id == _PyRuntime.main_thread
+            && _Py_IsMainInterpreter(tstate->interp))
+        {
+            _PySampling_TablesNameMainThread(STATE->tables,
+                                             thread->thread_index);
+        }
+        thread->last_node = 0;
+        thread->last_blocked_node = 0;
+        thread->root_node = 0;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+/* With the registry locked. */
+static _PySampling_Thread *
+register_thread(PyThreadState *tstate, uint64_t wall_ns)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (!register_interpreter(tstate->interp)) {
+        return NULL;
+    }
+    _PySampling_Thread *thread = impl->sampling;
+    if (thread == NULL) {
+        thread = calloc(1, sizeof(*thread));
+        if (thread == NULL) {
+            return NULL;
+        }
+        thread->tstate = tstate;
+        link_thread(tstate->interp, thread);
+    }
+    thread->native_id = (int)tstate->native_thread_id;
+    thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
+    thread->manual_cpu_ns = 0;
+    thread->note_wall_ns = 0;
+    thread->deaf_ticks = 0;
+    thread->skip_ticks = 0;
+    thread->sleepy_ticks = 0;
+    thread->off_cpu_ticks = 0;
+    thread->seen_wall_ns = 0;
+    thread->gc_generation = -1;
+    thread->gc_frame = NULL;
+    thread->waiting_since_ns = 0;
+    _PySampling_AccountStart(thread, wall_ns);
+    _PySampling_EnterTables(thread);
+    thread->session = STATE->session;
+    _PySampling_FENCE();
+    impl->sampling = thread;
+    return thread;
+}
+
+/* The thread's record; a thread seen for the first time in this session is
+   registered.  NULL: no session, no memory, or the thread is at its end.
+   Called by the thread itself, attached. */
+_PySampling_Thread *
+_PySampling_ThreadOf(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL && thread->session == STATE->session) {
+        return thread;
+    }
+    if (tstate->_status.cleared || tstate->native_thread_id == 0) {
+        return NULL;
+    }
+    _PySampling_LockRegistry();
+    thread = NULL;
+    if (_PySampling_ACTIVE()) {
+        thread = register_thread(tstate, _PySampling_WallNow());
+        if (thread == NULL) {
+            _PySampling_COUNT(lost_threads, 1);
+        }
+    }
+    _PySampling_UnlockRegistry();
+    return thread;
+}
+
+/* Every thread that exists takes part from now on.  With the registry
+   locked; the caller is attached, all other threads that its GIL keeps from
+   running are detached.  Threads of other GILs join when they attach next. */
+int
+_PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
+{
+    int ok = 1;
+    HEAD_LOCK(&_PyRuntime);
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        if (!_PySampling_SharesGIL(&interp->sampling, caller)) {
+            continue;
+        }
+        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+            if (t->native_thread_id == 0 || t->_status.cleared) {
+                continue;       // no thread has taken it yet
+            }
+            _PySampling_Thread *thread = register_thread(t, wall_ns);
+            if (thread == NULL) {
+                ok = 0;
+                break;
+            }
+            thread->account.detached_ns = t == caller ? 0 : wall_ns;
+            thread->account.detached_ticks = 0;
+        }
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+    return ok;
+}
+
+/* A thread that runs with a GIL of its own may not attach for long: it joins
+   at its next safepoint. */
+void
+_PySampling_WakeOthers(PyThreadState *caller)
+{
+    HEAD_LOCK(&_PyRuntime);
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        if (_PySampling_SharesGIL(&interp->sampling, caller)) {
+            continue;
+        }
+        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+            _Py_set_eval_breaker_bit(t, _PY_SAMPLING_BIT);
+        }
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+}
+
+void
+_PySampling_ThreadEnd(PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    _PySampling_Thread *thread = impl->sampling;
+    if (thread == NULL) {
+        return;
+    }
+    int saved_errno = errno;
+    PyThreadState *caller = _PyThreadState_GET();
+    _PySampling_Thread *own =
+        caller != NULL ? ((_PyThreadStateImpl *)caller)->sampling : NULL;
+    if (tstate == caller) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        _PySampling_ClockSettle(thread);
+    }
+    if (_PySampling_ACTIVE() && thread->session == STATE->session) {
+        // Flushing another thread walks its stack into the caller's buffer.
+        if (own != NULL) {
+            _PySampling_ENTER_HOOK(own);
+            _PySampling_Drain(caller, own);
+        }
+        _PySampling_AccountFlush(thread, _PySampling_WallNow());
+        if (own != NULL) {
+            _PySampling_LEAVE_HOOK(own);
+        }
+    }
+    _PySampling_LockRegistry();
+    if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
+        _Py_atomic_store_ptr(&thread->interp->running, NULL);
+    }
+    unlink_thread(thread);
+    impl->sampling = NULL;
+    _PySampling_UnlockRegistry();
+    free(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_SetThreadName(unsigned long ident, PyObject *name)
+{
+    if (!_PySampling_ACTIVE()) {
+        return;
+    }
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (own == NULL) {
+        return;
+    }
+    _PySampling_ENTER_HOOK(own);
+    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
+         thread != NULL; thread = thread->next)
+    {
+        if (thread->tstate->thread_id == ident
+            && thread->session == STATE->session)
+        {
+            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+            if (STATE->tables != NULL) {
+                _PySampling_TablesNameThread(STATE->tables,
+                                             thread->thread_index, name);
+            }
+            PyMutex_Unlock(&STATE->tables_mutex);
+            break;
+        }
+    }
+    _PySampling_LEAVE_HOOK(own);
+}
+
+#endif  // _PySampling_SUPPORTED
