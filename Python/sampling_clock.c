@@ -1,7 +1,9 @@
 /* Sampling profiler: WHEN to sample.
 
-   Owns the sampler thread, its deadlines, the signal, and the choice of whom
-   to ask.  Must not know frames, stacks or tables.
+   Owns the sampler thread, its deadlines, and the choice of whom to ask.  Must
+   not know frames, stacks or tables, how a signal is come by
+   (sampling_signal.c) or how the kernel is asked what a thread does
+   (sampling_asleep.c).
 
    The sampler thread is no Python thread: it has no thread state, takes no
    GIL and allocates nothing through Python.  At each tick it looks, for every
@@ -24,26 +26,23 @@
    a signal is on its way and waits for it, which takes microseconds.
 
    A thread that holds the GIL while it sleeps in a system call would be woken
-   too early.  So the clock first reads the thread's CPU clock twice: if it
-   stands still, the kernel is asked what the thread does, and if it sleeps, or
-   has slept most of the time since the last tick, only a note is left, which
-   the thread finds at its next safepoint. */
+   too early.  So the clock first looks whether the thread is asleep or likely
+   to be so at once: then it only leaves a note, which the thread finds at its
+   next safepoint. */
 
 #include "Python.h"
 
 #include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling.h"
+#include "pycore_sampling_clock.h"
 
 #ifdef _PySampling_SUPPORTED
 
 #include <errno.h>
-#include <fcntl.h>                    // open()
 #include <pthread.h>
 #include <sched.h>                    // sched_yield()
 #include <signal.h>
-#include <stdio.h>                    // snprintf()
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -60,11 +59,8 @@
    machine is overloaded or the thread blocks the signal. */
 #define ANSWER_NS 20000000
 
-/* After a sleep with the GIL a thread gets notes for that many ticks. */
-#define SLEEPY_TICKS 4
-
-/* Of ticks in a row that find a thread waiting for a CPU, this one counts as if
-   it had one, so that CPU time is not put off for ever. */
+/* Of ticks in a row that find a thread waiting for a CPU, this one counts as
+   if it had one, so that CPU time is not put off for ever. */
 #define OFF_CPU_TICKS 4
 
 /* A thread that left a signal unanswered gets that many notes before the next
@@ -79,123 +75,13 @@ struct _sampling_clock {
     pthread_mutex_t mutex;      // guards stop
     pthread_cond_t wakeup;
     int stop;
-    int has_own_files;          // its own, empty, table of descriptors
-    int signal_is_gone;         // the program took it and no other is free
+    int can_read_proc;
     uint64_t random;
-    struct sigaction old_action;
+    struct _sampling_signal signal;
 };
 
 
 /* Asking. */
-
-static int
-is_on_cpu(_PySampling_Thread *thread, uint64_t cpu_ns)
-{
-    if (_PyRuntime.sampling.options.manual) {
-        return 1;       // the thread ticks itself
-    }
-    // Reading a running thread's clock brings it up to date.
-    return _PySampling_CpuNow(thread) != cpu_ns;
-}
-
-/* Reads /proc/self/task/TID/NAME into `text` through the sampler thread's own
-   descriptors.  Returns 0 if that is not possible. */
-static int
-read_proc(const struct _sampling_clock *clock,
-          const _PySampling_Thread *thread, const char *name,
-          char *text, size_t size)
-{
-    if (!clock->has_own_files) {
-        return 0;
-    }
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/task/%d/%s",
-             thread->native_id, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t got = read(fd, text, size - 1);
-    close(fd);
-    if (got <= 0) {
-        return 0;
-    }
-    text[got] = '\0';
-    return 1;
-}
-
-/* Why is the thread not on a CPU?  It may sleep in the kernel, or have been
-   moved aside by the sampler thread itself, which runs where it ran.  Answers
-   that cannot be had are no. */
-static void
-ask_kernel(const struct _sampling_clock *clock,
-           const _PySampling_Thread *thread, int *is_asleep, int *is_displaced)
-{
-    *is_asleep = *is_displaced = 0;
-    char text[512];
-    if (!read_proc(clock, thread, "stat", text, sizeof(text))) {
-        return;
-    }
-    // "tid (name) S ppid ...": the name may hold anything, so search
-    // backwards.  The state is field 3, the CPU it ran on last is field 39.
-    const char *field = strrchr(text, ')');
-    for (int number = 2; field != NULL && number < 39; number++) {
-        field = strchr(field + 1, ' ');
-        if (field != NULL && number == 2) {
-            *is_asleep = field[1] == 'S' || field[1] == 'D';
-        }
-    }
-    if (field != NULL) {
-        *is_displaced = !*is_asleep && atoi(field + 1) == sched_getcpu();
-    }
-}
-
-/* Did the thread, which is on a CPU, sleep with the GIL for most of the time
-   since the last tick?  Time for which the kernel let it wait for a CPU is no
-   sleep; the kernel adds that up when the thread gets its CPU. */
-static int
-has_slept(const struct _sampling_clock *clock, _PySampling_Thread *thread,
-          uint64_t wall_ns, uint64_t cpu_ns)
-{
-    uint64_t from_ns = thread->seen_wall_ns;
-    uint64_t ran = cpu_ns - thread->seen_cpu_ns;
-    thread->seen_wall_ns = wall_ns;
-    thread->seen_cpu_ns = cpu_ns;
-    if (from_ns == 0 || from_ns < _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
-        || from_ns >= wall_ns || ran >= (wall_ns - from_ns) / 2)
-    {
-        // Nothing to compare with, off the GIL meanwhile, or busy.
-        return 0;
-    }
-    char text[128];
-    unsigned long long run_ns, delay_ns;
-    if (!read_proc(clock, thread, "schedstat", text, sizeof(text))
-        || sscanf(text, "%llu %llu", &run_ns, &delay_ns) != 2)
-    {
-        return 0;
-    }
-    uint64_t delayed = delay_ns - thread->seen_delay_ns;
-    thread->seen_delay_ns = delay_ns;
-    return ran + delayed < (wall_ns - from_ns) / 2;
-}
-
-/* A thread that sleeps again and again while it holds the GIL is likely to
-   enter a system call before a signal reaches it. */
-static int
-is_sleepy(const struct _sampling_clock *clock, _PySampling_Thread *thread,
-          int on_cpu, uint64_t wall_ns, uint64_t cpu_ns)
-{
-    if (!on_cpu) {
-        return thread->sleepy_ticks > 0;    // nothing new is known
-    }
-    if (has_slept(clock, thread, wall_ns, cpu_ns)) {
-        thread->sleepy_ticks = SLEEPY_TICKS;
-    }
-    else if (thread->sleepy_ticks > 0) {
-        thread->sleepy_ticks--;
-    }
-    return thread->sleepy_ticks > 0;
-}
 
 static void
 leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
@@ -281,31 +167,23 @@ tick_interpreter(struct _sampling_clock *clock,
         _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
         leave_note(thread, wall_ns, 0);
     }
-    else if (clock->signal_is_gone) {
+    else if (clock->signal.is_gone) {
         leave_note(thread, wall_ns, 0);
     }
     else {
-        int is_asleep = 0;
-        int on_cpu = is_on_cpu(thread, cpu_ns);
-        if (!on_cpu) {
-            ask_kernel(clock, thread, &is_asleep, &on_cpu);
-        }
-        if (is_asleep) {
-            thread->sleepy_ticks = SLEEPY_TICKS;
-            leave_note(thread, wall_ns, 1);
-        }
-        else if (is_sleepy(clock, thread, on_cpu, wall_ns, cpu_ns)) {
-            leave_note(thread, wall_ns, 0);
+        _PySampling_Wakefulness found = _PySampling_LookAt(
+            thread, clock->can_read_proc, wall_ns, cpu_ns);
+        if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
+            leave_note(thread, wall_ns, found == _PySampling_ASLEEP);
         }
         else {
+            int on_cpu = found == _PySampling_ON_CPU;
             thread->off_cpu_ticks = on_cpu ? 0 : thread->off_cpu_ticks + 1;
             send_signal(interp, thread, wall_ns, cpu_ns,
                         thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
         }
     }
 }
-
-static void keep_signal(struct _sampling_clock *clock);
 
 /* A tick of all interpreters.  Caller holds runtime->sampling.mutex. */
 static void
@@ -314,7 +192,7 @@ tick(struct _sampling_clock *clock, uint64_t wall_ns)
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     _Py_atomic_store_uint64_relaxed(&state->last_tick_wall_ns, wall_ns);
     _PySampling_COUNT(ticks, 1);
-    keep_signal(clock);
+    _PySampling_SignalKeep(&clock->signal);
     for (struct _sampling_interpreter_state *interp = state->interpreters;
          interp != NULL; interp = interp->next)
     {
@@ -407,12 +285,7 @@ run_clock(void *arg)
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     prctl(PR_SET_NAME, "sampleprof");
     prctl(PR_SET_TIMERSLACK, 1);
-#if defined(SYS_close_range)
-    // A table of descriptors of its own, empty, so that reading /proc never
-    // takes a number from the program.
-    clock->has_own_files =
-        syscall(SYS_close_range, 0, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) == 0;
-#endif
+    clock->can_read_proc = _PySampling_UnshareFiles();
     uint64_t period_ns = state->period_ns;
     uint64_t now_ns = _PySampling_MonotonicNow();
     // The first tick falls anywhere in the first period.
@@ -436,133 +309,6 @@ run_clock(void *arg)
 
 
 /* Life. */
-
-static void
-handle_signal(int signum, siginfo_t *info, void *context)
-{
-    _PySampling_SignalHandler(signum, info, context);
-}
-
-/* Installs the handler for a signal that nobody uses. */
-static int
-install_handler(struct _sampling_clock *clock, int signum)
-{
-    struct sigaction action;
-    if (sigaction(signum, NULL, &action) != 0
-        || (action.sa_flags & SA_SIGINFO) != 0
-        || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
-    {
-        return -1;
-    }
-    clock->old_action = action;
-    memset(&action, 0, sizeof(action));
-    action.sa_sigaction = handle_signal;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    sigfillset(&action.sa_mask);
-    return sigaction(signum, &action, NULL);
-}
-
-static int
-handler_is_ours(int signum)
-{
-    struct sigaction action;
-    return sigaction(signum, NULL, &action) == 0
-        && (action.sa_flags & SA_SIGINFO) != 0
-        && action.sa_sigaction == handle_signal;
-}
-
-/* The signals a program may name: those that report no fault of its own and
-   that the kernel lets be handled. */
-int
-_PySampling_IsUsableSignal(int signum)
-{
-    switch (signum) {
-    case SIGURG: case SIGUSR1: case SIGUSR2: case SIGPROF: case SIGVTALRM:
-    case SIGIO: case SIGWINCH:
-        return 1;
-    default:
-        return signum >= SIGRTMIN && signum <= SIGRTMAX;
-    }
-}
-
-/* SIGURG is ignored by default, so that one that arrives after an exec harms
-   nobody.  Next come real-time signals, from the top: what uses them starts at
-   the bottom. */
-static int
-install_any_handler(struct _sampling_clock *clock)
-{
-    if (install_handler(clock, SIGURG) == 0) {
-        return SIGURG;
-    }
-    for (int signum = SIGRTMAX; signum >= SIGRTMIN; signum--) {
-        if (install_handler(clock, signum) == 0) {
-            return signum;
-        }
-    }
-    return 0;
-}
-
-static void
-take_another_signal(struct _sampling_clock *clock)
-{
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    int signum = install_any_handler(clock);
-    if (signum == 0) {
-        clock->signal_is_gone = 1;
-        return;
-    }
-    state->signal = signum;
-    _PySampling_COUNT(signals_moved, 1);
-}
-
-/* Ignoring a signal drops what is pending of it, in all threads: the default
-   action of most signals ends the process. */
-static void
-give_back(int signum, const struct sigaction *old_action)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigaction(signum, &ignore, NULL);
-    sigaction(signum, old_action, NULL);
-}
-
-/* C code may install a handler of its own at any time: then the signal is the
-   program's, and another one is used. */
-static void
-keep_signal(struct _sampling_clock *clock)
-{
-    if (!clock->signal_is_gone
-        && !handler_is_ours(_PyRuntime.sampling.signal))
-    {
-        take_another_signal(clock);
-    }
-}
-
-/* Python code tells beforehand, so that not one of our signals gets to its
-   handler. */
-void
-_PySampling_ClockLeaveSignal(void)
-{
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    struct _sampling_clock *clock = state->clock;
-    if (clock == NULL || clock->signal_is_gone) {
-        return;
-    }
-    int signum = state->signal;
-    struct sigaction old_action = clock->old_action;
-    take_another_signal(clock);
-    if (handler_is_ours(signum)) {
-        give_back(signum, &old_action);
-    }
-}
-
-/* Gives the signal back, unless someone has taken it over meanwhile. */
-static void
-remove_handler(struct _sampling_clock *clock, int signum)
-{
-    if (handler_is_ours(signum)) {
-        give_back(signum, &clock->old_action);
-    }
-}
 
 static int
 start_thread(struct _sampling_clock *clock)
@@ -595,18 +341,10 @@ _PySampling_ClockStart(void)
     if (clock == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    int signum = state->options.signal;
-    if (signum == 0) {
-        signum = install_any_handler(clock);
-    }
-    else if (install_handler(clock, signum) != 0) {
-        signum = 0;
-    }
-    if (signum == 0) {
+    if (!_PySampling_SignalTake(&clock->signal)) {
         free(clock);
         return _PySampling_ERR_SIGNAL_TAKEN;
     }
-    state->signal = signum;
     state->clock = clock;
     clock->random = _PySampling_MonotonicNow() | 1;
     if (state->options.manual) {
@@ -614,7 +352,7 @@ _PySampling_ClockStart(void)
     }
     int err = start_thread(clock);
     if (err != 0) {
-        remove_handler(clock, signum);
+        _PySampling_SignalGiveBack(&clock->signal);
         free(clock);
         state->clock = NULL;
         errno = err;
@@ -645,8 +383,17 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
         pthread_mutex_destroy(&clock->mutex);
     }
     _PySampling_ClockSettle(caller);
-    remove_handler(clock, state->signal);
+    _PySampling_SignalGiveBack(&clock->signal);
     free(clock);
+}
+
+void
+_PySampling_ClockLeaveSignal(void)
+{
+    struct _sampling_clock *clock = _PyRuntime.sampling.clock;
+    if (clock != NULL) {
+        _PySampling_SignalLeave(&clock->signal);
+    }
 }
 
 /* In the child of a fork: the thread is not there any more. */
@@ -655,7 +402,7 @@ _PySampling_ClockForget(void)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     if (state->clock != NULL) {
-        remove_handler(state->clock, state->signal);
+        _PySampling_SignalGiveBack(&state->clock->signal);
         free(state->clock);
         state->clock = NULL;
     }

@@ -352,7 +352,7 @@ extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
 // Leaves the signal to the program and takes another.  On a thread that is
 // settled, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
-// May a program ask for this signal?  Async-signal-safe.
+// sampling_signal.c.  May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);
 
 // sampling_capture.c.
