@@ -47,8 +47,8 @@
    by one. */
 #define LONG_PERIOD_DIVISOR 2
 
-/* Running time that is booked with the interval off the GIL that follows: about
-   what giving the GIL up and taking it back costs by itself. */
+/* Running time that is booked with the interval off the GIL that follows:
+   about what giving the GIL up and taking it back costs by itself. */
 #define SLIVER_NS 2000
 
 /* A thread that gives the GIL up only to let others run asks for it again
@@ -148,8 +148,8 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
 
 /* The weight of a capture at a tick: running time since the last one.  A tick
    that finds the thread without a CPU (tick_cpu_ns is 0) says nothing about
-   where it burns CPU time: kernels take the CPU away at places they prefer, such
-   as the return from a system call.  Runs in the signal handler. */
+   where it burns CPU time: kernels take the CPU away at places they prefer,
+   such as the return from a system call.  Runs in the signal handler. */
 void
 _PySampling_AccountRun(_PySampling_Thread *thread,
                        uint64_t tick_wall_ns, uint64_t tick_cpu_ns,

@@ -244,8 +244,8 @@ struct _sampling_runtime_state {
    --- errno alone, allocates no Python object and runs no Python code. */
 
 // Is a session running?  A plain load, as in FT_ATOMIC_LOAD_*() of builds with
-// the GIL: it is written with the GIL, and a thread of another GIL that sees it
-// late joins late.  It compiles to one compare with memory.
+// the GIL: it is written with the GIL, and a thread of another GIL that sees
+// it late joins late.  It compiles to one compare with memory.
 #define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
