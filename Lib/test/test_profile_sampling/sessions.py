@@ -199,6 +199,25 @@ def collector_disabled():
 
 
 @contextlib.contextmanager
+def computing_threads(count=1):
+    """Threads that want the GIL all the time, in compute()."""
+    done = threading.Event()
+
+    def compute():
+        while not done.is_set():
+            pass
+    threads = [threading.Thread(target=compute) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield threads
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextlib.contextmanager
 def parked_thread(name=None):
     """A thread that sleeps in lock.acquire(), without the GIL."""
     gate = threading.Lock()

@@ -7,11 +7,10 @@ So no signal may reach a thread that sleeps in the kernel.
 import ctypes
 import errno
 import select
-import threading
 import time
 import unittest
 
-from .sessions import Session, SessionTest, busy
+from .sessions import Session, SessionTest, busy, computing_threads
 
 
 class timespec(ctypes.Structure):
@@ -53,20 +52,10 @@ class TestInterruptedCalls(SessionTest):
                                     lambda: busy(0.0003)), 0)
 
     def test_without_the_gil_under_contention(self):
-        done = threading.Event()
-
-        def compute():
-            while not done.is_set():
-                pass
-        thread = threading.Thread(target=compute)
-        thread.start()
-        try:
-            # The other thread holds the GIL up to 5 ms at a time.
+        # The other thread holds the GIL up to 5 ms at a time.
+        with computing_threads():
             self.assertEqual(self.count(ctypes.CDLL(None, use_errno=True),
                                         lambda: None, 200), 0)
-        finally:
-            done.set()
-            thread.join()
 
     def test_with_the_gil(self):
         self.assertEqual(self.count(ctypes.PyDLL(None, use_errno=True),

@@ -9,8 +9,8 @@ import time
 import unittest
 
 from .sessions import (
-    Session, SessionTest, busy, by_state, names, of_thread,
-    on_stack, parked_thread, wait_until_asleep, weight)
+    Session, SessionTest, busy, by_state, computing_threads, names,
+    of_thread, on_stack, parked_thread, wait_until_asleep, weight)
 
 RATE_HZ = 1000
 TICK_NS = 1_000_000_000 // RATE_HZ
@@ -110,27 +110,12 @@ class TestConservation(SessionTest):
         # A thread that outlives the session on both sides has the session's
         # length, whatever it does.  One tick: between two readings of the
         # clock in stop() and start().
-        done = threading.Event()
-
-        def compute():
-            while not done.is_set():
-                pass
-
-        def sleep():
-            done.wait()
-        threads = [threading.Thread(target=target)
-                   for target in (compute, compute, sleep, sleep)]
-        for thread in threads:
-            thread.start()
-        try:
+        with parked_thread() as first, parked_thread() as second, \
+                computing_threads(2) as threads:
             with Session(rate_hz=RATE_HZ) as session:
                 time.sleep(0.5)
-        finally:
-            done.set()
-            for thread in threads:
-                thread.join()
         profile = session.profile
-        for thread in threads:
+        for thread in *threads, first, second:
             self.assertAlmostEqual(
                 weight(of_thread(profile, thread.native_id)),
                 profile.duration_ns, delta=TICK_NS)
@@ -173,19 +158,12 @@ class TestWho(SessionTest):
             self.assertTrue(stack[-2].endswith('parked'), stack)
 
     def test_existing_busy_thread(self):
-        done = threading.Event()
-
-        def compute():
-            while not done.is_set():
-                pass
-        thread = threading.Thread(target=compute)
-        thread.start()
-        with Session(rate_hz=RATE_HZ) as session:
-            time.sleep(0.2)
-        done.set()
-        thread.join()
+        with computing_threads() as (thread,):
+            with Session(rate_hz=RATE_HZ) as session:
+                time.sleep(0.2)
         samples = of_thread(session.profile, thread.native_id)
-        there = [s for s in samples if on_stack(s, compute.__qualname__)]
+        there = [s for s in samples
+                 if on_stack(s, 'computing_threads.<locals>.compute')]
         self.assertGreater(weight(there), 0.95 * weight(samples))
 
     def test_names(self):
