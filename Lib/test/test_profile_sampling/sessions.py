@@ -125,6 +125,10 @@ def busy(seconds):
 
 # Programs.
 
+# Asks a program to profile itself.
+OPTION = '-Xsampleprof=rate=5000,out=profile.pb.gz'
+
+
 def environment(**changes):
     """The environment of this process, without any request to profile."""
     env = {key: value for key, value in os.environ.items()
