@@ -6,8 +6,6 @@ no sampling core.  Every profile taken through it is validated (PITFALLS F4).
 
 import contextlib
 import os
-import re
-import signal
 import subprocess
 import sys
 import tempfile

@@ -15,7 +15,6 @@ import time
 import unittest
 
 from test import support
-from test.support import warnings_helper
 
 from .sessions import (
     OPTION, ProgramTest, Session, SessionTest, _profile, busy, by_state,
