@@ -105,8 +105,6 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     (void)PyTime_TimeRaw(&now);
     STATE->start_time_ns = now;
 
-    _PySampling_BufferFree(tstate->interp->sampling.buffer);
-    tstate->interp->sampling.buffer = NULL;
     // Nobody told who detached while no session was running.
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
@@ -188,7 +186,9 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             uint64_t wall_ns =
                 _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
-            if (t->session == STATE->session && now_ns > wall_ns) {
+            if (t->session == STATE->session && !t->shadowed
+                && now_ns > wall_ns)
+            {
                 _PySampling_TablesAddLost(STATE->tables, t->thread_index,
                                           now_ns - wall_ns);
                 _PySampling_COUNT(lost_threads, 1);
@@ -465,7 +465,7 @@ _PySampling_OwnThreads(void)
 // Never reached: active stays 0.
 void _PySampling_Safepoint(PyThreadState *tstate) {}
 void _PySampling_BeforeDetach(PyThreadState *tstate) {}
-void _PySampling_BeforeAttach(PyThreadState *tstate) {}
+void _PySampling_BeforeGILWait(PyThreadState *tstate) {}
 void _PySampling_AfterAttach(PyThreadState *tstate) {}
 void _PySampling_ThreadEnd(PyThreadState *tstate) {}
 void _PySampling_InterpreterEnd(PyInterpreterState *interp) {}

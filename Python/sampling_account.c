@@ -244,6 +244,15 @@ split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
     }
 }
 
+/* A thread of C code may end without clearing its thread state: the frames of
+   that lie on a C stack that is gone. */
+static int
+has_ended(_PySampling_Thread *thread)
+{
+    return !_PyRuntime.sampling.options.manual
+        && _PySampling_CpuNow(thread) == 0;
+}
+
 /* Books the interval off the GIL that ends now.  The thread's stack must
    stand still: it is attaching, or detached and the caller has its GIL. */
 static void
@@ -282,11 +291,34 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
-        uint32_t stack = _PySampling_WalkNode(tstate, thread);
+        uint32_t stack = has_ended(thread)
+            ? thread->root_node : _PySampling_WalkNode(tstate, thread);
         add_sliver(thread, stack, sliver_ns);
         add_off_gil(thread, stack, blocked_ns, wait_ns, cpu_ns);
     }
     PyMutex_Unlock(&state->tables_mutex);
+}
+
+
+/* Several thread states on one OS thread. */
+
+/* From now on the OS thread that both records share runs `to`.  What it did
+   until `from` gave up its GIL is booked or carried there; the time since then
+   becomes an interval off the GIL of `to`. */
+void
+_PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
+{
+    struct _sampling_account *f = &from->account;
+    struct _sampling_account *t = &to->account;
+    uint64_t now_ns = _PySampling_WallNow();
+    f->off_since_read_ns += now_ns - f->wall_ns;
+    carry_cpu(f, now_ns, _PySampling_CpuNow(from));
+    t->wall_ns = f->wall_ns;
+    t->detached_ns = f->wall_ns;
+    t->detached_ticks = f->detached_ticks;
+    t->cpu_ns = _PySampling_CpuNow(to);
+    t->cpu_read_wall_ns = now_ns;
+    t->off_since_read_ns = 0;
 }
 
 
@@ -453,10 +485,12 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
 }
 
 void
-_PySampling_BeforeAttach(PyThreadState *tstate)
+_PySampling_BeforeGILWait(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = session_thread(tstate);
-    if (thread != NULL) {
+    if (thread != NULL
+        && _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns) == 0)
+    {
         int saved_errno = errno;
         _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
                                         _PySampling_WallNow());
@@ -472,6 +506,9 @@ _PySampling_AfterAttach(PyThreadState *tstate)
     if (thread == NULL) {
         errno = saved_errno;
         return;
+    }
+    if (thread->shadowed) {
+        _PySampling_SiblingsTakeOver(thread);
     }
     struct _sampling_account *a = &thread->account;
     if (a->detached_ns != 0) {
@@ -526,7 +563,10 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     struct _sampling_account *a = &thread->account;
     _PySampling_ENTER_HOOK(thread);
-    if (a->detached_ns != 0) {
+    if (thread->shadowed) {
+        // Another thread state has the OS thread's time since it detached.
+    }
+    else if (a->detached_ns != 0) {
         book_off_gil(thread->tstate, thread, now_ns, 1);
         a->detached_ns = now_ns;
     }

@@ -77,8 +77,8 @@ struct _sampling_buffer {
     _PySampling_Frame frames[];
 };
 
-struct _sampling_buffer *
-_PySampling_BufferNew(int depth_frames)
+static struct _sampling_buffer *
+new_buffer(int depth_frames)
 {
     int capacity = Py_MAX(MIN_BUFFER_FRAMES, 4 * (depth_frames + 1));
     // The path holds one more frame, [truncated N+ frames], and GC's.
@@ -96,6 +96,16 @@ _PySampling_BufferNew(int depth_frames)
     buffer->path = buffer->frames + capacity;
     buffer->path_nodes = (uint32_t *)(buffer->path + path_depth);
     return buffer;
+}
+
+struct _sampling_buffer *
+_PySampling_BufferFit(struct _sampling_buffer *buffer, int depth_frames)
+{
+    if (buffer != NULL && buffer->depth_frames == depth_frames) {
+        return buffer;
+    }
+    _PySampling_BufferFree(buffer);
+    return new_buffer(depth_frames);
 }
 
 void

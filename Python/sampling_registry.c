@@ -56,11 +56,9 @@ static int
 register_interpreter(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
+    s->buffer = _PySampling_BufferFit(s->buffer, STATE->options.depth_frames);
     if (s->buffer == NULL) {
-        s->buffer = _PySampling_BufferNew(STATE->options.depth_frames);
-        if (s->buffer == NULL) {
-            return 0;
-        }
+        return 0;
     }
     if (!s->registered) {
         s->prev = NULL;
@@ -149,6 +147,15 @@ _PySampling_EnterTables(_PySampling_Thread *thread)
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
+/* threading and PyGILState_Ensure() make a thread state only where there is
+   none. */
+static int
+is_first_of_os_thread(PyThreadState *tstate)
+{
+    return tstate->_whence == _PyThreadState_WHENCE_THREADING
+        || tstate->_whence == _PyThreadState_WHENCE_GILSTATE;
+}
+
 /* With the registry locked. */
 static _PySampling_Thread *
 register_thread(PyThreadState *tstate, uint64_t wall_ns)
@@ -179,6 +186,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->gc_frame = NULL;
     thread->waiting_since_ns = 0;
     _PySampling_AccountStart(thread, wall_ns);
+    _PySampling_SiblingsLink(thread, is_first_of_os_thread(tstate));
     _PySampling_EnterTables(thread);
     thread->session = STATE->session;
     _PySampling_FENCE();
@@ -239,6 +247,9 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
         }
     }
     HEAD_UNLOCK(&_PyRuntime);
+    if (ok) {
+        _PySampling_SiblingsChoose(((_PyThreadStateImpl *)caller)->sampling);
+    }
     return ok;
 }
 
@@ -293,6 +304,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
         _Py_atomic_store_ptr(&thread->interp->running, NULL);
     }
     unlink_thread(thread);
+    _PySampling_SiblingsUnlink(thread);
     impl->sampling = NULL;
     _PySampling_UnlockRegistry();
     free(thread);

@@ -150,6 +150,9 @@ typedef struct _sampling_thread {
     // List of an interpreter's threads.  Lock: runtime->sampling.mutex.
     struct _sampling_thread *next;
     struct _sampling_thread *prev;
+    // Ring of the records that share an OS thread; NULL: it is the only one.
+    // Same lock.
+    struct _sampling_thread *sibling;
     // Mailbox of the clock: it writes, the signal handler reads.
     // Published by the release store to `asked`.
     uint64_t tick_wall_ns;
@@ -167,7 +170,9 @@ typedef struct _sampling_thread {
     uint64_t asked_cpu_ns;
     uint64_t seen_wall_ns;
     uint64_t seen_cpu_ns;
-    uint64_t seen_delay_ns;
+    uint64_t delay_wall_ns;     // last reading of the kernel's delay_ns:
+    uint64_t delay_cpu_ns;      // how long it waited for a CPU
+    uint64_t delay_ns;
     int sleepy_ticks;           // it slept with the GIL lately
     int off_cpu_ticks;          // in a row that found it without a CPU
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
@@ -178,6 +183,7 @@ typedef struct _sampling_thread {
     // GIL.
     unsigned int session;       // runtime->sampling.session it belongs to
     int in_hook;                // handler must not touch what follows
+    int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
     struct _PyInterpreterFrame *gc_frame;
     int skip_ticks;             // thinning after a very deep walk
@@ -254,8 +260,9 @@ extern void _PySampling_Safepoint(PyThreadState *tstate);
 // The thread is about to give up the GIL.
 extern void _PySampling_BeforeDetach(PyThreadState *tstate);
 
-// The thread is about to ask for the GIL.  Called without the GIL.
-extern void _PySampling_BeforeAttach(PyThreadState *tstate);
+// The thread asks for the GIL, and another thread has it.  Called without the
+// GIL, maybe several times in one wait.
+extern void _PySampling_BeforeGILWait(PyThreadState *tstate);
 
 // The thread has the GIL.
 extern void _PySampling_AfterAttach(PyThreadState *tstate);
@@ -362,7 +369,10 @@ extern int _PySampling_Capture(PyThreadState *tstate,
                                uint64_t wall_ns, uint64_t cpu_ns);
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
-extern struct _sampling_buffer *_PySampling_BufferNew(int depth_frames);
+// The buffer if it has room for that depth, or a new one in its place.  NULL:
+// no memory.  Called with the GIL of its interpreter.
+extern struct _sampling_buffer *
+_PySampling_BufferFit(struct _sampling_buffer *buffer, int depth_frames);
 extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);
 // The stack of `tstate`, which must not run meanwhile, as a node of the
 // tables.  Lock: tables_mutex.
@@ -382,6 +392,16 @@ extern void _PySampling_AccountRun(_PySampling_Thread *thread,
                                    uint64_t *wall_ns, uint64_t *cpu_ns);
 extern void _PySampling_AccountFlush(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
+// From now on `to` goes on with the clock of the OS thread they share.
+extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
+                                        _PySampling_Thread *to);
+
+// sampling_siblings.c: the first three with the registry locked.
+extern void _PySampling_SiblingsLink(_PySampling_Thread *thread,
+                                     int is_alone);
+extern void _PySampling_SiblingsUnlink(_PySampling_Thread *thread);
+extern void _PySampling_SiblingsChoose(_PySampling_Thread *thread);
+extern void _PySampling_SiblingsTakeOver(_PySampling_Thread *thread);
 
 // sampling_registry.c.  The lock is runtime->sampling.mutex.
 extern void _PySampling_LockRegistry(void);

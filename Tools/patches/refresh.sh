@@ -21,7 +21,7 @@ mkdir "$scratch/patches"
 # Whatever could differ from one user's git settings to another's is spelled.
 git -C "$tree" -c diff.noprefix=false -c diff.mnemonicPrefix=false \
     -c diff.context=3 -c format.useAutoBase=false -c format.pretty=email \
-    format-patch -q --zero-commit --no-signature -N --abbrev=10 --stat=79 \
+    format-patch -q --zero-commit --no-signature -N --abbrev=7 --stat=79 \
     --no-attach --no-thread --no-signoff --no-cover-letter --no-from \
     --no-renames --no-ext-diff --diff-algorithm=myers \
     -o "$scratch/patches" base

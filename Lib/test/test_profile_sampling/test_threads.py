@@ -3,6 +3,7 @@
 Conservation is the oracle: the weights of a thread add up to its own clocks.
 """
 
+import _interpreters
 import ctypes
 import threading
 import time
@@ -225,6 +226,66 @@ class TestWho(SessionTest):
                              len(threading.enumerate()))
             self.assertFalse([t for t in threading.enumerate()
                               if 'sampl' in t.name])
+
+
+class TestInterpretersOnOneThread(SessionTest):
+    """Thread states of several interpreters take turns on one OS thread,
+    which has one clock."""
+
+    SCRIPT = ('import time\n'
+              'end = time.thread_time() + 0.2\n'
+              'while time.thread_time() < end: pass\n')
+
+    def check(self, config):
+        interpreter = _interpreters.create(config)
+        self.addCleanup(_interpreters.destroy, interpreter)
+        wall_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        with Session(rate_hz=RATE_HZ) as session:
+            for _ in range(2):
+                busy(0.1)
+                self.assertIsNone(
+                    _interpreters.exec(interpreter, self.SCRIPT))
+        wall_ns = time.monotonic_ns() - wall_ns
+        cpu_ns = time.thread_time_ns() - cpu_ns
+        native_id = threading.get_native_id()
+        samples = of_thread(session.profile, native_id)
+        self.assertAlmostEqual(weight(samples), wall_ns, delta=10 * TICK_NS)
+        self.assertAlmostEqual(weight(samples, 'cpu_ns'), cpu_ns,
+                               delta=10 * TICK_NS)
+        here = [s for s in samples if s.thread.interpreter_id == 0]
+        self.assertAlmostEqual(weight(here, 'cpu_ns'), 200_000_000,
+                               delta=30_000_000)
+        self.assertGreater(weight(here, 'cpu_ns'), 190_000_000)
+        return session.profile
+
+    def test_shared_gil(self):
+        self.check('legacy')
+
+    def test_own_gil(self):
+        self.check('isolated')
+
+    def test_thread_that_sleeps_inside(self):
+        interpreter = _interpreters.create('legacy')
+        self.addCleanup(_interpreters.destroy, interpreter)
+        native_ids = []
+
+        def run():
+            native_ids.append(threading.get_native_id())
+            _interpreters.exec(interpreter,
+                               'import time; time.sleep(0.3)')
+        with Session(rate_hz=RATE_HZ) as session:
+            thread = threading.Thread(target=run)
+            thread.start()
+            wall_ns = time.monotonic_ns()
+            time.sleep(0.1)
+            # In the middle of it, by a thread that holds the same GIL.
+            shot = session.snapshot()
+            thread.join()
+            wall_ns = time.monotonic_ns() - wall_ns
+        self.assertLess(weight(of_thread(shot, native_ids[0])), wall_ns)
+        self.assertAlmostEqual(
+            weight(of_thread(session.profile, native_ids[0])), wall_ns,
+            delta=20 * TICK_NS)
 
 
 class TestForeignThreads(SessionTest):
