@@ -385,7 +385,11 @@ settle(PyThreadState *tstate)
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
     if (thread != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        thread->is_settling = 1;
+        _PySampling_FENCE();
         _PySampling_ClockSettle(thread);
+        _PySampling_FENCE();
+        thread->is_settling = 0;
     }
 }
 

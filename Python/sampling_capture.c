@@ -46,6 +46,11 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
+/* A signal takes some ten microseconds.  If it took longer, the thread was in the
+   kernel (page faults, a large munmap()) or without a CPU, at the instruction
+   that the handler finds: the time since the tick is of that instruction. */
+#define LATE_NS 100000
+
 /* A capture: which frames, since when, how often.  Its frames lie in the
    buffer from `first` on, leaf first. */
 struct capture {
@@ -276,6 +281,34 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
+/* Has the thread run for so long since it attached that other ticks fell into
+   this run?  Then one that reaches it while it gives the GIL up is left out: in
+   the microseconds that a signal takes it went on to the call that gives the
+   GIL up, and the time of what it did before would be booked there. */
+static int
+is_in_long_run(_PySampling_Thread *thread)
+{
+    return _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns)
+           - thread->attached_ns > _PyRuntime.sampling.period_ns;
+}
+
+static void
+capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
+    uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
+    if (now_ns - wall_ns > LATE_NS && !_PyRuntime.sampling.options.manual) {
+        wall_ns = now_ns;
+        if (cpu_ns != 0) {
+            cpu_ns = _PySampling_CpuNow(thread);
+        }
+    }
+    _PySampling_Capture(tstate, thread, wall_ns, cpu_ns);
+    _PySampling_COUNT(overhead_capture_ns,
+                      _PySampling_MonotonicNow() - now_ns);
+}
+
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
    system call but clock_gettime(), which is one only on odd machines. */
 void
@@ -310,14 +343,11 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         thread->skip_ticks--;
         _PySampling_COUNT(captures_skipped, 1);
     }
+    else if (thread->is_settling && is_in_long_run(thread)) {
+        _PySampling_COUNT(signals_late, 1);
+    }
     else {
-        uint64_t before_ns = _PySampling_MonotonicNow();
-        _PySampling_Capture(
-            tstate, thread,
-            _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns),
-            _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns));
-        _PySampling_COUNT(overhead_capture_ns,
-                          _PySampling_MonotonicNow() - before_ns);
+        capture_tick(tstate, thread);
     }
     _Py_atomic_store_int_release(&thread->asked, _PySampling_NOT_ASKED);
     errno = saved_errno;
