@@ -10,7 +10,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
+#include "pycore_sampling_callee.h"
 #include "pycore_time.h"              // PyTime_TimeRaw()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
@@ -45,29 +45,58 @@ _PySampling_GCEnd(PyThreadState *tstate)
     }
 }
 
-void
-_PySampling_CodeEnd(PyCodeObject *code)
+/* Before something dies that captures may refer to: what waits becomes samples,
+   and the tables forget it. */
+static void
+forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
     int saved_errno = errno;
-    if (thread != NULL && thread->session == STATE->session) {
-        _PySampling_ENTER_HOOK(thread);
-        _PySampling_Drain(tstate, thread);
-        _PySampling_LEAVE_HOOK(thread);
-    }
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
+        if (thread->session == STATE->session) {
+            _PySampling_Drain(tstate, thread);
+        }
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->tables != NULL) {
-        _PySampling_TablesForgetCode(STATE->tables, code);
+        forget_it(STATE->tables, it);
     }
     PyMutex_Unlock(&STATE->tables_mutex);
     if (thread != NULL) {
         _PySampling_LEAVE_HOOK(thread);
     }
     errno = saved_errno;
+}
+
+static void
+forget_code(struct _sampling_tables *tables, void *code)
+{
+    struct _sampling_buffer *buffer =
+        _PyInterpreterState_GET()->sampling.buffer;
+    if (buffer != NULL) {
+        _PySampling_BufferForgetCode(buffer, code);
+    }
+    _PySampling_TablesForgetCode(tables, code);
+}
+
+static void
+forget_type(struct _sampling_tables *tables, void *type)
+{
+    _PySampling_TablesForgetType(tables, type);
+}
+
+void
+_PySampling_CodeEnd(PyCodeObject *code)
+{
+    forget(forget_code, code);
+}
+
+void
+_PySampling_TypeEnd(PyTypeObject *type)
+{
+    forget(forget_type, type);
 }
 
 
@@ -96,6 +125,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     }
     memset(&STATE->counters, 0, sizeof(STATE->counters));
     STATE->options = *options;
+    _PySampling_MemoryInit();
     STATE->period_ns = 1000000000u / (uint64_t)options->rate_hz;
     STATE->owner_pid = (int)getpid();
     STATE->session++;
@@ -472,6 +502,7 @@ void _PySampling_InterpreterEnd(PyInterpreterState *interp) {}
 void _PySampling_GCStart(PyThreadState *tstate, int generation) {}
 void _PySampling_GCEnd(PyThreadState *tstate) {}
 void _PySampling_CodeEnd(PyCodeObject *code) {}
+void _PySampling_TypeEnd(PyTypeObject *type) {}
 void _PySampling_BeforeSetSignal(int signum) {}
 void _PySampling_BeforeExec(void) {}
 void _PySampling_AfterFailedExec(void) {}

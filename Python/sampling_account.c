@@ -291,8 +291,11 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
+        // A thread that only yields is in no C function that blocks.
+        int is_in_c = blocked_ns != 0 || cpu_ns != 0;
         uint32_t stack = has_ended(thread)
-            ? thread->root_node : _PySampling_WalkNode(tstate, thread);
+            ? thread->root_node
+            : _PySampling_WalkNode(tstate, thread, is_in_c);
         add_sliver(thread, stack, sliver_ns);
         add_off_gil(thread, stack, blocked_ns, wait_ns, cpu_ns);
     }
@@ -357,7 +360,8 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
-        uint32_t node = _PySampling_WalkNode(tstate, thread);
+        // The call that slept has returned.
+        uint32_t node = _PySampling_WalkNode(tstate, thread, 0);
         _PySampling_TablesAdd(state->tables, node, thread->thread_index,
                               thread->gc_generation >= 0
                                   ? _PySampling_GC : _PySampling_RUNNING,

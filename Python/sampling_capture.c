@@ -18,7 +18,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
+#include "pycore_sampling_callee.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED
@@ -72,6 +72,8 @@ struct _sampling_buffer {
     int used;
     int num_captures;
     unsigned int session;           // the captures are of that one
+    struct _sampling_slots *slots;
+    unsigned int slots_session;     // they are of that one
     struct capture captures[MAX_PENDING];
     // The stack interned last, root first: the next one mostly shares it.
     int path_depth;
@@ -82,18 +84,30 @@ struct _sampling_buffer {
     _PySampling_Frame frames[];
 };
 
+/* The most entries that a stack takes: each frame may be in C code; and
+   [truncated N+ frames], [GC genN] and the mark of the leaf's opcode. */
+static int
+max_entries(int depth_frames)
+{
+    return depth_frames * (1 + _PySampling_CALLEE_ENTRIES) + 3;
+}
+
 static struct _sampling_buffer *
 new_buffer(int depth_frames)
 {
-    int capacity = Py_MAX(MIN_BUFFER_FRAMES, 4 * (depth_frames + 1));
-    // The path holds one more frame, [truncated N+ frames], and GC's.
-    size_t path_depth = (size_t)depth_frames + 3;
+    int capacity = Py_MAX(MIN_BUFFER_FRAMES, 4 * max_entries(depth_frames));
+    size_t path_depth = (size_t)max_entries(depth_frames);
     size_t frames_bytes = (size_t)capacity * sizeof(_PySampling_Frame);
     size_t path_bytes = path_depth * sizeof(_PySampling_Frame);
     struct _sampling_buffer *buffer = calloc(
         1, sizeof(*buffer) + frames_bytes + path_bytes
            + path_depth * sizeof(uint32_t));
     if (buffer == NULL) {
+        return NULL;
+    }
+    buffer->slots = _PySampling_SlotsNew();
+    if (buffer->slots == NULL) {
+        free(buffer);
         return NULL;
     }
     buffer->depth_frames = depth_frames;
@@ -104,19 +118,38 @@ new_buffer(int depth_frames)
 }
 
 struct _sampling_buffer *
-_PySampling_BufferFit(struct _sampling_buffer *buffer, int depth_frames)
+_PySampling_BufferFit(struct _sampling_buffer *buffer)
 {
-    if (buffer != NULL && buffer->depth_frames == depth_frames) {
-        return buffer;
+    const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (buffer != NULL && buffer->depth_frames != state->options.depth_frames) {
+        _PySampling_BufferFree(buffer);
+        buffer = NULL;
     }
-    _PySampling_BufferFree(buffer);
-    return new_buffer(depth_frames);
+    if (buffer == NULL) {
+        buffer = new_buffer(state->options.depth_frames);
+    }
+    if (buffer != NULL && buffer->slots_session != state->session) {
+        // Nobody told which code objects died while no session was running.
+        _PySampling_SlotsClear(buffer->slots);
+        buffer->slots_session = state->session;
+    }
+    return buffer;
 }
 
 void
 _PySampling_BufferFree(struct _sampling_buffer *buffer)
 {
-    free(buffer);
+    if (buffer != NULL) {
+        _PySampling_SlotsFree(buffer->slots);
+        free(buffer);
+    }
+}
+
+void
+_PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
+                             PyCodeObject *code)
+{
+    _PySampling_SlotsForget(buffer->slots, code);
 }
 
 
@@ -133,13 +166,6 @@ is_artificial(_PyInterpreterFrame *frame)
         || frame->f_executable == (PyObject *)&_Py_InitCleanup;
 }
 
-static inline _PySampling_Frame
-frame_entry(_PyInterpreterFrame *frame)
-{
-    return (_PySampling_Frame){
-        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
-}
-
 /* How many frames were left out, rounded down to four significant bits: each
    number would be a stack of its own otherwise. */
 static uint32_t
@@ -152,52 +178,116 @@ rounded_down(uint32_t n)
     return n / unit * unit;
 }
 
-/* Copies the stack from `frame` up to its root to `out`, leaf first: at most
-   `depth_frames` frames, one mark if some are left out, and one for the
-   collection `thread` is in.  Returns the number of entries; *walked is how
-   many frames the stack has.
+/* A stack that is being copied. */
+struct walk {
+    PyInterpreterState *interp;
+    struct _sampling_slots *slots;
+    int names;                  // of _PySampling_NAME_*
+    _PySampling_Frame *out;     // leaf first
+    int num_entries;
+};
+
+/* The C function or operator that `frame` is in, if it has one. */
+static void
+add_callee(struct walk *w, _PyInterpreterFrame *frame)
+{
+    if (w->names & _PySampling_NAME_CALLS) {
+        w->num_entries += _PySampling_CaptureCallee(
+            w->interp, w->slots, frame, w->out + w->num_entries);
+    }
+}
+
+static void
+add_frame(struct walk *w, _PyInterpreterFrame *frame)
+{
+    w->out[w->num_entries++] = (_PySampling_Frame){
+        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
+}
+
+static void
+add_pseudo(struct walk *w, _PySampling_Pseudo pseudo, uint32_t value)
+{
+    w->out[w->num_entries++] = _PySampling_PseudoFrame(pseudo, value);
+}
+
+/* A collection that gc.collect() asked for is below it; any other started
+   between two instructions, and what lies on the stack is over. */
+static void
+add_collection(struct walk *w, _PySampling_Thread *thread,
+               _PyInterpreterFrame *frame)
+{
+    add_pseudo(w, _PySampling_PSEUDO_GC, (uint32_t)thread->gc_generation);
+    int before = w->num_entries;
+    if (!is_artificial(frame)) {
+        add_callee(w, frame);
+    }
+    if (w->num_entries != before
+        && _PySampling_KindOfCallee(w->out[before + 1])
+           != _PySampling_CALLEE_FUNCTION)
+    {
+        w->num_entries = before;
+    }
+}
+
+/* Copies the stack from `frame` up to its root: at most `depth_frames` Python
+   frames, what C code each of them is in, one mark if some are left out, and
+   one for the collection `thread` is in.  Returns how many frames the stack
+   has.  `is_in_c`: the leaf may be in C code.
 
    Runs in the signal handler: follows pointers of this thread's own stack and
    writes to preallocated memory only. */
 static int
-walk(_PySampling_Thread *thread, _PyInterpreterFrame *frame,
-     _PySampling_Frame *out, int depth_frames, int *walked)
+walk(struct walk *w, _PySampling_Thread *thread, _PyInterpreterFrame *frame,
+     int depth_frames, int is_in_c)
 {
     int root_frames = depth_frames < 2
         ? 0 : Py_MIN(ROOT_FRAMES, Py_MAX(1, depth_frames / 4));
     int leaf_frames = depth_frames - root_frames;
-    _PyInterpreterFrame *window[ROOT_FRAMES];
-    int n = 0, total = 0;
+    struct { _PyInterpreterFrame *frame; int is_in_c; } window[ROOT_FRAMES];
+    int total = 0;
     _PyInterpreterFrame *gc_frame =
         thread->gc_generation >= 0 ? thread->gc_frame : NULL;
 
     for (; frame != NULL; frame = frame->previous) {
         if (frame == gc_frame) {
-            out[n++] = _PySampling_PseudoFrame(_PySampling_PSEUDO_GC,
-                                               thread->gc_generation);
+            add_collection(w, thread, frame);
             gc_frame = NULL;
+            is_in_c = 0;
         }
         if (is_artificial(frame)) {
+            // C code called the frame that comes before this one.
+            is_in_c |= frame->owner == FRAME_OWNED_BY_CSTACK;
             continue;
         }
         if (total < leaf_frames) {
-            out[n++] = frame_entry(frame);
+            if (is_in_c) {
+                add_callee(w, frame);
+            }
+            add_frame(w, frame);
+            if (total == 0 && (w->names & _PySampling_NAME_OPCODES)) {
+                add_pseudo(w, _PySampling_PSEUDO_OPCODE,
+                           (uint32_t)_PySampling_OpcodeAt(
+                               (PyCodeObject *)frame->f_executable,
+                               frame->instr_ptr));
+            }
         }
         else if (root_frames != 0) {
-            window[(total - leaf_frames) % root_frames] = frame;
+            int i = (total - leaf_frames) % root_frames;
+            window[i].frame = frame;
+            window[i].is_in_c = is_in_c;
         }
+        is_in_c = 0;
         if (++total == MAX_WALK_FRAMES) {
             break;
         }
     }
     if (thread->gc_generation >= 0 && thread->gc_frame == NULL) {
         // The collection was started with no Python frame: it is the root.
-        out[n++] = _PySampling_PseudoFrame(_PySampling_PSEUDO_GC,
-                                           thread->gc_generation);
+        add_pseudo(w, _PySampling_PSEUDO_GC,
+                   (uint32_t)thread->gc_generation);
     }
-    *walked = total;
     if (total <= leaf_frames) {
-        return n;
+        return total;
     }
     int beyond = total - leaf_frames;
     int kept = Py_MIN(beyond, root_frames);
@@ -205,14 +295,17 @@ walk(_PySampling_Thread *thread, _PyInterpreterFrame *frame,
         kept = 0;       // gave up before the root: these are no root frames
     }
     if (beyond > kept) {
-        out[n++] = _PySampling_PseudoFrame(_PySampling_PSEUDO_TRUNCATED,
-                                           rounded_down(beyond - kept));
+        add_pseudo(w, _PySampling_PSEUDO_TRUNCATED,
+                   rounded_down((uint32_t)(beyond - kept)));
         _PySampling_COUNT(frames_truncated, 1);
     }
     for (int i = beyond - kept; i < beyond; i++) {
-        out[n++] = frame_entry(window[i % root_frames]);
+        if (window[i % root_frames].is_in_c) {
+            add_callee(w, window[i % root_frames].frame);
+        }
+        add_frame(w, window[i % root_frames].frame);
     }
-    return n;
+    return total;
 }
 
 
@@ -248,12 +341,12 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     }
     if (last == NULL) {
         if (buffer->num_captures == MAX_PENDING
-            || buffer->capacity - buffer->used < buffer->depth_frames + 2)
+            || buffer->capacity - buffer->used
+               < max_entries(buffer->depth_frames))
         {
             _PySampling_COUNT(captures_no_room, 1);
             return 0;
         }
-        int walked;
         last = &buffer->captures[buffer->num_captures];
         *last = (struct capture){
             .first = buffer->used,
@@ -261,8 +354,14 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .frame = frame,
             .instr = instr,
         };
-        last->depth = walk(thread, frame, buffer->frames + buffer->used,
-                           buffer->depth_frames, &walked);
+        struct walk w = {
+            .interp = tstate->interp,
+            .slots = buffer->slots,
+            .names = _PyRuntime.sampling.options.names,
+            .out = buffer->frames + buffer->used,
+        };
+        int walked = walk(&w, thread, frame, buffer->depth_frames, 1);
+        last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
         buffer->used += last->depth;
         buffer->num_captures++;
@@ -379,6 +478,45 @@ globals_of(PyThreadState *tstate, PyCodeObject *code)
     return NULL;
 }
 
+/* The node of one entry, whose caller's is `node`.  A mark says more about the
+   entry that follows and has no node of its own; nor has C code that is not
+   to be named. */
+static uint32_t
+intern_entry(struct _sampling_tables *tables, PyThreadState *tstate,
+             uint32_t node, const _PySampling_Frame *entry, int has_mark)
+{
+    if (_PySampling_IsMark(*entry)) {
+        return node;
+    }
+    if (_PySampling_IsCallee(*entry)) {
+        uint32_t frame = _PySampling_TablesCallee(tables, tstate->interp,
+                                                  entry[0], entry[1]);
+        return frame == UINT32_MAX
+            ? node : _PySampling_TablesChild(tables, node, frame);
+    }
+    int opcode = has_mark ? _PySampling_OpcodeOfMark(entry[1]) : 0;
+    PyObject *globals = NULL;
+    if (_PySampling_TablesWantsModule(tables, entry->code)) {
+        globals = globals_of(tstate, entry->code);
+    }
+    return _PySampling_TablesChild(
+        tables, node,
+        _PySampling_TablesFrame(tables, *entry, opcode, globals));
+}
+
+/* How many entries of a stack say what the leaf frame does. */
+static int
+entries_above_leaf(const _PySampling_Frame *frames, int depth)
+{
+    int n = 0;
+    while (n < depth && (frames[n].code == NULL
+                         || _PySampling_IsCallee(frames[n])))
+    {
+        n++;
+    }
+    return n;
+}
+
 /* The node of a stack given leaf first.  What it shares with the last stack,
    from the root on, is not looked up again. */
 static uint32_t
@@ -402,21 +540,20 @@ intern_stack(struct _sampling_tables *tables, struct _sampling_buffer *buffer,
         i++;
         entry--;
     }
-    if (depth > 0 && i == depth
-        && tables->functions_without_module != 0
-        && _PySampling_TablesWantsModule(tables, frames[0].code))
-    {
-        i--;            // give the leaf another chance to tell its module
-        entry++;
+    if (depth > 0 && i == depth && tables->functions_without_module != 0) {
+        int leaf = entries_above_leaf(frames, depth);
+        if (leaf < depth
+            && _PySampling_TablesWantsModule(tables, frames[leaf].code))
+        {
+            // Give it another chance to tell its module.
+            i = depth - 1 - leaf;
+            entry = frames + leaf;
+        }
     }
     uint32_t node = i > 0 ? buffer->path_nodes[i - 1] : 0;
     for (; i < depth; i++, entry--) {
-        PyObject *globals = NULL;
-        if (_PySampling_TablesWantsModule(tables, entry->code)) {
-            globals = globals_of(tstate, entry->code);
-        }
-        node = _PySampling_TablesChild(
-            tables, node, _PySampling_TablesFrame(tables, *entry, globals));
+        int has_mark = i > 0 && _PySampling_IsMark(entry[1]);
+        node = intern_entry(tables, tstate, node, entry, has_mark);
         if (node == _PySampling_NO_NODE) {
             break;
         }
@@ -460,6 +597,7 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     PyMutex_Unlock(&state->tables_mutex);
     buffer->num_captures = 0;
     buffer->used = 0;
+    _PySampling_SlotsKeep(buffer->slots);
     _PySampling_COUNT(overhead_drain_ns,
                       _PySampling_MonotonicNow() - before_ns);
 }
@@ -469,29 +607,37 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 #define OUTERMOST_FRAMES 4
 
 static uint32_t
-walk_node(PyThreadState *tstate, _PySampling_Thread *thread, int max_depth)
+walk_node(PyThreadState *tstate, _PySampling_Thread *thread, int names,
+          int is_in_c, int max_depth)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
            || buffer->session != thread->session);
-    int walked;
-    int depth = walk(thread, tstate->current_frame, buffer->frames,
-                     buffer->depth_frames, &walked);
-    int skip = depth > max_depth ? depth - max_depth : 0;
+    struct walk w = {
+        .interp = tstate->interp,
+        .slots = buffer->slots,
+        .names = names,
+        .out = buffer->frames,
+    };
+    walk(&w, thread, tstate->current_frame, buffer->depth_frames, is_in_c);
+    _PySampling_SlotsKeep(buffer->slots);
+    int skip = w.num_entries > max_depth ? w.num_entries - max_depth : 0;
     return intern_stack(_PyRuntime.sampling.tables, buffer, tstate,
-                        buffer->frames + skip, depth - skip);
+                        buffer->frames + skip, w.num_entries - skip);
 }
 
 uint32_t
-_PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread)
+_PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread,
+                     int is_in_c)
 {
-    return walk_node(tstate, thread, INT_MAX);
+    return walk_node(tstate, thread, _PyRuntime.sampling.options.names,
+                     is_in_c, INT_MAX);
 }
 
 uint32_t
 _PySampling_RootNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    return walk_node(tstate, thread, OUTERMOST_FRAMES);
+    return walk_node(tstate, thread, 0, 0, OUTERMOST_FRAMES);
 }
 
 #endif  // _PySampling_SUPPORTED

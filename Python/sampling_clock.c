@@ -18,7 +18,8 @@
      (fence)                            running = NULL        about to detach
      running still this thread?         (fence)
        no:  asked = NOT_ASKED           wait while asked == ASKING
-       yes: tgkill()  ----------------> handler: capture; asked = NOT_ASKED
+       yes: does it sleep?
+            tgkill()  ----------------> handler: capture; asked = NOT_ASKED
             asked = ASKED if not yet    asked == ASKED: it blocks the signal,
                                         so it takes it out of its queue
 
@@ -97,29 +98,43 @@ leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
     _PySampling_COUNT(ticks_noted, 1);
 }
 
+/* The thread waits from here on if it wants to give the GIL up, so that the tick
+   is its own however short it runs.  Returns 0 if it is gone already.
+
+   Sequentially consistent, as are the two of a thread that settles
+   (sampling_account.c): one of both sides sees the other. */
+static int
+begin_asking(struct _sampling_interpreter_state *interp,
+             _PySampling_Thread *thread)
+{
+    _Py_atomic_store_int(&thread->asked, _PySampling_ASKING);
+    if (_Py_atomic_load_ptr(&interp->running) == thread) {
+        return 1;
+    }
+    _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
+    return 0;
+}
+
 static void
-send_signal(struct _sampling_interpreter_state *interp,
-            _PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns,
+end_asking(_PySampling_Thread *thread)
+{
+    _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
+}
+
+static void
+send_signal(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns,
             int counts_cpu)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
     _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns,
                                     counts_cpu ? cpu_ns : 0);
-    // Sequentially consistent, as are the two of a thread that settles
-    // (sampling_account.c): one of both sides sees the other.
-    _Py_atomic_store_int(&thread->asked, _PySampling_ASKING);
-    if (_Py_atomic_load_ptr(&interp->running) != thread) {
-        _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
-        _PySampling_COUNT(ticks_idle, 1);
-        return;
-    }
     thread->asked_ns = wall_ns;
     thread->asked_cpu_ns = cpu_ns;
     if (syscall(SYS_tgkill, state->owner_pid, thread->native_id,
                 state->signal) != 0)
     {
-        _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
+        end_asking(thread);
         _PySampling_COUNT(signals_unanswered, 1);
         return;
     }
@@ -139,6 +154,51 @@ is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
         && cpu_ns - thread->asked_cpu_ns >= ANSWER_NS / 2;
 }
 
+/* The last signal is unanswered.  Returns 1 if there is to be a note instead. */
+static int
+tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0) {
+        return 1;
+    }
+    if (!is_deaf(thread, wall_ns, _PySampling_CpuNow(thread))) {
+        _PySampling_COUNT(ticks_busy, 1);
+        return 0;
+    }
+    // The signal stays in the thread's queue: it takes it out when it
+    // detaches, or answers it when it unblocks it.
+    _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
+    _PySampling_COUNT(signals_unanswered, 1);
+    return 1;
+}
+
+/* The thread holds the GIL, and waits for the end of this if it wants to give
+   it up. */
+static void
+tick_asked(struct _sampling_clock *clock, _PySampling_Thread *thread,
+           uint64_t wall_ns)
+{
+    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
+        || clock->signal.is_gone)
+    {
+        leave_note(thread, wall_ns, 0);
+        end_asking(thread);
+        return;
+    }
+    uint64_t cpu_ns = _PySampling_CpuNow(thread);
+    _PySampling_Wakefulness found = _PySampling_LookAt(
+        thread, clock->can_read_proc, wall_ns, cpu_ns);
+    if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
+        leave_note(thread, wall_ns, found == _PySampling_ASLEEP);
+        end_asking(thread);
+        return;
+    }
+    int on_cpu = found == _PySampling_ON_CPU;
+    thread->off_cpu_ticks = on_cpu ? 0 : thread->off_cpu_ticks + 1;
+    send_signal(thread, wall_ns, cpu_ns,
+                thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
+}
+
 /* A tick for the interpreter's running thread. */
 static void
 tick_interpreter(struct _sampling_clock *clock,
@@ -150,38 +210,20 @@ tick_interpreter(struct _sampling_clock *clock,
         _PySampling_COUNT(ticks_idle, 1);
         return;
     }
-    uint64_t cpu_ns = _PySampling_CpuNow(thread);
-    int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
-    int is_asked = _Py_atomic_load_int_acquire(&thread->asked);
-    if (is_asked && deaf_ticks == 0) {
-        if (!is_deaf(thread, wall_ns, cpu_ns)) {
-            _PySampling_COUNT(ticks_busy, 1);
-            return;
+    if (_Py_atomic_load_int_acquire(&thread->asked) != _PySampling_NOT_ASKED) {
+        if (tick_unanswered(thread, wall_ns)) {
+            leave_note(thread, wall_ns, 0);
         }
-        // The signal stays in the thread's queue: it takes it out when it
-        // detaches, or answers it when it unblocks it.
-        deaf_ticks = DEAF_TICKS;
-        _PySampling_COUNT(signals_unanswered, 1);
     }
-    if (deaf_ticks > 0) {
-        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
-        leave_note(thread, wall_ns, 0);
-    }
-    else if (clock->signal.is_gone) {
-        leave_note(thread, wall_ns, 0);
+    else if (begin_asking(interp, thread)) {
+        tick_asked(clock, thread, wall_ns);
     }
     else {
-        _PySampling_Wakefulness found = _PySampling_LookAt(
-            thread, clock->can_read_proc, wall_ns, cpu_ns);
-        if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
-            leave_note(thread, wall_ns, found == _PySampling_ASLEEP);
-        }
-        else {
-            int on_cpu = found == _PySampling_ON_CPU;
-            thread->off_cpu_ticks = on_cpu ? 0 : thread->off_cpu_ticks + 1;
-            send_signal(interp, thread, wall_ns, cpu_ns,
-                        thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
-        }
+        _PySampling_COUNT(ticks_idle, 1);
+    }
+    int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
+    if (deaf_ticks > 0) {
+        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
     }
 }
 

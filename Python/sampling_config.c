@@ -27,6 +27,7 @@ struct request {
     wchar_t *out;               // points into the text
     wchar_t *format;
     int quiet;
+    int in_names;               // the item before was names= or belonged to it
 };
 
 /* Says on sys.stderr, which escapes what the terminal cannot show, what is
@@ -123,16 +124,51 @@ parse_format(struct request *request, wchar_t *value)
 }
 
 static int
+parse_name_kind(const wchar_t *value)
+{
+    return wcscmp(value, L"calls") == 0 ? _PySampling_NAME_CALLS
+        : wcscmp(value, L"opcodes") == 0 ? _PySampling_NAME_OPCODES : 0;
+}
+
+static int
+parse_names(struct request *request, const wchar_t *value)
+{
+    request->options.names = parse_name_kind(value);
+    if (request->options.names != 0) {
+        request->in_names = 1;
+        return 0;
+    }
+    if (wcscmp(value, L"off") == 0) {
+        return 0;
+    }
+    return complain(request, "names=%ls: expected calls, opcodes, "
+                    "calls,opcodes or off", value);
+}
+
+/* The second one of names=calls,opcodes stands behind a comma like a key. */
+static int
+continues_names(struct request *request, const wchar_t *item)
+{
+    int kind = request->in_names ? parse_name_kind(item) : 0;
+    request->options.names |= kind;
+    request->in_names = kind != 0;
+    return kind != 0;
+}
+
+static int
 parse_item(struct request *request, wchar_t *item, int is_first)
 {
     _PySampling_Options *o = &request->options;
     wchar_t *equals = wcschr(item, L'=');
+    if (continues_names(request, item)) {
+        return 0;
+    }
     if (equals == NULL) {
         if (is_first) {
             return parse_mode(request, item);
         }
         return complain(request, "'%ls' is no KEY=VALUE; the keys are rate, "
-                        "out, format, depth, signal and quiet", item);
+                        "out, format, depth, names, signal and quiet", item);
     }
     *equals = L'\0';
     wchar_t *value = equals + 1;
@@ -143,6 +179,9 @@ parse_item(struct request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"depth") == 0) {
         return parse_int(request, "depth", value, 1,
                          _PySampling_MAX_DEPTH_FRAMES, &o->depth_frames);
+    }
+    if (wcscmp(item, L"names") == 0) {
+        return parse_names(request, value);
     }
     if (wcscmp(item, L"signal") == 0) {
         return parse_signal(request, value);
@@ -157,7 +196,7 @@ parse_item(struct request *request, wchar_t *item, int is_first)
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
     return complain(request, "unknown key '%ls': the keys are rate, out, "
-                    "format, depth, signal and quiet", item);
+                    "format, depth, names, signal and quiet", item);
 }
 
 /* The format of a file follows from its name unless it is given.  The same
@@ -264,6 +303,7 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
         .options = {
             .rate_hz = _PySampling_DEFAULT_RATE_HZ,
             .depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES,
+            .names = _PySampling_ALL_NAMES,
         },
     };
     wchar_t *text = requested_text(config, &request.source);

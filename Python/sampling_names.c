@@ -226,6 +226,21 @@ intern_frame(struct _sampling_tables *tables, struct _sampling_frame_row key)
 }
 
 uint32_t
+_PySampling_InternNative(struct _sampling_tables *tables, uint32_t module,
+                         uint32_t qualname, _PySampling_Kind kind)
+{
+    uint32_t function = intern_function(tables,
+        (struct _sampling_function_row){
+            .module = module,
+            .qualname = qualname,
+            .filename = _PySampling_InternBytes(tables, "", 0),
+            .kind = kind,
+        });
+    return intern_frame(tables, (struct _sampling_frame_row){
+        .function = function, .offset = -1});
+}
+
+uint32_t
 _PySampling_InternPseudo(struct _sampling_tables *tables,
                          _PySampling_Pseudo pseudo, uint32_t value)
 {
@@ -253,16 +268,10 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
     default:
         Py_UNREACHABLE();
     }
-    uint32_t function = intern_function(tables,
-        (struct _sampling_function_row){
-            .module = _PySampling_NO_STRING,
-            .qualname = _PySampling_InternBytes(tables, text,
-                                                (uint32_t)strlen(text)),
-            .filename = _PySampling_InternBytes(tables, "", 0),
-            .kind = _PySampling_KIND_PSEUDO,
-        });
-    return intern_frame(tables, (struct _sampling_frame_row){
-        .function = function, .offset = -1});
+    return _PySampling_InternNative(
+        tables, _PySampling_NO_STRING,
+        _PySampling_InternBytes(tables, text, (uint32_t)strlen(text)),
+        _PySampling_KIND_PSEUDO);
 }
 
 static uint32_t
@@ -319,14 +328,15 @@ add_code(struct _sampling_tables *tables, PyCodeObject *code,
 
 static uint32_t
 frame_of_instr(struct _sampling_tables *tables, uint32_t function,
-               PyCodeObject *code, _Py_CODEUNIT *instr)
+               PyCodeObject *code, _Py_CODEUNIT *instr, int opcode)
 {
     struct _sampling_frame_row key = {.function = function, .offset = -1};
     Py_ssize_t index = instr - _PyCode_CODE(code);
     if (index >= 0 && index < Py_SIZE(code)) {
         int line, column, end_line, end_column;
         key.offset = (int32_t)(index * sizeof(_Py_CODEUNIT));
-        key.opcode = _PyOpcode_Deopt[_Py_GetBaseOpcode(code, (int)index)];
+        key.opcode = opcode != 0
+            ? opcode : _PyOpcode_Deopt[_Py_GetBaseOpcode(code, (int)index)];
         if (PyCode_Addr2Location(code, key.offset, &line, &column,
                                  &end_line, &end_column))
         {
@@ -341,8 +351,8 @@ int
 _PySampling_TablesWantsModule(struct _sampling_tables *tables,
                               PyCodeObject *code)
 {
-    if (code == NULL) {
-        return 0;
+    if (code == NULL || ((uintptr_t)code & 1) != 0) {
+        return 0;       // not a Python frame
     }
     uint32_t row = find_code(tables, code);
     if (row == NO_ROW) {
@@ -376,7 +386,8 @@ name_module(struct _sampling_tables *tables, uint32_t code_row,
 
 uint32_t
 _PySampling_TablesFrame(struct _sampling_tables *tables,
-                        _PySampling_Frame frame, PyObject *globals)
+                        _PySampling_Frame frame, int opcode,
+                        PyObject *globals)
 {
     if (frame.code == NULL) {
         uintptr_t bits = (uintptr_t)frame.instr;
@@ -388,7 +399,7 @@ _PySampling_TablesFrame(struct _sampling_tables *tables,
     FOR_CANDIDATES(tables->place_index, hash, row) {
         const struct _sampling_place_row *place = &tables->places[row];
         if (place->code == frame.code && place->instr == frame.instr
-            && globals == NULL)
+            && place->opcode == opcode && globals == NULL)
         {
             return place->frame;
         }
@@ -408,12 +419,14 @@ _PySampling_TablesFrame(struct _sampling_tables *tables,
     }
     FOR_CANDIDATES(tables->place_index, hash, row) {
         const struct _sampling_place_row *place = &tables->places[row];
-        if (place->code == frame.code && place->instr == frame.instr) {
+        if (place->code == frame.code && place->instr == frame.instr
+            && place->opcode == opcode)
+        {
             return place->frame;
         }
     }
     uint32_t number = frame_of_instr(tables, tables->codes[code].function,
-                                     frame.code, frame.instr);
+                                     frame.code, frame.instr, opcode);
     if (number == NO_ROW || !reserve_place_index(tables)) {
         return NO_ROW;
     }
@@ -428,7 +441,8 @@ _PySampling_TablesFrame(struct _sampling_tables *tables,
         row = tables->num_places++;
     }
     tables->places[row] = (struct _sampling_place_row){
-        frame.code, frame.instr, number, tables->codes[code].first_place};
+        frame.code, frame.instr, opcode, number,
+        tables->codes[code].first_place};
     tables->codes[code].first_place = row;
     index_put(&tables->place_index, hash, row);
     return number;

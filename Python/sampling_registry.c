@@ -56,7 +56,7 @@ static int
 register_interpreter(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
-    s->buffer = _PySampling_BufferFit(s->buffer, STATE->options.depth_frames);
+    s->buffer = _PySampling_BufferFit(s->buffer);
     if (s->buffer == NULL) {
         return 0;
     }

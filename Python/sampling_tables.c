@@ -234,6 +234,7 @@ _PySampling_TablesNew(size_t limit_bytes)
     tables->limit_bytes = limit_bytes;
     tables->free_code = NO_ROW;
     tables->free_place = NO_ROW;
+    tables->free_callee = NO_ROW;
     if (!RESERVE(tables, nodes)) {
         _PySampling_TablesFree(tables);
         return NULL;

@@ -66,6 +66,7 @@ typedef struct {
     _PySampling_Mode mode;
     int rate_hz;                // 1.._PySampling_MAX_RATE_HZ
     int depth_frames;           // 1.._PySampling_MAX_DEPTH_FRAMES
+    int names;                  // of _PySampling_NAME_*
     int signal;                 // 0: choose one
     int manual;                 // no sampler thread: ticks come from tests
 } _PySampling_Options;
@@ -74,6 +75,11 @@ typedef struct {
 #define _PySampling_MAX_RATE_HZ 10000
 #define _PySampling_DEFAULT_DEPTH_FRAMES 512
 #define _PySampling_MAX_DEPTH_FRAMES 16384
+
+/* What is told beyond Python frames. */
+#define _PySampling_NAME_CALLS 1    // C functions and operators
+#define _PySampling_NAME_OPCODES 2  // the leaf's specialised opcode
+#define _PySampling_ALL_NAMES 3
 
 #define _PySampling_USABLE_SIGNALS \
     "the profiler can use SIGURG, SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, " \
@@ -210,6 +216,17 @@ struct _sampling_interpreter_state {
     struct _sampling_buffer *buffer;
 };
 
+/* What can be read without asking the kernel, and how to ask it
+   (sampling_memory.c).  Set at the start of a session. */
+#define _PySampling_MAX_IMAGE_RANGES 8
+
+struct _sampling_memory {
+    int num_ranges;             // of the interpreter's own image
+    struct { uintptr_t from, to; } ranges[_PySampling_MAX_IMAGE_RANGES];
+    int pid;
+    int can_readv;              // process_vm_readv() is allowed
+};
+
 /* Embedded in _PyRuntimeState. */
 struct _sampling_runtime_state {
     int active;                 // hooks do nothing while this is 0
@@ -232,6 +249,7 @@ struct _sampling_runtime_state {
     uint64_t manual_wall_ns;
     uint64_t last_tick_wall_ns; // written by the clock, relaxed
     struct _sampling_clock *clock;
+    struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards *tables.  Never held while a Python object is made.
     PyMutex tables_mutex;
@@ -280,6 +298,9 @@ extern void _PySampling_GCEnd(PyThreadState *tstate);
 
 // A code object is being deallocated: captures borrow code pointers.
 extern void _PySampling_CodeEnd(PyCodeObject *code);
+
+// A type is being deallocated: captures borrow pointers to types.
+extern void _PySampling_TypeEnd(PyTypeObject *type);
 
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeSetSignal(int signum);
@@ -370,15 +391,19 @@ extern int _PySampling_Capture(PyThreadState *tstate,
                                uint64_t wall_ns, uint64_t cpu_ns);
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
-// The buffer if it has room for that depth, or a new one in its place.  NULL:
+// The buffer, ready for the current session, or a new one in its place.  NULL:
 // no memory.  Called with the GIL of its interpreter.
 extern struct _sampling_buffer *
-_PySampling_BufferFit(struct _sampling_buffer *buffer, int depth_frames);
+_PySampling_BufferFit(struct _sampling_buffer *buffer);
+extern void _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
+                                         PyCodeObject *code);
 extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);
 // The stack of `tstate`, which must not run meanwhile, as a node of the
-// tables.  Lock: tables_mutex.
+// tables; with the C function that its leaf is in, if it `is_in_c` now.  Lock:
+// tables_mutex.
 extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
-                                     _PySampling_Thread *thread);
+                                     _PySampling_Thread *thread,
+                                     int is_in_c);
 
 // The node of its outermost frames only.
 extern uint32_t _PySampling_RootNode(PyThreadState *tstate,

@@ -144,6 +144,10 @@ extern uint32_t _PySampling_InternBytes(struct _sampling_tables *tables,
 // Of a str; NO_ROW for anything else.
 extern uint32_t _PySampling_InternText(struct _sampling_tables *tables,
                                        PyObject *text);
+// The frame of a function that has no Python code.
+extern uint32_t _PySampling_InternNative(struct _sampling_tables *tables,
+                                         uint32_t module, uint32_t qualname,
+                                         _PySampling_Kind kind);
 extern uint32_t _PySampling_InternPseudo(struct _sampling_tables *tables,
                                          _PySampling_Pseudo pseudo,
                                          uint32_t value);

@@ -33,8 +33,9 @@ typedef enum {
     _PySampling_KIND_PSEUDO = 3,
 } _PySampling_Kind;
 
-/* One captured frame.  `code` is borrowed: it is valid until the capture is
-   drained.  NULL marks a pseudo-frame, described by `instr`. */
+/* One entry of a captured stack.  `code` is borrowed: it is valid until the
+   capture is drained.  NULL marks a pseudo-frame, described by `instr`; an odd
+   address marks a callee (pycore_sampling_callee.h). */
 typedef struct {
     PyCodeObject *code;
     _Py_CODEUNIT *instr;
@@ -48,6 +49,10 @@ typedef enum {
     _PySampling_PSEUDO_TRUNCATED,   // value: how many frames, rounded down
     _PySampling_PSEUDO_LOST,
     _PySampling_PSEUDO_UNSAMPLED,
+    // No frames, but marks that say more about the entry before them, which is
+    // the one nearer to the leaf.
+    _PySampling_PSEUDO_OPCODE,      // value: its specialised opcode
+    _PySampling_PSEUDO_CALLEE,      // value: see pycore_sampling_callee.h
 } _PySampling_Pseudo;
 
 static inline _PySampling_Frame
@@ -80,7 +85,7 @@ struct _sampling_frame_row {
     int32_t line;               // 0: unknown
     int32_t column;             // 1-based; 0: unknown
     int32_t offset;             // of the instruction, bytes; -1: none
-    int32_t opcode;             // unspecialized; 0: none
+    int32_t opcode;             // 0: none; specialised if it was the leaf's
 };
 
 struct _sampling_node_row {
@@ -115,8 +120,17 @@ struct _sampling_code_row {
 struct _sampling_place_row {
     PyCodeObject *code;         // NULL: the row is free
     _Py_CODEUNIT *instr;
+    int32_t opcode;             // as captured; 0: it was not the leaf's
     uint32_t frame;
     uint32_t next_place;        // of the same code object, or UINT32_MAX
+};
+
+/* A C function or operator, by the words that identify it. */
+struct _sampling_callee_row {
+    uint32_t mark;              // 0: the row is free
+    uint32_t frame;             // UINT32_MAX: it has no name
+    uintptr_t word0;
+    uintptr_t word1;
 };
 
 /* Open addressing over row numbers; the rows hold the keys. */
@@ -128,7 +142,7 @@ struct _sampling_index {
 
 #define _PySampling_TABLES(X) \
     X(string) X(function) X(frame) X(node) X(sample) X(code) X(place) \
-    X(thread)
+    X(callee) X(thread)
 
 struct _sampling_tables {
 #define X(name) \
@@ -143,6 +157,7 @@ struct _sampling_tables {
     uint32_t cap_string_bytes;
     uint32_t free_code;         // first free row, or UINT32_MAX
     uint32_t free_place;
+    uint32_t free_callee;
     uint32_t lost_node;         // the stack "[lost]"
     uint32_t functions_without_module;
     unsigned int serial;        // no two tables of a process share one
@@ -182,9 +197,10 @@ extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
                                        uint32_t old_thread);
 
 // The frame row of a captured frame, or UINT32_MAX if the limit is reached.
-// `globals` is the frame's, or NULL if it is gone.
+// `opcode` is the specialised one if the frame is the leaf, or 0.  `globals` is
+// the frame's, or NULL if it is gone.
 extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
-                                        _PySampling_Frame frame,
+                                        _PySampling_Frame frame, int opcode,
                                         PyObject *globals);
 
 // Does the function of this frame still lack the name of its module?

@@ -11,23 +11,28 @@ from profile_sampling._values import MODES
 
 MAX_RATE_HZ = 10_000
 MAX_DEPTH_FRAMES = 16_384
+ALL_NAMES = 'calls,opcodes'
 
 
-def start(mode='wall', *, rate_hz=1000, depth_frames=512, signal=None):
+def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
+          signal=None):
     """Start a session that samples all threads of this process.
 
     mode          which clock the profile is about: 'wall', the time that
                   passes, or 'cpu', the time on a CPU.  Both are measured
                   either way
     rate_hz       samples per second, 1 to 10000
-    depth_frames  how many frames of a stack to keep, 1 to 16384
+    depth_frames  how many Python frames of a stack to keep, 1 to 16384
+    names         what to tell beyond Python frames: 'calls' (C functions and
+                  operators), 'opcodes' (how the interpreter had specialised
+                  the instruction), both, with a comma, or 'off'
     signal        number of the signal to interrupt threads with; by
                   default one that programs do not use
 
     Raise TypeError or ValueError for a wrong argument, RuntimeError if a
     session is running, NotImplementedError if the platform cannot.
     """
-    _start(_checked(mode, rate_hz, depth_frames, signal))
+    _start(_checked(mode, rate_hz, depth_frames, names, signal))
 
 
 def _start(options):
@@ -89,8 +94,8 @@ class profile:
     """
 
     def __init__(self, mode='wall', *, rate_hz=1000, depth_frames=512,
-                 signal=None, out=None):
-        self._options = _checked(mode, rate_hz, depth_frames, signal)
+                 names=ALL_NAMES, signal=None, out=None):
+        self._options = _checked(mode, rate_hz, depth_frames, names, signal)
         self._out = out
         if out is not None:
             from profile_sampling import _formats
@@ -113,7 +118,7 @@ class profile:
         return _decorate.decorate(self, function)
 
 
-def _checked(mode, rate_hz, depth_frames, signal):
+def _checked(mode, rate_hz, depth_frames, names, signal):
     """Return the arguments of the core's start(), or raise."""
     if not isinstance(mode, str):
         hint = '; write @profile()' if callable(mode) else ''
@@ -126,11 +131,26 @@ def _checked(mode, rate_hz, depth_frames, signal):
         'mode': mode,
         'rate_hz': _integer('rate_hz', rate_hz, MAX_RATE_HZ),
         'depth_frames': _integer('depth_frames', depth_frames,
-                                 MAX_DEPTH_FRAMES)}
+                                 MAX_DEPTH_FRAMES),
+        'names': _names(names)}
     if signal is not None:
         import _signal
         options['signal'] = _integer('signal', signal, _signal.NSIG - 1)
     return options
+
+
+def _names(names):
+    """Return the bits by which the core knows what to name."""
+    bits = {'calls': 1, 'opcodes': 2}
+    if not isinstance(names, str):
+        raise TypeError(f'names must be a str, not {type(names).__name__}')
+    if names == 'off':
+        return 0
+    try:
+        return sum({bits[name] for name in names.split(',')})
+    except KeyError:
+        raise ValueError("names must be 'calls', 'opcodes', 'calls,opcodes' "
+                         f"or 'off', not {names!r}") from None
 
 
 def _integer(name, value, maximum):

@@ -91,6 +91,7 @@ _profile.start
     mode: str = "wall"
     rate_hz: int = 1000
     depth_frames: int = 512
+    names: int = 3
     signal: int = 0
     manual: bool = False
 
@@ -99,13 +100,14 @@ Start a sampling session.
 
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
-                    int depth_frames, int signal, int manual)
-/*[clinic end generated code: output=fe2f1efbddcb410f input=2b51dcfe8f06191b]*/
+                    int depth_frames, int names, int signal, int manual)
+/*[clinic end generated code: output=e78c05a39b57aa36 input=b69c36ea8a103574]*/
 {
     _PySampling_Options options = {
         .mode = _PySampling_WALL,
         .rate_hz = rate_hz,
         .depth_frames = depth_frames,
+        .names = names,
         .signal = signal,
         .manual = manual,
     };
@@ -119,7 +121,8 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
     }
     if (check_range("rate_hz", rate_hz, 1, _PySampling_MAX_RATE_HZ) < 0
         || check_range("depth_frames", depth_frames, 1,
-                       _PySampling_MAX_DEPTH_FRAMES) < 0)
+                       _PySampling_MAX_DEPTH_FRAMES) < 0
+        || check_range("names", names, 0, _PySampling_ALL_NAMES) < 0)
     {
         return NULL;
     }

@@ -8,12 +8,14 @@ Every name is a function of its own, made here, in which the call that is
 measured stands alone on its line:
 
     def name(arg):
-        cpu, wall = cpu_clock(), wall_clock(); work(arg)
-        wall_after, cpu_after = wall_clock(), cpu_clock()
+        cpu = cpu_clock()
+        wall = wall_clock(); work(arg)
+        wall_after = wall_clock(); cpu_after = cpu_clock()
 
-The first clock is read on the same line as the call, the second on the
+The wall clock is read first on the same line as the call, then on the
 next: a thread gives up the GIL after a call has returned, so what lies
-between the two readings is exactly that line.
+between the two readings is exactly that line.  Only wall time can pass
+between the other readings.
 
 Prints JSON; see compare().
 """
@@ -27,10 +29,11 @@ import profile_sampling
 from truth_work import Work
 
 # The call is on this line of each function.
-LINE = 2
+LINE = 3
 TEMPLATE = '''\
 def {name}(arg):
-    cpu = cpu_clock(); wall = wall_clock(); work(arg)
+    cpu = cpu_clock()
+    wall = wall_clock(); work(arg)
     wall_after = wall_clock(); cpu_after = cpu_clock()
     truth[0] += wall_after - wall
     truth[1] += cpu_after - cpu

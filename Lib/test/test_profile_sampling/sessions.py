@@ -48,10 +48,14 @@ def checked(raw):
 
 
 class Session:
-    """A session for a block; afterwards *profile* is its profile."""
+    """A session for a block; afterwards *profile* is its profile.
+
+    It tells Python frames only, unless *names* says otherwise: C functions and
+    operators are the subject of test_callees.
+    """
 
     def __init__(self, **options):
-        self.options = options
+        self.options = {'names': 0} | options
         self.profile = None
 
     def __enter__(self):
@@ -91,9 +95,9 @@ def on_stack(sample, qualname):
 
 
 def python_leaf(sample):
-    """The innermost frame that is no pseudo-frame, or None."""
+    """The innermost Python frame, or None."""
     for frame in sample.stack:
-        if frame.function.kind != 'pseudo':
+        if frame.function.kind == 'python':
             return frame
     return None
 

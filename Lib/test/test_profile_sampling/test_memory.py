@@ -161,7 +161,7 @@ class TestBounds(SessionTest):
         if started_here:
             tracemalloc.start()
             self.addCleanup(tracemalloc.stop)
-        _profile.start(manual=True, depth_frames=16_384)
+        _profile.start(names=0, manual=True, depth_frames=16_384)
         churn(1)
         before = tracemalloc.get_traced_memory()[0]
         for i in range(2000):
@@ -208,7 +208,7 @@ for i in range(300):
          f'    else: tick(1000, 100)', namespace)
 functions = [namespace[f'f{i}'] for i in range(300)]
 numbers = random.Random(5)
-_profile.start(manual=True)
+_profile.start(names=0, manual=True)
 n = 0
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -11,7 +11,7 @@ preserve
 
 PyDoc_STRVAR(_profile_start__doc__,
 "start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=512,\n"
-"      signal=0, manual=False)\n"
+"      names=3, signal=0, manual=False)\n"
 "--\n"
 "\n"
 "Start a sampling session.");
@@ -21,7 +21,7 @@ PyDoc_STRVAR(_profile_start__doc__,
 
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
-                    int depth_frames, int signal, int manual);
+                    int depth_frames, int names, int signal, int manual);
 
 static PyObject *
 _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -29,14 +29,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 5
+    #define NUM_KEYWORDS 6
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(signal), &_Py_ID(manual), },
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -45,18 +45,19 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "signal", "manual", NULL};
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "start",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[5];
+    PyObject *argsbuf[6];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = "wall";
     int rate_hz = 1000;
     int depth_frames = 512;
+    int names = 3;
     int signal = 0;
     int manual = 0;
 
@@ -104,7 +105,16 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
         }
     }
     if (args[3]) {
-        signal = PyLong_AsInt(args[3]);
+        names = PyLong_AsInt(args[3]);
+        if (names == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[4]) {
+        signal = PyLong_AsInt(args[4]);
         if (signal == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -112,12 +122,12 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
             goto skip_optional_kwonly;
         }
     }
-    manual = PyObject_IsTrue(args[4]);
+    manual = PyObject_IsTrue(args[5]);
     if (manual < 0) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, signal, manual);
+    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual);
 
 exit:
     return return_value;
@@ -319,4 +329,4 @@ _profile_set_thread_name(PyObject *module, PyObject *const *args, Py_ssize_t nar
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=8431bc725ecbf30a input=a9049054013a1b77]*/
+/*[clinic end generated code: output=f174e427249c2906 input=a9049054013a1b77]*/
