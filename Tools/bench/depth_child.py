@@ -50,9 +50,10 @@ def windows(window_ns, count):
 
 
 def main():
-    rate_hz, depth_frames, window_ms, count = map(int, sys.argv[1:])
+    names = sys.argv[1]
+    rate_hz, depth_frames, window_ms, count = map(int, sys.argv[2:])
     sys.setrecursionlimit(depth_frames + MARGIN_FRAMES)
-    profile_sampling.start(rate_hz=rate_hz,
+    profile_sampling.start(rate_hz=rate_hz, names=names,
                            depth_frames=depth_frames + MARGIN_FRAMES)
     try:
         # main, under and windows and loop are frames as well.

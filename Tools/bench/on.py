@@ -29,7 +29,8 @@ DEPTH_RATES_HZ = (10000, 1000)
 DEPTH_WINDOW_MS = 300
 DEPTH_WINDOWS = 9
 QUICK_DEPTH_WINDOWS = 3
-CAPTURE_BAR_US = 0.5
+NAMES = ('off', 'calls,opcodes')
+CAPTURE_BARS_US = {'off': 0.5, 'calls,opcodes': 1.5}
 DRAIN_BAR_US = 0.6
 DEPTH_BAR_FRAMES = 100
 DEPTH_BAR_RATE_HZ = 10000
@@ -136,33 +137,37 @@ def measure_slowdown(report, rounds):
 def measure_depth(report, windows):
     report.data['depth'] = []
     rows, medians_us = [], {}
-    for rate_hz in DEPTH_RATES_HZ:
-        for depth_frames in DEPTHS_FRAMES:
-            found = children.run_json('depth_child.py', rate_hz, depth_frames,
-                                      DEPTH_WINDOW_MS, windows)
-            report.data['depth'].append({'rate_hz': rate_hz, 'windows': found,
-                                         'depth_frames': depth_frames})
-            row = [f'{rate_hz} Hz', str(depth_frames)]
-            if not found:
-                rows.append([*row, 'no samples', '', ''])
-                continue
-            for i, what in ((0, 'capture'), (1, 'drain')):
-                low, median, high = [ns / 1000 for ns in quartiles(
-                    [window[i] for window in found])]
-                medians_us[what, rate_hz, depth_frames] = median
-                row.append(f'{median:.3f} [{low:.2f} {high:.2f}]')
-            rows.append([*row, str(sum([window[2] for window in found]))])
+    for names in NAMES:
+        for rate_hz in DEPTH_RATES_HZ:
+            for depth_frames in DEPTHS_FRAMES:
+                found = children.run_json('depth_child.py', names, rate_hz,
+                                          depth_frames, DEPTH_WINDOW_MS,
+                                          windows)
+                report.data['depth'].append(
+                    {'names': names, 'rate_hz': rate_hz, 'windows': found,
+                     'depth_frames': depth_frames})
+                row = [names, f'{rate_hz} Hz', str(depth_frames)]
+                if not found:
+                    rows.append([*row, 'no samples', '', ''])
+                    continue
+                for i, what in ((0, 'capture'), (1, 'drain')):
+                    low, median, high = [ns / 1000 for ns in quartiles(
+                        [window[i] for window in found])]
+                    medians_us[names, what, rate_hz, depth_frames] = median
+                    row.append(f'{median:.3f} [{low:.2f} {high:.2f}]')
+                rows.append([*row, str(sum([w[2] for w in found]))])
     report.table(
         f'Cost of a sample, us: median [quartiles] of {windows} windows of '
         f'{DEPTH_WINDOW_MS} ms',
-        ['rate', 'frames', 'handler', 'drain', 'samples'], rows)
+        ['names', 'rate', 'frames', 'handler', 'drain', 'samples'], rows)
     report.say()
-    for what, limit_us in (('capture', CAPTURE_BAR_US),
-                           ('drain', DRAIN_BAR_US)):
-        report.bar(f'on: {what} at {DEPTH_BAR_FRAMES} frames, '
-                   f'{DEPTH_BAR_RATE_HZ} Hz',
-                   medians_us.get((what, DEPTH_BAR_RATE_HZ,
-                                   DEPTH_BAR_FRAMES)), limit_us, 'us')
+    where = DEPTH_BAR_RATE_HZ, DEPTH_BAR_FRAMES
+    for names in NAMES:
+        for what, limit_us in (('capture', CAPTURE_BARS_US[names]),
+                               ('drain', DRAIN_BAR_US)):
+            report.bar(f'on: {what} at {DEPTH_BAR_FRAMES} frames, '
+                       f'{DEPTH_BAR_RATE_HZ} Hz, names {names}',
+                       medians_us.get((names, what, *where)), limit_us, 'us')
 
 
 def measure(report, options):

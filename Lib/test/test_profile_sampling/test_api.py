@@ -19,7 +19,7 @@ from .fake_core import FakeCore
 HEAVY = {'re', 'typing', 'dataclasses', 'argparse', 'json', 'inspect',
          'functools', 'collections', 'enum', 'gzip', 'contextlib',
          'tempfile', 'struct', 'threading', 'signal', 'logging'}
-DEFAULTS = {'mode': 'wall', 'rate_hz': 1000, 'depth_frames': 512}
+DEFAULTS = {'mode': 'wall', 'rate_hz': 1000, 'depth_frames': 512, 'names': 3}
 
 
 def modules_loaded_by(code):
@@ -66,10 +66,28 @@ class FunctionsTest(ApiTest):
 
     def test_options_reach_the_core(self):
         profile_sampling.start('cpu', rate_hz=1, depth_frames=16384,
-                               signal=10)
+                               names='calls', signal=10)
         self.assertEqual(self.core.session, {
             'mode': 'cpu', 'rate_hz': 1, 'depth_frames': 16384,
-            'signal': 10})
+            'names': 1, 'signal': 10})
+
+    def test_names(self):
+        for names, bits in (('off', 0), ('calls', 1), ('opcodes', 2),
+                            ('calls,opcodes', 3), ('opcodes,calls', 3)):
+            with self.subTest(names=names):
+                profile_sampling.start(names=names)
+                self.assertEqual(self.core.session['names'], bits)
+                profile_sampling.stop()
+
+    def test_bad_names(self):
+        for names in '', 'on', 'calls;opcodes', 'calls,', 'off,calls':
+            with self.subTest(names=names):
+                with self.assertRaisesRegex(ValueError, "names must be"):
+                    profile_sampling.start(names=names)
+        for names in None, 3, ['calls']:
+            with self.subTest(names=names):
+                with self.assertRaisesRegex(TypeError, 'names must be a str'):
+                    profile_sampling.start(names=names)
 
     def test_the_last_signal(self):
         profile_sampling.start(signal=signal.NSIG - 1)
