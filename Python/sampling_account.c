@@ -55,6 +55,10 @@
    after less than this.  It is not blocked then, it waits. */
 #define YIELD_NS 5000
 
+/* If another thread had requested the GIL, giving it up includes waiting until
+   that thread has it, which takes that long at the most. */
+#define FORCED_YIELD_NS 200000
+
 
 /* Clocks. */
 
@@ -238,7 +242,9 @@ split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
     }
     *blocked_ns = asked_ns - from_ns;
     *wait_ns = now_ns - asked_ns;
-    if (*wait_ns != 0 && *blocked_ns < YIELD_NS) {
+    uint64_t yield_ns =
+        thread->was_requested ? FORCED_YIELD_NS : YIELD_NS;
+    if (*wait_ns != 0 && *blocked_ns < yield_ns) {
         *wait_ns += *blocked_ns;
         *blocked_ns = 0;
     }
@@ -292,7 +298,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
         // A thread that only yields is in no C function that blocks.
-        int is_in_c = blocked_ns != 0 || cpu_ns != 0;
+        int is_in_c = blocked_ns != 0;
         uint32_t stack = has_ended(thread)
             ? thread->root_node
             : _PySampling_WalkNode(tstate, thread, is_in_c);
@@ -485,6 +491,8 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
+    thread->was_requested = _Py_eval_breaker_bit_is_set(
+        tstate, _PY_GIL_DROP_REQUEST_BIT);
     a->detached_ticks = _Py_atomic_load_uint64_relaxed(
         &_PyRuntime.sampling.counters.ticks);
     a->detached_ns = now_ns;

@@ -581,6 +581,12 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
     }
     PyObject *methods[2], *value;
     switch (opcode) {
+    case FOR_ITER:
+    case SEND:
+        if (first == &PyGen_Type || first == &PyCoro_Type) {
+            return 0;       // its own frame tells
+        }
+        break;
     case BINARY_OP: {
         int in_place = oparg >= NB_INPLACE_ADD;
         return is_type(interp, second) && oparg <= NB_OPARG_LAST
@@ -590,6 +596,9 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
                            in_place, first, second, name);
     }
     case COMPARE_OP:
+        if (first == &PyBool_Type && second != &PyBool_Type) {
+            return 0;       // most likely the result, stored already
+        }
         return is_type(interp, second) && oparg >> 5 <= Py_GE
             && name_binary(tables, &comparison[oparg >> 5], 0, first, second,
                            name);
@@ -597,16 +606,14 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
         return name_access(tables, first, second, ID(__getattribute__), name);
     case STORE_ATTR:
         return name_access(tables, first, second, ID(__setattr__), name);
-    default:
-        if (!special_methods(opcode, oparg, methods)) {
-            return 0;
-        }
-        if (methods[1] != NULL && find_owner(first, methods[0], &value) == NULL)
-        {
-            methods[0] = methods[1];
-        }
-        return name_special(tables, first, methods[0], name);
     }
+    if (!special_methods(opcode, oparg, methods)) {
+        return 0;
+    }
+    if (methods[1] != NULL && find_owner(first, methods[0], &value) == NULL) {
+        methods[0] = methods[1];
+    }
+    return name_special(tables, first, methods[0], name);
 }
 
 

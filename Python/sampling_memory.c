@@ -133,11 +133,18 @@ can_probe(uintptr_t address)
 __attribute__((no_sanitize("address", "thread")))
 #endif
 static void
-copy(uintptr_t from, unsigned char *to, size_t size)
+copy(uintptr_t from, void *to, size_t size)
 {
+    if ((from | (uintptr_t)to | size) % sizeof(uintptr_t) == 0) {
+        const volatile uintptr_t *words = (const uintptr_t *)from;
+        for (size_t i = 0; i < size / sizeof(uintptr_t); i++) {
+            ((uintptr_t *)to)[i] = words[i];
+        }
+        return;
+    }
     const volatile unsigned char *bytes = (const unsigned char *)from;
     for (size_t i = 0; i < size; i++) {
-        to[i] = bytes[i];
+        ((unsigned char *)to)[i] = bytes[i];
     }
 }
 
@@ -148,8 +155,14 @@ ask_kernel(const struct _sampling_memory *memory, uintptr_t from, void *to,
     if (memory->can_readv) {
         struct iovec local = {to, size};
         struct iovec remote = {(void *)from, size};
-        return syscall(SYS_process_vm_readv, memory->pid, &local, 1,
-                       &remote, 1, 0) == (long)size;
+        if (syscall(SYS_process_vm_readv, memory->pid, &local, 1, &remote, 1,
+                    0) == (long)size)
+        {
+            return 1;
+        }
+        if (errno != EPERM && errno != ENOSYS) {
+            return 0;       // else: forbidden since the session started
+        }
     }
     if (!can_probe(from) || !can_probe(from + size - 1)) {
         return 0;
@@ -167,9 +180,11 @@ _PySampling_MemoryInit(void)
         memory->num_ranges = 0;
     }
     memory->pid = (int)getpid();
-    memory->can_readv = 1;
-    uint64_t word;
-    memory->can_readv = ask_kernel(memory, (uintptr_t)&memory->pid, &word, 4);
+    int pid;
+    struct iovec local = {&pid, sizeof(pid)};
+    struct iovec remote = {&memory->pid, sizeof(pid)};
+    memory->can_readv = syscall(SYS_process_vm_readv, memory->pid, &local, 1,
+                                &remote, 1, 0) == sizeof(pid);
 }
 
 int

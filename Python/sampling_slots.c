@@ -22,9 +22,9 @@
 
 #ifdef _PySampling_SUPPORTED
 
-/* The handler works out code of up to this many units, which takes it some ten
-   microseconds, once.  Longer code is left to the drain. */
-#define MAX_SCRATCH_UNITS 4096
+/* The handler works out code of up to this many units, once, which takes it some
+   hundred microseconds at the most.  Longer code is left to the drain. */
+#define MAX_SCRATCH_UNITS 16384
 
 /* Code objects that wait to be kept; the others wait for another sample. */
 #define MAX_PENDING_CODES 16

@@ -189,6 +189,7 @@ typedef struct _sampling_thread {
     // GIL.
     unsigned int session;       // runtime->sampling.session it belongs to
     int in_hook;                // handler must not touch what follows
+    int was_requested;          // the GIL, by another thread, at the detach
     int is_settling;            // giving the GIL up: the handler looks
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection

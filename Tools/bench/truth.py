@@ -15,6 +15,7 @@ import tempfile
 
 import children
 from report import percentile
+from truth_work import CALLEES
 
 RATE_HZ = 1000
 MODES = ('wall', 'cpu')
@@ -38,10 +39,11 @@ FAMILIES = {
     'c without GIL': ('hash_large',),
     'sleep with GIL': ('sleep_holding', 'python_loop'),
     'sleep': ('sleep_releasing', 'python_loop'),
+    'C functions': tuple(CALLEES),
     'mixed': ('python_loop', 'python_calls', 'hash_small', 'power', 'sort',
               'hash_large', 'sleep_holding', 'sleep_releasing', 'mixed'),
 }
-SLEEPING = ('sleep_holding', 'sleep_releasing')
+SLEEPING = ('sleep_holding', 'sleep_releasing', 'call_sleep')
 # Kinds whose threads compete for the GIL, as far as they want it.
 THREADED = ('python_loop', 'hash_small', 'sleep_releasing', 'hash_large')
 N_THREADS = 4

@@ -9,7 +9,7 @@ measured stands alone on its line:
 
     def name(arg):
         cpu = cpu_clock()
-        wall = wall_clock(); work(arg)
+        wall = wall_clock(); result = work(arg)
         wall_after = wall_clock(); cpu_after = cpu_clock()
 
 The wall clock is read first on the same line as the call, then on the
@@ -20,20 +20,21 @@ between the other readings.
 Prints JSON; see compare().
 """
 
+import itertools
 import json
 import sys
 import threading
 import time
 
 import profile_sampling
-from truth_work import Work
+from truth_work import CALLEES, Work
 
 # The call is on this line of each function.
 LINE = 3
 TEMPLATE = '''\
 def {name}(arg):
     cpu = cpu_clock()
-    wall = wall_clock(); work(arg)
+    wall = wall_clock(); result = work(arg)
     wall_after = wall_clock(); cpu_after = cpu_clock()
     truth[0] += wall_after - wall
     truth[1] += cpu_after - cpu
@@ -107,20 +108,40 @@ def thread_sums(profile):
     return sums
 
 
+def callee_sums(profile):
+    """{(file of the caller, name): [wall_ns, cpu_ns]} of what lines call."""
+    sums = {}
+    for sample in profile.samples:
+        for callee, caller in itertools.pairwise(sample.stack):
+            if callee.function.kind == 'C' and caller.line == LINE:
+                own = sums.setdefault((caller.function.filename,
+                                       callee.function.name), [0, 0])
+                own[0] += sample.wall_ns
+                own[1] += sample.cpu_ns
+    return sums
+
+
 def compare(profile, workers):
-    """Names with truth and answer, threads with life and sum."""
-    rows = {(row.function.filename, row.line): row
-            for row in profile.lines()}
+    """Names with truth and answer, threads with life and sum.
+
+    The answer is what the profile says of the line, or, where the line calls
+    a C function, of that function's name.
+    """
+    rows = {(row.function.filename, row.line):
+            (row.cum_wall_ns, row.cum_cpu_ns) for row in profile.lines()}
+    callees = callee_sums(profile)
     names = []
     for worker in workers:
         for slot in worker.slots:
-            row = rows.get((slot.filename, LINE))
+            wall_ns, cpu_ns = (
+                callees.get((slot.filename, CALLEES[slot.kind]), (0, 0))
+                if slot.kind in CALLEES
+                else rows.get((slot.filename, LINE), (0, 0)))
             names.append({
                 'name': slot.name, 'kind': slot.kind,
                 'planned_ms': slot.ms, 'calls': slot.truth[2],
                 'true_wall_ns': slot.truth[0], 'true_cpu_ns': slot.truth[1],
-                'wall_ns': row.cum_wall_ns if row else 0,
-                'cpu_ns': row.cum_cpu_ns if row else 0})
+                'wall_ns': wall_ns, 'cpu_ns': cpu_ns})
     sums = thread_sums(profile)
     threads = []
     for worker in workers:

@@ -8,7 +8,9 @@ or the clock would be part of what is measured.
 import ctypes
 import hashlib
 import random
+import re
 import time
+import zlib
 
 CALIBRATION_NS = 30_000_000
 
@@ -83,6 +85,27 @@ def mixed(amounts):
     sleep_holding(amounts[3])
 
 
+# C functions that are called directly; their answer is asked for by name.
+call_sorted = sorted
+call_sum = sum
+call_join = ''.join
+call_fullmatch = re.compile('(?:a|b)*').fullmatch
+call_sha256 = hashlib.sha256
+call_compress = zlib.compress
+call_sleep = time.sleep
+CALLEES = {
+    'call_sorted': 'builtins.sorted',
+    'call_sum': 'builtins.sum',
+    'call_join': 'str.join',
+    'call_fullmatch': 're.Pattern.fullmatch',
+    'call_sha256': '_hashlib.openssl_sha256',
+    'call_compress': 'zlib.compress',
+    'call_sleep': 'time.sleep',
+}
+_WORDS = [str(number) for number in _NUMBERS]
+_BYTES = ''.join(_WORDS[:50_000]).encode()
+
+
 def _per_ms(function, start):
     """How much of an amount takes a millisecond."""
     amount = start
@@ -135,6 +158,32 @@ class Work:
         count = self._amount(_sort_of_count, ms, 10_000)
         return (_NUMBERS * (count // len(_NUMBERS) + 1))[:count]
 
+    def _plan_call(self, function, ms, make, start=1000):
+        """For a C function: make(size) is its argument."""
+        size = self._amount(_Sized(function, make), ms, start)
+        return make(size)
+
+    def _plan_call_sorted(self, ms):
+        return self._plan_call(sorted, ms, _of_size(_NUMBERS))
+
+    def _plan_call_sum(self, ms):
+        return self._plan_call(sum, ms, range)
+
+    def _plan_call_join(self, ms):
+        return self._plan_call(call_join, ms, _of_size(_WORDS))
+
+    def _plan_call_fullmatch(self, ms):
+        return self._plan_call(call_fullmatch, ms, _of_size('abba'))
+
+    def _plan_call_sha256(self, ms):
+        return self._plan_call(call_sha256, ms, bytes)
+
+    def _plan_call_compress(self, ms):
+        return self._plan_call(call_compress, ms, _of_size(_BYTES))
+
+    def _plan_call_sleep(self, ms):
+        return ms / 1000
+
     def _plan_sleep_holding(self, ms):
         return int(ms * 1000)
 
@@ -145,6 +194,29 @@ class Work:
         part_ms = ms / 4
         return (self._plan_python_loop(part_ms), part_ms / 1000,
                 self._plan_power(part_ms), int(part_ms * 1000))
+
+
+class _Sized:
+    """The work of a C function on an argument of a size.  To make it is in the
+    calibration, so the work takes a little less than planned."""
+
+    def __init__(self, function, make):
+        self.function, self.make = function, make
+
+    def __eq__(self, other):
+        return self.function == other.function
+
+    def __hash__(self):
+        return hash(self.function)
+
+    def __call__(self, size):
+        return self.function(self.make(size))
+
+
+def _of_size(items):
+    def make(size):
+        return (items * (size // len(items) + 1))[:size]
+    return make
 
 
 def _power_of_bits(bits):

@@ -1,0 +1,493 @@
+"""C functions and operators: what the interpreter does where no frame tells."""
+
+import _opcode_metadata
+import functools
+import gc
+import math
+import opcode
+import re
+import threading
+import time
+import unittest
+from collections import Counter, defaultdict
+
+from . import callee_sites
+from .manual import tick
+from .sessions import (
+    Session, SessionTest, busy, of_thread, parked_thread, weight)
+
+RATE_HZ = 10_000
+SITE_S = 0.06
+# Below this there is nothing to take a share of.
+MIN_SAMPLES = 30
+
+
+def opcode_names():
+    """{number: name of the base instruction}."""
+    bases = {number: name for name, number in opcode.opmap.items()}
+    for base, specialised in _opcode_metadata._specializations.items():
+        for name in specialised:
+            bases[_opcode_metadata._specialized_opmap[name]] = base
+    return bases
+
+
+BASE_NAMES = opcode_names()
+
+
+def python_frame(sample):
+    """The innermost Python frame, and the frame it calls or None."""
+    for i, frame in enumerate(sample.stack):
+        if frame.function.kind == 'python':
+            callee = sample.stack[i - 1] if i > 0 else None
+            return frame, callee
+    return None, None
+
+
+class Site:
+    """A statement in a loop, in a file of its own."""
+
+    TEMPLATE = 'def site(repeat):\n    for _ in repeat:\n        {}\n'
+
+    def __init__(self, number, row, space):
+        self.expected, self.statement, self.opcode = row
+        self.filename = f'<site {number}>'
+        code = compile(self.TEMPLATE.format(self.statement), self.filename,
+                       'exec')
+        space = dict(space)
+        # The sites' own counters stay out of each other's way.
+        exec(code, space)
+        self.function = space['site']
+        # count of samples, by instruction and callee's name
+        self.seen = defaultdict(Counter)
+
+    def run(self):
+        repeat, end = 4, time.perf_counter() + SITE_S
+        while time.perf_counter() < end:
+            begin = time.perf_counter()
+            self.function(range(repeat))
+            if time.perf_counter() - begin < SITE_S / 20:
+                repeat *= 2
+
+    def add(self, sample, frame, callee):
+        if BASE_NAMES.get(frame.opcode) == self.opcode:
+            name = callee.function.name if callee is not None else None
+            self.seen[frame.instruction_offset][name] += sample.count
+
+    def verdict(self):
+        """Counts of right, unnamed and wrong samples of the instruction that
+        does the work."""
+        if not self.seen:
+            return 0, 0, Counter()
+        seen = max(self.seen.values(), key=Counter.total)
+        wrong = Counter({name: count for name, count in seen.items()
+                         if name not in (None, self.expected)})
+        return seen[self.expected], seen[None], wrong
+
+
+class TestSites(SessionTest):
+    """A table of sites, each with the name it is to have."""
+
+    def run_sites(self, rows):
+        space = {'__name__': 'sites'}
+        exec(callee_sites.SETUP, space)
+        sites = [Site(i, row, space) for i, row in enumerate(rows)]
+        for site in sites:
+            site.function(range(3))     # specialises the bytecode
+        with Session(rate_hz=RATE_HZ, names=3) as session:
+            for site in sites:
+                site.run()
+        by_filename = {site.filename: site for site in sites}
+        for sample in session.profile.samples:
+            frame, callee = python_frame(sample)
+            if frame is not None and frame.function.filename in by_filename:
+                by_filename[frame.function.filename].add(sample, frame,
+                                                         callee)
+        return sites
+
+    def check(self, rows, min_share):
+        sites = self.run_sites(rows)
+        all_right = all_wrong = all_samples = 0
+        for site in sites:
+            with self.subTest(statement=site.statement,
+                              expected=site.expected):
+                right, unnamed, wrong = site.verdict()
+                total = right + unnamed + wrong.total()
+                all_right += right
+                all_wrong += wrong.total()
+                all_samples += total
+                self.assertGreaterEqual(total, MIN_SAMPLES, dict(site.seen))
+                self.assertGreaterEqual(right, min_share * total,
+                                        (unnamed, wrong))
+        self.assertLessEqual(all_wrong, 0.003 * all_samples)
+
+    def test_slow(self):
+        self.check(callee_sites.SLOW, 0.99)
+
+    def test_fast(self):
+        self.check(callee_sites.FAST, 0.90)
+
+
+def own_samples(profile):
+    return of_thread(profile, threading.get_native_id())
+
+
+def below(profile, function):
+    """{names of the frames below a function, root first: wall_ns}."""
+    found = Counter()
+    for sample in profile.samples:
+        stack = [frame.function for frame in sample.stack]
+        for i, there in enumerate(stack):
+            if there.qualname == function.__qualname__:
+                path = tuple([f.name for f in reversed(stack[:i])])
+                found[path] += sample.wall_ns
+                break
+    return found
+
+
+class Text(str):
+    """A class whose operator is Python code."""
+
+    def __mod__(self, other):
+        tick(1, 0)
+        return self
+
+    def __call__(self):
+        tick(2, 0)
+
+
+class TestStacks(SessionTest):
+    """Where callees stand, by manual ticks: each is exact."""
+
+    def check(self, work, expected, **options):
+        with Session(manual=True, names=options.pop('names', 3)) as session:
+            work()
+        self.assertEqual(dict(below(session.profile, work)), expected)
+        return session.profile
+
+    def test_leaf(self):
+        def work():
+            tick(5, 0)
+        self.check(work, {('_profile.tick',): 5})
+
+    def test_kinds(self):
+        def work():
+            tick(5, 0)
+        profile = self.check(work, {('_profile.tick',): 5})
+        sample, = [s for s in profile.samples if s.wall_ns]
+        frame = sample.stack[0]
+        self.assertEqual(
+            (frame.function.kind, frame.function.module, frame.line,
+             frame.function.filename, frame.instruction_offset),
+            ('C', '_profile', 0, '', -1))
+
+    def test_off(self):
+        def work():
+            tick(5, 0)
+        self.check(work, {(): 5}, names=0)
+
+    def test_opcodes_only(self):
+        def work():
+            tick(5, 0)
+        profile = self.check(work, {(): 5}, names=2)
+        sample, = [s for s in profile.samples if s.wall_ns]
+        self.assertEqual(BASE_NAMES[sample.stack[0].opcode], 'CALL')
+
+    def test_specialised_opcode(self):
+        def work():
+            for _ in range(100):
+                tick(5, 0)
+        profile = self.check(work, {('_profile.tick',): 500})
+        specialised = {
+            number: name for name, number
+            in _opcode_metadata._specialized_opmap.items()}
+        opcodes = Counter()
+        for sample in profile.samples:
+            frame, callee = python_frame(sample)
+            if callee is not None:
+                opcodes[specialised.get(frame.opcode)] += sample.count
+        # It takes a few calls to specialise one; tick() takes two arguments
+        # by position.
+        self.assertGreaterEqual(opcodes['CALL_BUILTIN_FAST'], 90)
+        self.assertEqual(opcodes.total(), 100)
+
+    def test_key_function(self):
+        def work():
+            sorted([3, 1, 2], key=lambda x: tick(1, 0) or x)
+        name = f'{__name__}.{work.__qualname__}.<locals>.<lambda>'
+        self.check(work, {('builtins.sorted', name, '_profile.tick'): 3})
+
+    def test_callbacks_in_callbacks(self):
+        def inner(match):
+            tick(1, 0)
+            return ''
+
+        def outer(text):
+            return re.compile('b').sub(inner, text)
+
+        def work():
+            list(map(outer, ['abc', 'abd']))
+        self.check(work, {(
+            'list', f'{__name__}.{outer.__qualname__}', 're.Pattern.sub',
+            f'{__name__}.{inner.__qualname__}', '_profile.tick'): 2})
+
+    def test_constructor_and_init(self):
+        class Thing:
+            def __init__(self, **values):
+                tick(1, 0)
+
+        def work():
+            Thing(**{})
+        name = f'{__name__}.{Thing.__qualname__}'
+        self.check(work, {(name, f'{name}.__init__', '_profile.tick'): 1})
+
+    def test_special_methods_in_python(self):
+        # They have a frame: nothing stands between the operator and it.
+        text = Text('%')
+
+        def work():
+            text % 1
+            text()
+        self.check(work, {
+            (f'{__name__}.Text.__mod__', '_profile.tick'): 1,
+            (f'{__name__}.Text.__call__', '_profile.tick'): 2})
+
+    def test_partial(self):
+        partial = functools.partial(tick, 7)
+
+        def work():
+            partial(0)
+        self.check(work, {('functools.partial.__call__',): 7})
+
+    def test_generator(self):
+        def generate():
+            tick(1, 0)
+            yield
+            tick(2, 0)
+
+        def work():
+            for _ in generate():
+                tick(4, 0)
+        name = f'{__name__}.{generate.__qualname__}'
+        found = self.check(work, {
+            (name, '_profile.tick'): 1 + 2, ('_profile.tick',): 4})
+        self.assertEqual(found.names, 'calls,opcodes')
+
+    def test_first_sample_of_a_code_object(self):
+        # There may be no second one: a single call of five seconds.
+        for size in 1, 500, 2000:
+            with self.subTest(size=size):
+                space = {'tick': tick}
+                exec('def work():\n    tick(1, 0)\n'
+                     + '    x = [1, (2,)]\n' * size, space)
+                space['work'].__qualname__ = 'work'
+                self.check(space['work'], {('_profile.tick',): 1})
+
+    def test_deep_on_the_evaluation_stack(self):
+        for depth in 1, 100, 240, 300:
+            with self.subTest(depth=depth):
+                space = {'tick': tick, 'format': '{}'.format}
+                exec('def work():\n    format('
+                     + '0, ' * depth + 'tick(1, 0))\n', space)
+                # A byte holds up to 253: beyond, there is no name.
+                expected = ('_profile.tick',) if depth < 250 else ()
+                self.check(space['work'], {expected: 1})
+
+    def test_many_arguments(self):
+        # The opcode's argument does not fit in one byte.
+        def take(*args):
+            return args[0]
+
+        space = {'tick': tick, 'take': take, 'format': '{}'.format}
+        arguments = ', '.join(['0'] * 400)
+        exec(f'def work():\n    format(tick(1, 0), {arguments})\n', space)
+        self.check(space['work'], {('_profile.tick',): 1})
+
+    def test_collection_asked_for(self):
+        class Dying:
+            def __del__(self):
+                tick(1, 0)
+
+        def work():
+            dying = Dying()
+            dying.self = dying
+            del dying
+            gc.collect()
+        name = f'{__name__}.{Dying.__qualname__}.__del__'
+        gc.collect()
+        self.check(work, {
+            ('gc.collect', '[GC gen2]', name, '_profile.tick'): 1})
+
+    def test_exception_handlers_and_with(self):
+        class Manager:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *args):
+                tick(1, 0)
+                return True
+
+        def work():
+            with Manager():
+                raise ValueError
+            try:
+                raise KeyError
+            except KeyError:
+                tick(2, 0)
+            finally:
+                tick(4, 0)
+        self.check(work, {
+            (f'{__name__}.{Manager.__qualname__}.__exit__',
+             '_profile.tick'): 1, ('_profile.tick',): 2 + 4})
+
+
+class TestTypes(SessionTest):
+
+    def test_class_that_dies(self):
+        # The address of a dead class may become another's: no name of one
+        # must be told of the other.
+        def work(i):
+            cls = type(f'Number{i}', (int,), {'__slots__': ()})
+            number = cls(3 ** 20000)
+            for _ in range(20):
+                number * number
+            return None
+
+        with Session(rate_hz=10_000, names=3) as session:
+            end = time.monotonic() + 1
+            i = 0
+            while time.monotonic() < end:
+                work(i)
+                i += 1
+        found = below(session.profile, work)
+        names = {path[0]: ns for path, ns in found.items() if path}
+        # The operator is int's own, whatever the subclass.
+        self.assertGreater(names['int.__mul__'], 0.9 * sum(found.values()))
+        self.assertLessEqual({name for name in names
+                              if not name.startswith('test.')},
+                             {'int.__mul__', 'int.__pow__', 'type',
+                              'range_iterator.__next__', 'range.__iter__', 'range',
+                              'dict.__getitem__', 'str.join',
+                              'int.__format__', '[GC gen0]', '[GC gen1]',
+                              '[GC gen2]'})
+
+    def test_polymorphic_site(self):
+        # T4: what was called first is not what is called next.
+        sin, cos = math.sin, math.cos
+
+        def work():
+            for i in range(200_000):
+                f = cos if i % 2 else sin
+                f(1.5)
+                f(1.5)
+                f(1.5)
+        with Session(rate_hz=10_000, names=3) as session:
+            for _ in range(10):
+                work()
+        found = below(session.profile, work)
+        both = found['math.sin',] + found['math.cos',]
+        self.assertGreater(both, 0.2 * sum(found.values()))
+        # Some 2,000 samples: 5 % are more than four standard deviations.
+        self.assertAlmostEqual(found['math.sin',] / both, 0.5, delta=0.05)
+
+
+class TestThreads(SessionTest):
+
+    def test_blocked(self):
+        with parked_thread() as thread:
+            with Session(names=3) as session:
+                time.sleep(0.05)
+        paths = {tuple([f.function.name for f in s.stack[:2]]): s.wall_ns
+                 for s in session.profile.samples
+                 if s.thread.native_id == thread.native_id}
+        self.assertGreater(
+            paths['[blocked]', '_thread.lock.acquire'], 45_000_000)
+        here = [s for s in own_samples(session.profile)
+                if s.state == 'blocked']
+        self.assertEqual({s.stack[1].function.name for s in here},
+                         {'time.sleep'})
+
+    def test_waiting_for_the_gil(self):
+        # A thread that is made to give the GIL up is in no C function, even
+        # if the call that has just ended returned something callable.
+        done = threading.Event()
+
+        def compute():
+            while not done.is_set():
+                functools.partial(len)
+        thread = threading.Thread(target=compute)
+        with Session(names=3) as session:
+            thread.start()
+            busy(0.3)
+            done.set()
+            thread.join()
+        waits = [s for s in session.profile.samples
+                 if s.state == 'gil wait' and
+                 any(f.function.qualname == compute.__qualname__
+                     for f in s.stack)]
+        self.assertGreater(weight(waits), 50_000_000)
+        callees = {s.stack[1].function.name for s in waits
+                   if s.stack[1].function.kind == 'C'}
+        self.assertEqual(callees - {'_thread.lock.acquire'}, set())
+
+
+class TestShares(SessionTest):
+
+    def test_light_line_beside_a_heavy_call(self):
+        # Two things in one loop, one of them in C: its true share is its own.
+        match = re.compile('(a+)+b').match
+        clock = time.perf_counter_ns
+        text = 'a' * 14
+        heavy_ns = 0
+
+        def work():
+            nonlocal heavy_ns
+            a = 0
+            for _ in range(400):
+                before = clock()
+                match(text)
+                heavy_ns += clock() - before
+                for _ in range(20_000):
+                    a += 1
+        begin = clock()
+        with Session(rate_hz=5000, names=3) as session:
+            work()
+        total_ns = clock() - begin
+        found = Counter()
+        for sample in own_samples(session.profile):
+            for frame in sample.stack:
+                found[frame.function.name] += sample.wall_ns
+        self.assertAlmostEqual(
+            found['re.Pattern.match'] / total_ns, heavy_ns / total_ns,
+            delta=0.01)
+        self.assertGreater(heavy_ns / total_ns, 0.2)
+
+    def test_operator_on_its_own_line(self):
+        # T1, by the operator's name.
+        big = 3 ** 30000
+
+        def leaf():
+            return big * big
+
+        def work():
+            for _ in range(2000):
+                leaf()
+        with Session(rate_hz=1000, names=3) as session:
+            work()
+        found = below(session.profile, leaf)
+        self.assertGreater(found['int.__mul__',],
+                           0.99 * sum(below(session.profile, work).values()))
+
+    def test_long_call(self):
+        # T2: one call that holds the GIL is one sample of its whole length.
+        def work():
+            return 3 ** 4_000_000
+        begin = time.monotonic_ns()
+        with Session(rate_hz=1000, names=3) as session:
+            work()
+        elapsed = time.monotonic_ns() - begin
+        found = below(session.profile, work)
+        self.assertGreater(found['int.__pow__',], 0.97 * elapsed)
+
+
+if __name__ == '__main__':
+    unittest.main()
