@@ -595,6 +595,11 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
                                                 : oparg],
                            in_place, first, second, name);
     }
+    case TO_BOOL:
+        if (first == &PyBool_Type) {
+            return 0;       // nothing to do, or done
+        }
+        break;
     case COMPARE_OP:
         if (first == &PyBool_Type && second != &PyBool_Type) {
             return 0;       // most likely the result, stored already
