@@ -54,6 +54,9 @@ def _add_report(commands):
                         default=_text.TOP,
                         help='functions per table of the text report '
                              '(default: %(default)s)')
+    parser.add_argument('--annotate', action='store_true',
+                        help="mark what is not Python in collapsed stacks, "
+                             "as flamegraph.pl's --color=java understands")
     parser.set_defaults(run=_report)
 
 
@@ -63,6 +66,7 @@ def _report(options):
         format = 'text'
     try:
         format = _formats.choose(options.output, format)
+        arguments = _formats.annotation(format, options.annotate)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     if (format == 'pprof' and options.output is None
@@ -74,7 +78,8 @@ def _report(options):
         raise Failure(f'cannot read {options.file}: {exc.strerror}') from None
     except ValueError as exc:
         raise Failure(str(exc)) from None
-    arguments = {'top': options.top} if format == 'text' else {}
+    if format == 'text':
+        arguments['top'] = options.top
     data = _formats.encode(profile, format, **arguments)
     if options.output is None:
         _to_stdout(data)

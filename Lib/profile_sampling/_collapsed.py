@@ -14,6 +14,11 @@ a space, control characters and whatever cannot be shown or encoded become
 backslash escapes; a '{' in front becomes '(', because some readers take it
 for JSON; a space before digits at the end becomes '_', because some readers
 take them for a second weight; an empty name becomes '[no name]'.
+
+On request a frame ends in a mark of its kind.  The marks are those that
+flamegraph.pl --color=java has colours for: '_[k]' (there the kernel) for what
+is below Python code, C functions; '_[i]' (inlined) for operators, which are
+part of the Python code around them; '_[j]' for pseudo functions.
 """
 
 from profile_sampling._values import own_clock, printable
@@ -21,11 +26,15 @@ from profile_sampling._values import own_clock, printable
 _NS_PER_UNIT = 1000
 _NO_FRAMES = '[no frames]'
 _NUMBER = '0123456789.'
+_MARKS = {'python': '', 'C': '_[k]', 'operator': '_[i]', 'pseudo': '_[j]'}
 
 
-def render(profile, *, threads=False):
-    """Return the lines, sorted; with *threads* a thread is the root."""
-    names = [frame_text(function.name) for function in profile._functions]
+def render(profile, *, threads=False, annotate=False):
+    """Return the lines, sorted; with *threads* a thread is the root, and
+    with *annotate* names end in a mark of their kind."""
+    marks = _MARKS if annotate else dict.fromkeys(_MARKS, '')
+    names = [frame_text(function.name) + marks[function.kind]
+             for function in profile._functions]
     frames = [names[function] for function, *_ in profile._frame_tuples()]
     nodes = profile._nodes_table()
     parents = nodes[0::2].tolist()
@@ -38,7 +47,7 @@ def render(profile, *, threads=False):
             stack.append(frames[frame_of_node[node]])
             node = parents[node]
         if not stack:
-            stack.append(_NO_FRAMES)
+            stack.append(_NO_FRAMES + marks['pseudo'])
         if threads:
             stack.append(_thread_text(profile.threads[thread]))
         stack.reverse()

@@ -35,6 +35,19 @@ def choose(path, format=None):
                      f'{", ".join(FORMATS)}')
 
 
+def annotation(format, annotate):
+    """Return the options of encode() that mark the kinds of frames.
+
+    Raise ValueError if they are asked of a format without such marks.
+    """
+    if not annotate:
+        return {}
+    if format != 'collapsed':
+        raise ValueError('only collapsed stacks can be annotated, not '
+                         f'{format}')
+    return {'annotate': True}
+
+
 def encode(profile, format, **options):
     """Return the bytes of *profile* in *format*."""
     match format:

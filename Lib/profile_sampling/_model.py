@@ -10,8 +10,8 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 """
 
 from profile_sampling._values import (
-    FUNCTION_KINDS, STATES, Frame, Function, FunctionRow, LineRow, Thread,
-    own_clock)
+    FUNCTION_KINDS, NAMES, STATES, CalleeRow, Frame, Function, FunctionRow,
+    InstructionRow, LineRow, Thread, own_clock)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, _FRAME_COLUMNS = 'i', 5    # function, line, column, offset, opcode
@@ -81,10 +81,10 @@ class Profile:
     CPU weights to its CPU time.  Times are in nanoseconds.
     """
 
-    __slots__ = ('_mode', '_rate_hz', '_depth_frames', '_start_time_ns',
-                 '_duration_ns', '_python_version', '_threads', '_stats',
-                 '_functions', '_frames', '_nodes', '_samples', '_totals',
-                 '_frame_cache')
+    __slots__ = ('_mode', '_rate_hz', '_depth_frames', '_names',
+                 '_start_time_ns', '_duration_ns', '_python_version',
+                 '_threads', '_stats', '_functions', '_frames', '_nodes',
+                 '_samples', '_totals', '_frame_cache')
 
     def __init__(self):
         raise TypeError('profiles are made by stop(), snapshot(), profile() '
@@ -100,6 +100,9 @@ class Profile:
         self._mode = raw['mode']
         self._rate_hz = raw['rate_hz']
         self._depth_frames = raw['depth_frames']
+        self._names = raw.get('names', 0)
+        if not 0 <= self._names < len(NAMES):
+            raise ValueError(f'unknown kinds of names: {self._names}')
         self._start_time_ns = raw['start_time_ns']
         self._duration_ns = raw['duration_ns']
         self._python_version = raw.get('python_version')
@@ -141,6 +144,15 @@ class Profile:
     def depth_frames(self):
         """How many frames of a stack were kept at most."""
         return self._depth_frames
+
+    @property
+    def names(self):
+        """What was named beyond Python frames, as start() takes it.
+
+        'calls,opcodes', 'calls', 'opcodes' or 'off'; 'off' also for a file
+        that does not tell.
+        """
+        return NAMES[self._names]
 
     @property
     def start_time_ns(self):
@@ -196,6 +208,10 @@ class Profile:
         The order is by flat time on the mode's own clock, then by
         cumulative time, then by name.  A function that is on a stack more
         than once counts once for that stack.
+
+        C functions, operators and pseudo functions have rows of their own;
+        their time is not in the flat time of the Python function that they
+        are in, but in its cumulative time.
         """
         functions = self._functions
         keys = self._frames_table()[0::_FRAME_COLUMNS].tolist()
@@ -209,6 +225,10 @@ class Profile:
 
         The order is that of functions(), then by line.  A line that is on
         a stack more than once counts once for that stack.
+
+        A line has flat time only while its own bytecode runs; what its C
+        functions and operators took is in its cumulative time, and in that
+        of instructions().
         """
         table = self._frames_table()
         numbers = {}
@@ -221,19 +241,39 @@ class Profile:
                 if weights is not None]
         return self._ranked(rows)
 
-    def save(self, path, format=None):
+    def instructions(self):
+        """Return a list of InstructionRow, the most expensive first.
+
+        A row is an instruction at which the innermost Python frame of some
+        sample was.  Its weights include the C functions, operators and
+        pseudo functions it was in, so that the rows add up to all samples
+        with a Python frame.  The order is by flat time on the mode's own
+        clock, then by name and place.
+
+        Rows tell instructions apart, and specialised from unspecialised
+        executions, as well as the profile does: a file keeps both only if
+        the session named opcodes.
+        """
+        from profile_sampling import _instructions
+        return _instructions.rows(self)
+
+    def save(self, path, format=None, *, annotate=False):
         """Write the profile to a file, whole or not at all.
 
         *format* is 'pprof', 'collapsed' or 'text'; without it the
-        extension of *path* decides.  The file is readable by its owner
-        alone.  A symbolic link or another user's file at *path* is refused.
+        extension of *path* decides.  With *annotate*, names in collapsed
+        stacks end in flamegraph.pl's mark of their kind: '_[k]' for C
+        functions, '_[i]' for operators, '_[j]' for pseudo functions.  The
+        file is readable by its owner alone.  A symbolic link or another
+        user's file at *path* is refused.
 
-        Raise ValueError for an unknown format, OSError if it cannot be
-        written.
+        Raise ValueError for an unknown format or one that has no such
+        marks, OSError if it cannot be written.
         """
         from profile_sampling import _files, _formats
-        _files.replace(path, _formats.encode(self, _formats.choose(
-            path, format)))
+        format = _formats.choose(path, format)
+        _files.replace(path, _formats.encode(
+            self, format, **_formats.annotation(format, annotate)))
 
     @classmethod
     def load(cls, path, *, max_bytes=None):
@@ -272,6 +312,26 @@ class Profile:
         """Iterate over (function, line, column, offset, opcode)."""
         frames = iter(self._frames_table().tolist())
         return zip(*[frames] * _FRAME_COLUMNS)
+
+    def _innermost_python(self):
+        """Return two lists: per node, the frame that is the innermost of
+        Python, and the frame that this one calls; -1 where there is none.
+        """
+        python = [self._functions[function].kind == 'python'
+                  for function in self._frames_table()[0::_FRAME_COLUMNS]]
+        nodes = self._nodes_table().tolist()
+        innermost = [-1]
+        callees = [-1]
+        for parent, frame in zip(nodes[2::_NODE_COLUMNS],
+                                 nodes[3::_NODE_COLUMNS]):
+            if python[frame]:
+                innermost.append(frame)
+                callees.append(-1)
+            else:
+                innermost.append(innermost[parent])
+                callee = callees[parent]
+                callees.append(frame if callee < 0 else callee)
+        return innermost, callees
 
     def _stack(self, node):
         nodes = self._nodes_table()
@@ -418,5 +478,6 @@ def _running_version():
     return '.'.join(map(str, sys.version_info[:3]))
 
 
-__all__ = ['Frame', 'Function', 'FunctionRow', 'LineRow', 'Profile',
-           'Sample', 'Samples', 'Thread', 'own_clock']
+__all__ = ['CalleeRow', 'Frame', 'Function', 'FunctionRow',
+           'InstructionRow', 'LineRow', 'Profile', 'Sample', 'Samples',
+           'Thread', 'own_clock']

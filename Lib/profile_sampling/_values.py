@@ -8,6 +8,9 @@ to show.  It must not know how they are stored or written.
 MODES = ('wall', 'cpu')
 STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled')
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
+# What a session names beyond Python frames, by the core's bits.
+NAMES = ('off', 'calls', 'opcodes', 'calls,opcodes')
+CALLS, OPCODES = 1, 2
 
 
 class Value:
@@ -52,8 +55,11 @@ class Value:
 class Function(Value):
     """Something that can stand on a stack.
 
-    module      name of the module, or None when it is not known
-    qualname    qualified name; in brackets for a pseudo function
+    module      name of the module, or None when it is not known or there
+                is none, as for the methods of built-in types
+    qualname    qualified name; in brackets for a pseudo function; for an
+                operator its method ('int.__mul__'), or both types where
+                the second one's does the work ('int + float')
     filename    path of the source; '' unless kind is 'python'
     first_line  line of its definition; 0 when there is none
     kind        'python', 'C', 'operator' or 'pseudo' (what the interpreter
@@ -76,13 +82,30 @@ class Frame(Value):
     line                1-based, 0 when not known
     column              1-based, 0 when not known
     instruction_offset  in bytes from the start of the bytecode, -1 when
-                        not known (it does not survive a pprof file)
-    opcode              number of the instruction, 0 when not known (the
-                        same)
+                        not known
+    opcode              number of the instruction, 0 when not known.  In
+                        the innermost Python frame of a stack it is the
+                        instruction as specialised at that moment, if the
+                        session named opcodes; in all others the generic one
+
+    A pprof file keeps the last two only of the innermost Python frame, and
+    only if the session named opcodes.
     """
 
     __slots__ = ('function', 'line', 'column', 'instruction_offset',
                  'opcode')
+
+    @property
+    def opname(self):
+        """Name of the instruction, such as 'BINARY_OP_ADD_INT', or None."""
+        from profile_sampling import _opcodes
+        return _opcodes.name(self.opcode)
+
+    @property
+    def base_opname(self):
+        """Name of the generic instruction, such as 'BINARY_OP', or None."""
+        from profile_sampling import _opcodes
+        return _opcodes.name(_opcodes.base(self.opcode))
 
 
 class Thread(Value):
@@ -97,32 +120,97 @@ class Thread(Value):
     __slots__ = ('ident', 'native_id', 'name', 'interpreter_id')
 
 
-class _Row(Value):
+class _FlatRow(Value):
     __slots__ = ()
 
     def flat_ns(self, mode):
         """Own time on the clock of *mode*, in nanoseconds."""
         return self.flat_cpu_ns if mode == 'cpu' else self.flat_wall_ns
 
+
+class _Row(_FlatRow):
+    __slots__ = ()
+
     def cum_ns(self, mode):
         """Time including callees on the clock of *mode*, in nanoseconds."""
         return self.cum_cpu_ns if mode == 'cpu' else self.cum_wall_ns
 
 
-_WEIGHTS = ('flat_count', 'flat_cpu_ns', 'flat_wall_ns',
-            'cum_count', 'cum_cpu_ns', 'cum_wall_ns')
+_FLAT = ('flat_count', 'flat_cpu_ns', 'flat_wall_ns')
+_WEIGHTS = (*_FLAT, 'cum_count', 'cum_cpu_ns', 'cum_wall_ns')
 
 
 class FunctionRow(_Row):
-    """What a function cost: flat is its own, cum includes its callees."""
+    """What a function cost: flat is its own, cum includes its callees.
+
+    C functions, operators and pseudo functions are callees like any other:
+    the flat time of a Python function is that of its bytecode alone.
+    """
 
     __slots__ = ('function', *_WEIGHTS)
 
 
 class LineRow(_Row):
-    """What a line cost: flat is its own, cum includes what it called."""
+    """What a line cost: flat is its own, cum includes what it called.
+
+    As for functions, flat is the time of the line's bytecode alone; what
+    its C functions and operators took is in cum.  line is 0 for what is
+    not Python.
+    """
 
     __slots__ = ('function', 'line', *_WEIGHTS)
+
+
+class CalleeRow(Value):
+    """What was directly below an instruction, and for how long.
+
+    function  a C function, an operator or a pseudo function
+    count     records of samples
+    cpu_ns    CPU time, in nanoseconds
+    wall_ns   wall-clock time, in nanoseconds
+    """
+
+    __slots__ = ('function', 'count', 'cpu_ns', 'wall_ns')
+
+    def ns(self, mode):
+        """Time on the clock of *mode*, in nanoseconds."""
+        return self.cpu_ns if mode == 'cpu' else self.wall_ns
+
+
+class InstructionRow(_FlatRow):
+    """What an instruction of a Python function cost.
+
+    function, line, column, instruction_offset
+                         where it is, as in Frame
+    base_opcode          number of the generic instruction, 0 when not known
+    flat_count, flat_cpu_ns, flat_wall_ns
+                         all samples whose innermost Python frame was at
+                         it, in whatever C function, operator or state
+    specialised_count    how many of the records saw it specialised
+    unspecialised_count  how many saw it generic although the interpreter
+                         has specialisations of it.  Both are 0 when it has
+                         none, or the session did not name opcodes
+    opnames              the specialisations that were seen, as a tuple of
+                         (name, count), the most frequent first
+    callees              tuple of CalleeRow, the most expensive first.  What
+                         they leave of the flat weights was in the bytecode
+                         itself
+    """
+
+    __slots__ = ('function', 'line', 'column', 'instruction_offset',
+                 'base_opcode', *_FLAT, 'specialised_count',
+                 'unspecialised_count', 'opnames', 'callees')
+
+    @property
+    def base_opname(self):
+        """Name of the generic instruction, or None when not known."""
+        from profile_sampling import _opcodes
+        return _opcodes.name(self.base_opcode)
+
+    @property
+    def deoptimised_count(self):
+        """Records that saw it generic, if any saw it specialised."""
+        return self.unspecialised_count if self.specialised_count else 0
 
 
 def own_clock(mode):

@@ -7,14 +7,15 @@
     profile = b.profile()
 
 A stack is root first.  A frame is a word: module.qualname:line for Python
-(a module is one name here), C:name and op:name for calls and operators, a
-word in brackets for a pseudo frame; or, where words do not do, what
-function() returned, or a pair of that and a line.
+(a module is one name here), with the instruction if that matters
+(a.f:3@CALL+8: offset 8), C:name and op:name for calls and operators, a word
+in brackets for a pseudo frame; or, where words do not do, what function()
+returned, or a pair of that and a line.
 """
 
 from array import array
 
-from profile_sampling import Profile
+from profile_sampling import Profile, _opcodes
 
 from . import validator
 
@@ -70,9 +71,14 @@ class Builder:
             if word.startswith(prefix):
                 module, _, name = word.removeprefix(prefix).partition('.')
                 return self.function(module, name, kind=kind), 0
-        name, _, line = word.partition(':')
+        place, _, instruction = word.partition('@')
+        name, _, line = place.partition(':')
         module, _, qualname = name.partition('.')
-        return self.function(module, qualname), int(line or 0)
+        frame = self.function(module, qualname), int(line or 0)
+        if instruction:
+            opname, _, offset = instruction.partition('+')
+            frame += 0, int(offset), _opcodes.number(opname)
+        return frame
 
     def node(self, stack):
         if isinstance(stack, str):
@@ -118,18 +124,20 @@ def _packed(item, rows):
 def example(**facts):
     """A profile with a bit of everything."""
     b = Builder(**{'stats': {'ticks': 2000, 'captured': 1900,
-                             'lost_ring_full': 3, 'lost_wall_ns': 1_000_000}}
-                | facts)
+                             'lost_ring_full': 3, 'lost_wall_ns': 1_000_000},
+                   'names': 3} | facts)
     main = b.thread('MainThread')
     worker = b.thread(interpreter=2)
-    b.sample('app.<module>:1 app.work:10 json.load:293 app.hook:7',
-             count=700, cpu_ns=600_000_000, wall_ns=700_000_000, thread=main)
-    b.sample('app.<module>:1 app.work:11', count=200, cpu_ns=200_000_000,
-             wall_ns=200_000_000, thread=main)
-    b.sample('app.<module>:1 app.work:11 op:int.__mul__', count=100,
-             cpu_ns=100_000_000, wall_ns=100_000_001, thread=main)
-    b.sample('app.<module>:2 C:time.sleep [blocked]', count=2, cpu_ns=50,
-             wall_ns=990_000_000, thread=main, state='blocked')
+    b.sample('app.<module>:1@CALL+8 app.work:10@CALL_KW+20 json.load:293 '
+             'app.hook:7@LOAD_ATTR_SLOT+2', count=700,
+             cpu_ns=600_000_000, wall_ns=700_000_000, thread=main)
+    b.sample('app.<module>:1@CALL+8 app.work:11@BINARY_OP+30', count=200,
+             cpu_ns=200_000_000, wall_ns=200_000_000, thread=main)
+    b.sample('app.<module>:1@CALL+8 app.work:11@BINARY_OP_MULTIPLY_INT+30 '
+             'op:int.__mul__', count=100, cpu_ns=100_000_000,
+             wall_ns=100_000_001, thread=main)
+    b.sample('app.<module>:2@CALL+16 C:time.sleep [blocked]', count=2,
+             cpu_ns=50, wall_ns=990_000_000, thread=main, state='blocked')
     b.sample('app.spin:5 [GIL~wait]', count=40, wall_ns=60_000_000,
              thread=worker, state='gil wait')
     b.sample('app.spin:5 [GC~gen0]', count=1, wall_ns=1_500, cpu_ns=1_500,
@@ -140,6 +148,14 @@ def example(**facts):
     return b
 
 
+def instruction_of(sample):
+    """Offset and name of the innermost Python frame's instruction."""
+    for frame in sample.stack:
+        if frame.function.kind == 'python':
+            return frame.instruction_offset, frame.opname
+    return None
+
+
 def facts_of(profile):
     """What saving and loading must keep, as one comparable value."""
     rows = {}
@@ -148,13 +164,15 @@ def facts_of(profile):
                        frame.function.first_line, frame.function.kind,
                        frame.line, frame.column)
                       for frame in sample.stack]),
-               sample.thread, sample.state)
+               sample.thread, sample.state,
+               instruction_of(sample) if 'opcodes' in profile.names else None)
         weights = rows.setdefault(key, [0, 0, 0])
         for i, weight in enumerate((sample.count, sample.cpu_ns,
                                     sample.wall_ns)):
             weights[i] += weight
     return {'samples': rows, 'stats': profile.stats, 'mode': profile.mode,
             'rate_hz': profile.rate_hz, 'depth_frames': profile.depth_frames,
+            'names': profile.names,
             'start_time_ns': profile.start_time_ns,
             'duration_ns': profile.duration_ns,
             'python_version': profile.python_version,

@@ -30,7 +30,8 @@ class FakeCore(types.ModuleType):
         if self.session is None:
             raise RuntimeError('no session is running')
         session, self.session = self.session, None
-        return example(mode=session.get('mode', 'wall')).raw()
+        return example(mode=session.get('mode', 'wall'),
+                       names=session.get('names', 3)).raw()
 
     def snapshot(self, clear=False):
         self.calls.append(('snapshot', clear))

@@ -79,6 +79,12 @@ class FunctionsTest(ApiTest):
                 self.assertEqual(self.core.session['names'], bits)
                 profile_sampling.stop()
 
+    def test_the_profile_tells_the_names(self):
+        for names in 'off', 'calls', 'opcodes', 'calls,opcodes':
+            with profile(names=names) as session:
+                pass
+            self.assertEqual(session.profile.names, names)
+
     def test_bad_names(self):
         for names in '', 'on', 'calls;opcodes', 'calls,', 'off,calls':
             with self.subTest(names=names):

@@ -60,6 +60,12 @@ class ReportTest(unittest.TestCase):
                 self.assertTrue(self.read(name).startswith(begins))
         self.assertEqual(self.read('o.pb.gz'), self.read('p.pb.gz'))
 
+    def test_annotate(self):
+        self.assertEqual(self.run_cli('report', 'p.pb.gz', '--annotate',
+                                      '-o', 'o.folded'), (0, b'', ''))
+        self.assertIn(b';time.sleep_[k];[blocked]_[j] ',
+                      self.read('o.folded'))
+
     def test_formats_on_stdout(self):
         status, text, _ = self.run_cli('report', 'p.pb.gz', '--format',
                                        'collapsed')
@@ -85,6 +91,8 @@ class ReportTest(unittest.TestCase):
                 ('known extensions', ['report', 'p.pb.gz', '-o', 'o.svg']),
                 ('positive number', ['report', 'p.pb.gz', '--top', '0']),
                 ('positive number', ['report', 'p.pb.gz', '--top', 'x']),
+                ('only collapsed stacks can be annotated, not text',
+                 ['report', 'p.pb.gz', '--annotate']),
                 ('--bad', ['report', 'p.pb.gz', '--bad'])):
             with self.subTest(arguments=arguments):
                 self.assertFails(2, message, *arguments)

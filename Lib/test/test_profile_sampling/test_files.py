@@ -35,6 +35,21 @@ class Directory(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.directory)), sorted(names))
 
 
+class SaveTest(Directory):
+
+    def test_annotated(self):
+        self.path = os.path.join(self.directory, 'p.folded')
+        example().profile().save(self.path, annotate=True)
+        self.assertIn(b';time.sleep_[k];[blocked]_[j] ', self.content())
+
+    def test_only_collapsed_stacks_are_annotated(self):
+        for name in 'p.txt', 'p.pb.gz':
+            with self.assertRaisesRegex(ValueError, 'only collapsed'):
+                example().profile().save(
+                    os.path.join(self.directory, name), annotate=True)
+        self.assertOnly()
+
+
 class ReplaceTest(Directory):
 
     def test_new_and_replaced(self):

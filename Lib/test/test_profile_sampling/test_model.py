@@ -110,6 +110,23 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(weights(Profile._from_raw(raw).functions()),
                          {'a.f': (1, 1)})
 
+    def test_what_is_not_python_has_rows_of_its_own(self):
+        b = Builder()
+        b.sample('a.f', wall_ns=1 * MS)
+        b.sample('a.f op:int.__mul__', wall_ns=2 * MS)
+        b.sample('a.f C:time.sleep [blocked]', wall_ns=4 * MS)
+        self.assertEqual(weights(b.profile().functions()), {
+            'a.f': (1, 7), 'int.__mul__': (2, 2), 'time.sleep': (0, 4),
+            '[blocked]': (4, 4)})
+
+    def test_recursion_through_c_counts_once(self):
+        b = Builder()
+        b.sample('a.key C:builtins.sorted ' * 3 + 'a.key op:int.__lt__',
+                 wall_ns=5 * MS)
+        self.assertEqual(weights(b.profile().functions()), {
+            'a.key': (0, 5), 'builtins.sorted': (0, 5),
+            'int.__lt__': (5, 5)})
+
     def test_a_function_on_no_stack_has_no_row(self):
         b = Builder()
         b.function('a', 'unused')
@@ -137,6 +154,26 @@ class LinesTest(unittest.TestCase):
         row, = b.profile().lines()
         self.assertEqual((row.line, row.flat_wall_ns), (3, 3))
 
+    def test_a_line_is_flat_only_in_its_own_bytecode(self):
+        b = Builder()
+        b.sample('a.f:2', wall_ns=1)
+        b.sample('a.f:2 op:int.__mul__', wall_ns=2)
+        b.sample('a.f:2 C:time.sleep [blocked]', wall_ns=4)
+        self.assertEqual(
+            {(row.function.name, row.line):
+             (row.flat_wall_ns, row.cum_wall_ns)
+             for row in b.profile().lines()},
+            {('a.f', 2): (1, 7), ('int.__mul__', 0): (2, 2),
+             ('time.sleep', 0): (0, 4), ('[blocked]', 0): (4, 4)})
+
+    def test_instructions_of_a_line_are_one_row(self):
+        b = Builder(names=3)
+        b.sample('a.f:2@BINARY_OP+8', wall_ns=1)
+        b.sample('a.f:2@BINARY_OP_ADD_INT+8', wall_ns=2)
+        b.sample('a.f:2@CALL+20', wall_ns=4)
+        row, = b.profile().lines()
+        self.assertEqual(row.flat_wall_ns, 7)
+
     def test_recursion_on_a_line_counts_once(self):
         b = Builder()
         b.sample('a.f:2 ' * 3 + 'a.f:9', wall_ns=5)
@@ -160,6 +197,21 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(profile.stats['ticks'], 2000)
         self.assertEqual(profile.python_version,
                          '%d.%d.%d' % sys.version_info[:3])
+
+    def test_what_is_named(self):
+        for bits, names in enumerate(('off', 'calls', 'opcodes',
+                                      'calls,opcodes')):
+            self.assertEqual(Builder(names=bits).profile().names, names)
+
+    def test_names_are_off_when_nothing_tells(self):
+        raw = Builder().raw()
+        self.assertNotIn('names', raw)
+        self.assertEqual(Profile._from_raw(raw).names, 'off')
+
+    def test_unknown_kinds_of_names(self):
+        for bits in -1, 4:
+            with self.assertRaisesRegex(ValueError, 'kinds of names'):
+                Builder(names=bits).profile()
 
     def test_samples(self):
         b = Builder()
@@ -263,6 +315,7 @@ class ProfileTest(unittest.TestCase):
         with mock.patch.object(Profile, '_stack', side_effect=AssertionError):
             profile.functions()
             profile.lines()
+            profile.instructions()
 
 
 class ReferencesTest(unittest.TestCase):

@@ -5,9 +5,14 @@ names are those of the format's documentation.  PITFALLS F4.
 """
 
 import gzip
+import opcode
 
 STATES = {'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled'}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
+NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
+OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
+LABELS = {'thread id', 'thread native id', 'interpreter', 'state'}
+MORE_LABELS = {'thread name', 'opcode', 'instruction offset'}
 
 N, S, M = 'number', 'string', 'message'
 # Per message: field number: (name, repeated, type); a string is an index.
@@ -162,18 +167,21 @@ def check_pprof(data):
 def _check_labels(labels):
     keys = [label['key'] for label in labels]
     check(len(set(keys)) == len(keys), 'label keys repeated', keys)
-    check({'thread id', 'thread native id', 'interpreter', 'state'}
-          <= set(keys) <= {'thread id', 'thread native id', 'thread name',
-                           'interpreter', 'state'}, 'label keys', keys)
+    check(LABELS <= set(keys) <= LABELS | MORE_LABELS, 'label keys', keys)
     for label in labels:
         check(not (label['str'] and label['num']), 'label is str and num')
         if label['key'] == 'state':
             check(label['str'] in STATES, 'state', label['str'])
+        elif label['key'] == 'opcode':
+            check(label['str'] in OPNAMES, 'opcode', label['str'])
+        elif label['key'] == 'instruction offset':
+            check(not label['str'] and label['num'] < 2 ** 31, 'offset')
 
 
 def check_profile(profile):
     """Check a Profile by its public interface."""
     check(profile.mode in ('wall', 'cpu'), 'mode', profile.mode)
+    check(profile.names in NAMES, 'names', profile.names)
     totals = [0, 0, 0]
     seen = set()
     threads = set(profile.threads)
@@ -197,3 +205,30 @@ def check_profile(profile):
     check(len(set(places)) == len(places), 'lines repeated')
     check(set(function for function, _ in places) == set(functions),
           'lines and functions disagree')
+    check_instructions(profile)
+
+
+def check_instructions(profile):
+    """Check that the instructions share out all that Python frames have."""
+    totals = [0, 0, 0]
+    for sample in profile.samples:
+        if any(frame.function.kind == 'python' for frame in sample.stack):
+            for i, weight in enumerate((sample.count, sample.cpu_ns,
+                                        sample.wall_ns)):
+                totals[i] += weight
+    rows = profile.instructions()
+    check(totals == [sum(row.flat_count for row in rows),
+                     sum(row.flat_cpu_ns for row in rows),
+                     sum(row.flat_wall_ns for row in rows)],
+          'instructions', totals)
+    sites = [(row.function, row.line, row.column, row.instruction_offset,
+              row.base_opcode) for row in rows]
+    check(len(set(sites)) == len(sites), 'instructions repeated')
+    for row in rows:
+        check(row.function.kind == 'python', 'an instruction of', row)
+        check(sum(count for _, count in row.opnames)
+              == row.specialised_count, 'specialisations', row)
+        callees = [callee.function for callee in row.callees]
+        check(len(set(callees)) == len(callees), 'callees repeated', row)
+        check('python' not in {callee.kind for callee in callees},
+              'a callee with a frame', row)
