@@ -10,6 +10,9 @@ _INT32 = 1 << 31
 _INT64 = 1 << 63
 # An entry of the tree of stacks, with its key and its share of the dict.
 _NODE_BYTES = 250
+# Where the instruction of a frame is not known: offset, opcode.
+NO_INSTRUCTION = -1, 0
+_PYTHON = 0
 
 
 class Tables:
@@ -21,6 +24,7 @@ class Tables:
         self._function_of_number = {}
         self._native = {}
         self._frames = {}
+        self._frame_rows = []
         self._location_of_number = {}
         self._nodes = {}
         self._threads = {}
@@ -66,8 +70,19 @@ class Tables:
         self._budget.spend(300)
         return self._threads.setdefault(thread, len(self._threads))
 
-    def stack(self, node, locations):
-        """Return the node of *locations*, leaf first, called from *node*."""
+    def is_python(self, location):
+        """Return whether the innermost function of a location is Python."""
+        frames = self._location_of_number.get(location)
+        if frames is None:
+            return False
+        function, *_ = self._frame_rows[frames[-1]]
+        return self._functions[function][-1] == _PYTHON
+
+    def stack(self, node, locations, instruction=NO_INSTRUCTION):
+        """Return the node of *locations*, leaf first, called from *node*.
+
+        *instruction* is what the outermost of them had come to.
+        """
         nodes = self._nodes
         before = len(nodes)
         self._budget.check(_NODE_BYTES * len(locations))
@@ -81,6 +96,10 @@ class Tables:
                 self._budget.spend(len(frames))
                 self._budget.check(
                     _NODE_BYTES * (len(nodes) - before + len(frames)))
+            if instruction is not NO_INSTRUCTION:
+                *outer, frame = frames
+                frames = [*outer, self._at(frame, instruction)]
+                instruction = NO_INSTRUCTION
             for frame in frames:
                 node = nodes.setdefault((node, frame), len(nodes) + 1)
         self._budget.spend(_NODE_BYTES * (len(nodes) - before))
@@ -107,8 +126,8 @@ class Tables:
             nodes.append(parent)
             nodes.append(frame)
         frames = array('i')
-        for function, line, column in self._frames:
-            frames.extend((function, line, column, -1, 0))
+        for row in self._frames:
+            frames.extend(row)
         samples = array('q')
         for key, weights in self._samples.items():
             samples.extend((*key, *weights))
@@ -117,9 +136,21 @@ class Tables:
                 'samples': samples.tobytes(),
                 'threads': list(self._threads)}
 
-    def _frame(self, function, line, column):
-        return self._frames.setdefault((function, line, column),
-                                       len(self._frames))
+    def _frame(self, function, line, column, instruction=NO_INSTRUCTION):
+        row = function, line, column, *instruction
+        number = self._frames.setdefault(row, len(self._frames))
+        if number == len(self._frame_rows):
+            self._frame_rows.append(row)
+        return number
+
+    def _at(self, frame, instruction):
+        """Return the frame of the same place at an instruction."""
+        self._budget.check(_NODE_BYTES)
+        before = len(self._frames)
+        function, line, column, *_ = self._frame_rows[frame]
+        number = self._frame(function, line, column, instruction)
+        self._budget.spend(_NODE_BYTES * (len(self._frames) - before))
+        return number
 
     def _native_function(self, address):
         """A function for a place that has only an address."""

@@ -9,21 +9,26 @@ last.  A frame is a Location of one Line.  system_name stays empty, because
 pprof takes names such as <module> for C++ templates and erases them when
 both names are equal.  A function that is not Python has a place that names
 its kind: '<C>', '<operator>', and none for a pseudo function, whose name is
-in brackets.  Comments beginning with '#' are not shown by pprof; in them is
-what only the reader of this package needs.
+in brackets.  The instruction that the innermost Python frame had come to is
+in labels, not in the address of its Location: addresses would have to be
+unique in the file.  Comments beginning with '#' are not shown by pprof; in
+them is what only the reader of this package needs.
 """
 
 from profile_sampling._values import (
-    LOST_THREADS, STATES, lost_counts, own_clock)
+    LOST_THREADS, OPCODES, STATES, lost_counts, own_clock)
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 # The first hidden comment; the number rises if their meaning changes.
 MARK = '# profile_sampling 1'
+OPCODE_LABEL = 'opcode'
+OFFSET_LABEL = 'instruction offset'
 
 # zlib's code for a gzip frame around the largest window; the header it
 # writes has no time in it, so equal profiles are equal bytes.
 _GZIP_WBITS = 31
+_NO_INSTRUCTION = '', -1
 # How many bytes of encoded stacks to remember while encoding others.
 _STACK_CACHE_BYTES = 8 << 20
 
@@ -116,19 +121,21 @@ class Encoder:
         return location_of_frame, numbers
 
     def _samples(self, location_of_frame):
-        """Write one Sample per (stack, thread, state)."""
+        """Write one Sample per (stack, thread, state, instruction)."""
         own_last = own_clock(self._profile.mode) == 'cpu'
         stacks = _Stacks(self._profile, location_of_frame)
+        instructions = self._instructions()
         weights = {}
         for node, thread, state, *weight in self._profile._row_tuples():
-            key = stacks.same(node), thread, state
+            key = stacks.same(node), thread, state, instructions[node]
             known = weights.get(key)
             if known is None:
                 weights[key] = weight
             else:
                 weights[key] = [a + b for a, b in zip(known, weight)]
         labels = {}
-        for (node, thread, state), (count, cpu_ns, wall_ns) in (
+        instruction_labels = {}
+        for (node, thread, state, instruction), (count, cpu_ns, wall_ns) in (
                 weights.items()):
             message = Message()
             stack = stacks.encoded(node)
@@ -140,25 +147,50 @@ class Encoder:
             if key not in labels:
                 labels[key] = self._labels(*key)
             message.data += labels[key]
+            if instruction not in instruction_labels:
+                instruction_labels[instruction] = (
+                    self._instruction_labels(*instruction))
+            message.data += instruction_labels[instruction]
             self._message.payload(2, message.data)
+
+    def _instructions(self):
+        """Return per node the (name, offset) of the innermost Python
+        frame's instruction; ('', -1) where nothing is known."""
+        frames, _ = self._profile._innermost_python()
+        if not self._profile._names & OPCODES:
+            return [_NO_INSTRUCTION] * len(frames)
+        from profile_sampling import _opcodes
+        known = [(_opcodes.name(opcode) or '', offset) for *_, offset, opcode
+                 in self._profile._frame_tuples()]
+        # Index -1: a stack without a Python frame.
+        known.append(_NO_INSTRUCTION)
+        return [known[frame] for frame in frames]
 
     def _labels(self, thread, state):
         thread = self._profile.threads[thread]
         message = Message()
-        for key, text, number in (
-                ('thread id', '', thread.ident),
-                ('thread native id', '', thread.native_id),
-                ('thread name', thread.name or '', 0),
-                ('interpreter', '', thread.interpreter_id),
-                ('state', STATES[state], 0)):
-            if key == 'thread name' and not text:
-                continue
-            label = Message()
-            label.number(1, self._string(key))
-            label.number(2, self._string(text))
-            label.number(3, number)
-            message.payload(3, label.data)
+        self._label(message, 'thread id', number=thread.ident)
+        self._label(message, 'thread native id', number=thread.native_id)
+        if thread.name:
+            self._label(message, 'thread name', thread.name)
+        self._label(message, 'interpreter', number=thread.interpreter_id)
+        self._label(message, 'state', STATES[state])
         return message.data
+
+    def _instruction_labels(self, name, offset):
+        message = Message()
+        if name:
+            self._label(message, OPCODE_LABEL, name)
+        if offset >= 0:
+            self._label(message, OFFSET_LABEL, number=offset)
+        return message.data
+
+    def _label(self, message, key, text='', number=0):
+        label = Message()
+        label.number(1, self._string(key))
+        label.number(2, self._string(text))
+        label.number(3, number)
+        message.payload(3, label.data)
 
     def _mapping(self):
         """One mapping that says names are complete: else pprof looks for
@@ -220,6 +252,7 @@ class Encoder:
         yield f'# mode {profile.mode}'
         yield f'# rate_hz {profile.rate_hz}'
         yield f'# depth_frames {profile.depth_frames}'
+        yield f'# names {profile.names}'
         for name, value in profile.stats.items():
             yield f'# stat {name} {value}'
         # A name alone does not tell where the module ends.

@@ -6,13 +6,17 @@ and memory is bounded (see _wire.Budget).
 
 Of other tools' files, sample types are matched by name and those that are
 missing count as 0; labels that the model has no place for are left out.
+
+The instructions of our files are named, because their numbers differ between
+versions of Python: one that this version does not have is not known here.
 """
 
 import os
 
-from profile_sampling._load_tables import Tables
-from profile_sampling._pprof import KIND_PLACES, MARK
-from profile_sampling._values import MODES, STATES
+from profile_sampling._load_tables import NO_INSTRUCTION, Tables
+from profile_sampling._pprof import (
+    KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
+from profile_sampling._values import MODES, NAMES, OPCODES, STATES
 from profile_sampling._wire import (
     BYTES, VARINT, Budget, fields, message, numbers, signed, varint)
 
@@ -127,7 +131,8 @@ class _Decoder:
         facts = self._facts(types, columns)
         self._read_functions(facts.pop('modules'))
         self._read_locations()
-        self._read_samples(len(types), columns)
+        self._read_samples(len(types), columns,
+                           bool(facts['names'] & OPCODES))
         return self._tables.raw(facts)
 
     def _scan(self):
@@ -175,7 +180,7 @@ class _Decoder:
             'mode': _guessed_mode(default, types, columns),
             'rate_hz': (1_000_000_000 // period
                         if period >= _SHORTEST_PERIOD_NS else 0),
-            'depth_frames': 0,
+            'depth_frames': 0, 'names': 0,
             'start_time_ns': self._numbers[_TIME],
             'duration_ns': self._numbers[_DURATION],
             'python_version': '',
@@ -219,10 +224,11 @@ class _Decoder:
                                   signed(line.get(3, 0))))
             self._tables.location(number, address, lines)
 
-    def _read_samples(self, n_types, columns):
+    def _read_samples(self, n_types, columns, instructions):
         data = self._data
         stacks = _Stacks(self._tables)
-        labels = {}
+        labels = _Labels(self._string, self._tables, self._budget,
+                         instructions)
         for span in self._top[_SAMPLE]:
             self._budget.check(_TRANSIENT * (span[1] - span[0]))
             packed = []
@@ -240,29 +246,72 @@ class _Decoder:
             if len(values) != n_types:
                 raise ValueError(f'a sample has {len(values)} values for '
                                  f'{n_types} sample types')
-            key = tuple(spans)
-            if key not in labels:
-                self._budget.spend(400 + 100 * len(spans)
-                                   + sum(map(len, spans)))
-                labels[key] = self._labels(spans)
+            thread, state, instruction = labels.read(spans)
             self._tables.sample(
-                stacks.node(data, packed), *labels[key],
+                stacks.node(data, packed, instruction), thread, state,
                 [signed(values[column]) * factor if factor else 0
                  for column, factor in columns])
 
-    def _labels(self, encoded_labels):
-        """Return the thread and the state that labels name."""
+
+class _Labels:
+    """Finds what the labels of samples name.
+
+    Most samples share theirs with others, those of the instruction apart:
+    so these are remembered one by one, the others together.
+    """
+
+    def __init__(self, string, tables, budget, instructions):
+        self._string = string
+        self._tables = tables
+        self._budget = budget
+        # Labels of these names in other tools' files are not ours.
+        self._instruction_keys = (
+            (OPCODE_LABEL, OFFSET_LABEL) if instructions else ())
+        self._known = {}
+        self._threads = {}
+
+    def read(self, encoded_labels):
+        """Return the thread, the state and the instruction."""
+        offset, opcode = NO_INSTRUCTION
+        others = []
+        for encoded in encoded_labels:
+            key, text, number = self._label(encoded)
+            if key not in self._instruction_keys:
+                others.append(encoded)
+            elif key == OFFSET_LABEL:
+                offset = _offset(number)
+            else:
+                opcode = _opcode(text)
+        others = tuple(others)
+        known = self._threads.get(others)
+        if known is None:
+            self._budget.spend(400 + 100 * len(others))
+            known = self._threads[others] = self._thread(others)
+        instruction = offset, opcode
+        # The same object, so that it is quick to tell.
+        return *known, (NO_INSTRUCTION if instruction == NO_INSTRUCTION
+                        else instruction)
+
+    def _label(self, encoded):
+        label = self._known.get(encoded)
+        if label is None:
+            self._budget.spend(400 + len(encoded))
+            fields_ = message(encoded, 0, len(encoded),
+                              {1: VARINT, 2: VARINT, 3: VARINT})
+            label = self._known[encoded] = (
+                self._string(fields_.get(1, 0)),
+                self._string(fields_.get(2, 0)), fields_.get(3, 0))
+        return label
+
+    def _thread(self, encoded_labels):
         texts = {}
         values = {}
         for encoded in encoded_labels:
-            label = message(encoded, 0, len(encoded),
-                            {1: VARINT, 2: VARINT, 3: VARINT})
-            key = self._string(label.get(1, 0))
-            text = self._string(label.get(2, 0))
+            key, text, number = self._label(encoded)
             if text:
                 texts[key] = text
             else:
-                values[key] = label.get(3, 0)
+                values[key] = number
         thread = (values.get('thread id', 0),
                   signed(values.get('thread native id', 0)),
                   texts.get('thread name'),
@@ -285,19 +334,34 @@ class _Stacks:
         self._known = {}
         self._known_bytes = 0
 
-    def node(self, data, parts):
-        """Return the node of a sample's location fields."""
+    def node(self, data, parts, instruction):
+        """Return the node of a sample's location fields.
+
+        *instruction* is that of the innermost Python location.
+        """
         if len(parts) == 1 and parts[0][0] == BYTES:
             _, position, end = parts[0]
-            if position == end:
-                return 0
-            leaf, position = varint(data, position, end)
-            caller = self._caller(data[position:end])
-            return self._tables.stack(caller, [leaf])
+            inner = []
+            while position < end:
+                location, position = varint(data, position, end)
+                inner.append(location)
+                if self._ends(location, instruction):
+                    caller = self._caller(data[position:end])
+                    return self._tables.stack(caller, inner, instruction)
+            return self._tables.stack(0, inner)
         locations = []
         for part in parts:
             locations += numbers(data, *part)
+        for i, location in enumerate(locations, 1):
+            if self._ends(location, instruction):
+                caller = self._tables.stack(0, locations[i:])
+                return self._tables.stack(caller, locations[:i], instruction)
         return self._tables.stack(0, locations)
+
+    def _ends(self, location, instruction):
+        """Return whether what is above a location is its caller only."""
+        return (instruction is NO_INSTRUCTION
+                or self._tables.is_python(location))
 
     def _caller(self, packed):
         node = self._known.get(packed)
@@ -357,6 +421,11 @@ def _take_comment(comment, facts):
         if text not in MODES:
             raise ValueError(f'has the unknown mode {text[:40]!r}')
         facts['mode'] = text
+    elif key == 'names':
+        if text not in NAMES:
+            raise ValueError(f'has the unknown names {text[:40]!r}')
+        # Of merged files, what any of them names.
+        facts['names'] |= NAMES.index(text)
     elif key in ('rate_hz', 'depth_frames'):
         facts[key] = _number(text)
     elif key == 'stat':
@@ -371,6 +440,18 @@ def _number(text):
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
         raise ValueError(f'a comment has {text[:40]!r} for a number')
     return int(text)
+
+
+def _offset(number):
+    if number >= 1 << 31:
+        raise ValueError(f'an instruction has offset {signed(number)}')
+    return number
+
+
+def _opcode(name):
+    """Return the number of an instruction, 0 for another version's."""
+    from profile_sampling import _opcodes
+    return _opcodes.number(name)
 
 
 def _function(name, filename, first_line, modules):

@@ -6,10 +6,13 @@ tests are skipped.
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
+
+from profile_sampling import Profile
 
 from .builders import Builder, example
 
@@ -102,8 +105,9 @@ class GoPprofTest(unittest.TestCase):
     def test_names_survive(self):
         # PITFALLS F1: pprof takes <...> for C++ templates.
         names = ['<module>', '<lambda>', 'f.<locals>.<lambda>', '<listcomp>',
-                 'operator<', 'List[int].get', '_ZN3foo3barEv', 'naïve',
-                 'two words']
+                 'operator<', 'int < float', 'int << int',
+                 'decimal.Decimal.__add__', 'List[int].get',
+                 '_ZN3foo3barEv', 'naïve', 'two words']
         b = Builder()
         for number, name in enumerate(names, 1):
             b.sample([b.function(None, name, '/a.py', number)],
@@ -144,6 +148,40 @@ class GoPprofTest(unittest.TestCase):
         self.assertEqual(rows['[blocked]'], ('990000000ns', '990000000ns'))
         self.assertNotIn('app.hook', rows)
 
+    def test_opcodes(self):
+        b = Builder(names=3)
+        b.sample('a.f:1@BINARY_OP_ADD_INT+8 op:int.__add__', wall_ns=3_000)
+        b.sample('a.f:1@BINARY_OP+8 op:int.__add__', wall_ns=1_000)
+        b.sample('a.f:2@CALL+20 C:time.sleep', wall_ns=4_000)
+        text = self.report(b, '-raw')
+        for opname in 'BINARY_OP_ADD_INT', 'BINARY_OP', 'CALL':
+            self.assertIn(f'opcode:[{opname}]', text)
+        self.assertIn('instruction offset:[20]', text)
+
+        tags = self.report(b, '-tags', '-unit=ns').partition(' opcode: ')[2]
+        shares = {opname: share for share, opname in re.findall(
+            r'(\d+ns) \( ?[\d.]+%\): (\w+)', tags.partition('\n\n')[0])}
+        self.assertEqual(shares, {'BINARY_OP_ADD_INT': '3000ns',
+                                  'BINARY_OP': '1000ns', 'CALL': '4000ns'})
+
+        rows = self.table(b, '-unit=ns', '-tagfocus=opcode=^BINARY_OP$')
+        self.assertEqual(rows, {'int.__add__': ('1000ns', '1000ns'),
+                                'a.f': ('0', '1000ns')})
+
+    def test_what_go_merges_keeps_its_instructions(self):
+        path = os.path.join(self.directory.name, 'in.pb.gz')
+        out = os.path.join(self.directory.name, 'out.pb.gz')
+        b = Builder(names=3)
+        b.sample('a.f:1@BINARY_OP_ADD_INT+8 op:int.__add__', wall_ns=3_000)
+        b.sample('a.f:1@BINARY_OP+8', wall_ns=1_000)
+        b.profile().save(path)
+        self.run_tool(self.pprof, '-proto', f'-output={out}', path, path)
+        row, = Profile.load(out).instructions()
+        self.assertEqual(
+            (row.instruction_offset, row.flat_wall_ns, row.opnames,
+             row.deoptimised_count),
+            (8, 8_000, (('BINARY_OP_ADD_INT', 2),), 2))
+
     def test_recursion(self):
         # PITFALLS T9.
         b = Builder().sample('a.main ' + 'a.f ' * 500, wall_ns=1000)
@@ -155,7 +193,6 @@ class GoPprofTest(unittest.TestCase):
         self.assertIn('Type: wall', self.report(Builder(), '-top'))
 
     def test_what_go_writes_is_read(self):
-        from profile_sampling import Profile
         path = os.path.join(self.directory.name, 'in.pb.gz')
         out = os.path.join(self.directory.name, 'out.pb.gz')
         profile = example().profile()

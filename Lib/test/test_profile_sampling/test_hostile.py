@@ -104,6 +104,7 @@ class MalformedTest(Files):
 
     def test_our_comments(self):
         for what, comment in (('unknown mode', 'mode sideways'),
+                              ('unknown names', 'names everything'),
                               ('for a number', 'stat x 1_0'),
                               ('for a number', 'stat x'),
                               ('for a number', f'stat x {"9" * 5000}'),
@@ -112,6 +113,15 @@ class MalformedTest(Files):
                 self.assertRefused(what, broken(
                     strings=['', 'cpu', 'nanoseconds', _pprof.MARK,
                              f'# {comment}'], more=b'\x68\x03\x68\x04'))
+
+    def test_an_offset_beyond_a_frame(self):
+        # A label {key = 5, num = 2 ** 31} in a file that says it is ours.
+        label = b'\x1a\x08\x08\x05\x18\x80\x80\x80\x80\x08'
+        self.assertRefused('offset 2147483648', broken(
+            strings=['', 'cpu', 'nanoseconds', _pprof.MARK,
+                     '# names opcodes', 'instruction offset'],
+            functions=[F1], locations=[L1], samples=[S1 + label],
+            more=b'\x68\x03\x68\x04'))
 
     def test_not_a_profile(self):
         for what, data in (('empty', b''),

@@ -77,13 +77,15 @@ class EncodeTest(unittest.TestCase):
             [1, 1, 1, 0])
 
     def test_comments(self):
-        b = example(rate_hz=250, depth_frames=64, python_version='3.13.5')
+        b = example(rate_hz=250, depth_frames=64, names=1,
+                    python_version='3.13.5')
         comments = self.decoded(b)['comment']
         self.assertEqual(comments[:2], [
             'Python 3.13.5, mode wall, 250 Hz, depth 64 frames',
             'lost 3 samples: ring full'])
         self.assertIn('# stat lost_wall_ns 1000000', comments)
         self.assertIn('# stat ticks 2000', comments)
+        self.assertIn('# names calls', comments)
         # pprof shows all that does not begin with '#'.
         self.assertTrue(all(comment.startswith('# ')
                             for comment in comments[2:]))
@@ -136,6 +138,59 @@ class EncodeTest(unittest.TestCase):
              ('state', 'running')],
             [('thread id', 9), ('thread native id', 78),
              ('interpreter', 3), ('state', 'gil wait')]])
+
+    def instructions(self, builder):
+        """The labels of the instruction per sample, with its weight."""
+        return [{label['key']: label['str'] or label['num']
+                 for label in sample['label']
+                 if label['key'] in ('opcode', 'instruction offset')}
+                | {'wall': sample['value'][-1]}
+                for sample in self.decoded(builder)['sample']]
+
+    def test_the_instruction_of_the_innermost_python_frame(self):
+        b = Builder(names=3)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+6', wall_ns=1)
+        b.sample('a.main:1@CALL_BUILTIN_O+4 C:time.sleep [blocked]',
+                 wall_ns=2)
+        self.assertEqual(self.instructions(b), [
+            {'opcode': 'BINARY_OP_ADD_INT', 'instruction offset': 6,
+             'wall': 1},
+            {'opcode': 'CALL_BUILTIN_O', 'instruction offset': 4,
+             'wall': 2}])
+
+    def test_samples_of_one_stack_differ_by_instruction(self):
+        b = Builder(names=2)
+        for instruction in ('BINARY_OP+6', 'BINARY_OP_ADD_INT+6',
+                            'BINARY_OP_ADD_INT+10'):
+            b.sample(f'a.f:2@{instruction} op:int.__add__', wall_ns=3)
+        profile = self.decoded(b)
+        self.assertEqual(len(profile['location']), 2)
+        self.assertEqual(len(profile['sample']), 3)
+        self.assertEqual(
+            len({tuple(sample['location_id'])
+                 for sample in profile['sample']}), 1)
+
+    def test_instructions_of_callers_make_no_samples(self):
+        b = Builder(names=3)
+        for instruction in 'CALL+4', 'CALL_KW+8':
+            b.sample(f'a.main:1@{instruction} a.f:2@NOP+6', wall_ns=3)
+        self.assertEqual(self.instructions(b), [
+            {'opcode': 'NOP', 'instruction offset': 6, 'wall': 6}])
+
+    def test_no_instructions_unless_opcodes_are_named(self):
+        for names in 0, 1:
+            b = Builder(names=names)
+            for instruction in 'BINARY_OP+6', 'BINARY_OP+10':
+                b.sample(f'a.f:2@{instruction}', wall_ns=3)
+            self.assertEqual(self.instructions(b), [{'wall': 6}])
+
+    def test_an_unknown_instruction_has_no_label(self):
+        b = Builder(names=3)
+        b.sample('a.f:2', wall_ns=1)
+        b.sample('[lost]', wall_ns=2)
+        b.sample('', wall_ns=4)
+        self.assertEqual(self.instructions(b),
+                         [{'wall': 1}, {'wall': 2}, {'wall': 4}])
 
     def test_frames_that_pprof_cannot_tell_apart_are_one(self):
         b = Builder()

@@ -9,7 +9,7 @@ import unittest
 from profile_sampling import Profile, _pprof
 
 from .builders import Builder, example, facts_of
-from .validator import check_profile
+from .validator import check_profile, decode
 
 Message = _pprof.Message
 
@@ -83,6 +83,61 @@ class RoundTripTest(Files):
             '[blocked]': 'pseudo', 'int.__mul__': 'operator',
             'm.f<C>': 'python', 'm.f<operator>': 'python', '[f]': 'python'})
 
+    def test_names(self):
+        for bits in range(4):
+            self.assertKept(example(names=bits))
+
+    def test_instructions(self):
+        b = Builder(names=3)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP+6', wall_ns=1)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+6 op:int.__add__',
+                 wall_ns=2)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+10', wall_ns=4)
+        b.sample('a.main:1@CALL_KW+4 C:time.sleep [blocked]', wall_ns=8)
+        b.sample('a.f:9', wall_ns=16)
+        b.sample('[lost]', wall_ns=32)
+        self.assertEqual(self.assertKept(b).instructions(),
+                         b.profile().instructions())
+
+    def test_instructions_of_stacks_that_are_not_packed(self):
+        # Some encoders write a field per location.
+        b = Builder(names=3)
+        b.sample('a.main:1 a.f:2@CALL+6 C:time.sleep', wall_ns=1)
+        data = _pprof.encode(b.profile(), compress=False)
+        strings = decode(data)['string_table']
+        label = Message()
+        label.number(1, strings.index(b'opcode'))
+        label.number(2, strings.index(b'CALL'))
+        sample = Message()
+        for location in 3, 2, 1:
+            sample.number(1, location)
+        sample.packed(2, [1, 0, 1])
+        sample.payload(3, label.data)
+        message = Message()
+        message.payload(2, sample.data)
+        packed, unpacked = self.load(data + message.data).samples
+        self.assertEqual([frame.opname for frame in unpacked.stack],
+                         [None, 'CALL', None])
+        self.assertEqual([frame.function for frame in unpacked.stack],
+                         [frame.function for frame in packed.stack])
+
+    def test_an_instruction_at_a_large_offset(self):
+        self.assertKept(Builder(names=3).sample(
+            f'a.f:2@NOP+{2 ** 31 - 1}', wall_ns=1))
+
+    def test_callers_have_no_instructions(self):
+        b = Builder(names=3).sample('a.main:1@CALL+4 a.f:2@NOP+6')
+        f, main = self.assertKept(b).samples[0].stack
+        self.assertEqual((f.instruction_offset, f.opname), (6, 'NOP'))
+        self.assertEqual((main.instruction_offset, main.opname), (-1, None))
+
+    def test_an_instruction_of_another_version(self):
+        b = Builder(names=3).sample('a.f:2@BINARY_OP_ADD_INT+6', wall_ns=1)
+        data = _pprof.encode(b.profile(), compress=False).replace(
+            b'BINARY_OP_ADD_INT', b'BINARY_OP_ADD_NEW')
+        frame, = self.load(data).samples[0].stack
+        self.assertEqual((frame.instruction_offset, frame.opcode), (6, 0))
+
     def test_numbers_at_the_edges(self):
         b = Builder(start_time_ns=2 ** 63 - 1, duration_ns=2 ** 63 - 1,
                     stats={'max': 2 ** 63 - 1, 'minus': -5})
@@ -104,13 +159,16 @@ class RoundTripTest(Files):
     def test_random_profiles(self):
         rng = random.Random(13)
         for _ in range(30):
-            b = Builder(mode=rng.choice(['wall', 'cpu']))
+            b = Builder(mode=rng.choice(['wall', 'cpu']),
+                        names=rng.randrange(4))
             threads = [b.thread(rng.choice([None, 'x', 'y']))
                        for _ in range(3)]
             for _ in range(rng.randrange(40)):
                 stack = [(b.function(rng.choice('abc'), rng.choice('fgh')),
-                          rng.randrange(5), rng.randrange(3), -1, 0)
+                          rng.randrange(5), rng.randrange(3),
+                          rng.randrange(-1, 3), rng.randrange(256))
                          for _ in range(rng.randrange(6))]
+                stack += rng.choice([[], ['C:m.f'], ['op:int.__add__']])
                 b.sample(stack, count=rng.randrange(3),
                          cpu_ns=rng.randrange(10 ** 9),
                          wall_ns=rng.randrange(10 ** 9),
@@ -242,6 +300,26 @@ class OtherToolsTest(Files):
         self.assertEqual(stack, [('main', 10, 0), ('main', 20, 0),
                                  ('0xbeef', 0, 0)])
         self.assertEqual(profile.samples[1].stack[-1].function.kind, 'C')
+
+    def test_labels_of_our_names_are_not_ours(self):
+        # String 2 is the file's name, no instruction.
+        sample = Message()
+        sample.packed(1, [5])
+        sample.packed(2, [8])
+        for key, field, value in ((3, 2, 4), (5, 3, 2 ** 40)):
+            label = Message()
+            label.number(1, key)
+            label.number(field, value)
+            sample.payload(3, label.data)
+        message = Message()
+        message.payload(2, sample.data)
+        profile = self.load(
+            foreign([('cpu', 'nanoseconds')], [7],
+                    strings=['opcode', 'CALL', 'instruction offset'])
+            + message.data)
+        self.assertEqual(profile.names, 'off')
+        frame, = profile.samples[0].stack
+        self.assertEqual((frame.instruction_offset, frame.opcode), (-1, 0))
 
     def test_unknown_fields_are_skipped(self):
         message = Message()
