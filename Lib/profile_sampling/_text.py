@@ -5,11 +5,17 @@ It must not compute what a profile means: that is the model's.
 """
 
 from profile_sampling._values import (
-    LOST_THREADS, STATES, lost_counts, own_clock, printable)
+    LOST_THREADS, OPCODES, STATES, lost_counts, own_clock, printable)
 
 WIDTH = 100
 TOP = 50
 _PLACE = 28
+# Where other functions have their place in a file.
+_KINDS = {'C': 'C function', 'operator': 'operator',
+          'pseudo': 'pseudo-frame'}
+# Instructions are many and alike: those below the first few say little.
+_TOP_INSTRUCTIONS = 10
+_OPNAME, _SITE = 17, 19
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 _STATE_NAMES = {'gil wait': 'GIL wait', 'gc': 'GC'}
 
@@ -30,6 +36,9 @@ def render(profile, *, top=TOP):
         lines += ['', *_table(
             rows, top, 'cumulative', clock, total,
             [(row.cum_ns(clock), row.cum_count) for row in rows])]
+        if profile._names & OPCODES:
+            lines += _instructions(profile.instructions(),
+                                   min(top, _TOP_INSTRUCTIONS), clock, total)
     lines += _counters(profile)
     return '\n'.join(lines) + '\n'
 
@@ -148,7 +157,7 @@ def _table(rows, top, what, clock, total, weights):
     lines = [f'Functions by {what} {_CLOCKS[clock]} time'
              + (f', {top:,} of {len(ranked):,}'
                 if top < len(ranked) else ''),
-             f'{numbers[0]}  {"function":<{width}}  place']
+             f'{numbers[0]}  {"function":<{width}}  place or kind']
     for (_, _, number), cell in zip(ranked, numbers[1:]):
         function = rows[number].function
         name = _end(printable(function.name), width, '.')
@@ -164,9 +173,57 @@ def _columns(rows):
                       in zip(row, widths)]) for row in rows]
 
 
+def _instructions(rows, top, clock, total):
+    """The first rows of instructions(), a line each."""
+    if not rows:
+        return []
+    shown = rows[:top]
+    numbers = _columns([('time', 'share', 'count', 'spec/un/deopt'), *[
+        (seconds(row.flat_ns(clock), total), share(row.flat_ns(clock), total),
+         f'{row.flat_count:,}', _specialisation(row)) for row in shown]])
+    width = WIDTH - len(numbers[0]) - 2 - _OPNAME - 2 - 2 - _SITE
+    lines = ['', f'Top instructions by self {_CLOCKS[clock]} time, C '
+                 'functions and operators included'
+                 + (f', {top:,} of {len(rows):,}' if top < len(rows) else ''),
+             f'{numbers[0]}  {"instruction":<{_OPNAME}}  '
+             f'{"mostly in":<{width}}  place']
+    for row, cell in zip(shown, numbers[1:]):
+        name = _end(row.base_opname or '?', _OPNAME, '_')
+        callee = _end(_main_callee(row, clock), width, '.')
+        place = _end(f'{printable(row.function.filename)}:{row.line}',
+                     _SITE, '/')
+        lines.append(f'{cell}  {name:<{_OPNAME}}  {callee:<{width}}  '
+                     f'{place}')
+    lines += [
+        '  spec: % of samples that saw the instruction specialised; '
+        'un: that did not;',
+        '  deopt: that did not, although others did']
+    return lines
+
+
+def _specialisation(row):
+    """Shares of specialised, unspecialised and deoptimised executions."""
+    total = row.specialised_count + row.unspecialised_count
+    if not total:
+        return '-'
+    return '/'.join([f'{100 * count / total:.0f}' for count in (
+        row.specialised_count, row.unspecialised_count,
+        row.deoptimised_count)])
+
+
+def _main_callee(row, clock):
+    """What most of the time was spent in, if not in the bytecode itself."""
+    if not row.callees:
+        return ''
+    times = [callee.ns(clock) for callee in row.callees]
+    if times[0] <= row.flat_ns(clock) - sum(times):
+        return ''
+    return printable(row.callees[0].function.name)
+
+
 def _place(function):
     if function.kind != 'python':
-        return '' if function.kind == 'pseudo' else f'<{function.kind}>'
+        return _KINDS[function.kind]
     place = f'{printable(function.filename)}:{function.first_line}'
     return _end(place, _PLACE, '/')
 

@@ -44,20 +44,31 @@ class ReportTest(unittest.TestCase):
             blocked         3.000 s   75.0 %     0.000 ms    0.0 %          2
 
             Functions by self wall time
-                time    share    count  function~      place
-             3.000 s   75.0 %        2  [blocked]
+                time    share    count  function~      place or kind
+             3.000 s   75.0 %        2  [blocked]~     pseudo-frame
              1.000 s   25.0 %      900  app.work~      /src/app.py:1
 
             Functions by cumulative wall time
-                time    share    count  function~      place
+                time    share    count  function~      place or kind
              4.000 s  100.0 %      902  app.main~      /src/app.py:1
-             3.000 s   75.0 %        2  [blocked]
-             3.000 s   75.0 %        2  time.sleep~    <C>
+             3.000 s   75.0 %        2  [blocked]~     pseudo-frame
+             3.000 s   75.0 %        2  time.sleep~    C function
              1.000 s   25.0 %      900  app.work~      /src/app.py:1
 
             Counters
               lost_ring_full 2, lost_stale 1, lost_wall_ns 1,200,000
             ''').replace('~', 30 * ' '))
+
+    def test_kinds(self):
+        b = Builder().sample('a.f:1 C:time.sleep op:int.__mul__ [blocked]',
+                             wall_ns=1)
+        kinds = {line[28:70].strip(): line[72:]
+                 for line in report(b).splitlines()}
+        for name, kind in (('a.f', '/src/a.py:1'),
+                           ('time.sleep', 'C function'),
+                           ('int.__mul__', 'operator'),
+                           ('[blocked]', 'pseudo-frame')):
+            self.assertEqual(kinds[name], kind)
 
     def test_cpu_mode_ranks_by_cpu(self):
         b = Builder(mode='cpu')
@@ -171,6 +182,72 @@ class ReportTest(unittest.TestCase):
 
     def test_deterministic(self):
         self.assertEqual(report(example()), report(example()))
+
+
+# A tilde is a gap, as above.
+INSTRUCTIONS = '''\
+by self wall time, C functions and operators included
+    time    share    count spec/un/deopt  instruction~mostly in~   place
+ 4.000 s   79.2 %        1       0/100/0  CALL       ~time.sleep~  /src/a.py:8
+ 1.000 s   19.8 %      100      90/10/10  BINARY_OP  ~int.__add__~ /src/a.py:7
+ 0.050 s    1.0 %        5             -  POP_TOP    ~           ~ /src/a.py:9
+  spec: % of samples that saw the instruction specialised; un: that did not;
+  deopt: that did not, although others did
+'''.replace('~', 8 * ' ')
+
+
+class InstructionsTest(unittest.TestCase):
+
+    maxDiff = None
+
+    def section(self, builder, **options):
+        _, found, text = report(builder, **options).partition(
+            '\nTop instructions ')
+        return text.partition('\n\nCounters')[0] if found else None
+
+    def test_known_answer(self):
+        b = Builder(names=3)
+        b.sample('a.f:7@BINARY_OP_ADD_INT+8 op:int.__add__', count=60,
+                 wall_ns=600_000_000)
+        b.sample('a.f:7@BINARY_OP_ADD_FLOAT+8 op:float.__add__', count=30,
+                 wall_ns=300_000_000)
+        b.sample('a.f:7@BINARY_OP+8', count=10, wall_ns=100_000_000)
+        b.sample('a.f:8@CALL+20 C:time.sleep [blocked]', count=1,
+                 wall_ns=4_000_000_000)
+        b.sample('a.f:9@POP_TOP+30', count=5, wall_ns=50_000_000)
+        self.assertEqual(self.section(b), INSTRUCTIONS)
+
+    def test_mostly_in_the_bytecode(self):
+        b = Builder(names=3)
+        b.sample('a.f:1@LOAD_ATTR+2', wall_ns=5)
+        b.sample('a.f:1@LOAD_ATTR+2 op:int.real', wall_ns=4)
+        self.assertNotIn('int.real', self.section(b))
+
+    def test_only_when_opcodes_are_named(self):
+        for names, there in enumerate((False, False, True, True)):
+            b = example(names=names)
+            self.assertEqual(self.section(b) is not None, there)
+
+    def test_only_when_python_ran(self):
+        b = Builder(names=3).sample('[lost]', wall_ns=1, state='lost')
+        self.assertIsNone(self.section(b))
+
+    def test_top(self):
+        b = Builder(names=3)
+        for number in range(30):
+            b.sample(f'a.f{number}:1@POP_TOP+2', wall_ns=1_000)
+        for top, shown in ((3, 3), (50, 10)):
+            section = self.section(b, top=top)
+            self.assertEqual(section.count('POP_TOP'), shown)
+            self.assertIn(f', {shown} of 30\n', section)
+
+    def test_width(self):
+        b = Builder(names=3)
+        f = b.function('package.' * 20, 'f' * 200, '/d' * 200, 99)
+        g = b.function('package.' * 20, 'g' * 200, kind=1)
+        b.sample([(f, 10 ** 9, 0, 8, 1), g], wall_ns=10 ** 15, count=10 ** 9)
+        for line in self.section(b).splitlines():
+            self.assertLessEqual(len(line), 100, line)
 
 
 class NothingTest(unittest.TestCase):
