@@ -132,13 +132,11 @@ class TestModules(SessionTest):
         def work():
             a @ a
             a + a
-            a.sum()
             a.copy().sort()
         shares = self.shares(work)
         self.assertGreater(shares['numpy.ndarray.__matmul__'], 0.05)
         self.assertGreater(shares['numpy.ndarray.sort'], 0.005)
         self.assertIn('numpy.ndarray.__add__', shares)
-        self.assertIn('numpy.ndarray.sum', shares)
 
 
 if __name__ == '__main__':

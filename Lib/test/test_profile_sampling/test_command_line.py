@@ -194,6 +194,25 @@ class TestKeys(ProgramTest):
             with self.subTest(text=text):
                 self.run_with(f'{text},out=x.pb.gz').load('x.pb.gz')
 
+    def test_names(self):
+        code = 'for _ in range(300): sum(range(10000))'
+        for text, kinds in (
+                ('names=calls,opcodes', {'python', 'C'}),
+                ('names=opcodes,calls,rate=2000', {'python', 'C'}),
+                ('names=calls', {'python', 'C'}),
+                ('names=opcodes', {'python'}), ('names=off', {'python'})):
+            with self.subTest(text=text):
+                profile = self.run_with(f'{text},out=x.pb.gz', code).load(
+                    'x.pb.gz')
+                found = {frame.function.kind for sample in profile.samples
+                         for frame in sample.stack} - {'pseudo'}
+                # Whether an operator was hit is a matter of chance.
+                self.assertEqual(found | {'operator'}, kinds | {'operator'})
+                calls = [f for sample in profile.samples
+                         for f in sample.stack
+                         if f.function.name == 'builtins.sum']
+                self.assertEqual(bool(calls), 'calls' in text)
+
     def test_depth(self):
         code = ('def f(n):\n'
                 '    return f(n - 1) if n else sum(range(10**7))\nf(50)')
@@ -323,6 +342,10 @@ class TestBadTexts(ProgramTest):
         'format=PPROF': 'format=PPROF', 'out=': 'out=',
         'wall,rate=5,depth=3,bogus': "'bogus'", 'manual=1': "'manual'",
         'wall=cpu': "'wall'", 'wall;rate=5': "'wall;rate'",
+        'names=': 'names=', 'names=all': 'names=all',
+        'names=calls,x': "'x'", 'names=off,calls': "'calls'",
+        'names=Calls': 'names=Calls', 'calls': "'calls'",
+        'names=calls,rate=5,opcodes': "'opcodes'",
         '\u00e9': '\u00e9', '\udcff': '', 'rate=\udcff': 'rate=',
         '\udcff=1': '', 'x\ny': 'x',
     }
