@@ -45,8 +45,8 @@ _PySampling_GCEnd(PyThreadState *tstate)
     }
 }
 
-/* Before something dies that captures may refer to: what waits becomes samples,
-   and the tables forget it. */
+/* Before something dies that captures may refer to: what waits becomes
+   samples, and the tables forget it. */
 static void
 forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
 {
@@ -197,6 +197,7 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
         }
     }
     _PySampling_UnlockRegistry();
+    _PySampling_Measure();
     _PySampling_LEAVE_HOOK(own);
 }
 
@@ -227,6 +228,30 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
     }
     PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_UnlockRegistry();
+}
+
+void
+_PySampling_Measure(void)
+{
+    size_t bytes = 0;
+    _PySampling_LockRegistry();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (s->buffer != NULL) {
+            bytes += _PySampling_BufferBytes(s->buffer);
+        }
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            bytes += sizeof(*t);
+        }
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        bytes += STATE->tables->bytes;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockRegistry();
+    _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);
 }
 
 static void
@@ -479,6 +504,11 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
                        uint64_t cpu_ns)
 {
     return _PySampling_ERR_NOT_RUNNING;
+}
+
+void
+_PySampling_Measure(void)
+{
 }
 
 void

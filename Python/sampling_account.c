@@ -297,8 +297,9 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (state->tables != NULL) {
-        // A thread that only yields is in no C function that blocks.
-        int is_in_c = blocked_ns != 0;
+        // A thread that only yields is between two instructions.
+        int is_in_c = blocked_ns != 0
+            && !(thread->was_requested && wait_ns != 0);
         uint32_t stack = has_ended(thread)
             ? thread->root_node
             : _PySampling_WalkNode(tstate, thread, is_in_c);

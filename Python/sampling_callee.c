@@ -123,11 +123,14 @@ add_called(PyInterpreterState *interp, PyObject *callable, int opcode,
 
 /* Operators. */
 
-/* Instructions that always do the same. */
+/* Instructions that always do the same.  A global that is specialised needs no
+   look-up. */
 static int
-needs_no_operand(int opcode)
+needs_no_operand(int specialised)
 {
-    switch (opcode) {
+    switch (specialised) {
+    case LOAD_GLOBAL:
+    case LOAD_NAME:
     case LIST_APPEND:
     case LIST_EXTEND:
     case SET_ADD:
@@ -204,8 +207,9 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
 {
     PyCodeObject *code = (PyCodeObject *)frame->f_executable;
     _Py_CODEUNIT *instr = frame->instr_ptr;
-    int opcode = _PyOpcode_Deopt[_PySampling_OpcodeAt(code, instr)];
-    if (needs_no_operand(opcode)) {
+    int specialised = _PySampling_OpcodeAt(code, instr);
+    int opcode = _PyOpcode_Deopt[specialised];
+    if (needs_no_operand(specialised)) {
         return add_callee(out, _PySampling_CALLEE_OPERATOR, opcode, 0,
                           NULL, NULL);
     }

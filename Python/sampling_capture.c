@@ -46,9 +46,10 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
-/* A signal takes some ten microseconds.  If it took longer, the thread was in the
-   kernel (page faults, a large munmap()) or without a CPU, at the instruction
-   that the handler finds: the time since the tick is of that instruction. */
+/* A signal takes some ten microseconds.  If it took longer, the thread was in
+   the kernel (page faults, a large munmap()) or without a CPU, at the
+   instruction that the handler finds: the time since the tick is of that
+   instruction. */
 #define LATE_NS 100000
 
 /* A capture: which frames, since when, how often.  Its frames lie in the
@@ -121,7 +122,9 @@ struct _sampling_buffer *
 _PySampling_BufferFit(struct _sampling_buffer *buffer)
 {
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (buffer != NULL && buffer->depth_frames != state->options.depth_frames) {
+    if (buffer != NULL
+        && buffer->depth_frames != state->options.depth_frames)
+    {
         _PySampling_BufferFree(buffer);
         buffer = NULL;
     }
@@ -143,6 +146,16 @@ _PySampling_BufferFree(struct _sampling_buffer *buffer)
         _PySampling_SlotsFree(buffer->slots);
         free(buffer);
     }
+}
+
+size_t
+_PySampling_BufferBytes(const struct _sampling_buffer *buffer)
+{
+    size_t path_depth = (size_t)max_entries(buffer->depth_frames);
+    return sizeof(*buffer)
+        + (size_t)buffer->capacity * sizeof(_PySampling_Frame)
+        + path_depth * (sizeof(_PySampling_Frame) + sizeof(uint32_t))
+        + _PySampling_SlotsBytes(buffer->slots);
 }
 
 void
@@ -381,9 +394,9 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 /* Has the thread run for so long since it attached that other ticks fell into
-   this run?  Then one that reaches it while it gives the GIL up is left out: in
-   the microseconds that a signal takes it went on to the call that gives the
-   GIL up, and the time of what it did before would be booked there. */
+   this run?  Then one that reaches it while it gives the GIL up is left out:
+   in the microseconds that a signal takes it went on to the call that gives
+   the GIL up, and the time of what it did before would be booked there. */
 static int
 is_in_long_run(_PySampling_Thread *thread)
 {

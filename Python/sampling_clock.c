@@ -98,8 +98,8 @@ leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
     _PySampling_COUNT(ticks_noted, 1);
 }
 
-/* The thread waits from here on if it wants to give the GIL up, so that the tick
-   is its own however short it runs.  Returns 0 if it is gone already.
+/* The thread waits from here on if it wants to give the GIL up, so that the
+   tick is its own however short it runs.  Returns 0 if it is gone already.
 
    Sequentially consistent, as are the two of a thread that settles
    (sampling_account.c): one of both sides sees the other. */
@@ -154,7 +154,8 @@ is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
         && cpu_ns - thread->asked_cpu_ns >= ANSWER_NS / 2;
 }
 
-/* The last signal is unanswered.  Returns 1 if there is to be a note instead. */
+/* The last signal is unanswered.  Returns 1 if there is to be a note
+   instead. */
 static int
 tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns)
 {

@@ -4,20 +4,16 @@
    there.
 
    Three answers, cheapest first:
-   - The interpreter's own image (static types, small integers, singletons, the
-     names of built-in functions) stays as long as the process.
-   - Arenas of the object allocator are unmapped only by a thread that holds the
-     interpreter's GIL, so not while the caller does.  A signal handler may
-     have interrupted that very thread: it marks an arena as gone before it
-     unmaps it.
+   - The interpreter's own image (static types, small integers, singletons,
+     the names of built-in functions) stays as long as the process.
+   - Arenas of the object allocator are unmapped only by a thread that holds
+     the interpreter's GIL, so not while the caller does.  A signal handler
+     may have interrupted that very thread: it marks an arena as gone before
+     it unmaps it.
    - For all else the kernel copies: process_vm_readv() on this process reports
      a bad address instead of raising a signal.  Where that is forbidden, as in
      some containers, rt_sigprocmask() with an invalid request tells whether
      the address can be read, and it is read then. */
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE                 // dl_iterate_phdr()
-#endif
 
 #include "Python.h"
 

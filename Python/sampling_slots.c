@@ -1,8 +1,9 @@
-/* Sampling profiler: where on the evaluation stack an instruction's operands
-   lie.
+/* Sampling profiler: where an instruction's operands lie on the evaluation
+   stack.
 
    Owns a table for each code object that was sampled: one byte for each code
-   unit, made once, freed with the code object.  Must not know objects or names.
+   unit, made once, freed with the code object.  Must not know objects or
+   names.
 
    The depth of the evaluation stack at an instruction depends on nothing but
    its position.  The compiler knows it and throws it away; here it is worked
@@ -22,8 +23,8 @@
 
 #ifdef _PySampling_SUPPORTED
 
-/* The handler works out code of up to this many units, once, which takes it some
-   hundred microseconds at the most.  Longer code is left to the drain. */
+/* The handler works out code of up to this many units, once, which takes it
+   some hundred microseconds at the most.  Longer code waits for the drain. */
 #define MAX_SCRATCH_UNITS 16384
 
 /* Code objects that wait to be kept; the others wait for another sample. */
@@ -50,6 +51,7 @@ struct _sampling_slots {
     struct slot_table **index;      // open addressing; &freed: was used
     uint32_t mask;
     uint32_t used;                  // freed ones included
+    uint32_t live;
     size_t bytes;
     PyCodeObject *pending[MAX_PENDING_CODES];
     int num_pending;
@@ -308,6 +310,7 @@ put(struct _sampling_slots *slots, struct slot_table *table)
     }
     slots->index[i] = table;
     slots->used++;
+    slots->live++;
 }
 
 static void
@@ -322,6 +325,7 @@ clear(struct _sampling_slots *slots)
     slots->index = NULL;
     slots->mask = 0;
     slots->used = 0;
+    slots->live = 0;
     slots->bytes = 0;
 }
 
@@ -333,7 +337,10 @@ reserve(struct _sampling_slots *slots)
     if ((slots->used + 1) * 2 <= old_size) {
         return 1;
     }
-    uint32_t size = old_size != 0 ? old_size * 2 : FIRST_INDEX_SIZE;
+    uint32_t size = FIRST_INDEX_SIZE;
+    while ((slots->live + 1) * 4 > size) {
+        size *= 2;
+    }
     struct slot_table **old = slots->index;
     struct slot_table **index = calloc(size, sizeof(*index));
     if (index == NULL) {
@@ -342,7 +349,9 @@ reserve(struct _sampling_slots *slots)
     slots->index = index;
     slots->mask = size - 1;
     slots->used = 0;
-    slots->bytes += (size - old_size) * sizeof(*index);
+    slots->live = 0;
+    slots->bytes = slots->bytes - old_size * sizeof(*index)
+                   + size * sizeof(*index);
     for (uint32_t i = 0; i < old_size; i++) {
         if (old[i] != NULL && old[i] != &freed) {
             put(slots, old[i]);
@@ -422,6 +431,7 @@ _PySampling_SlotsForget(struct _sampling_slots *slots, PyCodeObject *code)
                         + (size_t)(*entry)->num_units;
         free(*entry);
         *entry = (struct slot_table *)&freed;
+        slots->live--;
     }
     int n = 0;
     for (int i = 0; i < slots->num_pending; i++) {

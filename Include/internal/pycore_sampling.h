@@ -86,7 +86,8 @@ typedef struct {
     "SIGIO, SIGWINCH or a real-time signal"
 
 /* One counter per outcome; X-macro so that stats() names each of them.
-   Relaxed atomics: they are sums, nothing is ordered by them. */
+   Relaxed atomics: they are sums, nothing is ordered by them.  memory_bytes
+   alone is no sum: _PySampling_Measure() sets it. */
 #define _PySampling_COUNTERS(X) \
     X(ticks)                /* the clock fired */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
@@ -111,7 +112,8 @@ typedef struct {
     X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
     X(overhead_capture_ns)  /* spent in the signal handler */ \
-    X(overhead_drain_ns)    /* spent turning captures into samples */
+    X(overhead_drain_ns)    /* spent turning captures into samples */ \
+    X(memory_bytes)         /* taken by the profiler, as last measured */
 
 struct _sampling_counters {
 #define X(name) uint64_t name;
@@ -348,6 +350,9 @@ extern _PySampling_Status _PySampling_Snapshot(PyThreadState *tstate,
                                                int clear,
                                                struct _sampling_tables **copy);
 
+// Brings counters.memory_bytes up to date.
+extern void _PySampling_Measure(void);
+
 // One tick of a manual session, `wall_ns` and `cpu_ns` after the last.
 extern _PySampling_Status _PySampling_ManualTick(PyThreadState *tstate,
                                                  uint64_t wall_ns,
@@ -396,6 +401,8 @@ extern void _PySampling_Drain(PyThreadState *tstate,
 // no memory.  Called with the GIL of its interpreter.
 extern struct _sampling_buffer *
 _PySampling_BufferFit(struct _sampling_buffer *buffer);
+extern size_t
+_PySampling_BufferBytes(const struct _sampling_buffer *buffer);
 extern void _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
                                          PyCodeObject *code);
 extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);

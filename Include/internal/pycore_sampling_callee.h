@@ -1,9 +1,9 @@
 /* Sampling profiler: the C function or operator that a Python frame is in.
 
-   No frame is pushed for C code.  What an instruction calls or operates on lies
-   in the frame's evaluation stack, at a place that the instruction's position
-   in its code object tells.  The handler reads the few words that identify the
-   callee; its name is made at the drain. */
+   No frame is pushed for C code.  What an instruction calls or operates on
+   lies in the frame's evaluation stack, at a place that the instruction's
+   position in its code object tells.  The handler reads the few words that
+   identify the callee; its name is made at the drain. */
 
 #ifndef Py_INTERNAL_SAMPLING_CALLEE_H
 #define Py_INTERNAL_SAMPLING_CALLEE_H

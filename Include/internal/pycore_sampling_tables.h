@@ -197,8 +197,8 @@ extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
                                        uint32_t old_thread);
 
 // The frame row of a captured frame, or UINT32_MAX if the limit is reached.
-// `opcode` is the specialised one if the frame is the leaf, or 0.  `globals` is
-// the frame's, or NULL if it is gone.
+// `opcode` is the specialised one if the frame is the leaf, or 0.  `globals`
+// is the frame's, or NULL if it is gone.
 extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
                                         _PySampling_Frame frame, int opcode,
                                         PyObject *globals);

@@ -200,6 +200,9 @@ static PyObject *
 _profile_stats_impl(PyObject *module)
 /*[clinic end generated code: output=a46c3e6eaa7ea04e input=5ce5c094c7eadf52]*/
 {
+    if (_PySampling_ACTIVE()) {
+        _PySampling_Measure();
+    }
     return _PySampling_ExportCounters(&_PyRuntime.sampling.counters);
 }
 

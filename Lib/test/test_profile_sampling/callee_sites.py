@@ -1,26 +1,26 @@
 """Call sites and operators, and the name that a sample there is to have.
 
-One row: the expected name, the statement that is executed again and again, and
-the base opcode of the instruction that does the work.  SLOW are those that take
-so long that the few instructions around the work hardly matter.
+One row: the expected name, the statement that is executed again and again,
+and the base opcode of the instruction that does the work.  SLOW are those that
+take so long that the few instructions around the work hardly matter.
 """
 
 SETUP = '''
 import array, ast, binascii, collections, datetime, decimal, functools
 import hashlib, io, itertools, json, math, operator, os, random, re, struct
-import threading, time, zlib
+import threading, time, xxsubtype, zlib
 from decimal import Decimal
 
-data = [i * 7919 % 3001 for i in range(3000)]
+data = [i * 7919 % 20011 for i in range(20000)]
 words = [str(i) for i in data]
 text = ' '.join(words)
 raw = text.encode()
 pair = (1, 2)
 small = [3, 1, 2]
 numbers = tuple(data)
-mapping = {i: i for i in range(3000)}
-other = {-i: i for i in range(3000)}
-group, group2 = set(data), set(range(0, 9000, 3))
+mapping = {i: i for i in range(20000)}
+other = {-i: i for i in range(20000)}
+group, group2 = set(data), set(range(0, 60000, 3))
 big, big2 = 3 ** 4000, 3 ** 4001
 huge = 7 ** 20000
 same_big = 3 ** 4000 + 0 * big
@@ -51,6 +51,7 @@ half = functools.partial(pow, 3, 2)
 cached = functools.lru_cache(lambda: 1)
 chain_forever = itertools.cycle(small)
 lots = [huge] * 3
+spam = xxsubtype.spamlist()
 
 
 class Slots:
@@ -77,7 +78,7 @@ SLOW = [
     ('builtins.sum', 'sum(data)', 'CALL'),
     ('builtins.max', 'max(data)', 'CALL'),
     ('builtins.min', 'min(*data)', 'CALL_FUNCTION_EX'),
-    ('builtins.any', 'any(itertools.repeat(0, 3000))', 'CALL'),
+    ('builtins.any', 'any(itertools.repeat(0, 20000))', 'CALL'),
     ('builtins.compile', 'compile("a + b", "f", "eval")', 'CALL'),
     ('builtins.pow', 'pow(3, 4000, 2 ** 521 - 1)', 'CALL'),
     ('math.factorial', 'math.factorial(900)', 'CALL'),
@@ -107,7 +108,7 @@ SLOW = [
     ('dict.update', 'mapping.copy().update(other)', 'CALL'),
     ('set.union', 'group.union(group2)', 'CALL'),
     ('set.issubset', 'group.issubset(group)', 'CALL'),
-    ('collections.deque.rotate', 'deque.rotate(1500)', 'CALL'),
+    ('collections.deque.rotate', 'deque.rotate(9000)', 'CALL'),
     ('collections.deque.count', 'deque.count(5)', 'CALL'),
     ('array.array.count', 'counts.count(5)', 'CALL'),
     ('re.Pattern.match', 'slow_pattern.match("a" * 12)', 'CALL'),
@@ -155,10 +156,10 @@ SLOW = [
     ('str.__contains__', '"77777777" in text', 'CONTAINS_OP'),
     ('bytes.__contains__', 'b"77777777" in raw', 'CONTAINS_OP'),
     ('collections.deque.__contains__', '-1 in deque', 'CONTAINS_OP'),
-    ('list.__getitem__', 'data[10:2900]', 'BINARY_SLICE'),
+    ('list.__getitem__', 'data[10:19000]', 'BINARY_SLICE'),
     ('str.__getitem__', 'text[::2]', 'BINARY_SUBSCR'),
     ('bytes.__getitem__', 'raw[::2]', 'BINARY_SUBSCR'),
-    ('list.__setitem__', 'data[10:2900] = data[10:2900]', 'STORE_SLICE'),
+    ('list.__setitem__', 'data[10:19000] = data[10:19000]', 'STORE_SLICE'),
     ('list.extend', '[*mapping]', 'LIST_EXTEND'),
     ('set.update', '{*data}', 'SET_UPDATE'),
     ('dict.update', '{**mapping}', 'DICT_UPDATE'),
@@ -218,6 +219,11 @@ FAST = [
     ('functools.partial.__call__', 'half()', 'CALL'),
     ('functools._lru_cache_wrapper.__call__', 'cached()', 'CALL'),
     ('object', 'object()', 'CALL'),
+    ('xxsubtype.spamlist', 'xxsubtype.spamlist()', 'CALL'),
+    ('xxsubtype.spamlist.getstate', 'spam.getstate()', 'CALL'),
+    ('list.append', 'spam.append(1)', 'CALL'),
+    ('xxsubtype.spamlist.classmeth', 'xxsubtype.spamlist.classmeth()', 'CALL'),
+    ('xxsubtype.spamlist.staticmeth', 'spam.staticmeth()', 'CALL'),
     ('float', 'float("1.5")', 'CALL'),
     ('decimal.Decimal', 'Decimal("1.5")', 'CALL'),
     ('ValueError', 'ValueError("no")', 'CALL'),
@@ -290,3 +296,12 @@ FAST = [
      'BUILD_STRING'),
     ('list.__len__', 'match small:\n            case [_, _]: pass', 'GET_LEN'),
 ]
+
+try:
+    import _testcapi
+except ImportError:     # installed without the test extensions
+    pass
+else:
+    SETUP += 'import _testcapi\n'
+    FAST += [('_testcapi.HeapGcCType', '_testcapi.HeapGcCType()', 'CALL')]
+    del _testcapi

@@ -193,6 +193,39 @@ class TestBounds(SessionTest):
             self.assertLess(gc.get_count()[0] - before, 50)
 
 
+class TestOperandSlots(SessionTest):
+    """Where operands lie: one byte for each two bytes of sampled code."""
+
+    TEXT = ('def work():\n    tick(1, 0)\n'
+            + '    x = (1, 2, [3])\n' * 300)
+
+    def make(self):
+        space = {'tick': tick}
+        exec(self.TEXT, space)
+        space['work']()
+        return space['work']
+
+    def test_freed_with_the_code(self):
+        with Session(manual=True, names=3):
+            for _ in range(10):
+                self.make()
+            before = _profile.stats()['memory_bytes']
+            for _ in range(1000):
+                self.make()
+            gc.collect()        # functions and their globals are cycles
+            after = _profile.stats()['memory_bytes']
+        # 1,000 of them would be a megabyte.
+        self.assertLess(after, before + 100_000)
+
+    def test_counted(self):
+        with Session(manual=True, names=3):
+            before = _profile.stats()['memory_bytes']
+            functions = [self.make() for _ in range(100)]
+            after = _profile.stats()['memory_bytes']
+        self.assertGreater(after - before, sum([
+            len(f.__code__.co_code) // 2 for f in functions]))
+
+
 class TestLimit(ProgramTest):
 
     # Stacks that share nothing: 300 functions, called in every order.  A
