@@ -550,11 +550,11 @@ name_access(struct _sampling_tables *tables, PyTypeObject *type,
         name_attribute(tables, owner, attribute, name);
         return 1;
     }
-    owner = find_owner(type, special, &value);
-    if (owner == NULL || owner == &PyBaseObject_Type
-        || (special == ID(__getattribute__)
-            && find_owner(type, ID(__getattr__), &value) != NULL))
-    {
+    int is_common = special == ID(__setattr__)
+        ? type->tp_setattro == PyObject_GenericSetAttr
+        : type->tp_getattro == PyObject_GenericGetAttr
+          || find_owner(type, ID(__getattr__), &value) != NULL;
+    if (is_common) {
         return 0;
     }
     return name_special(tables, type, special, name);
