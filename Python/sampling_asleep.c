@@ -126,17 +126,12 @@ has_slept(_PySampling_Thread *thread, int can_read_proc,
     {
         return 0;
     }
-    // The delay is known since the last such reading only.  What was neither
-    // run nor delayed since then was slept; so was, at most, what was not run
-    // since the last tick.
-    uint64_t elapsed = wall_ns - thread->delay_wall_ns;
-    uint64_t accounted = cpu_ns - thread->delay_cpu_ns
-                         + delay_ns - thread->delay_ns;
-    uint64_t slept = elapsed > accounted ? elapsed - accounted : 0;
-    thread->delay_wall_ns = wall_ns;
-    thread->delay_cpu_ns = cpu_ns;
-    thread->delay_ns = delay_ns;
-    return Py_MIN(slept, wall_ns - from_ns - ran) > (wall_ns - from_ns) / 2;
+    // If the last such reading is older than the last tick, some of the delay
+    // may be too; then the next tick will know.  To take a delay for sleep
+    // would falsify the samples of every thread that competes for a CPU.
+    uint64_t delayed = delay_ns - thread->seen_delay_ns;
+    thread->seen_delay_ns = delay_ns;
+    return ran + delayed < (wall_ns - from_ns) / 2;
 }
 
 /* A thread that sleeps again and again while it holds the GIL is likely to

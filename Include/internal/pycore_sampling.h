@@ -178,9 +178,7 @@ typedef struct _sampling_thread {
     uint64_t asked_cpu_ns;
     uint64_t seen_wall_ns;
     uint64_t seen_cpu_ns;
-    uint64_t delay_wall_ns;     // last reading of the kernel's delay_ns:
-    uint64_t delay_cpu_ns;      // how long it waited for a CPU
-    uint64_t delay_ns;
+    uint64_t seen_delay_ns;     // how long it had waited for a CPU
     int sleepy_ticks;           // it slept with the GIL lately
     int off_cpu_ticks;          // in a row that found it without a CPU
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
