@@ -102,7 +102,7 @@ leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
    tick is its own however short it runs.  Returns 0 if it is gone already.
 
    Sequentially consistent, as are the two of a thread that settles
-   (sampling_account.c): one of both sides sees the other. */
+   (sampling_hooks.c): one of both sides sees the other. */
 static int
 begin_asking(struct _sampling_interpreter_state *interp,
              _PySampling_Thread *thread)

@@ -422,6 +422,11 @@ extern void _PySampling_AccountRun(_PySampling_Thread *thread,
                                    uint64_t tick_wall_ns,
                                    uint64_t tick_cpu_ns,
                                    uint64_t *wall_ns, uint64_t *cpu_ns);
+extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
+extern void _PySampling_AccountAttach(PyThreadState *tstate,
+                                      _PySampling_Thread *thread);
+extern uint64_t _PySampling_AccountAsleep(_PySampling_Thread *thread,
+                                          uint64_t wall_ns, uint64_t cpu_ns);
 extern void _PySampling_AccountFlush(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
 // From now on `to` goes on with the clock of the OS thread they share.

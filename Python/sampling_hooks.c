@@ -1,0 +1,210 @@
+/* Sampling profiler: where the interpreter tells that a thread runs.
+
+   Owns the hooks of the eval loop, of detach, attach and exec: what has to
+   happen there, and in which order.  Must not know how a nanosecond is booked,
+   a stack is walked or a signal is sent. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_unset_eval_breaker_bit()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+
+
+static _PySampling_Thread *
+session_thread(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread == NULL || thread->session != _PyRuntime.sampling.session) {
+        return NULL;
+    }
+    return thread;
+}
+
+/* The clock left a note instead of sending a signal.  If the thread slept
+   while it held the GIL, it has come to a safepoint now, still at the
+   instruction that slept.  If it does not answer signals, this is the best
+   that can be had: what it does now, not what it did at the tick. */
+static void
+answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    uint64_t note_ns = _Py_atomic_exchange_uint64(&thread->note_wall_ns, 0);
+    if (note_ns <= thread->account.wall_ns) {
+        return;
+    }
+    uint64_t now_ns = _PySampling_WallNow();
+    uint64_t cpu_now_ns = _PySampling_CpuNow(thread);
+    uint64_t wall_ns, cpu_ns = 0;
+    if (_Py_atomic_load_int_relaxed(&thread->note_asleep)) {
+        wall_ns = _PySampling_AccountAsleep(thread, now_ns, cpu_now_ns);
+    }
+    else {
+        _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
+    }
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (state->tables != NULL) {
+        // The call that slept has returned.
+        uint32_t node = _PySampling_WalkNode(tstate, thread, 0);
+        _PySampling_TablesAdd(state->tables, node, thread->thread_index,
+                              thread->gc_generation >= 0
+                                  ? _PySampling_GC : _PySampling_RUNNING,
+                              1, cpu_ns, wall_ns);
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+    _PySampling_COUNT(captures_biased, 1);
+}
+
+static void
+drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    _PySampling_Drain(tstate, thread);
+    if (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0) {
+        answer_note(tstate, thread);
+    }
+}
+
+/* From here on the clock asks this thread for nothing more, and what it has
+   asked is answered before a system call could be interrupted. */
+static void
+settle(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        thread->is_settling = 1;
+        _PySampling_FENCE();
+        _PySampling_ClockSettle(thread);
+        _PySampling_FENCE();
+        thread->is_settling = 0;
+    }
+}
+
+void
+_PySampling_BeforeExec(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_PySampling_ACTIVE() && tstate != NULL) {
+        settle(tstate);
+    }
+}
+
+void
+_PySampling_AfterFailedExec(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_PySampling_ACTIVE() && tstate != NULL) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running,
+                             session_thread(tstate));
+    }
+}
+
+void
+_PySampling_Safepoint(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread == NULL) {
+        // It was running, with a GIL of its own, when the session started.
+        _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        if (_PySampling_ACTIVE()) {
+            settle(tstate);
+            _PySampling_AfterAttach(tstate);
+        }
+        errno = saved_errno;
+        return;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    drain_and_answer(tstate, thread);
+    _PySampling_LEAVE_HOOK(thread);
+    errno = saved_errno;
+}
+
+/* Once per thread: under which frames its time goes if no tick hits it. */
+static void
+note_root(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (state->tables != NULL) {
+        uint32_t node = _PySampling_RootNode(tstate, thread);
+        if (node != _PySampling_NO_NODE) {
+            thread->root_node = node;
+        }
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+}
+
+void
+_PySampling_BeforeDetach(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    settle(tstate);
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread == NULL) {
+        errno = saved_errno;
+        return;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
+        & _PY_SAMPLING_BIT)
+    {
+        drain_and_answer(tstate, thread);
+    }
+    if (thread->root_node == 0 && tstate->current_frame != NULL) {
+        note_root(tstate, thread);
+    }
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
+    thread->was_requested = _Py_eval_breaker_bit_is_set(
+        tstate, _PY_GIL_DROP_REQUEST_BIT);
+    _PySampling_AccountDetach(thread);
+    _PySampling_LEAVE_HOOK(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_BeforeGILWait(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread != NULL
+        && _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns) == 0)
+    {
+        int saved_errno = errno;
+        _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
+                                        _PySampling_WallNow());
+        errno = saved_errno;
+    }
+}
+
+void
+_PySampling_AfterAttach(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    if (thread == NULL) {
+        errno = saved_errno;
+        return;
+    }
+    if (thread->shadowed) {
+        _PySampling_SiblingsTakeOver(thread);
+    }
+    if (thread->account.detached_ns != 0) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_AccountAttach(tstate, thread);
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
+    _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
+    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running, thread);
+    errno = saved_errno;
+}
+
+#endif  // _PySampling_SUPPORTED
