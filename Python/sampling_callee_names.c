@@ -37,10 +37,24 @@ struct name {
     struct text qualname;
 };
 
+/* How much of UTF-8 text goes into so much room: no part of a character. */
+static size_t
+whole_characters(const char *bytes, size_t size, size_t room)
+{
+    if (size <= room) {
+        return size;
+    }
+    while (room > 0 && (bytes[room] & 0xC0) == 0x80) {
+        room--;
+    }
+    return room;
+}
+
 static void
 append(struct text *text, const char *bytes, size_t size)
 {
-    size = Py_MIN(size, sizeof(text->bytes) - (size_t)text->size);
+    size = whole_characters(bytes, size,
+                            sizeof(text->bytes) - (size_t)text->size);
     memcpy(text->bytes + text->size, bytes, size);
     text->size += (int)size;
 }
@@ -57,8 +71,10 @@ append_object(struct text *text, struct _sampling_tables *tables,
 {
     uint32_t row = _PySampling_InternText(tables, string);
     if (row != NO_ROW) {
-        append(text, tables->string_bytes + tables->strings[row].offset,
-               Py_MIN(tables->strings[row].size, MAX_NAME_BYTES));
+        const char *bytes = tables->string_bytes + tables->strings[row].offset;
+        append(text, bytes,
+               whole_characters(bytes, tables->strings[row].size,
+                                MAX_NAME_BYTES));
     }
 }
 

@@ -387,6 +387,26 @@ class TestStacks(SessionTest):
 
 class TestTypes(SessionTest):
 
+    def test_long_name_is_cut_between_characters(self):
+        # In UTF-8 each of them takes more than one byte.
+        class Number:
+            def __int__(self):
+                tick(1, 0)
+                return 1
+
+        for start in '', 'a', 'aa', 'aaa':
+            for character in '\xe9', '\u20ac', '\U0001f40d':
+                text = start + character * 2000
+                cls = type(text, (int,), {'__module__': text})
+                with self.subTest(start=start, character=character):
+                    with Session(manual=True, names=3) as session:
+                        cls(Number())
+                    sample, = [s for s in session.profile.samples
+                               if s.wall_ns]
+                    name, = [frame.function.qualname for frame in sample.stack
+                             if text.startswith(frame.function.qualname)]
+                    self.assertGreater(len(name), 60)
+
     def test_class_that_dies(self):
         # The address of a dead class may become another's: no name of one
         # must be told of the other.
