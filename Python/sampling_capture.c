@@ -86,11 +86,13 @@ struct _sampling_buffer {
 };
 
 /* The most entries that a stack takes: each frame may be in C code; and
-   [truncated N+ frames], [GC genN] and the mark of the leaf's opcode. */
+   [truncated N+ frames], the mark of the leaf's opcode, and [GC genN] with the
+   call of gc.collect(), whose frame may be left out. */
 static int
 max_entries(int depth_frames)
 {
-    return depth_frames * (1 + _PySampling_CALLEE_ENTRIES) + 3;
+    return depth_frames * (1 + _PySampling_CALLEE_ENTRIES)
+           + 3 + _PySampling_CALLEE_ENTRIES;
 }
 
 static struct _sampling_buffer *
@@ -374,6 +376,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .out = buffer->frames + buffer->used,
         };
         int walked = walk(&w, thread, frame, buffer->depth_frames, 1);
+        assert(w.num_entries <= max_entries(buffer->depth_frames));
         last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
         buffer->used += last->depth;

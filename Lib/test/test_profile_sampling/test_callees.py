@@ -362,6 +362,37 @@ class TestStacks(SessionTest):
         self.check(work, {
             ('gc.collect', '[GC gen2]', name, '_profile.tick'): 1})
 
+    def test_collection_asked_for_in_a_frame_that_is_left_out(self):
+        # The most entries that a stack can have: all frames that are kept are
+        # in C code, and so is the one that is not.
+        class Dying:
+            def __del__(self):
+                call_in_c(1)
+
+        def call_in_c(n):
+            if n:
+                list(map(call_in_c, [n - 1]))
+            else:
+                tick(1, 0)
+
+        def work():
+            dying = Dying()
+            dying.self = dying
+            del dying
+            gc.collect()
+
+        for depth in 1, 2:
+            with self.subTest(depth=depth):
+                gc.collect()
+                with Session(manual=True, names=3,
+                             depth_frames=depth) as session:
+                    work()
+                sample, = [s for s in session.profile.samples if s.wall_ns]
+                names = [frame.function.name for frame in sample.stack]
+                self.assertEqual(names[:4], [
+                    '_profile.tick', f'{__name__}.{call_in_c.__qualname__}',
+                    '[GC gen2]', 'gc.collect'])
+
     def test_exception_handlers_and_with(self):
         class Manager:
             def __enter__(self):
