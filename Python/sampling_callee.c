@@ -64,9 +64,16 @@ add_function(PyInterpreterState *interp, PyObject *callable, int opcode,
         return add_callee(out, _PySampling_CALLEE_FUNCTION, opcode, 0,
                           function.m_ml, function.m_module);
     }
-    // Bound to an object, or, as dict.fromkeys is, to a class.
+    // Bound to an object, or, as dict.fromkeys is, to a class, which may have a
+    // metaclass of its own.
     PyTypeObject *type = type_of(interp, function.m_self);
-    if (type == &PyType_Type) {
+    int flags;
+    if (type == &PyType_Type
+        || (_PySampling_ReadMemory(interp, (const char *)function.m_ml
+                                           + offsetof(PyMethodDef, ml_flags),
+                                   &flags, sizeof(flags))
+            && (flags & METH_CLASS)))
+    {
         type = (PyTypeObject *)function.m_self;
     }
     return type == NULL ? 0

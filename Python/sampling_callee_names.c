@@ -251,7 +251,20 @@ name_function(PyInterpreterState *interp, const PyMethodDef *method,
         && read_method_name(interp, method, &name->qualname);
 }
 
-/* The class that defines the method, if it is one of the MRO. */
+static int
+defines(PyTypeObject *type, const PyMethodDef *method)
+{
+    const PyMethodDef *m = type->tp_methods;
+    for (; m != NULL && m->ml_name != NULL; m++) {
+        if (m == method) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The class that defines the method: one of the MRO, or, as `type` may itself be
+   what the method is bound to, its metaclass. */
 static PyTypeObject *
 definer_of(PyTypeObject *type, const PyMethodDef *method)
 {
@@ -260,14 +273,11 @@ definer_of(PyTypeObject *type, const PyMethodDef *method)
         ? PyTuple_GET_SIZE(mro) : 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        const PyMethodDef *m = base->tp_methods;
-        for (; m != NULL && m->ml_name != NULL; m++) {
-            if (m == method) {
-                return base;
-            }
+        if (defines(base, method)) {
+            return base;
         }
     }
-    return type;
+    return defines(&PyType_Type, method) ? &PyType_Type : type;
 }
 
 static int

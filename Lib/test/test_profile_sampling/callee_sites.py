@@ -6,7 +6,7 @@ take so long that the few instructions around the work hardly matter.
 """
 
 SETUP = '''
-import array, ast, binascii, collections, datetime, decimal, functools
+import abc, array, ast, binascii, collections, datetime, decimal, functools
 import hashlib, io, itertools, json, math, operator, os, random, re, struct
 import threading, time, xxsubtype, zlib
 from decimal import Decimal
@@ -52,6 +52,14 @@ cached = functools.lru_cache(lambda: 1)
 chain_forever = itertools.cycle(small)
 lots = [huge] * 3
 spam = xxsubtype.spamlist()
+
+
+class StrictDict(dict, metaclass=abc.ABCMeta):
+    pass
+
+
+class Numbered(int, metaclass=abc.ABCMeta):
+    pass
 
 
 class Slots:
@@ -117,6 +125,8 @@ SLOW = [
     ('decimal.Context.sqrt', 'precise.sqrt(2)', 'CALL'),
     # Class methods, static methods, constructors.
     ('dict.fromkeys', 'dict.fromkeys(data)', 'CALL'),
+    ('dict.fromkeys', 'StrictDict.fromkeys(data)', 'CALL'),
+    ('int.from_bytes', 'Numbered.from_bytes(raw)', 'CALL'),
     ('int.from_bytes', 'int.from_bytes(raw)', 'CALL'),
     ('bytes.fromhex', 'bytes.fromhex("ab" * 900)', 'CALL'),
     ('str.maketrans', 'str.maketrans(text[:1500], text[:1500])', 'CALL'),
@@ -168,6 +178,8 @@ SLOW = [
 ]
 
 FAST = [
+    ('type.mro', 'Slots.mro()', 'CALL'),
+    ('type.__subclasses__', 'StrictDict.__subclasses__()', 'CALL'),
     ('builtins.len', 'len(data)', 'CALL'),
     ('builtins.abs', 'abs(n)', 'CALL'),
     ('builtins.isinstance', 'isinstance(n, str)', 'CALL'),
