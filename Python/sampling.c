@@ -113,14 +113,28 @@ new_tables(void)
     return tables;
 }
 
+/* Puts tables in the place of others, which are returned.  It is a session of
+   its own, so that no thread of another GIL adds to them what it knows by the
+   numbers of rows in the others. */
+static struct _sampling_tables *
+set_tables(struct _sampling_tables *tables)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *old = STATE->tables;
+    STATE->tables = tables;
+    STATE->session++;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return old;
+}
+
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
     if (STATE->active) {
         return _PySampling_ERR_RUNNING;
     }
-    STATE->tables = new_tables();
-    if (STATE->tables == NULL) {
+    struct _sampling_tables *tables = new_tables();
+    if (tables == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
     memset(&STATE->counters, 0, sizeof(STATE->counters));
@@ -128,7 +142,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     _PySampling_MemoryInit();
     STATE->period_ns = 1000000000u / (uint64_t)options->rate_hz;
     STATE->owner_pid = (int)getpid();
-    STATE->session++;
+    (void)set_tables(tables);
     STATE->manual_wall_ns = 1;
     STATE->start_wall_ns = _PySampling_WallNow();
     PyTime_t now = 0;
@@ -146,9 +160,8 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         status = _PySampling_ClockStart();
     }
     if (status != _PySampling_OK) {
-        _PySampling_TablesFree(STATE->tables);
-        STATE->tables = NULL;
-        STATE->session++;       // the records just made belong to no session
+        // The records just made belong to no session.
+        _PySampling_TablesFree(set_tables(NULL));
         return status;
     }
     _Py_atomic_store_int(&STATE->active, 1);
@@ -272,21 +285,16 @@ static struct _sampling_tables *
 exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
                 uint64_t now_ns)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *old = STATE->tables;
-    STATE->tables = fresh;
-    PyMutex_Unlock(&STATE->tables_mutex);
-    if (fresh == NULL) {
-        return old;
-    }
+    // Locked all the while: a thread that registers gets a row in the tables
+    // of the session it is told.
+    _PySampling_LockRegistry();
+    // Threads of other GILs see that their rows are gone.
+    struct _sampling_tables *old = set_tables(fresh);
     memset(&STATE->counters, 0, sizeof(STATE->counters));
     PyTime_t now = 0;
     (void)PyTime_TimeRaw(&now);
     STATE->start_time_ns = now;
     STATE->start_wall_ns = now_ns;
-    // Threads of other GILs see that their rows are gone.
-    STATE->session++;
-    _PySampling_LockRegistry();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
@@ -370,7 +378,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
     describe(STATE->tables, now_ns);
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-    *result = exchange_tables(tstate, NULL, now_ns);
+    *result = set_tables(NULL);
     STATE->exit_session = 0;
     return _PySampling_OK;
 }

@@ -292,7 +292,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
         }
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (state->tables != NULL) {
+    if (_PySampling_TABLES_OF(thread) != NULL) {
         // A thread that only yields is between two instructions.
         int is_in_c = blocked_ns != 0
             && !(thread->was_requested && wait_ns != 0);
@@ -419,7 +419,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *tables = state->tables;
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     uint64_t run_ns = take(&a->carry_run_wall_ns)
                       + take(&a->carry_sliver_ns);
     uint64_t run_cpu_ns = take(&a->carry_run_cpu_ns);

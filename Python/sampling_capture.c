@@ -595,7 +595,7 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     assert(thread->in_hook);
     uint64_t before_ns = _PySampling_MonotonicNow();
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *tables = state->tables;
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     for (int i = 0; tables != NULL && i < buffer->num_captures; i++) {
         const struct capture *capture = &buffer->captures[i];
         uint32_t node = intern_stack(tables, buffer, tstate,

@@ -50,7 +50,7 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
         _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (state->tables != NULL) {
+    if (_PySampling_TABLES_OF(thread) != NULL) {
         // The call that slept has returned.
         uint32_t node = _PySampling_WalkNode(tstate, thread, 0);
         _PySampling_TablesAdd(state->tables, node, thread->thread_index,
@@ -134,7 +134,7 @@ note_root(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (state->tables != NULL) {
+    if (_PySampling_TABLES_OF(thread) != NULL) {
         uint32_t node = _PySampling_RootNode(tstate, thread);
         if (node != _PySampling_NO_NODE) {
             thread->root_node = node;
@@ -202,7 +202,12 @@ _PySampling_AfterAttach(PyThreadState *tstate)
         _PySampling_LEAVE_HOOK(thread);
     }
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
-    _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
+    // A question of an earlier session is void.  One that the clock is about to
+    // ask is not: it may still find this thread running, as it was when it
+    // chose it.
+    if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
+        _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
+    }
     _Py_atomic_store_ptr_release(&tstate->interp->sampling.running, thread);
     errno = saved_errno;
 }

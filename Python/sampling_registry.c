@@ -330,7 +330,7 @@ _PySampling_SetThreadName(unsigned long ident, PyObject *name)
             && thread->session == STATE->session)
         {
             PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-            if (STATE->tables != NULL) {
+            if (_PySampling_TABLES_OF(thread) != NULL) {
                 _PySampling_TablesNameThread(STATE->tables,
                                              thread->thread_index, name);
             }

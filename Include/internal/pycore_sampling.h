@@ -252,7 +252,8 @@ struct _sampling_runtime_state {
     struct _sampling_clock *clock;
     struct _sampling_memory memory;
     struct _sampling_counters counters;
-    // Guards *tables.  Never held while a Python object is made.
+    // Guards tables, *tables and changes of session.  Never held while a Python
+    // object is made.
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
     unsigned int tables_serial;
@@ -362,6 +363,13 @@ extern void _PySampling_SetThreadName(unsigned long ident,
                                       PyObject *name);
 
 /* --- Between the parts. */
+
+// The tables that a thread's rows are in.  NULL: there are none any more, since
+// a thread of another GIL has ended the session or begun new tables.  Lock:
+// tables_mutex.
+#define _PySampling_TABLES_OF(THREAD) \
+    ((THREAD)->session == _PyRuntime.sampling.session \
+     ? _PyRuntime.sampling.tables : NULL)
 
 // Around what the signal handler of the same thread must not interrupt; they
 // nest.

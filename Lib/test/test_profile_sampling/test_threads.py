@@ -10,7 +10,7 @@ import time
 import unittest
 
 from .sessions import (
-    Session, SessionTest, busy, by_state, computing_threads, names,
+    _profile, Session, SessionTest, busy, by_state, computing_threads, names,
     of_thread, on_stack, parked_thread, wait_until_asleep, weight)
 
 RATE_HZ = 1000
@@ -263,6 +263,51 @@ class TestInterpretersOnOneThread(SessionTest):
 
     def test_own_gil(self):
         self.check('isolated')
+
+    def test_tables_exchanged_while_others_write(self):
+        # No thread of another GIL may add to the new tables what it knows by
+        # the numbers of rows in the old ones.
+        interpreter = _interpreters.create('isolated')
+        self.addCleanup(_interpreters.destroy, interpreter)
+        script = '''if True:
+            import threading, time
+
+            def work(depth=5):
+                if depth:
+                    work(depth - 1)
+                else:
+                    sum([1] * 50)
+                    time.sleep(0.00001)
+
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                for _ in range(20):
+                    work()
+                thread = threading.Thread(target=work)
+                thread.start()
+                thread.join()
+            '''
+        threads = [threading.Thread(target=time.sleep, args=(0.01,))
+                   for _ in range(3)]
+        other = threading.Thread(
+            target=lambda: self.assertIsNone(
+                _interpreters.exec(interpreter, script)))
+        with Session(rate_hz=10_000):
+            for thread in threads + [other]:
+                thread.start()
+            while other.is_alive():
+                self.check_rows(_profile.snapshot(clear=True))
+            for thread in threads + [other]:
+                thread.join()
+
+    def check_rows(self, raw):
+        samples = memoryview(raw['samples']).cast('q').tolist()
+        nodes = memoryview(raw['nodes']).cast('I').tolist()
+        self.assertLess(max(samples[0::6], default=0), len(nodes) // 2)
+        self.assertLess(max(samples[1::6], default=0),
+                        max(1, len(raw['threads'])))
+        for node, parent in enumerate(nodes[2::2], 1):
+            self.assertLess(parent, node)
 
     def test_thread_that_sleeps_inside(self):
         interpreter = _interpreters.create('legacy')
