@@ -243,6 +243,10 @@ read_method_name(PyInterpreterState *interp, const PyMethodDef *method,
         && read_c_name(interp, address, out);
 }
 
+/* What the words lead to is gone, and something else may be there soon: no
+   answer that holds. */
+#define UNKNOWN (-1)
+
 static int
 name_function(PyInterpreterState *interp, const PyMethodDef *method,
               PyObject *module, struct name *name)
@@ -285,7 +289,7 @@ name_method(struct _sampling_tables *tables, PyInterpreterState *interp,
             const PyMethodDef *method, PyTypeObject *type, struct name *name)
 {
     if (!is_type(interp, type)) {
-        return 0;
+        return UNKNOWN;
     }
     name_type(tables, definer_of(type, method), name);
     append_string(&name->qualname, ".");
@@ -314,7 +318,7 @@ name_class(struct _sampling_tables *tables, PyInterpreterState *interp,
            PyTypeObject *type, struct name *name)
 {
     if (!is_type(interp, type)) {
-        return 0;
+        return UNKNOWN;
     }
     name_type(tables, type, name);
     return 1;
@@ -339,7 +343,7 @@ name_instance(struct _sampling_tables *tables, PyInterpreterState *interp,
               PyTypeObject *type, PyTypeObject *callable, struct name *name)
 {
     if (!is_type(interp, type)) {
-        return 0;
+        return UNKNOWN;
     }
     if (PyType_HasFeature(type, Py_TPFLAGS_TYPE_SUBCLASS)) {
         return name_class(tables, interp, callable, name);
@@ -602,8 +606,11 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
         append_string(&name->qualname, "__import__");
         return 1;
     }
-    if (!is_type(interp, first)) {
-        return 0;
+    if (!is_type(interp, first)
+        || ((opcode == BINARY_OP || opcode == COMPARE_OP)
+            && !is_type(interp, second)))
+    {
+        return UNKNOWN;
     }
     PyObject *methods[2], *value;
     switch (opcode) {
@@ -615,7 +622,7 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
         break;
     case BINARY_OP: {
         int in_place = oparg >= NB_INPLACE_ADD;
-        return is_type(interp, second) && oparg <= NB_OPARG_LAST
+        return oparg <= NB_OPARG_LAST
             && name_binary(tables,
                            &arithmetic[in_place ? oparg - NB_INPLACE_ADD
                                                 : oparg],
@@ -630,7 +637,7 @@ name_operator(struct _sampling_tables *tables, PyInterpreterState *interp,
         if (first == &PyBool_Type && second != &PyBool_Type) {
             return 0;       // most likely the result, stored already
         }
-        return is_type(interp, second) && oparg >> 5 <= Py_GE
+        return oparg >> 5 <= Py_GE
             && name_binary(tables, &comparison[oparg >> 5], 0, first, second,
                            name);
     case LOAD_ATTR:
@@ -699,6 +706,21 @@ hash_callee_row(const struct _sampling_callee_row *row)
 
 DEFINE_INDEX(callee, tables->callees[row].mark == 0)
 
+static uint32_t
+find_callee(const struct _sampling_tables *tables,
+            const struct _sampling_callee_row *key)
+{
+    FOR_CANDIDATES(tables->callee_index, hash_callee_row(key), row) {
+        const struct _sampling_callee_row *r = &tables->callees[row];
+        if (r->mark == key->mark && r->word0 == key->word0
+            && r->word1 == key->word1)
+        {
+            return row;
+        }
+    }
+    return NO_ROW;
+}
+
 uint32_t
 _PySampling_TablesCallee(struct _sampling_tables *tables,
                          PyInterpreterState *interp, _PySampling_Frame words,
@@ -717,24 +739,37 @@ _PySampling_TablesCallee(struct _sampling_tables *tables,
         // The attribute by what it says: its address may become another's.
         key.word1 = _PySampling_InternText(tables, word1);
     }
-    uint32_t hash = hash_callee_row(&key);
-    FOR_CANDIDATES(tables->callee_index, hash, row) {
-        const struct _sampling_callee_row *r = &tables->callees[row];
-        if (r->mark == key.mark && r->word0 == key.word0
-            && r->word1 == key.word1)
-        {
-            return r->frame;
-        }
+    int is_instance = (key.mark & 15) == _PySampling_CALLEE_INSTANCE;
+    if (is_instance) {
+        // One row for all instances, if the type is no metaclass.
+        key.word1 = 0;
+    }
+    uint32_t row = find_callee(tables, &key);
+    if (row == NO_ROW && is_instance) {
+        key.word1 = (uintptr_t)word1;
+        row = find_callee(tables, &key);
+    }
+    if (row != NO_ROW) {
+        return tables->callees[row].frame;
     }
     struct name name = {0};
-    key.frame = NO_ROW;
-    if (find_name(tables, interp, key.mark, (void *)key.word0, word1, &name)) {
-        key.frame = intern_name(tables, &name);
+    int found = find_name(tables, interp, key.mark, (void *)key.word0, word1,
+                          &name);
+    if (found == UNKNOWN) {
+        tables->code_version++;     // nor may the drain remember it
+        return NO_ROW;
     }
+    if (is_instance && !PyType_HasFeature((PyTypeObject *)key.word0,
+                                          Py_TPFLAGS_TYPE_SUBCLASS))
+    {
+        key.word1 = 0;
+    }
+    uint32_t hash = hash_callee_row(&key);
+    key.frame = found ? intern_name(tables, &name) : NO_ROW;
     if (!reserve_callee_index(tables)) {
         return key.frame;
     }
-    uint32_t row = tables->free_callee;
+    row = tables->free_callee;
     if (row != NO_ROW) {
         tables->free_callee = tables->callees[row].frame;
     }

@@ -3,6 +3,7 @@
 import _opcode_metadata
 import functools
 import gc
+import mmap
 import opcode
 import operator
 import re
@@ -466,6 +467,20 @@ class TestTypes(SessionTest):
                               'dict.__getitem__', 'str.join',
                               'int.__format__', '[GC gen0]', '[GC gen1]',
                               '[GC gen2]'})
+
+    def test_objects_that_are_called_need_no_memory_each(self):
+        partials = [functools.partial(tick, 1) for _ in range(100_000)]
+
+        def resident_bytes():
+            with open('/proc/self/statm') as file:
+                return int(file.read().split()[1]) * mmap.PAGESIZE
+
+        with Session(manual=True, names=3):
+            before = resident_bytes()
+            for partial in partials:
+                partial(0)
+            grown = resident_bytes() - before
+        self.assertLess(grown, 1_000_000)
 
     def test_polymorphic_site(self):
         # T4: what was called first is not what is called next.
