@@ -72,6 +72,20 @@ register_interpreter(PyInterpreterState *interp)
     return 1;
 }
 
+static void
+unlink_thread(_PySampling_Thread *thread)
+{
+    if (thread->prev != NULL) {
+        thread->prev->next = thread->next;
+    }
+    else {
+        thread->interp->threads = thread->next;
+    }
+    if (thread->next != NULL) {
+        thread->next->prev = thread->prev;
+    }
+}
+
 void
 _PySampling_InterpreterEnd(PyInterpreterState *interp)
 {
@@ -90,6 +104,14 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
         s->registered = 0;
     }
     s->running = NULL;
+    // The last collection comes after the end of its thread, which it lets take
+    // part once more.  The thread state is gone by now.
+    while (s->threads != NULL) {
+        _PySampling_Thread *thread = s->threads;
+        unlink_thread(thread);
+        _PySampling_SiblingsUnlink(thread);
+        free(thread);
+    }
     _PySampling_UnlockRegistry();
     _PySampling_BufferFree(s->buffer);
     s->buffer = NULL;
@@ -108,20 +130,6 @@ link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
         thread->next->prev = thread;
     }
     interp->sampling.threads = thread;
-}
-
-static void
-unlink_thread(_PySampling_Thread *thread)
-{
-    if (thread->prev != NULL) {
-        thread->prev->next = thread->next;
-    }
-    else {
-        thread->interp->threads = thread->next;
-    }
-    if (thread->next != NULL) {
-        thread->next->prev = thread->prev;
-    }
 }
 
 /* A row in the tables for a thread that takes part from `wall_ns` on. */
