@@ -64,8 +64,8 @@ add_function(PyInterpreterState *interp, PyObject *callable, int opcode,
         return add_callee(out, _PySampling_CALLEE_FUNCTION, opcode, 0,
                           function.m_ml, function.m_module);
     }
-    // Bound to an object, or, as dict.fromkeys is, to a class, which may have a
-    // metaclass of its own.
+    // Bound to an object, or, as dict.fromkeys is, to a class, which may have
+    // a metaclass of its own.
     PyTypeObject *type = type_of(interp, function.m_self);
     int flags;
     if (type == &PyType_Type

@@ -202,8 +202,8 @@ _PySampling_AfterAttach(PyThreadState *tstate)
         _PySampling_LEAVE_HOOK(thread);
     }
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
-    // A question of an earlier session is void.  One that the clock is about to
-    // ask is not: it may still find this thread running, as it was when it
+    // A question of an earlier session is void.  One that the clock is about
+    // to ask is not: it may still find this thread running, as it was when it
     // chose it.
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);

@@ -104,8 +104,8 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
         s->registered = 0;
     }
     s->running = NULL;
-    // The last collection comes after the end of its thread, which it lets take
-    // part once more.  The thread state is gone by now.
+    // The last collection comes after the end of its thread, which it lets
+    // take part once more.  The thread state is gone by now.
     while (s->threads != NULL) {
         _PySampling_Thread *thread = s->threads;
         unlink_thread(thread);

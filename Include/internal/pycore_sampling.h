@@ -252,8 +252,8 @@ struct _sampling_runtime_state {
     struct _sampling_clock *clock;
     struct _sampling_memory memory;
     struct _sampling_counters counters;
-    // Guards tables, *tables and changes of session.  Never held while a Python
-    // object is made.
+    // Guards tables, *tables and changes of session.  Never held while a
+    // Python object is made.
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
     unsigned int tables_serial;
@@ -364,9 +364,9 @@ extern void _PySampling_SetThreadName(unsigned long ident,
 
 /* --- Between the parts. */
 
-// The tables that a thread's rows are in.  NULL: there are none any more, since
-// a thread of another GIL has ended the session or begun new tables.  Lock:
-// tables_mutex.
+// The tables that a thread's rows are in.  NULL: there are none any more,
+// since a thread of another GIL has ended the session or begun new tables.
+// Lock: tables_mutex.
 #define _PySampling_TABLES_OF(THREAD) \
     ((THREAD)->session == _PyRuntime.sampling.session \
      ? _PyRuntime.sampling.tables : NULL)
