@@ -131,7 +131,8 @@ class TestModules(SessionTest):
 
         def work():
             a @ a
-            a + a
+            for _ in range(10):
+                a + a
             a.copy().sort()
         shares = self.shares(work)
         self.assertGreater(shares['numpy.ndarray.__matmul__'], 0.05)
