@@ -157,10 +157,10 @@ _PySampling_Wakefulness
 _PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
                    uint64_t wall_ns, uint64_t cpu_ns)
 {
-    int is_asleep = 0;
+    int is_asleep = 0, is_displaced = 0;
     int on_cpu = is_on_cpu(thread, cpu_ns);
     if (!on_cpu) {
-        ask_kernel(thread, can_read_proc, &is_asleep, &on_cpu);
+        ask_kernel(thread, can_read_proc, &is_asleep, &is_displaced);
     }
     if (is_asleep) {
         thread->sleepy_ticks = SLEEPY_TICKS;
@@ -169,7 +169,7 @@ _PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
     if (is_sleepy(thread, can_read_proc, on_cpu, wall_ns, cpu_ns)) {
         return _PySampling_SLEEPY;
     }
-    return on_cpu ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
+    return on_cpu || is_displaced ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -73,7 +73,8 @@ name_function(PyInterpreterState *interp, const PyMethodDef *method,
               PyObject *module, struct _sampling_name *name)
 {
     return read_module_name(interp, module, &name->module)
-        && read_method_name(interp, method, &name->qualname);
+        && read_method_name(interp, method, &name->qualname)
+        ? 1 : _PySampling_UNKNOWN;
 }
 
 static int
@@ -115,7 +116,8 @@ name_method(struct _sampling_tables *tables, PyInterpreterState *interp,
     }
     _PySampling_NameType(tables, definer_of(type, method), name);
     _PySampling_AppendString(&name->qualname, ".");
-    return read_method_name(interp, method, &name->qualname);
+    return read_method_name(interp, method, &name->qualname)
+        ? 1 : _PySampling_UNKNOWN;
 }
 
 static int
@@ -128,11 +130,12 @@ name_slot_wrapper(struct _sampling_tables *tables, PyInterpreterState *interp,
         || !_PySampling_ReadMemory(interp, &wrapper->name, &address,
                                    sizeof(address)))
     {
-        return 0;
+        return _PySampling_UNKNOWN;
     }
     _PySampling_NameType(tables, type, name);
     _PySampling_AppendString(&name->qualname, ".");
-    return read_c_name(interp, address, &name->qualname);
+    return read_c_name(interp, address, &name->qualname)
+        ? 1 : _PySampling_UNKNOWN;
 }
 
 static int

@@ -34,6 +34,10 @@
    more code than the standard library has. */
 #define MAX_BYTES ((size_t)16 << 20)
 
+/* Compilers lay code out so that two passes reach all of it; bytecode made by
+   hand could ask for as many as it has jumps. */
+#define MAX_PASSES 8
+
 #define FIRST_INDEX_SIZE 64
 
 /* Values of a byte: 0, nothing known or nothing to know; the slot + 1; or that
@@ -258,7 +262,10 @@ work_out(PyCodeObject *code, uint8_t *units, int num_units)
     memset(units, 0, (size_t)num_units);
     set_depth(units, num_units, 0, 0);
     set_handler_depths(code, units, num_units);
-    while (propagate_depths(code, units, num_units)) {
+    for (int pass = 0; pass < MAX_PASSES; pass++) {
+        if (!propagate_depths(code, units, num_units)) {
+            break;
+        }
     }
     for (int unit = 0; unit < num_units; ) {
         struct instruction in = decode(code, unit, num_units);
