@@ -152,6 +152,21 @@ is_sleepy(_PySampling_Thread *thread, int can_read_proc, int on_cpu,
     return thread->sleepy_ticks > 0;
 }
 
+/* Did the thread run until now?  One that waits for a CPU because of other
+   threads did not: it has run for less than what passed since it was asked
+   last, if it has held the GIL since. */
+static int
+was_running(const _PySampling_Thread *thread, uint64_t wall_ns,
+            uint64_t cpu_ns)
+{
+    uint64_t from_ns = thread->asked_ns;
+    if (from_ns < _Py_atomic_load_uint64_relaxed(&thread->attached_ns)) {
+        return 1;       // as far as is known
+    }
+    uint64_t elapsed = wall_ns - from_ns;
+    return cpu_ns - thread->asked_cpu_ns >= elapsed - elapsed / 8;
+}
+
 /* What does the thread do, whose CPU clock showed `cpu_ns` at the tick? */
 _PySampling_Wakefulness
 _PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
@@ -169,7 +184,8 @@ _PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
     if (is_sleepy(thread, can_read_proc, on_cpu, wall_ns, cpu_ns)) {
         return _PySampling_SLEEPY;
     }
-    return on_cpu || is_displaced ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
+    return on_cpu || (is_displaced && was_running(thread, wall_ns, cpu_ns))
+        ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -564,14 +564,14 @@ class TestShares(SessionTest):
         def work():
             nonlocal heavy_ns
             a = 0
-            for _ in range(400):
+            for _ in range(2000):
                 before = clock()
                 match(text)
                 heavy_ns += clock() - before
                 for _ in range(20_000):
                     a += 1
         begin = clock()
-        with Session(rate_hz=5000, names=3) as session:
+        with Session(rate_hz=10_000, names=3) as session:
             work()
         total_ns = clock() - begin
         found = Counter()
