@@ -184,8 +184,11 @@ _PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
     if (is_sleepy(thread, can_read_proc, on_cpu, wall_ns, cpu_ns)) {
         return _PySampling_SLEEPY;
     }
-    return on_cpu || (is_displaced && was_running(thread, wall_ns, cpu_ns))
-        ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
+    if (on_cpu) {
+        return _PySampling_ON_CPU;
+    }
+    return is_displaced && was_running(thread, wall_ns, cpu_ns)
+        ? _PySampling_DISPLACED : _PySampling_OFF_CPU;
 }
 
 #endif  // _PySampling_SUPPORTED

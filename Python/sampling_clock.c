@@ -56,6 +56,10 @@
 /* Ticks that are late by more periods than this are not made up for. */
 #define MAX_LATE_PERIODS 2
 
+/* The sampler thread wakes within some ten microseconds of its deadline, unless
+   it has to wait for a CPU. */
+#define LATE_TICK_NS 100000
+
 /* How long a thread may take to answer.  It takes microseconds, unless the
    machine is overloaded or the thread blocks the signal. */
 #define ANSWER_NS 20000000
@@ -77,6 +81,7 @@ struct _sampling_clock {
     pthread_cond_t wakeup;
     int stop;
     int can_read_proc;
+    int is_late;                // the tick that is under way
     uint64_t random;
     struct _sampling_signal signal;
 };
@@ -194,8 +199,19 @@ tick_asked(struct _sampling_clock *clock, _PySampling_Thread *thread,
         end_asking(thread);
         return;
     }
-    int on_cpu = found == _PySampling_ON_CPU;
-    thread->off_cpu_ticks = on_cpu ? 0 : thread->off_cpu_ticks + 1;
+    // A sampler thread that comes too late was kept waiting by the very thread
+    // it displaces, until that one entered the kernel: the moment is the
+    // thread's own choice, not the clock's.
+    int is_chance = found == _PySampling_ON_CPU
+        || (found == _PySampling_DISPLACED && !clock->is_late);
+    thread->off_cpu_ticks = is_chance ? 0 : thread->off_cpu_ticks + 1;
+    if (found == _PySampling_DISPLACED
+        && thread->off_cpu_ticks % OFF_CPU_TICKS != 0)
+    {
+        end_asking(thread);
+        _PySampling_COUNT(ticks_late, 1);
+        return;
+    }
     send_signal(thread, wall_ns, cpu_ns,
                 thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
 }
@@ -335,6 +351,7 @@ run_clock(void *arg)
     uint64_t deadline_ns = now_ns + next_random(clock) % period_ns + 1;
     while (!sleep_until(clock, deadline_ns)) {
         now_ns = _PySampling_MonotonicNow();
+        clock->is_late = now_ns > deadline_ns + LATE_TICK_NS;
         PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
         tick(clock, now_ns);
         PyMutex_Unlock(&state->mutex);

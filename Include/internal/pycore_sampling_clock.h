@@ -35,7 +35,8 @@ extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
    --- runtime->sampling.mutex. */
 
 typedef enum {
-    _PySampling_ON_CPU,         // or moved aside by the sampler thread
+    _PySampling_ON_CPU,
+    _PySampling_DISPLACED,      // ran until the sampler thread took its CPU
     _PySampling_OFF_CPU,        // waits for a CPU
     _PySampling_SLEEPY,         // likely to enter a system call at once
     _PySampling_ASLEEP,         // in a system call
