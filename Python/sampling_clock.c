@@ -205,13 +205,6 @@ tick_asked(struct _sampling_clock *clock, _PySampling_Thread *thread,
     int is_chance = found == _PySampling_ON_CPU
         || (found == _PySampling_DISPLACED && !clock->is_late);
     thread->off_cpu_ticks = is_chance ? 0 : thread->off_cpu_ticks + 1;
-    if (found == _PySampling_DISPLACED
-        && thread->off_cpu_ticks % OFF_CPU_TICKS != 0)
-    {
-        end_asking(thread);
-        _PySampling_COUNT(ticks_late, 1);
-        return;
-    }
     send_signal(thread, wall_ns, cpu_ns,
                 thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
 }
