@@ -50,7 +50,6 @@ bound = small.count
 half = functools.partial(pow, 3, 2)
 cached = functools.lru_cache(lambda: 1)
 chain_forever = itertools.cycle(small)
-lots = [huge] * 3
 spam = xxsubtype.spamlist()
 
 
