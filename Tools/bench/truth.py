@@ -30,7 +30,7 @@ MEAN_BAR_PERCENT = 1
 P95_BAR_PERCENT = 3
 MAX_BAR_PERCENT = 6
 CONSERVATION_BAR_PERCENT = 0.2
-FALSE_CPU_BAR_PERCENT = 0.2
+SLEEP_CPU_BAR_PERCENT = 0.2
 
 # Which kinds of work a scenario of a family draws from.
 FAMILIES = {
@@ -84,7 +84,8 @@ class Errors:
     def __init__(self):
         self.wall, self.cpu = [], []
         self.life, self.life_cpu = [], []
-        self.sleep_cpu, self.false_cpu = [], []
+        # Of sleeping lines: percent per line; nanoseconds of all of them.
+        self.sleep_cpu, self.sleep_cpu_ns, self.sleep_wall_ns = [], [], []
         self.names = []             # (error, clock, name, mode, seed)
 
     def add(self, scenario, result):
@@ -94,12 +95,10 @@ class Errors:
             self.wall.append(abs(wall))
             self.names.append((wall, 'wall', name, *where))
             if name['kind'] in SLEEPING:
-                # To fall asleep and to wake up takes CPU time; what is
-                # booked beyond that is false.
-                booked, true = name['cpu_ns'], name['true_cpu_ns']
-                wall = name['true_wall_ns']
-                self.sleep_cpu.append(booked / wall * 100)
-                self.false_cpu.append(max(booked - true, 0) / wall * 100)
+                booked, slept = name['cpu_ns'], name['true_wall_ns']
+                self.sleep_cpu.append(booked / slept * 100)
+                self.sleep_cpu_ns.append(booked)
+                self.sleep_wall_ns.append(slept)
             else:
                 cpu = _percent(name['cpu_ns'], name['true_cpu_ns'])
                 self.cpu.append(abs(cpu))
@@ -119,8 +118,12 @@ class Errors:
         return [title, str(len(self.wall)), *three(self.wall),
                 *three(self.cpu), f'{max(self.life):.3f}',
                 f'{max(self.life_cpu):.3f}',
-                *[f'{max(values):.3f}' if values else '-'
-                  for values in (self.sleep_cpu, self.false_cpu)]]
+                *([f'{max(self.sleep_cpu):.3f}', f'{self.all_sleep_cpu():.3f}']
+                  if self.sleep_cpu else ['-', '-'])]
+
+    def all_sleep_cpu(self):
+        """CPU time booked on sleeping lines, in percent of their wall."""
+        return sum(self.sleep_cpu_ns) / sum(self.sleep_wall_ns) * 100
 
     def merge(self, other):
         for key, values in vars(other).items():
@@ -139,7 +142,7 @@ def _worst_rows(total, count):
             for error, clock, name, mode, seed in worst]
 
 
-def _bars(report, total):
+def _bars(report, total, families):
     report.say()
     for clock, errors in (('wall', total.wall), ('cpu', total.cpu)):
         report.bar(f'truth: mean error, {clock}', statistics.fmean(errors),
@@ -152,8 +155,12 @@ def _bars(report, total):
                CONSERVATION_BAR_PERCENT, '%')
     report.bar('truth: CPU time of a thread, largest gap',
                max(total.life_cpu), CONSERVATION_BAR_PERCENT, '%')
-    report.bar('truth: false CPU on a sleeping line, of its wall',
-               max(total.false_cpu), FALSE_CPU_BAR_PERCENT, '%')
+    # To sleep costs CPU time too, so not all of it is false.  One line is
+    # too short for the bar: a single sample on it would be more.
+    report.bar('truth: CPU booked on the sleeping lines of a family, of '
+               'their wall',
+               max([errors.all_sleep_cpu() for errors in families
+                    if errors.sleep_cpu]), SLEEP_CPU_BAR_PERCENT, '%')
 
 
 def _losses(stats):
@@ -167,7 +174,7 @@ def _losses(stats):
 def measure(report, options):
     seeds = QUICK_SEEDS if options.quick else SEEDS
     calls = QUICK_CALLS if options.quick else CALLS
-    total, rows, losses = Errors(), [], []
+    total, families, rows, losses = Errors(), [], [], []
     report.data['scenarios'] = []
     with tempfile.TemporaryDirectory(prefix='bench') as directory:
         for family in [*FAMILIES, 'threads']:
@@ -186,18 +193,19 @@ def measure(report, options):
             losses.append([family, ', '.join([f'{key} {value}' for key, value
                                               in sums.items()]) or 'none'])
             total.merge(errors)
+            families.append(errors)
     rows.append(total.row('all'))
     report.table(
         f'Truth at {RATE_HZ} Hz, {len(seeds)} seed(s), modes '
         f'{" and ".join(MODES)}: errors in % of the truth of each name',
         ['family', 'names', 'wall mean', 'p95', 'max', 'cpu mean', 'p95',
-         'max', 'life gap', 'cpu gap', 'sleep cpu', 'false cpu'], rows)
+         'max', 'life gap', 'cpu gap', 'sleep cpu', 'of all'], rows)
     report.say('  gap: of a thread, its samples against its life; sleep cpu: '
                'booked on a')
-    report.say('  sleeping line, of its wall; false cpu: beyond what it '
-               'used (largest of each)')
+    report.say('  sleeping line, of its wall (largest of each); of all: on '
+               'all of them')
     report.table('The largest errors (ms)',
                  ['name', 'mode', 'seed', 'clock', 'error %', 'true', 'found',
                   'calls'], _worst_rows(total, 10))
     report.table('Counters', ['family', 'not zero'], losses)
-    _bars(report, total)
+    _bars(report, total, families)
