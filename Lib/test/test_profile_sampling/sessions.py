@@ -36,6 +36,8 @@ except RuntimeError:
 # regrtest, as under pytest, support takes every resource for enabled.
 THOROUGH = (support.use_resources is not None
             and support.is_resource_enabled('cpu'))
+# Python code is ten times slower then, C code less so; freed memory is kept.
+SANITIZER = support.check_sanitizer(address=True, memory=True, thread=True)
 STATES_OFF_GIL = 'blocked', 'gil wait'
 
 

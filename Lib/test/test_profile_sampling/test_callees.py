@@ -15,14 +15,14 @@ from collections import Counter, defaultdict
 from . import callee_sites
 from .manual import tick
 from .sessions import (
-    Session, SessionTest, busy, of_thread, parked_thread, weight)
+    SANITIZER, Session, SessionTest, busy, of_thread, parked_thread, weight)
 
 RATE_HZ = 10_000
 SITE_S = 0.06
 # Below this there is nothing to take a share of.
 MIN_SAMPLES = 5
 # What takes less is mostly the eval loop's own work around the C function.
-FAST_NS = 50
+FAST_NS = 500 if SANITIZER else 50
 FAST_SHARE = 0.75
 # A machine that has other work to do takes the CPU away for milliseconds, and
 # where it does so is not a matter of chance: what falls short is run again.
@@ -581,7 +581,9 @@ class TestShares(SessionTest):
         self.assertAlmostEqual(
             found['re.Pattern.match'] / total_ns, heavy_ns / total_ns,
             delta=0.01)
-        self.assertGreater(heavy_ns / total_ns, 0.2)
+        # Else the share says nothing.  It is about a half, but Python code may
+        # be ten times slower (sanitizers) while this C code is not.
+        self.assertGreater(heavy_ns / total_ns, 0.05)
 
     def test_operator_on_its_own_line(self):
         # T1, by the operator's name.

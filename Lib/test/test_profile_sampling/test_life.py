@@ -133,6 +133,9 @@ class TestEnds(ProgramTest):
         with support.SuppressCrashReport():
             self.check('import os; os.abort()', profile=False)
 
+    @support.skip_if_sanitizer('its report tells addresses and the pid',
+                               address=True, memory=True, ub=True,
+                               thread=True)
     def test_segfault(self):
         with support.SuppressCrashReport():
             self.check('import ctypes; ctypes.string_at(0)', profile=False)

@@ -8,10 +8,14 @@ import unittest
 import weakref
 
 from .sessions import (
-    ProgramTest, Session, SessionTest, _profile, checked, names, on_stack,
-    weight)
+    SANITIZER, ProgramTest, Session, SessionTest, _profile, checked, names,
+    on_stack, weight)
 
 tick = _profile.tick
+
+
+resident = unittest.skipIf(
+    SANITIZER, 'a sanitizer keeps the memory that was freed')
 
 
 def resident_kib():
@@ -104,6 +108,7 @@ class TestCode(SessionTest):
 
 class TestBounds(SessionTest):
 
+    @resident
     def test_churn_does_not_grow(self):
         # The same text compiled again is the same function: after a first
         # round nothing is added.  2 MiB: the allocator's own noise; a kept
@@ -119,6 +124,7 @@ class TestBounds(SessionTest):
                                  if on_stack(s, 'f')]), 22_000)
         self.assertLess(len(session.profile.functions()), 200)
 
+    @resident
     def test_sessions_leave_nothing(self):
         def use():
             for _ in range(20):
@@ -133,6 +139,7 @@ class TestBounds(SessionTest):
         # A leak of one session's buffer, 250 KB, would make 25 MB.
         self.assertLess(resident_kib() - before, 4096)
 
+    @resident
     def test_threads_leave_nothing(self):
         def run(count):
             for _ in range(count):

@@ -13,8 +13,8 @@ import time
 import unittest
 
 from .sessions import (
-    THOROUGH, Session, SessionTest, _profile, busy, by_state, names, of_thread,
-    on_stack, python_leaf, weight)
+    SANITIZER, THOROUGH, Session, SessionTest, _profile, busy, by_state,
+    names, of_thread, on_stack, python_leaf, weight)
 
 RATE_HZ = 2000
 
@@ -156,7 +156,8 @@ class TestTime(SessionTest):
     def test_short_threads(self):
         # T8.  Threads of 2 ms, in sequence, at 500 Hz: about one tick each.
         # What the threads measure themselves is compared: 5 %, as their
-        # own start and end, about 50 us of 2 ms, are outside of that.
+        # own start and end, about 50 us of 2 ms, are outside of that, and take
+        # longer under a sanitizer.
         spent = []
 
         def short():
@@ -175,11 +176,12 @@ class TestTime(SessionTest):
                    if s.thread.native_id != main]
         self.assertEqual(profile.stats['lost_threads'], 0)
         self.assertAlmostEqual(weight(samples, 'cpu_ns') / sum(spent), 1,
-                               delta=0.05)
+                               delta=0.2 if SANITIZER else 0.05)
         self.assertGreaterEqual(len(profile.threads), count)
 
     def test_sleeps_show_no_cpu(self):
-        # T11.  A sleep costs some 50 us of CPU for every 10 ms.
+        # T11.  A sleep costs some 50 us of CPU for every 10 ms, and under a
+        # sanitizer up to 300 us.
         def sleeps():
             for _ in range(50):
                 time.sleep(0.01)
@@ -188,7 +190,8 @@ class TestTime(SessionTest):
         there = [s for s in own(session.profile)
                  if on_stack(s, sleeps.__qualname__)]
         self.assertGreater(weight(there), 400_000_000)
-        self.assertLess(weight(there, 'cpu_ns') / weight(there), 0.01)
+        self.assertLess(weight(there, 'cpu_ns') / weight(there),
+                        0.05 if SANITIZER else 0.01)
         self.assertGreater(by_state(there)['blocked'] / weight(there), 0.9)
 
     def test_sleep_while_holding_the_gil(self):
