@@ -1,17 +1,17 @@
 /* Sampling profiler: the session.
 
-   Owns start, stop and snapshot, and the hooks of the collector, of code
-   objects, of signals and of fork.  Must not know how a thread comes to take
+   Owns what users ask for (start, stop and snapshot, deferred profiling,
+   subscriptions) and the hooks of signals and of fork.  Must not know how the
+   engine is turned on and off (sampling_engine.c), a thread comes to take
    part, a stack is walked, a nanosecond is booked or a row is laid out. */
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_callee.h"
-#include "pycore_time.h"              // PyTime_TimeRaw()
+#include "pycore_sampling_engine.h"
+#include "pycore_sampling_labels.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED
@@ -21,375 +21,374 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-
-/* Hooks of the collector and of code objects. */
-
-void
-_PySampling_GCStart(PyThreadState *tstate, int generation)
-{
-    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
-    if (thread != NULL) {
-        _PySampling_ENTER_HOOK(thread);
-        thread->gc_frame = tstate->current_frame;
-        thread->gc_generation = generation;
-        _PySampling_LEAVE_HOOK(thread);
-    }
-}
-
-void
-_PySampling_GCEnd(PyThreadState *tstate)
-{
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (thread != NULL) {
-        thread->gc_generation = -1;
-    }
-}
-
-/* Before something dies that captures may refer to: what waits becomes
-   samples, and the tables forget it. */
 static void
-forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
+lock_control(void)
 {
-    PyThreadState *tstate = _PyThreadState_GET();
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    int saved_errno = errno;
-    if (thread != NULL) {
-        _PySampling_ENTER_HOOK(thread);
-        if (thread->session == STATE->session) {
-            _PySampling_Drain(tstate, thread);
-        }
-    }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (STATE->tables != NULL) {
-        forget_it(STATE->tables, it);
-    }
-    PyMutex_Unlock(&STATE->tables_mutex);
-    if (thread != NULL) {
-        _PySampling_LEAVE_HOOK(thread);
-    }
-    errno = saved_errno;
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
 }
 
 static void
-forget_code(struct _sampling_tables *tables, void *code)
+unlock_control(void)
 {
-    struct _sampling_buffer *buffer =
-        _PyInterpreterState_GET()->sampling.buffer;
-    if (buffer != NULL) {
-        _PySampling_BufferForgetCode(buffer, code);
-    }
-    _PySampling_TablesForgetCode(tables, code);
-}
-
-static void
-forget_type(struct _sampling_tables *tables, void *type)
-{
-    _PySampling_TablesForgetType(tables, type);
-}
-
-void
-_PySampling_CodeEnd(PyCodeObject *code)
-{
-    forget(forget_code, code);
-}
-
-void
-_PySampling_TypeEnd(PyTypeObject *type)
-{
-    forget(forget_type, type);
+    PyMutex_Unlock(&STATE->control_mutex);
 }
 
 
-/* Start. */
-
-static struct _sampling_tables *
-new_tables(void)
-{
-    struct _sampling_tables *tables =
-        _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
-    if (tables != NULL) {
-        tables->serial = ++STATE->tables_serial;
-    }
-    return tables;
-}
-
-/* Puts tables in the place of others, which are returned.  It is a session of
-   its own, so that no thread of another GIL adds to them what it knows by the
-   numbers of rows in the others. */
-static struct _sampling_tables *
-set_tables(struct _sampling_tables *tables)
-{
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *old = STATE->tables;
-    STATE->tables = tables;
-    STATE->session++;
-    PyMutex_Unlock(&STATE->tables_mutex);
-    return old;
-}
+/* Sessions. */
 
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
-    if (STATE->active) {
+    if (STATE->has_session) {
         return _PySampling_ERR_RUNNING;
     }
-    struct _sampling_tables *tables = new_tables();
-    if (tables == NULL) {
-        return _PySampling_ERR_NO_MEMORY;
+    _PySampling_Status status = _PySampling_OK;
+    if (STATE->tables == NULL) {
+        status = _PySampling_EnginePrepare(options);
     }
-    memset(&STATE->counters, 0, sizeof(STATE->counters));
-    STATE->options = *options;
-    _PySampling_MemoryInit();
-    STATE->period_ns = 1000000000u / (uint64_t)options->rate_hz;
-    STATE->owner_pid = (int)getpid();
-    (void)set_tables(tables);
-    STATE->manual_wall_ns = 1;
-    STATE->start_wall_ns = _PySampling_WallNow();
-    PyTime_t now = 0;
-    (void)PyTime_TimeRaw(&now);
-    STATE->start_time_ns = now;
-
-    // Nobody told who detached while no session was running.
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        _Py_atomic_store_ptr(&s->running, NULL);
-    }
-    _PySampling_Status status = _PySampling_ERR_NO_MEMORY;
-    if (_PySampling_RegisterExisting(tstate, STATE->start_wall_ns)) {
-        status = _PySampling_ClockStart();
+    else {
+        // For subscribers it goes on with what it tells them, and more.
+        _PySampling_Options wider = STATE->options;
+        wider.depth_frames = Py_MAX(wider.depth_frames,
+                                    options->depth_frames);
+        wider.names |= options->names;
+        if (options->manual != wider.manual) {
+            return _PySampling_ERR_OPTIONS;
+        }
+        if (memcmp(&wider, &STATE->options, sizeof(wider)) != 0) {
+            status = _PySampling_EngineRestart(tstate, &wider);
+        }
+        else if (_PySampling_EngineFlush(tstate)) {
+            _PySampling_EngineClearSamples();
+        }
+        else {
+            status = _PySampling_ERR_NO_MEMORY;
+        }
     }
     if (status != _PySampling_OK) {
-        // The records just made belong to no session.
-        _PySampling_TablesFree(set_tables(NULL));
         return status;
     }
-    _Py_atomic_store_int(&STATE->active, 1);
-    _PySampling_WakeOthers(tstate);
-    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
-                                 ((_PyThreadStateImpl *)tstate)->sampling);
-    return _PySampling_OK;
+    STATE->has_session = 1;
+    STATE->is_deferred = options->is_deferred;
+    STATE->num_inside = 0;
+    STATE->session_options = *options;
+    status = _PySampling_EngineFit(tstate);
+    if (status != _PySampling_OK) {
+        int saved_errno = errno;
+        STATE->has_session = 0;
+        if (STATE->subscriptions == NULL) {
+            _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+        }
+        errno = saved_errno;
+    }
+    return status;
 }
 
 _PySampling_Status
 _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 {
-    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_LockRegistry();
+    lock_control();
     _PySampling_Status status = start_locked(tstate, options);
-    int saved_errno = errno;
-    _PySampling_UnlockRegistry();
-    PyMutex_Unlock(&STATE->control_mutex);
-    errno = saved_errno;
+    unlock_control();
     return status;
 }
 
-
-/* Snapshot and stop. */
-
-/* Every nanosecond up to now goes to a sample: the caller's, and those of all
-   threads that its GIL keeps from running.  A thread of another GIL accounts
-   for itself when it attaches. */
-static void
-flush_threads(PyThreadState *tstate, uint64_t now_ns)
+static int
+is_ours(void)
 {
-    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
-    _PySampling_ENTER_HOOK(own);
-    _PySampling_Drain(tstate, own);
-    _PySampling_LockRegistry();
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (!_PySampling_SharesGIL(s, tstate)) {
-            continue;
-        }
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (t->session == STATE->session) {
-                _PySampling_AccountFlush(t, now_ns);
-            }
-        }
-    }
-    _PySampling_UnlockRegistry();
-    _PySampling_Measure();
-    _PySampling_LEAVE_HOOK(own);
+    return STATE->has_session && STATE->owner_pid == (int)getpid();
 }
 
-/* What threads of other GILs have not accounted for yet is lost with the
-   tables they did not get to. */
-static void
-book_lost_threads(PyThreadState *caller, uint64_t now_ns)
-{
-    _PySampling_LockRegistry();
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (_PySampling_SharesGIL(s, caller)) {
-            continue;
-        }
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            uint64_t wall_ns =
-                _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
-            if (t->session == STATE->session && !t->shadowed
-                && now_ns > wall_ns)
-            {
-                _PySampling_TablesAddLost(STATE->tables, t->thread_index,
-                                          now_ns - wall_ns);
-                _PySampling_COUNT(lost_threads, 1);
-            }
-        }
-    }
-    PyMutex_Unlock(&STATE->tables_mutex);
-    _PySampling_UnlockRegistry();
-}
-
-void
-_PySampling_Measure(void)
-{
-    size_t bytes = 0;
-    _PySampling_LockRegistry();
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (s->buffer != NULL) {
-            bytes += _PySampling_BufferBytes(s->buffer);
-        }
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            bytes += sizeof(*t);
-        }
-    }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (STATE->tables != NULL) {
-        bytes += STATE->tables->bytes;
-    }
-    PyMutex_Unlock(&STATE->tables_mutex);
-    _PySampling_UnlockRegistry();
-    _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);
-}
-
-static void
-describe(struct _sampling_tables *tables, uint64_t now_ns)
-{
-    tables->options = STATE->options;
-    tables->start_time_ns = STATE->start_time_ns;
-    tables->duration_ns = now_ns - STATE->start_wall_ns;
-#define X(name) \
-    tables->counters.name = \
-        _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
-    _PySampling_COUNTERS(X)
-#undef X
-}
-
-/* The tables begin anew; the threads that stand still get new rows. */
 static struct _sampling_tables *
-exchange_tables(PyThreadState *tstate, struct _sampling_tables *fresh,
-                uint64_t now_ns)
+copy_tables(void)
 {
-    // Locked all the while: a thread that registers gets a row in the tables
-    // of the session it is told.
-    _PySampling_LockRegistry();
-    // Threads of other GILs see that their rows are gone.
-    struct _sampling_tables *old = set_tables(fresh);
-    memset(&STATE->counters, 0, sizeof(STATE->counters));
-    PyTime_t now = 0;
-    (void)PyTime_TimeRaw(&now);
-    STATE->start_time_ns = now;
-    STATE->start_wall_ns = now_ns;
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (_PySampling_SharesGIL(s, tstate)
-                && t->session == STATE->session - 1)
-            {
-                uint32_t old_index = t->thread_index;
-                t->session = STATE->session;
-                t->account.detached_ticks = 0;  // the counters began anew
-                _PySampling_EnterTables(t);
-                _PySampling_TablesMoveName(fresh, t->thread_index,
-                                           old, old_index);
-            }
-        }
-    }
-    _PySampling_UnlockRegistry();
-    _PySampling_WakeOthers(tstate);
-    return old;
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_EngineDescribe(STATE->tables);
+    struct _sampling_tables *copy = _PySampling_TablesCopy(STATE->tables);
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return copy;
 }
 
 static _PySampling_Status
 snapshot_locked(PyThreadState *tstate, int clear,
-                struct _sampling_tables **copy)
+                struct _sampling_tables **result)
 {
-    if (!STATE->active || STATE->owner_pid != (int)getpid()) {
+    if (!is_ours()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
     struct _sampling_tables *fresh = NULL;
-    if (clear) {
-        fresh = new_tables();
+    int exchanges = clear && STATE->subscriptions == NULL;
+    if (exchanges) {
+        fresh = _PySampling_EngineNewTables();
+        if (fresh == NULL) {
+            return _PySampling_ERR_NO_MEMORY;
+        }
     }
-    if (own == NULL || (clear && fresh == NULL)) {
+    if (!_PySampling_EngineFlush(tstate)) {
         _PySampling_TablesFree(fresh);
         return _PySampling_ERR_NO_MEMORY;
     }
-    _PySampling_ENTER_HOOK(own);
-    uint64_t now_ns = _PySampling_WallNow();
-    flush_threads(tstate, now_ns);
-    if (clear) {
-        book_lost_threads(tstate, now_ns);
-        describe(STATE->tables, now_ns);
-        *copy = exchange_tables(tstate, fresh, now_ns);
+    // What comes now counts for what follows.
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (own != NULL) {
+        _PySampling_ENTER_HOOK(own);
+    }
+    if (exchanges) {
+        *result = _PySampling_EngineExchange(tstate, fresh);
     }
     else {
-        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-        describe(STATE->tables, now_ns);
-        *copy = _PySampling_TablesCopy(STATE->tables);
-        PyMutex_Unlock(&STATE->tables_mutex);
+        *result = copy_tables();
+        if (clear && *result != NULL) {
+            _PySampling_EngineClearSamples();
+        }
     }
-    _PySampling_LEAVE_HOOK(own);
-    return *copy != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+    if (own != NULL) {
+        _PySampling_LEAVE_HOOK(own);
+    }
+    return *result != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
 }
 
 _PySampling_Status
 _PySampling_Snapshot(PyThreadState *tstate, int clear,
-                     struct _sampling_tables **copy)
+                     struct _sampling_tables **result)
 {
-    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_Status status = snapshot_locked(tstate, clear, copy);
-    PyMutex_Unlock(&STATE->control_mutex);
+    lock_control();
+    _PySampling_Status status = snapshot_locked(tstate, clear, result);
+    unlock_control();
     return status;
 }
 
 static _PySampling_Status
 stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
 {
-    if (!STATE->active || STATE->owner_pid != (int)getpid()) {
+    if (!is_ours()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
-    if (own == NULL) {
-        return _PySampling_ERR_NO_MEMORY;
+    if (STATE->subscriptions == NULL) {
+        *result = _PySampling_EngineOff(tstate);
     }
-    // Without the registry locked: the clock needs it to finish.
-    _PySampling_ClockStop(own);
-    uint64_t now_ns = _PySampling_WallNow();
-    flush_threads(tstate, now_ns);
-    book_lost_threads(tstate, now_ns);
-    describe(STATE->tables, now_ns);
-    _Py_atomic_store_int(&STATE->active, 0);
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-    *result = set_tables(NULL);
+    else {
+        if (!_PySampling_EngineFlush(tstate)) {
+            return _PySampling_ERR_NO_MEMORY;
+        }
+        *result = copy_tables();
+        if (*result == NULL) {
+            return _PySampling_ERR_NO_MEMORY;
+        }
+        _PySampling_EngineClearSamples();
+    }
+    STATE->has_session = 0;
     STATE->exit_session = 0;
-    return _PySampling_OK;
+    STATE->num_inside = 0;
+    STATE->is_aggregating = 0;
+    // Subscribers may want a lower rate.
+    return STATE->subscriptions != NULL
+        ? _PySampling_EngineFit(tstate) : _PySampling_OK;
 }
 
 _PySampling_Status
 _PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
 {
-    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    lock_control();
     _PySampling_Status status = stop_locked(tstate, result);
-    PyMutex_Unlock(&STATE->control_mutex);
+    unlock_control();
     return status;
+}
+
+static _PySampling_Status
+change_inside(PyThreadState *tstate, int change)
+{
+    lock_control();
+    _PySampling_Status status = _PySampling_OK;
+    if (!is_ours() || !STATE->is_deferred || STATE->num_inside + change < 0) {
+        status = _PySampling_ERR_NOT_RUNNING;
+    }
+    else {
+        STATE->num_inside += change;
+        if (STATE->num_inside == 0 || (STATE->num_inside == 1 && change > 0)) {
+            status = _PySampling_EngineFit(tstate);
+        }
+    }
+    unlock_control();
+    return status;
+}
+
+_PySampling_Status
+_PySampling_Enter(PyThreadState *tstate)
+{
+    return change_inside(tstate, 1);
+}
+
+_PySampling_Status
+_PySampling_Leave(PyThreadState *tstate)
+{
+    return change_inside(tstate, -1);
+}
+
+
+/* Subscriptions. */
+
+static void
+link_subscription(struct _sampling_subscription *sub)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    sub->prev = NULL;
+    sub->next = STATE->subscriptions;
+    if (sub->next != NULL) {
+        sub->next->prev = sub;
+    }
+    STATE->subscriptions = sub;
+    sub->is_open = 1;
+    STATE->num_sync += sub->is_sync;
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+static void
+unlink_subscription(struct _sampling_subscription *sub)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_SubscriptionEnd(sub);
+    if (sub->prev != NULL) {
+        sub->prev->next = sub->next;
+    }
+    else {
+        STATE->subscriptions = sub->next;
+    }
+    if (sub->next != NULL) {
+        sub->next->prev = sub->prev;
+    }
+    sub->is_open = 0;
+    STATE->num_sync -= sub->is_sync;
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+static _PySampling_Status
+subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
+                 const _PySampling_Options *options)
+{
+    if (STATE->tables != NULL
+        && (options->depth_frames > STATE->options.depth_frames
+            || (options->names & ~STATE->options.names)
+            || options->manual != STATE->options.manual))
+    {
+        return _PySampling_ERR_OPTIONS;
+    }
+    _PySampling_Status status = _PySampling_EnginePrepare(options);
+    if (status != _PySampling_OK || !_PySampling_EngineFlush(tstate)) {
+        return status != _PySampling_OK ? status : _PySampling_ERR_NO_MEMORY;
+    }
+    link_subscription(sub);
+    status = _PySampling_EngineFit(tstate);
+    if (status != _PySampling_OK) {
+        int saved_errno = errno;
+        unlink_subscription(sub);
+        (void)_PySampling_EngineFit(tstate);
+        errno = saved_errno;
+    }
+    return status;
+}
+
+_PySampling_Status
+_PySampling_Subscribe(PyThreadState *tstate,
+                      struct _sampling_subscription *sub,
+                      const _PySampling_Options *options)
+{
+    lock_control();
+    _PySampling_Status status = subscribe_locked(tstate, sub, options);
+    unlock_control();
+    return status;
+}
+
+_PySampling_Status
+_PySampling_Unsubscribe(PyThreadState *tstate,
+                        struct _sampling_subscription *sub)
+{
+    _PySampling_Status status = _PySampling_OK;
+    lock_control();
+    if (sub->is_open) {
+        (void)_PySampling_EngineFlush(tstate);
+        unlink_subscription(sub);
+        status = _PySampling_EngineFit(tstate);
+    }
+    unlock_control();
+    return status;
+}
+
+_PySampling_Status
+_PySampling_FlushSubscription(PyThreadState *tstate,
+                              struct _sampling_subscription *sub)
+{
+    _PySampling_Status status = _PySampling_OK;
+    lock_control();
+    if (sub->is_open) {
+        if (_PySampling_EngineFlush(tstate)) {
+            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+            _PySampling_SubscriptionSettle(sub);
+            PyMutex_Unlock(&STATE->tables_mutex);
+        }
+        else {
+            status = _PySampling_ERR_NO_MEMORY;
+        }
+    }
+    unlock_control();
+    return status;
+}
+
+_PySampling_Status
+_PySampling_SetSubscriptionRate(PyThreadState *tstate,
+                                struct _sampling_subscription *sub,
+                                int rate_hz)
+{
+    _PySampling_Status status = _PySampling_OK;
+    lock_control();
+    if (sub->is_open) {
+        sub->rate_hz = rate_hz;
+        status = _PySampling_EngineFit(tstate);
+        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+        _PySampling_SubscriptionAdd(sub, (struct _sampling_event){
+            .time_ns = _PySampling_WallNow(),
+            .kind = _PySampling_EVENT_RATE,
+            .count = (uint64_t)rate_hz,
+        });
+        PyMutex_Unlock(&STATE->tables_mutex);
+    }
+    unlock_control();
+    return status;
+}
+
+
+/* Samples that do not come from the clock. */
+
+_PySampling_Status
+_PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs)
+{
+    _PySampling_Thread *thread = NULL;
+    if (_PySampling_ACTIVE()) {
+        thread = _PySampling_ThreadOf(tstate);
+    }
+    if (thread == NULL) {
+        return _PySampling_ERR_NOT_RUNNING;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    _PySampling_Drain(tstate, thread);
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
+    if (tables != NULL) {
+        uint32_t labels = _PySampling_LabelsOf(tables, tstate);
+        if (pairs != NULL) {
+            labels = _PySampling_TablesAddPairs(tables, labels, pairs);
+        }
+        _PySampling_Emit(thread, &(struct _sampling_sample_row){
+            .node = _PySampling_WalkNode(tstate, thread, 0),
+            .thread = thread->thread_index,
+            .labels = labels,
+            .state = _PySampling_CUSTOM,
+            .count = weight,
+        }, _PySampling_WallNow(), 0);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_LEAVE_HOOK(thread);
+    return _PySampling_OK;
 }
 
 _PySampling_Status
@@ -437,7 +436,7 @@ void
 _PySampling_BeforeFork(void)
 {
     // So that the child finds lists and tables whole.
-    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    lock_control();
     _PySampling_LockRegistry();
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
 }
@@ -445,9 +444,26 @@ _PySampling_BeforeFork(void)
 void
 _PySampling_AfterForkParent(void)
 {
+    _PySampling_EmitRecord(_PySampling_EVENT_FORK, 0, 0, 0, 0);
     PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_UnlockRegistry();
-    PyMutex_Unlock(&STATE->control_mutex);
+    unlock_control();
+}
+
+/* In the child: nobody subscribes any more, and what waited is the parent's to
+   deliver. */
+static void
+forget_subscriptions(void)
+{
+    struct _sampling_subscription *sub = STATE->subscriptions;
+    while (sub != NULL) {
+        struct _sampling_subscription *next = sub->next;
+        _PySampling_SubscriptionForget(sub);
+        sub = next;
+    }
+    STATE->subscriptions = NULL;
+    STATE->num_sync = 0;
+    STATE->num_helpers = 0;
 }
 
 /* The child is not profiled: it has one thread and no clock. */
@@ -457,18 +473,23 @@ _PySampling_AfterForkChild(void)
     _PyMutex_at_fork_reinit(&STATE->control_mutex);
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
-    if (!STATE->active) {
+    if (STATE->tables == NULL) {
         return;
     }
     _PySampling_ClockForget();
     STATE->active = 0;
+    STATE->has_session = 0;
     STATE->exit_session = 0;
+    STATE->is_aggregating = 0;
     STATE->session++;
+    forget_subscriptions();
+    _PySampling_ThinClear(&STATE->thinner);
     PyThreadState *tstate = _PyThreadState_GET();
     tstate->interp->sampling.running = NULL;
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     if (own != NULL) {
         own->asked = _PySampling_NOT_ASKED;
+        own->excluded = 0;
     }
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;
@@ -477,7 +498,8 @@ _PySampling_AfterForkChild(void)
 int
 _PySampling_OwnThreads(void)
 {
-    return STATE->clock != NULL && !STATE->options.manual;
+    return (STATE->clock != NULL && !STATE->options.manual)
+        + STATE->num_helpers;
 }
 
 #else  // !_PySampling_SUPPORTED
@@ -508,6 +530,54 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
 }
 
 _PySampling_Status
+_PySampling_Enter(PyThreadState *tstate)
+{
+    return _PySampling_ERR_NOT_RUNNING;
+}
+
+_PySampling_Status
+_PySampling_Leave(PyThreadState *tstate)
+{
+    return _PySampling_ERR_NOT_RUNNING;
+}
+
+_PySampling_Status
+_PySampling_Subscribe(PyThreadState *tstate,
+                      struct _sampling_subscription *sub,
+                      const _PySampling_Options *options)
+{
+    return _PySampling_ERR_UNSUPPORTED;
+}
+
+_PySampling_Status
+_PySampling_Unsubscribe(PyThreadState *tstate,
+                        struct _sampling_subscription *sub)
+{
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_FlushSubscription(PyThreadState *tstate,
+                              struct _sampling_subscription *sub)
+{
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_SetSubscriptionRate(PyThreadState *tstate,
+                                struct _sampling_subscription *sub,
+                                int rate_hz)
+{
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs)
+{
+    return _PySampling_ERR_NOT_RUNNING;
+}
+
+_PySampling_Status
 _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
                        uint64_t cpu_ns)
 {
@@ -532,6 +602,7 @@ _PySampling_OwnThreads(void)
 
 // Never reached: active stays 0.
 void _PySampling_Safepoint(PyThreadState *tstate) {}
+void _PySampling_RecordNow(PyThreadState *tstate) {}
 void _PySampling_BeforeDetach(PyThreadState *tstate) {}
 void _PySampling_BeforeGILWait(PyThreadState *tstate) {}
 void _PySampling_AfterAttach(PyThreadState *tstate) {}

@@ -28,7 +28,8 @@
 #include "Python.h"
 
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
+#include "pycore_sampling_events.h"
+#include "pycore_sampling_labels.h"
 
 #ifdef _PySampling_SUPPORTED
 
@@ -111,8 +112,8 @@ carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
     // Without an interval off the GIL all of it ran, whatever the two
     // clocks say about each other.
     uint64_t run = a->off_since_read_ns ? Py_MIN(burnt, ran) : burnt;
-    a->carry_run_cpu_ns += run;
-    a->carry_off_cpu_ns += burnt - run;
+    a->carried.run_cpu_ns += run;
+    a->carried.off_cpu_ns += burnt - run;
     a->cpu_ns = cpu_ns;
     a->cpu_read_wall_ns = wall_ns;
     a->off_since_read_ns = 0;
@@ -122,7 +123,7 @@ static void
 carry_run_wall(struct _sampling_account *a, uint64_t wall_ns)
 {
     if (wall_ns > a->wall_ns) {
-        a->carry_run_wall_ns += wall_ns - a->wall_ns;
+        a->carried.run_wall_ns += wall_ns - a->wall_ns;
         a->wall_ns = wall_ns;
     }
 }
@@ -159,8 +160,8 @@ _PySampling_AccountRun(_PySampling_Thread *thread,
         carry_run_wall(a, tick_wall_ns);
         carry_cpu(a, tick_wall_ns, tick_cpu_ns);
     }
-    *wall_ns = take(&a->carry_run_wall_ns);
-    *cpu_ns = tick_cpu_ns != 0 ? take(&a->carry_run_cpu_ns) : 0;
+    *wall_ns = take(&a->carried.run_wall_ns);
+    *cpu_ns = tick_cpu_ns != 0 ? take(&a->carried.run_cpu_ns) : 0;
 }
 
 /* The thread held the GIL but used less CPU time than wall time passed since
@@ -175,10 +176,10 @@ _PySampling_AccountAsleep(_PySampling_Thread *thread, uint64_t wall_ns,
         return 0;
     }
     uint64_t elapsed = wall_ns - a->wall_ns;
-    uint64_t burnt_before = a->carry_run_cpu_ns;
+    uint64_t burnt_before = a->carried.run_cpu_ns;
     carry_cpu(a, wall_ns, cpu_ns);
-    uint64_t ran = Py_MIN(a->carry_run_cpu_ns - burnt_before, elapsed);
-    a->carry_run_wall_ns += ran;
+    uint64_t ran = Py_MIN(a->carried.run_cpu_ns - burnt_before, elapsed);
+    a->carried.run_wall_ns += ran;
     a->wall_ns = wall_ns;
     return elapsed - ran;
 }
@@ -186,39 +187,65 @@ _PySampling_AccountAsleep(_PySampling_Thread *thread, uint64_t wall_ns,
 
 /* Records of time off the GIL. */
 
+/* What a record is about: a stack of a thread, and its labels. */
+struct place {
+    _PySampling_Thread *thread;
+    uint32_t stack;
+    uint32_t labels;
+};
+
 static void
-add_off_gil(_PySampling_Thread *thread, uint32_t stack,
-            uint64_t blocked_ns, uint64_t wait_ns, uint64_t cpu_ns)
+emit(const struct place *place, _PySampling_State state, uint64_t count,
+     uint64_t cpu_ns, uint64_t wall_ns)
 {
-    struct _sampling_tables *tables = _PyRuntime.sampling.tables;
+    _PySampling_Thread *thread = place->thread;
+    _PySampling_Emit(thread, &(struct _sampling_sample_row){
+        .node = place->stack,
+        .thread = thread->thread_index,
+        .labels = place->labels,
+        .state = state,
+        .count = count,
+        .cpu_ns = cpu_ns,
+        .wall_ns = wall_ns,
+    }, thread->account.wall_ns, count == 0 ? _PySampling_FLAG_RESIDUE : 0);
+}
+
+static struct place
+below(const struct place *place, _PySampling_Pseudo pseudo)
+{
+    struct place child = *place;
+    child.stack = _PySampling_TablesPseudoChild(
+        _PyRuntime.sampling.tables, place->stack, pseudo, 0);
+    return child;
+}
+
+static void
+add_off_gil(const struct place *place, uint64_t blocked_ns, uint64_t wait_ns,
+            uint64_t cpu_ns)
+{
     if (blocked_ns != 0 || cpu_ns != 0) {
-        uint32_t node = _PySampling_TablesPseudoChild(
-            tables, stack, _PySampling_PSEUDO_BLOCKED, 0);
-        _PySampling_TablesAdd(tables, node, thread->thread_index,
-                              _PySampling_BLOCKED, 1, cpu_ns, blocked_ns);
-        if (node != _PySampling_NO_NODE) {
-            thread->last_blocked_node = node;
+        struct place leaf = below(place, _PySampling_PSEUDO_BLOCKED);
+        emit(&leaf, _PySampling_BLOCKED, 1, cpu_ns, blocked_ns);
+        if (leaf.stack != _PySampling_NO_NODE) {
+            place->thread->last_blocked_node = leaf.stack;
+            place->thread->last_blocked_labels = leaf.labels;
         }
     }
     if (wait_ns != 0) {
-        uint32_t node = _PySampling_TablesPseudoChild(
-            tables, stack, _PySampling_PSEUDO_GIL_WAIT, 0);
-        _PySampling_TablesAdd(tables, node, thread->thread_index,
-                              _PySampling_GIL_WAIT, 1, 0, wait_ns);
+        struct place leaf = below(place, _PySampling_PSEUDO_GIL_WAIT);
+        emit(&leaf, _PySampling_GIL_WAIT, 1, 0, wait_ns);
     }
 }
 
 /* Books slivers of running time on the stack that gave the GIL up. */
 static void
-add_sliver(_PySampling_Thread *thread, uint32_t stack, uint64_t sliver_ns)
+add_sliver(const struct place *place, uint64_t sliver_ns)
 {
-    struct _sampling_account *a = &thread->account;
-    uint64_t cpu_ns = Py_MIN(sliver_ns, a->carry_run_cpu_ns);
-    a->carry_run_cpu_ns -= cpu_ns;
+    struct _sampling_account *a = &place->thread->account;
+    uint64_t cpu_ns = Py_MIN(sliver_ns, a->carried.run_cpu_ns);
+    a->carried.run_cpu_ns -= cpu_ns;
     if (sliver_ns != 0) {
-        _PySampling_TablesAdd(_PyRuntime.sampling.tables, stack,
-                              thread->thread_index, _PySampling_RUNNING,
-                              0, cpu_ns, sliver_ns);
+        emit(place, _PySampling_RUNNING, 0, cpu_ns, sliver_ns);
     }
 }
 
@@ -269,38 +296,43 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     a->off_since_read_ns += blocked_ns + wait_ns;
     a->wall_ns = now_ns;
 
-    uint64_t cpu_before_ns = a->carry_off_cpu_ns;
+    uint64_t cpu_before_ns = a->carried.off_cpu_ns;
     carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
-    uint64_t cpu_ns = a->carry_off_cpu_ns - cpu_before_ns;
+    uint64_t cpu_ns = a->carried.off_cpu_ns - cpu_before_ns;
     uint64_t sliver_ns = take(&a->sliver_ns);
     if (exact) {
-        a->carry_off_cpu_ns = cpu_before_ns;
+        a->carried.off_cpu_ns = cpu_before_ns;
     }
     else {
-        cpu_ns = take(&a->carry_off_cpu_ns);
-        sliver_ns += take(&a->carry_sliver_ns);
+        cpu_ns = take(&a->carried.off_cpu_ns);
+        sliver_ns += take(&a->carried.sliver_ns);
         // The tick fell into one of the two parts; the other is carried.
         uint64_t tick_ns =
             _Py_atomic_load_uint64_relaxed(&state->last_tick_wall_ns);
         if (wait_ns == 0 || (blocked_ns != 0 && tick_ns < asked_ns)) {
-            blocked_ns += take(&a->carry_blocked_ns);
-            a->carry_wait_ns += take(&wait_ns);
+            blocked_ns += take(&a->carried.blocked_ns);
+            a->carried.wait_ns += take(&wait_ns);
         }
         else {
-            wait_ns += take(&a->carry_wait_ns);
-            a->carry_blocked_ns += take(&blocked_ns);
+            wait_ns += take(&a->carried.wait_ns);
+            a->carried.blocked_ns += take(&blocked_ns);
         }
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (_PySampling_TABLES_OF(thread) != NULL) {
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
+    if (tables != NULL) {
         // A thread that only yields is between two instructions.
         int is_in_c = blocked_ns != 0
             && !(thread->was_requested && wait_ns != 0);
-        uint32_t stack = has_ended(thread)
-            ? thread->root_node
-            : _PySampling_WalkNode(tstate, thread, is_in_c);
-        add_sliver(thread, stack, sliver_ns);
-        add_off_gil(thread, stack, blocked_ns, wait_ns, cpu_ns);
+        struct place place = {
+            .thread = thread,
+            .stack = has_ended(thread)
+                ? thread->root_node
+                : _PySampling_WalkNode(tstate, thread, is_in_c),
+            .labels = _PySampling_LabelsOf(tables, tstate),
+        };
+        add_sliver(&place, sliver_ns);
+        add_off_gil(&place, blocked_ns, wait_ns, cpu_ns);
     }
     PyMutex_Unlock(&state->tables_mutex);
 }
@@ -325,6 +357,44 @@ _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
     t->cpu_ns = _PySampling_CpuNow(to);
     t->cpu_read_wall_ns = now_ns;
     t->off_since_read_ns = 0;
+}
+
+
+/* Work that is not the program's. */
+
+/* The two kinds of work carry time apart. */
+static void
+set_excluded(_PySampling_Thread *thread, int excluded)
+{
+    struct _sampling_carries *c = &thread->account.carried;
+    if (excluded) {
+        thread->set_aside = *c;
+    }
+    else {
+        _PySampling_COUNT(subscribers_wall_ns,
+                          c->run_wall_ns + c->sliver_ns + c->blocked_ns
+                          + c->wait_ns);
+        _PySampling_COUNT(subscribers_cpu_ns, c->run_cpu_ns + c->off_cpu_ns);
+    }
+    *c = excluded ? (struct _sampling_carries){0} : thread->set_aside;
+    thread->excluded = excluded;
+}
+
+/* What a thread does from here on serves a subscriber (`excluded`), or is the
+   program's own work again.  Returns what it was before.  On the thread
+   itself, attached, with its captures drained. */
+int
+_PySampling_AccountExclude(_PySampling_Thread *thread, int excluded)
+{
+    struct _sampling_account *a = &thread->account;
+    int before = thread->excluded;
+    if (before != excluded) {
+        uint64_t now_ns = _PySampling_WallNow();
+        carry_run_wall(a, now_ns);
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+        set_excluded(thread, excluded);
+    }
+    return before;
 }
 
 
@@ -358,9 +428,9 @@ carry_off_gil(_PySampling_Thread *thread, uint64_t now_ns)
     struct _sampling_account *a = &thread->account;
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
-    a->carry_blocked_ns += blocked_ns;
-    a->carry_wait_ns += wait_ns;
-    a->carry_sliver_ns += take(&a->sliver_ns);
+    a->carried.blocked_ns += blocked_ns;
+    a->carried.wait_ns += wait_ns;
+    a->carried.sliver_ns += take(&a->sliver_ns);
     a->off_since_read_ns += blocked_ns + wait_ns;
     a->wall_ns = now_ns;
     if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
@@ -390,12 +460,39 @@ _PySampling_AccountAttach(PyThreadState *tstate, _PySampling_Thread *thread)
 
 /* What no tick will see any more. */
 
-static uint32_t
-below_root(struct _sampling_tables *tables, _PySampling_Thread *thread,
-           _PySampling_Pseudo pseudo)
+/* Time of a thread that no tick hit goes to the stack that the last tick found
+   in the same state. */
+
+static void
+flush_running(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
 {
-    return _PySampling_TablesPseudoChild(tables, thread->root_node, pseudo,
-                                         0);
+    const _PySampling_Thread *thread = root->thread;
+    if (thread->last_node != 0) {
+        struct place last = *root;
+        last.stack = thread->last_node;
+        last.labels = thread->last_labels;
+        emit(&last, _PySampling_RUNNING, 0, cpu_ns, wall_ns);
+    }
+    else {
+        struct place leaf = below(root, _PySampling_PSEUDO_UNSAMPLED);
+        emit(&leaf, _PySampling_UNSAMPLED, 0, cpu_ns, wall_ns);
+    }
+}
+
+static void
+flush_blocked(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
+{
+    const _PySampling_Thread *thread = root->thread;
+    struct place leaf;
+    if (thread->last_blocked_node != 0) {
+        leaf = *root;
+        leaf.stack = thread->last_blocked_node;
+        leaf.labels = thread->last_blocked_labels;
+    }
+    else {
+        leaf = below(root, _PySampling_PSEUDO_BLOCKED);
+    }
+    emit(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
 }
 
 /* Books all that is carried, and, for a thread that stands still, the
@@ -418,44 +515,46 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
         carry_run_wall(a, now_ns);
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
+    int excluded = thread->excluded;
+    if (excluded) {
+        set_excluded(thread, 0);
+    }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
-    uint64_t run_ns = take(&a->carry_run_wall_ns)
-                      + take(&a->carry_sliver_ns);
-    uint64_t run_cpu_ns = take(&a->carry_run_cpu_ns);
-    uint64_t blocked_ns = take(&a->carry_blocked_ns);
-    uint64_t wait_ns = take(&a->carry_wait_ns);
-    uint64_t off_cpu_ns = take(&a->carry_off_cpu_ns);
+    uint64_t run_ns = take(&a->carried.run_wall_ns)
+                      + take(&a->carried.sliver_ns);
+    uint64_t run_cpu_ns = take(&a->carried.run_cpu_ns);
+    uint64_t blocked_ns = take(&a->carried.blocked_ns);
+    uint64_t wait_ns = take(&a->carried.wait_ns);
+    uint64_t off_cpu_ns = take(&a->carried.off_cpu_ns);
     if (blocked_ns == 0) {
         // No short interval is left that could have burnt it.
         run_cpu_ns += off_cpu_ns;
         off_cpu_ns = 0;
     }
-    if (tables != NULL && (run_ns != 0 || run_cpu_ns != 0)) {
-        int seen = thread->last_node != 0;
-        _PySampling_TablesAdd(
-            tables, seen ? thread->last_node
-                         : below_root(tables, thread,
-                                      _PySampling_PSEUDO_UNSAMPLED),
-            thread->thread_index,
-            seen ? _PySampling_RUNNING : _PySampling_UNSAMPLED,
-            0, run_cpu_ns, run_ns);
+    if (tables != NULL) {
+        struct place root = {
+            .thread = thread,
+            .stack = thread->root_node,
+            .labels = _PySampling_LabelsOf(tables, thread->tstate),
+        };
+        if (run_ns != 0 || run_cpu_ns != 0) {
+            flush_running(&root, run_cpu_ns, run_ns);
+        }
+        if (blocked_ns != 0 || off_cpu_ns != 0) {
+            flush_blocked(&root, off_cpu_ns, blocked_ns);
+        }
+        if (wait_ns != 0) {
+            struct place leaf = below(&root, _PySampling_PSEUDO_GIL_WAIT);
+            emit(&leaf, _PySampling_GIL_WAIT, 0, 0, wait_ns);
+        }
     }
-    if (tables != NULL && (blocked_ns != 0 || off_cpu_ns != 0)) {
-        int seen = thread->last_blocked_node != 0;
-        _PySampling_TablesAdd(
-            tables, seen ? thread->last_blocked_node
-                         : below_root(tables, thread,
-                                      _PySampling_PSEUDO_BLOCKED),
-            thread->thread_index, _PySampling_BLOCKED,
-            0, off_cpu_ns, blocked_ns);
-    }
-    if (tables != NULL && wait_ns != 0) {
-        _PySampling_TablesAdd(
-            tables, below_root(tables, thread, _PySampling_PSEUDO_GIL_WAIT),
-            thread->thread_index, _PySampling_GIL_WAIT, 0, 0, wait_ns);
-    }
+    thread->residue_cpu_ns = run_cpu_ns + off_cpu_ns;
+    thread->residue_wall_ns = run_ns + blocked_ns + wait_ns;
     PyMutex_Unlock(&state->tables_mutex);
+    if (excluded) {
+        set_excluded(thread, 1);
+    }
     _PySampling_LEAVE_HOOK(thread);
 }
 

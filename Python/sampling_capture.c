@@ -19,6 +19,8 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_callee.h"
+#include "pycore_sampling_events.h"
+#include "pycore_sampling_labels.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED
@@ -60,6 +62,7 @@ struct capture {
     int gc_generation;
     _PyInterpreterFrame *frame;     // compared, never followed
     _Py_CODEUNIT *instr;
+    uint64_t time_ns;               // of its last tick
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
@@ -389,6 +392,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     uint64_t run_wall_ns, run_cpu_ns;
     _PySampling_AccountRun(thread, wall_ns, cpu_ns,
                            &run_wall_ns, &run_cpu_ns);
+    last->time_ns = thread->account.wall_ns;
     last->count++;
     last->wall_ns += run_wall_ns;
     last->cpu_ns += run_cpu_ns;
@@ -596,18 +600,26 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     uint64_t before_ns = _PySampling_MonotonicNow();
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
+    uint32_t labels =
+        tables != NULL ? _PySampling_LabelsOf(tables, tstate) : 0;
     for (int i = 0; tables != NULL && i < buffer->num_captures; i++) {
         const struct capture *capture = &buffer->captures[i];
         uint32_t node = intern_stack(tables, buffer, tstate,
                                      buffer->frames + capture->first,
                                      capture->depth);
-        _PySampling_TablesAdd(tables, node, thread->thread_index,
-                              capture->gc_generation >= 0
-                                  ? _PySampling_GC : _PySampling_RUNNING,
-                              capture->count, capture->cpu_ns,
-                              capture->wall_ns);
+        _PySampling_Emit(thread, &(struct _sampling_sample_row){
+            .node = node,
+            .thread = thread->thread_index,
+            .labels = labels,
+            .state = capture->gc_generation >= 0
+                ? _PySampling_GC : _PySampling_RUNNING,
+            .count = capture->count,
+            .cpu_ns = capture->cpu_ns,
+            .wall_ns = capture->wall_ns,
+        }, capture->time_ns, 0);
         if (node != _PySampling_NO_NODE && capture->gc_generation < 0) {
             thread->last_node = node;
+            thread->last_labels = labels;
         }
     }
     PyMutex_Unlock(&state->tables_mutex);

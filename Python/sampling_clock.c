@@ -77,9 +77,12 @@
 
 struct _sampling_clock {
     pthread_t thread;
-    pthread_mutex_t mutex;      // guards stop
+    pthread_mutex_t mutex;      // guards the next four
     pthread_cond_t wakeup;
     int stop;
+    int rests;                  // no ticks until it is told to resume
+    int is_changed;             // rests or the period
+    uint64_t period_ns;
     int can_read_proc;
     int is_late;                // the tick that is under way
     uint64_t random;
@@ -309,45 +312,94 @@ next_random(struct _sampling_clock *clock)
     return clock->random = x;
 }
 
-/* Sleeps until the deadline; returns 1 when it is time to stop. */
-static int
+typedef enum {
+    TICK,
+    CHANGE,                     // the clock was told something
+    STOP,
+} Wakeup;
+
+/* Sleeps until the deadline, or until the clock is told something. */
+static Wakeup
 sleep_until(struct _sampling_clock *clock, uint64_t deadline_ns)
 {
     struct timespec ts = {
         .tv_sec = (time_t)(deadline_ns / 1000000000u),
         .tv_nsec = (long)(deadline_ns % 1000000000u),
     };
+    Wakeup wakeup = TICK;
     pthread_mutex_lock(&clock->mutex);
-    while (!clock->stop) {
+    while (!clock->stop && !clock->is_changed) {
         if (pthread_cond_timedwait(&clock->wakeup, &clock->mutex, &ts)
             == ETIMEDOUT)
         {
             break;
         }
     }
-    int stop = clock->stop;
+    while (!clock->stop && clock->rests) {
+        pthread_cond_wait(&clock->wakeup, &clock->mutex);
+    }
+    if (clock->stop) {
+        wakeup = STOP;
+    }
+    else if (clock->is_changed) {
+        clock->is_changed = 0;
+        wakeup = CHANGE;
+    }
     pthread_mutex_unlock(&clock->mutex);
-    return stop;
+    return wakeup;
+}
+
+/* Tells the clock something.  Called without runtime->sampling.mutex. */
+static void
+tell(struct _sampling_clock *clock, int stop, int rests, uint64_t period_ns)
+{
+    pthread_mutex_lock(&clock->mutex);
+    clock->stop = stop;
+    clock->rests = rests;
+    clock->period_ns = period_ns;
+    clock->is_changed = 1;
+    pthread_cond_signal(&clock->wakeup);
+    pthread_mutex_unlock(&clock->mutex);
+}
+
+/* Ticks, unless the clock was told meanwhile to rest. */
+static void
+tick_locked(struct _sampling_clock *clock, uint64_t wall_ns)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
+    if (_PySampling_ACTIVE()) {
+        tick(clock, wall_ns);
+    }
+    PyMutex_Unlock(&state->mutex);
 }
 
 static void *
 run_clock(void *arg)
 {
     struct _sampling_clock *clock = arg;
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     prctl(PR_SET_NAME, "sampleprof");
     prctl(PR_SET_TIMERSLACK, 1);
     clock->can_read_proc = _PySampling_UnshareFiles();
-    uint64_t period_ns = state->period_ns;
-    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t period_ns = clock->period_ns;
     // The first tick falls anywhere in the first period.
-    uint64_t deadline_ns = now_ns + next_random(clock) % period_ns + 1;
-    while (!sleep_until(clock, deadline_ns)) {
-        now_ns = _PySampling_MonotonicNow();
+    uint64_t deadline_ns =
+        _PySampling_MonotonicNow() + next_random(clock) % period_ns + 1;
+    for (;;) {
+        Wakeup wakeup = sleep_until(clock, deadline_ns);
+        if (wakeup == STOP) {
+            return NULL;
+        }
+        uint64_t now_ns = _PySampling_MonotonicNow();
+        if (wakeup == CHANGE) {
+            pthread_mutex_lock(&clock->mutex);
+            period_ns = clock->period_ns;
+            pthread_mutex_unlock(&clock->mutex);
+            deadline_ns = now_ns + next_random(clock) % period_ns + 1;
+            continue;
+        }
         clock->is_late = now_ns > deadline_ns + LATE_TICK_NS;
-        PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
-        tick(clock, now_ns);
-        PyMutex_Unlock(&state->mutex);
+        tick_locked(clock, now_ns);
         uint64_t spread = period_ns / JITTER_DIVISOR;
         deadline_ns += period_ns - spread
                        + next_random(clock) % (2 * spread + 1);
@@ -357,7 +409,6 @@ run_clock(void *arg)
             deadline_ns = now_ns + period_ns;
         }
     }
-    return NULL;
 }
 
 
@@ -400,6 +451,7 @@ _PySampling_ClockStart(void)
     }
     state->clock = clock;
     clock->random = _PySampling_MonotonicNow() | 1;
+    clock->period_ns = state->period_ns;
     if (state->options.manual) {
         return _PySampling_OK;
     }
@@ -412,6 +464,43 @@ _PySampling_ClockStart(void)
         return _PySampling_ERR_THREAD;
     }
     return _PySampling_OK;
+}
+
+/* No ticks from now on.  Called by an attached thread, whose own last signal is
+   waited for. */
+void
+_PySampling_ClockRest(_PySampling_Thread *caller)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (!state->options.manual) {
+        tell(state->clock, 0, 1, state->period_ns);
+    }
+    // A tick that is under way holds the registry.
+    PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
+    PyMutex_Unlock(&state->mutex);
+    if (caller != NULL) {
+        _PySampling_ClockSettle(caller);
+    }
+}
+
+_PySampling_Status
+_PySampling_ClockResume(void)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (!state->options.manual) {
+        tell(state->clock, 0, 0, state->period_ns);
+    }
+    return _PySampling_OK;
+}
+
+void
+_PySampling_ClockSetPeriod(uint64_t period_ns)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    state->period_ns = period_ns;
+    if (state->clock != NULL && !state->options.manual) {
+        tell(state->clock, 0, state->clock->rests, period_ns);
+    }
 }
 
 /* Called by an attached thread, whose own last signal is waited for. */
@@ -427,15 +516,14 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     state->clock = NULL;        // LeaveSignal may be looking at it
     PyMutex_Unlock(&state->mutex);
     if (!state->options.manual) {
-        pthread_mutex_lock(&clock->mutex);
-        clock->stop = 1;
-        pthread_cond_signal(&clock->wakeup);
-        pthread_mutex_unlock(&clock->mutex);
+        tell(clock, 1, 0, clock->period_ns);
         pthread_join(clock->thread, NULL);
         pthread_cond_destroy(&clock->wakeup);
         pthread_mutex_destroy(&clock->mutex);
     }
-    _PySampling_ClockSettle(caller);
+    if (caller != NULL) {
+        _PySampling_ClockSettle(caller);
+    }
     _PySampling_SignalGiveBack(&clock->signal);
     free(clock);
 }

@@ -10,7 +10,8 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
+#include "pycore_sampling_events.h"
+#include "pycore_sampling_labels.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED
@@ -50,13 +51,19 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
         _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (_PySampling_TABLES_OF(thread) != NULL) {
-        // The call that slept has returned.
-        uint32_t node = _PySampling_WalkNode(tstate, thread, 0);
-        _PySampling_TablesAdd(state->tables, node, thread->thread_index,
-                              thread->gc_generation >= 0
-                                  ? _PySampling_GC : _PySampling_RUNNING,
-                              1, cpu_ns, wall_ns);
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
+    if (tables != NULL) {
+        _PySampling_Emit(thread, &(struct _sampling_sample_row){
+            // The call that slept has returned.
+            .node = _PySampling_WalkNode(tstate, thread, 0),
+            .thread = thread->thread_index,
+            .labels = _PySampling_LabelsOf(tables, tstate),
+            .state = thread->gc_generation >= 0
+                ? _PySampling_GC : _PySampling_RUNNING,
+            .count = 1,
+            .cpu_ns = cpu_ns,
+            .wall_ns = wall_ns,
+        }, now_ns, 0);
     }
     PyMutex_Unlock(&state->tables_mutex);
     _PySampling_COUNT(captures_biased, 1);
@@ -107,8 +114,10 @@ _PySampling_AfterFailedExec(void)
     }
 }
 
+/* What waits on this thread becomes samples.  Allocates no Python object and
+   runs no Python code. */
 void
-_PySampling_Safepoint(PyThreadState *tstate)
+_PySampling_RecordNow(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
@@ -119,13 +128,22 @@ _PySampling_Safepoint(PyThreadState *tstate)
             settle(tstate);
             _PySampling_AfterAttach(tstate);
         }
-        errno = saved_errno;
-        return;
     }
-    _PySampling_ENTER_HOOK(thread);
-    drain_and_answer(tstate, thread);
-    _PySampling_LEAVE_HOOK(thread);
+    else if (!thread->in_hook) {
+        _PySampling_ENTER_HOOK(thread);
+        drain_and_answer(tstate, thread);
+        _PySampling_LEAVE_HOOK(thread);
+    }
     errno = saved_errno;
+}
+
+void
+_PySampling_Safepoint(PyThreadState *tstate)
+{
+    _PySampling_RecordNow(tstate);
+    if (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.num_sync)) {
+        _PySampling_DeliverSync(tstate);
+    }
 }
 
 /* Once per thread: under which frames its time goes if no tick hits it. */

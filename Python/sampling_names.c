@@ -448,6 +448,25 @@ _PySampling_TablesFrame(struct _sampling_tables *tables,
     return number;
 }
 
+/* What referred to living objects, all of it: what died while nobody told is
+   not known. */
+void
+_PySampling_TablesForgetAddresses(struct _sampling_tables *tables)
+{
+#define X(NAME) \
+    if (tables->NAME##_index.slots != NULL) { \
+        memset(tables->NAME##_index.slots, 0, \
+               (tables->NAME##_index.mask + 1) * sizeof(uint32_t)); \
+    } \
+    tables->NAME##_index.used = 0; \
+    tables->num_##NAME##s = 0; \
+    tables->free_##NAME = NO_ROW;
+    X(code) X(place) X(callee)
+#undef X
+    tables->functions_without_module = 0;
+    tables->code_version++;
+}
+
 void
 _PySampling_TablesForgetCode(struct _sampling_tables *tables,
                              PyCodeObject *code)

@@ -11,7 +11,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // HEAD_LOCK()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
+#include "pycore_sampling_events.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED
@@ -149,9 +149,20 @@ _PySampling_EnterTables(_PySampling_Thread *thread)
                                              thread->thread_index);
         }
         thread->last_node = 0;
+        thread->last_labels = 0;
         thread->last_blocked_node = 0;
+        thread->last_blocked_labels = 0;
         thread->root_node = 0;
     }
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+static void
+tell(_PySampling_Thread *thread, _PySampling_EventKind kind, uint64_t cpu_ns,
+     uint64_t wall_ns)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_EmitRecord(kind, thread->thread_index, 0, cpu_ns, wall_ns);
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -195,7 +206,9 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->waiting_since_ns = 0;
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_first_of_os_thread(tstate));
+    thread->set_aside = (struct _sampling_carries){0};
     _PySampling_EnterTables(thread);
+    tell(thread, _PySampling_EVENT_THREAD_START, 0, 0);
     thread->session = STATE->session;
     _PySampling_FENCE();
     impl->sampling = thread;
@@ -303,6 +316,8 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
             _PySampling_Drain(caller, own);
         }
         _PySampling_AccountFlush(thread, _PySampling_WallNow());
+        tell(thread, _PySampling_EVENT_THREAD_END, thread->residue_cpu_ns,
+             thread->residue_wall_ns);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);
         }

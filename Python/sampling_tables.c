@@ -42,7 +42,8 @@ hash_node_row(const struct _sampling_node_row *row)
 static uint32_t
 hash_sample_row(const struct _sampling_sample_row *row)
 {
-    return mix(row->node, ((uint64_t)row->thread << 3) | row->state);
+    return mix((uint64_t)row->labels << 32 | row->node,
+               (uint64_t)row->thread << 3 | row->state);
 }
 
 static uint32_t
@@ -93,15 +94,14 @@ _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
 }
 
 static struct _sampling_sample_row *
-find_or_add_sample(struct _sampling_tables *tables, uint32_t node,
-                   uint32_t thread, _PySampling_State state)
+find_or_add_sample(struct _sampling_tables *tables,
+                   const struct _sampling_sample_row *key)
 {
-    struct _sampling_sample_row key = {node, thread, state, 0, 0, 0};
-    uint32_t hash = hash_sample_row(&key);
+    uint32_t hash = hash_sample_row(key);
     FOR_CANDIDATES(tables->sample_index, hash, row) {
         struct _sampling_sample_row *sample = &tables->samples[row];
-        if (sample->node == node && sample->thread == thread
-            && sample->state == (int32_t)state)
+        if (sample->node == key->node && sample->thread == key->thread
+            && sample->labels == key->labels && sample->state == key->state)
         {
             return sample;
         }
@@ -110,7 +110,12 @@ find_or_add_sample(struct _sampling_tables *tables, uint32_t node,
         return NULL;
     }
     uint32_t row = tables->num_samples++;
-    tables->samples[row] = key;
+    tables->samples[row] = (struct _sampling_sample_row){
+        .node = key->node,
+        .thread = key->thread,
+        .labels = key->labels,
+        .state = key->state,
+    };
     index_put(&tables->sample_index, hash, row);
     return &tables->samples[row];
 }
@@ -120,37 +125,32 @@ static struct _sampling_sample_row *
 lost_sample(struct _sampling_tables *tables, uint32_t thread)
 {
     struct _sampling_sample_row *sample = find_or_add_sample(
-        tables, tables->lost_node, thread, _PySampling_LOST);
+        tables, &(struct _sampling_sample_row){
+            .node = tables->lost_node,
+            .thread = thread,
+            .state = _PySampling_LOST,
+        });
     return sample != NULL ? sample : &tables->samples[0];
 }
 
 void
-_PySampling_TablesAdd(struct _sampling_tables *tables, uint32_t node,
-                      uint32_t thread, _PySampling_State state,
-                      uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
+_PySampling_TablesAdd(struct _sampling_tables *tables,
+                      const struct _sampling_sample_row *sample)
 {
-    struct _sampling_sample_row *sample = NULL;
-    if (node != _PySampling_NO_NODE) {
-        sample = find_or_add_sample(tables, node, thread, state);
+    struct _sampling_sample_row *row = NULL;
+    if (sample->node != _PySampling_NO_NODE) {
+        row = find_or_add_sample(tables, sample);
     }
-    if (sample == NULL) {
-        _PySampling_COUNT(lost_table_full, count);
-        _PySampling_COUNT(lost_wall_ns, wall_ns);
-        _PySampling_COUNT(lost_cpu_ns, cpu_ns);
-        sample = lost_sample(tables, thread);
+    if (row == NULL) {
+        _PySampling_COUNT(lost_table_full, sample->count);
+        _PySampling_COUNT(lost_wall_ns, sample->wall_ns);
+        _PySampling_COUNT(lost_cpu_ns, sample->cpu_ns);
+        row = lost_sample(tables, sample->thread);
     }
-    sample->count += count;
-    sample->cpu_ns += cpu_ns;
-    sample->wall_ns += wall_ns;
-    _PySampling_COUNT(samples, count);
-}
-
-void
-_PySampling_TablesAddLost(struct _sampling_tables *tables, uint32_t thread,
-                          uint64_t wall_ns)
-{
-    lost_sample(tables, thread)->wall_ns += wall_ns;
-    _PySampling_COUNT(lost_wall_ns, wall_ns);
+    row->count += sample->count;
+    row->cpu_ns += sample->cpu_ns;
+    row->wall_ns += sample->wall_ns;
+    _PySampling_COUNT(samples, sample->count);
 }
 
 
@@ -231,6 +231,7 @@ _PySampling_TablesNew(size_t limit_bytes)
     if (tables == NULL) {
         return NULL;
     }
+    tables->references = 1;
     tables->limit_bytes = limit_bytes;
     tables->free_code = NO_ROW;
     tables->free_place = NO_ROW;
@@ -244,8 +245,9 @@ _PySampling_TablesNew(size_t limit_bytes)
         tables, 0, _PySampling_PSEUDO_LOST, 0);
     // Made beforehand so that losing needs no memory.
     if (tables->lost_node == _PySampling_NO_NODE
-        || find_or_add_sample(tables, tables->lost_node, 0,
-                              _PySampling_LOST) == NULL)
+        || !_PySampling_TablesInitLabels(tables)
+        || find_or_add_sample(tables, &(struct _sampling_sample_row){
+               .node = tables->lost_node, .state = _PySampling_LOST}) == NULL)
     {
         _PySampling_TablesFree(tables);
         return NULL;
@@ -254,9 +256,17 @@ _PySampling_TablesNew(size_t limit_bytes)
 }
 
 void
+_PySampling_TablesKeep(struct _sampling_tables *tables)
+{
+    (void)_Py_atomic_add_int(&tables->references, 1);
+}
+
+void
 _PySampling_TablesFree(struct _sampling_tables *tables)
 {
-    if (tables == NULL) {
+    if (tables == NULL
+        || _Py_atomic_add_int(&tables->references, -1) > 1)
+    {
         return;
     }
 #define X(name) \
@@ -287,6 +297,7 @@ _PySampling_TablesCopy(const struct _sampling_tables *tables)
         return NULL;
     }
     *copy = *tables;
+    copy->references = 1;
     // Rows only: a copy is read from end to end, never searched.
     int ok = 1;
 #define X(name) \
@@ -301,4 +312,17 @@ _PySampling_TablesCopy(const struct _sampling_tables *tables)
         return NULL;
     }
     return copy;
+}
+
+void
+_PySampling_TablesClearSamples(struct _sampling_tables *tables)
+{
+    struct _sampling_index *index = &tables->sample_index;
+    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
+    index->used = 0;
+    // Row 0, [lost] of thread 0, stays.
+    tables->num_samples = 1;
+    struct _sampling_sample_row *lost = &tables->samples[0];
+    lost->count = lost->cpu_ns = lost->wall_ns = 0;
+    index_put(index, hash_sample_row(lost), 0);
 }

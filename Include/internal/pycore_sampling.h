@@ -47,6 +47,7 @@ struct _PyInterpreterFrame;
 struct _sampling_tables;
 struct _sampling_clock;
 struct _sampling_buffer;
+struct _sampling_subscription;
 
 typedef enum {
     _PySampling_WALL = 0,
@@ -60,6 +61,7 @@ typedef enum {
     _PySampling_GC = 3,
     _PySampling_LOST = 4,
     _PySampling_UNSAMPLED = 5,
+    _PySampling_CUSTOM = 6,         // the program's own: not of its time
 } _PySampling_State;
 
 typedef struct {
@@ -69,6 +71,7 @@ typedef struct {
     int names;                  // of _PySampling_NAME_*
     int signal;                 // 0: choose one
     int manual;                 // no sampler thread: ticks come from tests
+    int is_deferred;            // the session samples inside of profile()
 } _PySampling_Options;
 
 #define _PySampling_DEFAULT_RATE_HZ 1000
@@ -110,7 +113,11 @@ typedef struct {
     X(lost_table_full)      /* samples booked as [lost]: table limit */ \
     X(lost_wall_ns)         /* wall time booked as [lost] */ \
     X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
+    X(lost_labels)          /* samples whose labels were too many to keep */ \
+    X(lost_tasks)           /* samples whose task was one too many to keep */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
+    X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
+    X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
     X(overhead_capture_ns)  /* spent in the signal handler */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
     X(memory_bytes)         /* taken by the profiler, as last measured */
@@ -121,21 +128,25 @@ struct _sampling_counters {
 #undef X
 };
 
+/* Time that waits for a sample.  It is carried apart by state, so that a sample
+   of one state never takes time of another. */
+struct _sampling_carries {
+    uint64_t run_wall_ns;
+    uint64_t run_cpu_ns;
+    uint64_t off_cpu_ns;
+    uint64_t blocked_ns;
+    uint64_t wait_ns;
+    uint64_t sliver_ns;         // running time, booked with blocked time
+};
+
 /* Per-thread clocks: every nanosecond since `wall_ns` began is either booked
-   on a sample, or carried in one of the carry_* fields, or lies after
-   `wall_ns`.  Time is carried apart by state, so that a sample of one state
-   never takes time of another. */
+   on a sample, or carried, or lies after `wall_ns`. */
 struct _sampling_account {
     uint64_t wall_ns;           // booked or carried up to here
     uint64_t cpu_ns;            // same, on the thread's CPU clock
     uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
     uint64_t off_since_read_ns; // wall time without the GIL since then
-    uint64_t carry_run_wall_ns;
-    uint64_t carry_run_cpu_ns;
-    uint64_t carry_off_cpu_ns;
-    uint64_t carry_blocked_ns;
-    uint64_t carry_wait_ns;
-    uint64_t carry_sliver_ns;   // running time, booked with blocked time
+    struct _sampling_carries carried;
     uint64_t sliver_ns;         // ran that short before it detached
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
     uint64_t detached_ticks;    // counters.ticks at that moment
@@ -191,17 +202,35 @@ typedef struct _sampling_thread {
     int in_hook;                // handler must not touch what follows
     int was_requested;          // the GIL, by another thread, at the detach
     int is_settling;            // giving the GIL up: the handler looks
+    int excluded;               // it serves a subscriber: not sampled
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
     struct _PyInterpreterFrame *gc_frame;
+    uint64_t gc_start_ns;
     int skip_ticks;             // thinning after a very deep walk
     uint32_t thread_index;      // row in the tables
     uint32_t last_node;         // last stack sampled while running
+    uint32_t last_labels;       // as they were then
     uint32_t last_blocked_node;
+    uint32_t last_blocked_labels;
     uint32_t root_node;         // its outermost frames; 0: not known yet
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
+    struct _sampling_carries set_aside; // the program's, while `excluded`
+    uint64_t residue_cpu_ns;    // booked by the last flush without a tick
+    uint64_t residue_wall_ns;
 } _PySampling_Thread;
+
+/* What a sink with a rate of its own has not been given yet
+   (sampling_thin.c). */
+struct _sampling_thin_thread;
+
+struct _sampling_thinner {
+    uint64_t period_ns;         // 0: everything passes
+    uint64_t random;
+    struct _sampling_thin_thread *threads;  // by row; NULL: not needed yet
+    uint32_t num_threads;
+};
 
 /* Embedded in PyInterpreterState. */
 struct _sampling_interpreter_state {
@@ -215,6 +244,12 @@ struct _sampling_interpreter_state {
     int registered;
     // Owner: the thread that holds this interpreter's GIL.
     struct _sampling_buffer *buffer;
+    // Where contexts keep their labels, and of what type (borrowed from the
+    // _profile module).  NULL: nothing has been labelled.  Same owner.
+    PyObject *label_var;
+    PyTypeObject *label_set_type;
+    // Subscriptions served at safepoints (list, borrowed from the same).
+    PyObject *sync_subscriptions;
 };
 
 /* What can be read without asking the kernel, and how to ask it
@@ -241,8 +276,15 @@ struct _sampling_runtime_state {
     struct _sampling_interpreter_state *interpreters;
     unsigned int session;       // numbers the sessions; 0: none yet
     int owner_pid;              // a fork without hooks is noticed by this
+    // The engine (sampling_engine.c).  Lock: control_mutex; the period is
+    // read without it.
     _PySampling_Options options;
     uint64_t period_ns;
+    // The session: start() to stop().  Same lock.
+    int has_session;
+    int is_deferred;            // it samples inside of profile() only
+    int num_inside;             // how many are
+    _PySampling_Options session_options;
     int64_t start_time_ns;      // time.time_ns() at the start
     uint64_t start_wall_ns;     // monotonic
     int signal;
@@ -257,6 +299,13 @@ struct _sampling_runtime_state {
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
     unsigned int tables_serial;
+    // Who gets the records (sampling_events.c): the table of samples, and
+    // subscriptions.  Lock: tables_mutex.
+    int is_aggregating;
+    struct _sampling_thinner thinner;   // of the table of samples
+    struct _sampling_subscription *subscriptions;
+    int num_sync;               // of them are served at safepoints; relaxed
+    int num_helpers;            // threads that serve subscribers
     // What -X sampleprof asked for; owner: the main thread, with the GIL.
     int exit_quiet;             // no line on stderr after a success
     PyObject *exit_out;         // path as given, or NULL
@@ -277,6 +326,26 @@ struct _sampling_runtime_state {
 
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
 extern void _PySampling_Safepoint(PyThreadState *tstate);
+
+// The same where no Python code may run, as before anything changes that the
+// samples which wait belong to.
+extern void _PySampling_RecordNow(PyThreadState *tstate);
+
+// Another context is about to become the thread's.
+static inline void
+_PySampling_BeforeContextSwitch(PyThreadState *tstate)
+{
+    if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
+        & _PY_SAMPLING_BIT)
+    {
+        _PySampling_RecordNow(tstate);
+    }
+}
+
+// Another task is about to become the thread's; NULL: none.  `name`: its field
+// for its name, a str or the number in the name that asyncio gives, or NULL.
+// Export for '_asyncio' shared extension.
+PyAPI_FUNC(void) _PySampling_SetTask(PyObject *task, PyObject **name);
 
 // The thread is about to give up the GIL.
 extern void _PySampling_BeforeDetach(PyThreadState *tstate);
@@ -338,6 +407,7 @@ typedef enum {
     _PySampling_ERR_UNSUPPORTED,
     _PySampling_ERR_SIGNAL_TAKEN,
     _PySampling_ERR_THREAD,         // errno says why
+    _PySampling_ERR_OPTIONS,        // it runs with other options
     _PySampling_ERR_NO_MEMORY,
 } _PySampling_Status;
 
@@ -351,6 +421,32 @@ extern _PySampling_Status _PySampling_Snapshot(PyThreadState *tstate,
 
 // Brings counters.memory_bytes up to date.
 extern void _PySampling_Measure(void);
+
+// A deferred session samples while anybody is inside.
+extern _PySampling_Status _PySampling_Enter(PyThreadState *tstate);
+extern _PySampling_Status _PySampling_Leave(PyThreadState *tstate);
+
+// Subscriptions (pycore_sampling_events.h).
+extern _PySampling_Status
+_PySampling_Subscribe(PyThreadState *tstate,
+                      struct _sampling_subscription *sub,
+                      const _PySampling_Options *options);
+extern _PySampling_Status
+_PySampling_Unsubscribe(PyThreadState *tstate,
+                        struct _sampling_subscription *sub);
+// Everything up to now can be taken.
+extern _PySampling_Status
+_PySampling_FlushSubscription(PyThreadState *tstate,
+                              struct _sampling_subscription *sub);
+extern _PySampling_Status
+_PySampling_SetSubscriptionRate(PyThreadState *tstate,
+                                struct _sampling_subscription *sub,
+                                int rate_hz);
+
+// A sample that the program takes of itself: the caller's stack, below the
+// labels of its context and `pairs` (tuple of str, or NULL).
+extern _PySampling_Status
+_PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs);
 
 // One tick of a manual session, `wall_ns` and `cpu_ns` after the last.
 extern _PySampling_Status _PySampling_ManualTick(PyThreadState *tstate,
@@ -387,6 +483,9 @@ extern _PySampling_Status _PySampling_ClockStart(void);
 extern void _PySampling_ClockTickAll(uint64_t wall_ns);
 // Called without it.
 extern void _PySampling_ClockStop(_PySampling_Thread *caller);
+extern void _PySampling_ClockRest(_PySampling_Thread *caller);
+extern _PySampling_Status _PySampling_ClockResume(void);
+extern void _PySampling_ClockSetPeriod(uint64_t period_ns);
 extern void _PySampling_ClockForget(void);
 // On the thread itself: returns when no signal is on its way to it.
 extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
@@ -430,6 +529,8 @@ extern void _PySampling_AccountRun(_PySampling_Thread *thread,
                                    uint64_t tick_wall_ns,
                                    uint64_t tick_cpu_ns,
                                    uint64_t *wall_ns, uint64_t *cpu_ns);
+extern int _PySampling_AccountExclude(_PySampling_Thread *thread,
+                                      int excluded);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
 extern void _PySampling_AccountAttach(PyThreadState *tstate,
                                       _PySampling_Thread *thread);

@@ -23,6 +23,11 @@ extern "C" {
    room for some millions of distinct call paths. */
 #define _PySampling_TABLE_LIMIT_BYTES ((size_t)64 << 20)
 
+/* Label sets and tasks told apart in one session.  Samples beyond that are
+   labelled as lost, or belong to no task. */
+#define _PySampling_MAX_LABEL_SETS 262144
+#define _PySampling_MAX_TASKS 131072
+
 /* Threads told apart in one session; later ones share a row. */
 #define _PySampling_MAX_THREADS 65536
 
@@ -93,9 +98,18 @@ struct _sampling_node_row {
     uint32_t frame;
 };
 
+/* One label more than the parent row has, or a task. */
+struct _sampling_label_row {
+    uint32_t parent;            // label; row 0 is the empty set
+    uint32_t key;               // string; _PySampling_NO_STRING: a task
+    uint32_t value;             // string; a task's name, if it has one
+    uint64_t task_id;           // id() of the task, or 0
+};
+
 struct _sampling_sample_row {
     uint32_t node;
     uint32_t thread;
+    uint32_t labels;            // label
     int32_t state;              // _PySampling_State
     uint64_t count;
     uint64_t cpu_ns;
@@ -141,8 +155,8 @@ struct _sampling_index {
 };
 
 #define _PySampling_TABLES(X) \
-    X(string) X(function) X(frame) X(node) X(sample) X(code) X(place) \
-    X(callee) X(thread)
+    X(string) X(function) X(frame) X(node) X(label) X(sample) X(code) \
+    X(place) X(callee) X(thread)
 
 struct _sampling_tables {
 #define X(name) \
@@ -159,7 +173,10 @@ struct _sampling_tables {
     uint32_t free_place;
     uint32_t free_callee;
     uint32_t lost_node;         // the stack "[lost]"
+    uint32_t lost_labels;       // the labels of samples whose own are lost
+    uint32_t num_tasks;         // of the rows of labels
     uint32_t functions_without_module;
+    int references;             // atomic
     unsigned int serial;        // no two tables of a process share one
     unsigned int code_version;  // changes when a sampled code object dies
     size_t bytes;
@@ -173,12 +190,16 @@ struct _sampling_tables {
 #define _PySampling_NO_NODE UINT32_MAX
 
 extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
+// One more reference; Free() drops one.
+extern void _PySampling_TablesKeep(struct _sampling_tables *tables);
 extern void _PySampling_TablesFree(struct _sampling_tables *tables);
 
-// A copy without the parts that refer to living code objects.
-// NULL: no memory.
+// A copy that can only be read.  NULL: no memory.
 extern struct _sampling_tables *
 _PySampling_TablesCopy(const struct _sampling_tables *tables);
+
+// The samples begin anew; all other rows keep their numbers.
+extern void _PySampling_TablesClearSamples(struct _sampling_tables *tables);
 
 // The row of a thread, which may come back with another thread state; beyond
 // _PySampling_MAX_THREADS the shared last row.  UINT32_MAX: no memory.
@@ -219,16 +240,16 @@ extern uint32_t _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
                                               _PySampling_Pseudo pseudo,
                                               uint32_t value);
 
+// sampling_labels.c.  Returns 0 if there is no memory.
+extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);
+
 // Adds weight.  A node of _PySampling_NO_NODE is booked as "[lost]".
-extern void _PySampling_TablesAdd(struct _sampling_tables *tables,
-                                  uint32_t node, uint32_t thread,
-                                  _PySampling_State state, uint64_t count,
-                                  uint64_t cpu_ns, uint64_t wall_ns);
+extern void
+_PySampling_TablesAdd(struct _sampling_tables *tables,
+                      const struct _sampling_sample_row *sample);
 
-// Wall time of a thread that is booked as "[lost]".
-extern void _PySampling_TablesAddLost(struct _sampling_tables *tables,
-                                      uint32_t thread, uint64_t wall_ns);
-
+extern void
+_PySampling_TablesForgetAddresses(struct _sampling_tables *tables);
 extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 

@@ -11,9 +11,10 @@
 
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
 
 #include <signal.h>
+
+#include "_profile.h"
 
 /*[clinic input]
 module _profile
@@ -22,8 +23,8 @@ module _profile
 
 #include "clinic/_profile.c.h"
 
-static PyObject *
-raise_status(_PySampling_Status status)
+PyObject *
+_Profile_RaiseStatus(_PySampling_Status status)
 {
     switch (status) {
     case _PySampling_OK:
@@ -58,6 +59,12 @@ raise_status(_PySampling_Status status)
     case _PySampling_ERR_THREAD:
         PyErr_SetFromErrno(PyExc_OSError);
         break;
+    case _PySampling_ERR_OPTIONS:
+        PyErr_SetString(PyExc_RuntimeError,
+                        "sampling is under way with fewer depth_frames or "
+                        "names than asked for; end that first, or ask for "
+                        "no more");
+        break;
     case _PySampling_ERR_NO_MEMORY:
         PyErr_NoMemory();
         break;
@@ -73,12 +80,46 @@ export_and_free(struct _sampling_tables *tables)
     return raw;
 }
 
-static int
-check_range(const char *name, int value, int min, int max)
+int
+_Profile_CheckRange(const char *name, long long value, long long min,
+                    long long max)
 {
     if (value < min || value > max) {
-        PyErr_Format(PyExc_ValueError, "%s must be from %d to %d, not %d",
+        PyErr_Format(PyExc_ValueError,
+                     "%s must be from %lld to %lld, not %lld",
                      name, min, max, value);
+        return -1;
+    }
+    return 0;
+}
+
+/* Fills in what a session and a subscription have in common. */
+static int
+check_options(_PySampling_Options *options, const char *mode)
+{
+    options->mode = _PySampling_WALL;
+    if (strcmp(mode, "cpu") == 0) {
+        options->mode = _PySampling_CPU;
+    }
+    else if (strcmp(mode, "wall") != 0) {
+        PyErr_Format(PyExc_ValueError,
+                     "mode must be 'wall' or 'cpu', not '%s'", mode);
+        return -1;
+    }
+    if (_Profile_CheckRange("rate_hz", options->rate_hz, 1,
+                            _PySampling_MAX_RATE_HZ) < 0
+        || _Profile_CheckRange("depth_frames", options->depth_frames, 1,
+                               _PySampling_MAX_DEPTH_FRAMES) < 0
+        || _Profile_CheckRange("names", options->names, 0,
+                               _PySampling_ALL_NAMES) < 0)
+    {
+        return -1;
+    }
+    if (options->signal != 0
+        && !_PySampling_IsUsableSignal(options->signal))
+    {
+        PyErr_Format(PyExc_ValueError, "signal %d: "
+                     _PySampling_USABLE_SIGNALS, options->signal);
         return -1;
     }
     return 0;
@@ -94,44 +135,29 @@ _profile.start
     names: int = 3
     signal: int = 0
     manual: bool = False
+    defer: bool = False
 
 Start a sampling session.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
-                    int depth_frames, int names, int signal, int manual)
-/*[clinic end generated code: output=e78c05a39b57aa36 input=b69c36ea8a103574]*/
+                    int depth_frames, int names, int signal, int manual,
+                    int defer)
+/*[clinic end generated code: output=6bd37c3855742fe6 input=11994a2b0faeae9a]*/
 {
     _PySampling_Options options = {
-        .mode = _PySampling_WALL,
         .rate_hz = rate_hz,
         .depth_frames = depth_frames,
         .names = names,
         .signal = signal,
         .manual = manual,
+        .is_deferred = defer,
     };
-    if (strcmp(mode, "cpu") == 0) {
-        options.mode = _PySampling_CPU;
-    }
-    else if (strcmp(mode, "wall") != 0) {
-        PyErr_Format(PyExc_ValueError,
-                     "mode must be 'wall' or 'cpu', not '%s'", mode);
+    if (check_options(&options, mode) < 0) {
         return NULL;
     }
-    if (check_range("rate_hz", rate_hz, 1, _PySampling_MAX_RATE_HZ) < 0
-        || check_range("depth_frames", depth_frames, 1,
-                       _PySampling_MAX_DEPTH_FRAMES) < 0
-        || check_range("names", names, 0, _PySampling_ALL_NAMES) < 0)
-    {
-        return NULL;
-    }
-    if (signal != 0 && !_PySampling_IsUsableSignal(signal)) {
-        PyErr_Format(PyExc_ValueError, "signal %d: "
-                     _PySampling_USABLE_SIGNALS, signal);
-        return NULL;
-    }
-    return raise_status(_PySampling_Start(_PyThreadState_GET(), &options));
+    return _Profile_RaiseStatus(_PySampling_Start(_PyThreadState_GET(), &options));
 }
 
 /*[clinic input]
@@ -144,14 +170,14 @@ static PyObject *
 _profile_stop_impl(PyObject *module)
 /*[clinic end generated code: output=9a0d8b4f0c03d30a input=a1111cf0f8d0ce25]*/
 {
-    if (_PySampling_ACTIVE() && _PyRuntime.sampling.exit_session) {
-        return raise_status(_PySampling_ERR_EXIT_SESSION);
+    if (_PyRuntime.sampling.exit_session) {
+        return _Profile_RaiseStatus(_PySampling_ERR_EXIT_SESSION);
     }
     struct _sampling_tables *tables;
     _PySampling_Status status = _PySampling_Stop(_PyThreadState_GET(),
                                                  &tables);
     if (status != _PySampling_OK) {
-        return raise_status(status);
+        return _Profile_RaiseStatus(status);
     }
     return export_and_free(tables);
 }
@@ -172,7 +198,7 @@ _profile_snapshot_impl(PyObject *module, int clear)
     _PySampling_Status status = _PySampling_Snapshot(_PyThreadState_GET(),
                                                      clear, &tables);
     if (status != _PySampling_OK) {
-        return raise_status(status);
+        return _Profile_RaiseStatus(status);
     }
     return export_and_free(tables);
 }
@@ -187,7 +213,7 @@ static int
 _profile_running_impl(PyObject *module)
 /*[clinic end generated code: output=85670d238a9e47d7 input=a11a50c3a8202475]*/
 {
-    return _PySampling_ACTIVE();
+    return _PyRuntime.sampling.has_session;
 }
 
 /*[clinic input]
@@ -221,7 +247,7 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
                    unsigned long long cpu_ns)
 /*[clinic end generated code: output=6b795527a07de8a0 input=a7545056426bef29]*/
 {
-    return raise_status(_PySampling_ManualTick(_PyThreadState_GET(), wall_ns,
+    return _Profile_RaiseStatus(_PySampling_ManualTick(_PyThreadState_GET(), wall_ns,
                                                cpu_ns));
 }
 
@@ -244,6 +270,288 @@ _profile_set_thread_name_impl(PyObject *module, unsigned long ident,
     Py_RETURN_NONE;
 }
 
+/*[clinic input]
+_profile.enter
+
+Let a deferred session sample; it does while anybody is inside.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_enter_impl(PyObject *module)
+/*[clinic end generated code: output=e3d73cae7b3ee203 input=385c4f5ca059d4fd]*/
+{
+    return _Profile_RaiseStatus(_PySampling_Enter(_PyThreadState_GET()));
+}
+
+/*[clinic input]
+_profile.leave
+
+Take back one enter().
+[clinic start generated code]*/
+
+static PyObject *
+_profile_leave_impl(PyObject *module)
+/*[clinic end generated code: output=a5f6b30baba04a32 input=3fa35369009b3ff5]*/
+{
+    return _Profile_RaiseStatus(_PySampling_Leave(_PyThreadState_GET()));
+}
+
+/*[clinic input]
+_profile.is_deferred -> bool
+
+Does the session sample only while somebody is inside?
+[clinic start generated code]*/
+
+static int
+_profile_is_deferred_impl(PyObject *module)
+/*[clinic end generated code: output=7f155c6ae7fb6ada input=8e1816052a7ba555]*/
+{
+    return _PyRuntime.sampling.has_session
+        && _PyRuntime.sampling.is_deferred;
+}
+
+/*[clinic input]
+_profile.enter_labels
+
+    changes: object(subclass_of='&PyDict_Type')
+    /
+
+Change the labels of this context; return what exit_labels() wants.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_enter_labels_impl(PyObject *module, PyObject *changes)
+/*[clinic end generated code: output=c3f52243941c18be input=9ec4595bbf397ad1]*/
+{
+    return _Profile_EnterLabels(get_profile_state(module), changes);
+}
+
+/*[clinic input]
+_profile.exit_labels
+
+    token: object
+    /
+
+Bring the labels back that enter_labels() changed.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_exit_labels(PyObject *module, PyObject *token)
+/*[clinic end generated code: output=89952680b5f88a78 input=a84b278db1ac1296]*/
+{
+    return _Profile_ExitLabels(get_profile_state(module), token);
+}
+
+/*[clinic input]
+_profile.labels
+
+Return the labels of this context as a dict.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_labels_impl(PyObject *module)
+/*[clinic end generated code: output=5b8ccdf594d6c9dd input=d79023a359fbc291]*/
+{
+    return _Profile_GetLabels(get_profile_state(module));
+}
+
+/*[clinic input]
+_profile.sample
+
+    weight: unsigned_long_long
+    labels: object(subclass_of='&PyDict_Type')
+    /
+
+Add a sample of the caller's stack, if anybody samples.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_sample_impl(PyObject *module, unsigned long long weight,
+                     PyObject *labels)
+/*[clinic end generated code: output=48125458b7a9c53e input=55831f1d8e02ad54]*/
+{
+    PyObject *pairs = _Profile_PairsOf(get_profile_state(module), labels);
+    if (pairs == NULL) {
+        return NULL;
+    }
+    _PySampling_Status status =
+        _PySampling_Sample(_PyThreadState_GET(), weight, pairs);
+    Py_DECREF(pairs);
+    if (status == _PySampling_ERR_NOT_RUNNING) {
+        Py_RETURN_FALSE;
+    }
+    if (status != _PySampling_OK) {
+        return _Profile_RaiseStatus(status);
+    }
+    Py_RETURN_TRUE;
+}
+
+/*[clinic input]
+_profile.subscribe
+
+    deliver: object
+    *
+    mode: str = "wall"
+    rate_hz: int = 1000
+    depth_frames: int = 512
+    names: int = 3
+    signal: int = 0
+    manual: bool = False
+    max_events: unsigned_int = 65536
+    batch_events: unsigned_int = 4096
+    interpreter_id: long_long = -1
+    sync: bool = False
+    threads: object = None
+    labels: object = None
+
+Return a Subscription.
+
+deliver is called with it at safepoints if it is to be served there.  threads
+is a tuple of thread idents, labels a tuple of str: key, value, ...
+[clinic start generated code]*/
+
+static PyObject *
+_profile_subscribe_impl(PyObject *module, PyObject *deliver,
+                        const char *mode, int rate_hz, int depth_frames,
+                        int names, int signal, int manual,
+                        unsigned int max_events, unsigned int batch_events,
+                        long long interpreter_id, int sync,
+                        PyObject *threads, PyObject *labels)
+/*[clinic end generated code: output=33c738bbefa38963 input=df40a1a53c1d8c54]*/
+{
+    _PySampling_Options options = {
+        .rate_hz = rate_hz,
+        .depth_frames = depth_frames,
+        .names = names,
+        .signal = signal,
+        .manual = manual,
+    };
+    if (check_options(&options, mode) < 0
+        || _Profile_CheckRange("max_events", max_events, 16, 1 << 24) < 0
+        || _Profile_CheckRange("batch_events", batch_events, 1,
+                               max_events) < 0)
+    {
+        return NULL;
+    }
+    Py_ssize_t num_threads =
+        PyTuple_Check(threads) ? PyTuple_GET_SIZE(threads) : 0;
+    Py_ssize_t num_texts =
+        PyTuple_Check(labels) ? PyTuple_GET_SIZE(labels) : 0;
+    uint64_t *idents = PyMem_New(uint64_t, num_threads + 1);
+    const char **texts = PyMem_New(const char *, num_texts + 1);
+    PyObject *result = NULL;
+    if (idents == NULL || texts == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < num_threads; i++) {
+        idents[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(threads, i));
+        if (idents[i] == (uint64_t)-1 && PyErr_Occurred()) {
+            goto done;
+        }
+    }
+    for (Py_ssize_t i = 0; i < num_texts; i++) {
+        texts[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(labels, i));
+        if (texts[i] == NULL) {
+            goto done;
+        }
+    }
+    result = _Profile_Subscribe(
+        get_profile_state(module), &(_PySampling_SubscribeOptions){
+            .mode = options.mode,
+            .rate_hz = rate_hz,
+            .max_events = max_events,
+            .batch_events = batch_events,
+            .interpreter_id = interpreter_id,
+            .is_sync = sync,
+            .thread_idents = threads == Py_None ? NULL : idents,
+            .num_thread_idents = (uint32_t)num_threads,
+            .labels = texts,
+            .num_labels = (uint32_t)num_texts / 2,
+        }, &options, deliver);
+done:
+    PyMem_Free(idents);
+    PyMem_Free(texts);
+    return result;
+}
+
+/*[clinic input]
+_profile.wait_for_batches -> bool
+
+    timeout_ns: long_long
+    /
+
+Sleep until a batch of a subscription is worth taking, or the time is over.
+[clinic start generated code]*/
+
+static int
+_profile_wait_for_batches_impl(PyObject *module, long long timeout_ns)
+/*[clinic end generated code: output=7e2bc832be749f8b input=1f41023043373af1]*/
+{
+    struct _sampling_bell *bell = &get_profile_state(module)->bell;
+    PyLockStatus status;
+    Py_BEGIN_ALLOW_THREADS
+    status = PyThread_acquire_lock_timed(
+        bell->lock, (PY_TIMEOUT_T)Py_MAX(timeout_ns / 1000, 0), 0);
+    Py_END_ALLOW_THREADS
+    if (status == PY_LOCK_ACQUIRED) {
+        _Py_atomic_store_int(&bell->rung, 0);
+    }
+    return status == PY_LOCK_ACQUIRED;
+}
+
+/*[clinic input]
+_profile.ring
+
+Wake wait_for_batches().
+[clinic start generated code]*/
+
+static PyObject *
+_profile_ring_impl(PyObject *module)
+/*[clinic end generated code: output=980892c718066eda input=2b1578c01d3b2b67]*/
+{
+    struct _sampling_bell *bell = &get_profile_state(module)->bell;
+    if (_Py_atomic_exchange_int(&bell->rung, 1) == 0) {
+        PyThread_release_lock(bell->lock);
+    }
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
+_profile.call_excluded
+
+    callback: object
+    argument: object
+    /
+
+Call it; what this thread does meanwhile is counted apart, not sampled.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_call_excluded_impl(PyObject *module, PyObject *callback,
+                            PyObject *argument)
+/*[clinic end generated code: output=891a146a751fe52b input=39529529a6a25893]*/
+{
+    return _Profile_CallExcluded(callback, argument);
+}
+
+/*[clinic input]
+_profile.count_helpers
+
+    change: int
+    /
+
+Tell that a thread which serves subscribers began (1) or ended (-1).
+[clinic start generated code]*/
+
+static PyObject *
+_profile_count_helpers_impl(PyObject *module, int change)
+/*[clinic end generated code: output=1c15b5e3c0451dad input=0fcaa83c5ea10029]*/
+{
+    (void)_Py_atomic_add_int(&_PyRuntime.sampling.num_helpers, change);
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(module_doc, "The core of the sampling profiler.\n\n"
 "Use the profile_sampling package.");
 
@@ -255,10 +563,71 @@ static PyMethodDef module_methods[] = {
     _PROFILE_STATS_METHODDEF
     _PROFILE_TICK_METHODDEF
     _PROFILE_SET_THREAD_NAME_METHODDEF
+    _PROFILE_ENTER_METHODDEF
+    _PROFILE_LEAVE_METHODDEF
+    _PROFILE_IS_DEFERRED_METHODDEF
+    _PROFILE_ENTER_LABELS_METHODDEF
+    _PROFILE_EXIT_LABELS_METHODDEF
+    _PROFILE_LABELS_METHODDEF
+    _PROFILE_SAMPLE_METHODDEF
+    _PROFILE_SUBSCRIBE_METHODDEF
+    _PROFILE_WAIT_FOR_BATCHES_METHODDEF
+    _PROFILE_RING_METHODDEF
+    _PROFILE_CALL_EXCLUDED_METHODDEF
+    _PROFILE_COUNT_HELPERS_METHODDEF
     {NULL, NULL}
 };
 
+static int
+module_exec(PyObject *module)
+{
+    profile_state *state = get_profile_state(module);
+    if (_Profile_InitLabels(module, state) < 0
+        || _Profile_InitSubscriptions(module, state) < 0)
+    {
+        return -1;
+    }
+    return _Profile_InitCAPI(module);
+}
+
+static int
+module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    profile_state *state = get_profile_state(module);
+    Py_VISIT(state->label_var);
+    Py_VISIT(state->label_set_type);
+    Py_VISIT(state->empty_labels);
+    Py_VISIT(state->subscription_type);
+    Py_VISIT(state->sync_subscriptions);
+    return 0;
+}
+
+static int
+module_clear(PyObject *module)
+{
+    profile_state *state = get_profile_state(module);
+    _Profile_ForgetLabels(state);
+    _Profile_ForgetSubscriptions(state);
+    Py_CLEAR(state->label_var);
+    Py_CLEAR(state->label_set_type);
+    Py_CLEAR(state->empty_labels);
+    Py_CLEAR(state->subscription_type);
+    Py_CLEAR(state->sync_subscriptions);
+    return 0;
+}
+
+static void
+module_free(void *module)
+{
+    (void)module_clear((PyObject *)module);
+    profile_state *state = get_profile_state((PyObject *)module);
+    if (state->bell.lock != NULL) {
+        PyThread_free_lock(state->bell.lock);
+    }
+}
+
 static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
     {0, NULL}
@@ -268,9 +637,12 @@ static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_profile",
     .m_doc = module_doc,
-    .m_size = 0,
+    .m_size = sizeof(profile_state),
     .m_methods = module_methods,
     .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
 };
 
 PyMODINIT_FUNC

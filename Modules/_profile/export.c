@@ -10,10 +10,12 @@
 
 #include "Python.h"
 
-#include "pycore_sampling_tables.h"
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "_profile.h"
 
 static PyObject *
-string(const struct _sampling_tables *tables, uint32_t row)
+text_of(const struct _sampling_tables *tables, uint32_t row)
 {
     if (row == _PySampling_NO_STRING) {
         return Py_NewRef(Py_None);
@@ -27,9 +29,9 @@ static PyObject *
 function(const struct _sampling_tables *tables, uint32_t row)
 {
     const struct _sampling_function_row *f = &tables->functions[row];
-    return Py_BuildValue("(NNNii)", string(tables, f->module),
-                         string(tables, f->qualname),
-                         string(tables, f->filename),
+    return Py_BuildValue("(NNNii)", text_of(tables, f->module),
+                         text_of(tables, f->qualname),
+                         text_of(tables, f->filename),
                          f->first_line, f->kind);
 }
 
@@ -38,7 +40,7 @@ thread(const struct _sampling_tables *tables, uint32_t row)
 {
     const struct _sampling_thread_row *t = &tables->threads[row];
     return Py_BuildValue("(KLNL)", (unsigned long long)t->ident,
-                         (long long)t->native_id, string(tables, t->name),
+                         (long long)t->native_id, text_of(tables, t->name),
                          (long long)t->interpreter_id);
 }
 
@@ -87,6 +89,16 @@ node_columns(const struct _sampling_tables *tables)
         (Py_ssize_t)tables->num_nodes * sizeof(struct _sampling_node_row));
 }
 
+/* (parent row, key or None for a task, value or None, id of the task) */
+static PyObject *
+label(const struct _sampling_tables *tables, uint32_t row)
+{
+    const struct _sampling_label_row *l = &tables->labels[row];
+    return Py_BuildValue("(INNK)", l->parent, text_of(tables, l->key),
+                         text_of(tables, l->value),
+                         (unsigned long long)l->task_id);
+}
+
 static int
 is_used(const struct _sampling_sample_row *s)
 {
@@ -101,7 +113,7 @@ sample_columns(const struct _sampling_tables *tables)
         used += is_used(&tables->samples[row]);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, used * 6 * (Py_ssize_t)sizeof(int64_t));
+        NULL, used * 7 * (Py_ssize_t)sizeof(int64_t));
     if (bytes == NULL) {
         return NULL;
     }
@@ -111,6 +123,7 @@ sample_columns(const struct _sampling_tables *tables)
         if (is_used(s)) {
             *out++ = s->node;
             *out++ = s->thread;
+            *out++ = s->labels;
             *out++ = s->state;
             *out++ = (int64_t)s->count;
             *out++ = (int64_t)s->cpu_ns;
@@ -149,7 +162,7 @@ _PySampling_Export(struct _sampling_tables *tables)
         return PyErr_NoMemory();
     }
     return Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "{s:s,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", tables->options.rate_hz,
         "depth_frames", tables->options.depth_frames,
@@ -159,7 +172,181 @@ _PySampling_Export(struct _sampling_tables *tables)
         "functions", list_of(tables, tables->num_functions, function),
         "frames", frame_columns(tables),
         "nodes", node_columns(tables),
+        "labels", list_of(tables, tables->num_labels, label),
         "samples", sample_columns(tables),
         "threads", list_of(tables, tables->num_threads, thread),
         "stats", _PySampling_ExportCounters(&tables->counters));
+}
+
+
+/* Batches of records. */
+
+static PyObject *
+new_strings(const struct _sampling_tables *rows)
+{
+    return list_of(rows, rows->num_strings, text_of);
+}
+
+/* Rows of uint32_t: module, qualname, filename, first line, kind. */
+static PyObject *
+new_functions(const struct _sampling_tables *rows)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        NULL, (Py_ssize_t)rows->num_functions * 5 * sizeof(uint32_t));
+    if (bytes == NULL) {
+        return NULL;
+    }
+    uint32_t *out = (uint32_t *)PyBytes_AS_STRING(bytes);
+    for (uint32_t row = 0; row < rows->num_functions; row++) {
+        const struct _sampling_function_row *f = &rows->functions[row];
+        *out++ = f->module;
+        *out++ = f->qualname;
+        *out++ = f->filename;
+        *out++ = (uint32_t)f->first_line;
+        *out++ = (uint32_t)f->kind;
+    }
+    return bytes;
+}
+
+/* Rows of uint64_t: parent, key, value, id of the task. */
+static PyObject *
+new_labels(const struct _sampling_tables *rows)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        NULL, (Py_ssize_t)rows->num_labels * 4 * sizeof(uint64_t));
+    if (bytes == NULL) {
+        return NULL;
+    }
+    uint64_t *out = (uint64_t *)PyBytes_AS_STRING(bytes);
+    for (uint32_t row = 0; row < rows->num_labels; row++) {
+        const struct _sampling_label_row *l = &rows->labels[row];
+        *out++ = l->parent;
+        *out++ = l->key;
+        *out++ = l->value;
+        *out++ = l->task_id;
+    }
+    return bytes;
+}
+
+/* (ident, native id, row of the name, interpreter id) */
+static PyObject *
+thread_numbers(const struct _sampling_thread_row *t)
+{
+    return Py_BuildValue("(KLIL)", (unsigned long long)t->ident,
+                         (long long)t->native_id, t->name,
+                         (long long)t->interpreter_id);
+}
+
+static PyObject *
+new_thread(const struct _sampling_tables *rows, uint32_t row)
+{
+    return thread_numbers(&rows->threads[row]);
+}
+
+/* (row, row of the module) of functions that have one by now. */
+static PyObject *
+changed_functions(const struct _sampling_taken *taken)
+{
+    PyObject *list = PyList_New(taken->num_changed_functions);
+    for (uint32_t i = 0;
+         list != NULL && i < taken->num_changed_functions; i++)
+    {
+        PyObject *item = Py_BuildValue(
+            "(II)", taken->changed_functions[i],
+            taken->changed_function_rows[i].module);
+        if (item == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, i, item);
+    }
+    return list;
+}
+
+static PyObject *
+changed_threads(const struct _sampling_taken *taken)
+{
+    PyObject *list = PyList_New(taken->num_changed_threads);
+    for (uint32_t i = 0; list != NULL && i < taken->num_changed_threads; i++) {
+        PyObject *item = Py_BuildValue(
+            "(IN)", taken->changed_threads[i],
+            thread_numbers(&taken->changed_thread_rows[i]));
+        if (item == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, i, item);
+    }
+    return list;
+}
+
+#define COLUMN(NAME, TYPE) \
+    static PyObject * \
+    column_##NAME(const struct _sampling_batch *batch) \
+    { \
+        PyObject *bytes = PyBytes_FromStringAndSize( \
+            NULL, (Py_ssize_t)(batch->num_events * sizeof(TYPE))); \
+        if (bytes != NULL) { \
+            TYPE *out = (TYPE *)PyBytes_AS_STRING(bytes); \
+            for (uint32_t i = 0; i < batch->num_events; i++) { \
+                out[i] = batch->events[i].NAME; \
+            } \
+        } \
+        return bytes; \
+    }
+
+COLUMN(time_ns, uint64_t)
+COLUMN(kind, uint8_t)
+COLUMN(state, uint8_t)
+COLUMN(flags, uint16_t)
+COLUMN(thread, uint32_t)
+COLUMN(node, uint32_t)
+COLUMN(labels, uint32_t)
+COLUMN(count, uint64_t)
+COLUMN(cpu_ns, uint64_t)
+COLUMN(wall_ns, uint64_t)
+
+static PyObject *
+lost(const struct _sampling_event *event)
+{
+    if (event->count == 0) {
+        return Py_NewRef(Py_None);
+    }
+    return Py_BuildValue("(KKKK)", event->time_ns, event->count,
+                         event->cpu_ns, event->wall_ns);
+}
+
+/* Lib/profile_sampling/_batch.py reads it. */
+PyObject *
+_Profile_ExportBatch(const struct _sampling_taken *taken)
+{
+    const struct _sampling_tables *rows = &taken->rows;
+    const struct _sampling_batch *batch = taken->batch;
+    const struct _sampling_cursor *from = &taken->from;
+    return Py_BuildValue(
+        "{s:I,s:(IIIIII),s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,"
+        "s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "serial", from->serial,
+        "first", from->strings, from->functions, from->frames, from->nodes,
+            from->labels, from->threads,
+        "strings", new_strings(rows),
+        "functions", new_functions(rows),
+        "frames", frame_columns(rows),
+        "nodes", node_columns(rows),
+        "labels", new_labels(rows),
+        "threads", list_of(rows, rows->num_threads, new_thread),
+        "changed_functions", changed_functions(taken),
+        "changed_threads", changed_threads(taken),
+        "lost", lost(&taken->lost),
+        "stats", _PySampling_ExportCounters(&_PyRuntime.sampling.counters),
+        "time_ns", column_time_ns(batch),
+        "kind", column_kind(batch),
+        "state", column_state(batch),
+        "flags", column_flags(batch),
+        "thread", column_thread(batch),
+        "node", column_node(batch),
+        "labels_row", column_labels(batch),
+        "count", column_count(batch),
+        "cpu_ns", column_cpu_ns(batch),
+        "wall_ns", column_wall_ns(batch));
 }

@@ -11,7 +11,7 @@ preserve
 
 PyDoc_STRVAR(_profile_start__doc__,
 "start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=512,\n"
-"      names=3, signal=0, manual=False)\n"
+"      names=3, signal=0, manual=False, defer=False)\n"
 "--\n"
 "\n"
 "Start a sampling session.");
@@ -21,7 +21,8 @@ PyDoc_STRVAR(_profile_start__doc__,
 
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
-                    int depth_frames, int names, int signal, int manual);
+                    int depth_frames, int names, int signal, int manual,
+                    int defer);
 
 static PyObject *
 _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -29,14 +30,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 6
+    #define NUM_KEYWORDS 7
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), },
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(defer), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -45,14 +46,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", NULL};
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "defer", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "start",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[6];
+    PyObject *argsbuf[7];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = "wall";
     int rate_hz = 1000;
@@ -60,6 +61,7 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     int names = 3;
     int signal = 0;
     int manual = 0;
+    int defer = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -122,12 +124,21 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
             goto skip_optional_kwonly;
         }
     }
-    manual = PyObject_IsTrue(args[5]);
-    if (manual < 0) {
+    if (args[5]) {
+        manual = PyObject_IsTrue(args[5]);
+        if (manual < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    defer = PyObject_IsTrue(args[6]);
+    if (defer < 0) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual);
+    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual, defer);
 
 exit:
     return return_value;
@@ -329,4 +340,458 @@ _profile_set_thread_name(PyObject *module, PyObject *const *args, Py_ssize_t nar
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=f174e427249c2906 input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_enter__doc__,
+"enter($module, /)\n"
+"--\n"
+"\n"
+"Let a deferred session sample; it does while anybody is inside.");
+
+#define _PROFILE_ENTER_METHODDEF    \
+    {"enter", (PyCFunction)_profile_enter, METH_NOARGS, _profile_enter__doc__},
+
+static PyObject *
+_profile_enter_impl(PyObject *module);
+
+static PyObject *
+_profile_enter(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_enter_impl(module);
+}
+
+PyDoc_STRVAR(_profile_leave__doc__,
+"leave($module, /)\n"
+"--\n"
+"\n"
+"Take back one enter().");
+
+#define _PROFILE_LEAVE_METHODDEF    \
+    {"leave", (PyCFunction)_profile_leave, METH_NOARGS, _profile_leave__doc__},
+
+static PyObject *
+_profile_leave_impl(PyObject *module);
+
+static PyObject *
+_profile_leave(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_leave_impl(module);
+}
+
+PyDoc_STRVAR(_profile_is_deferred__doc__,
+"is_deferred($module, /)\n"
+"--\n"
+"\n"
+"Does the session sample only while somebody is inside?");
+
+#define _PROFILE_IS_DEFERRED_METHODDEF    \
+    {"is_deferred", (PyCFunction)_profile_is_deferred, METH_NOARGS, _profile_is_deferred__doc__},
+
+static int
+_profile_is_deferred_impl(PyObject *module);
+
+static PyObject *
+_profile_is_deferred(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *return_value = NULL;
+    int _return_value;
+
+    _return_value = _profile_is_deferred_impl(module);
+    if ((_return_value == -1) && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = PyBool_FromLong((long)_return_value);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_enter_labels__doc__,
+"enter_labels($module, changes, /)\n"
+"--\n"
+"\n"
+"Change the labels of this context; return what exit_labels() wants.");
+
+#define _PROFILE_ENTER_LABELS_METHODDEF    \
+    {"enter_labels", (PyCFunction)_profile_enter_labels, METH_O, _profile_enter_labels__doc__},
+
+static PyObject *
+_profile_enter_labels_impl(PyObject *module, PyObject *changes);
+
+static PyObject *
+_profile_enter_labels(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    PyObject *changes;
+
+    if (!PyDict_Check(arg)) {
+        _PyArg_BadArgument("enter_labels", "argument", "dict", arg);
+        goto exit;
+    }
+    changes = arg;
+    return_value = _profile_enter_labels_impl(module, changes);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_exit_labels__doc__,
+"exit_labels($module, token, /)\n"
+"--\n"
+"\n"
+"Bring the labels back that enter_labels() changed.");
+
+#define _PROFILE_EXIT_LABELS_METHODDEF    \
+    {"exit_labels", (PyCFunction)_profile_exit_labels, METH_O, _profile_exit_labels__doc__},
+
+PyDoc_STRVAR(_profile_labels__doc__,
+"labels($module, /)\n"
+"--\n"
+"\n"
+"Return the labels of this context as a dict.");
+
+#define _PROFILE_LABELS_METHODDEF    \
+    {"labels", (PyCFunction)_profile_labels, METH_NOARGS, _profile_labels__doc__},
+
+static PyObject *
+_profile_labels_impl(PyObject *module);
+
+static PyObject *
+_profile_labels(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_labels_impl(module);
+}
+
+PyDoc_STRVAR(_profile_sample__doc__,
+"sample($module, weight, labels, /)\n"
+"--\n"
+"\n"
+"Add a sample of the caller\'s stack, if anybody samples.");
+
+#define _PROFILE_SAMPLE_METHODDEF    \
+    {"sample", _PyCFunction_CAST(_profile_sample), METH_FASTCALL, _profile_sample__doc__},
+
+static PyObject *
+_profile_sample_impl(PyObject *module, unsigned long long weight,
+                     PyObject *labels);
+
+static PyObject *
+_profile_sample(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    unsigned long long weight;
+    PyObject *labels;
+
+    if (!_PyArg_CheckPositional("sample", nargs, 2, 2)) {
+        goto exit;
+    }
+    if (!_PyLong_UnsignedLongLong_Converter(args[0], &weight)) {
+        goto exit;
+    }
+    if (!PyDict_Check(args[1])) {
+        _PyArg_BadArgument("sample", "argument 2", "dict", args[1]);
+        goto exit;
+    }
+    labels = args[1];
+    return_value = _profile_sample_impl(module, weight, labels);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_subscribe__doc__,
+"subscribe($module, /, deliver, *, mode=\'wall\', rate_hz=1000,\n"
+"          depth_frames=512, names=3, signal=0, manual=False,\n"
+"          max_events=65536, batch_events=4096, interpreter_id=-1,\n"
+"          sync=False, threads=None, labels=None)\n"
+"--\n"
+"\n"
+"Return a Subscription.\n"
+"\n"
+"deliver is called with it at safepoints if it is to be served there.  threads\n"
+"is a tuple of thread idents, labels a tuple of str: key, value, ...");
+
+#define _PROFILE_SUBSCRIBE_METHODDEF    \
+    {"subscribe", _PyCFunction_CAST(_profile_subscribe), METH_FASTCALL|METH_KEYWORDS, _profile_subscribe__doc__},
+
+static PyObject *
+_profile_subscribe_impl(PyObject *module, PyObject *deliver,
+                        const char *mode, int rate_hz, int depth_frames,
+                        int names, int signal, int manual,
+                        unsigned int max_events, unsigned int batch_events,
+                        long long interpreter_id, int sync,
+                        PyObject *threads, PyObject *labels);
+
+static PyObject *
+_profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *return_value = NULL;
+    #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
+
+    #define NUM_KEYWORDS 13
+    static struct {
+        PyGC_Head _this_is_not_used;
+        PyObject_VAR_HEAD
+        PyObject *ob_item[NUM_KEYWORDS];
+    } _kwtuple = {
+        .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
+        .ob_item = { &_Py_ID(deliver), &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(sync), &_Py_ID(threads), &_Py_ID(labels), },
+    };
+    #undef NUM_KEYWORDS
+    #define KWTUPLE (&_kwtuple.ob_base.ob_base)
+
+    #else  // !Py_BUILD_CORE
+    #  define KWTUPLE NULL
+    #endif  // !Py_BUILD_CORE
+
+    static const char * const _keywords[] = {"deliver", "mode", "rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "sync", "threads", "labels", NULL};
+    static _PyArg_Parser _parser = {
+        .keywords = _keywords,
+        .fname = "subscribe",
+        .kwtuple = KWTUPLE,
+    };
+    #undef KWTUPLE
+    PyObject *argsbuf[13];
+    Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 1;
+    PyObject *deliver;
+    const char *mode = "wall";
+    int rate_hz = 1000;
+    int depth_frames = 512;
+    int names = 3;
+    int signal = 0;
+    int manual = 0;
+    unsigned int max_events = 65536;
+    unsigned int batch_events = 4096;
+    long long interpreter_id = -1;
+    int sync = 0;
+    PyObject *threads = Py_None;
+    PyObject *labels = Py_None;
+
+    args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 1, 1, 0, argsbuf);
+    if (!args) {
+        goto exit;
+    }
+    deliver = args[0];
+    if (!noptargs) {
+        goto skip_optional_kwonly;
+    }
+    if (args[1]) {
+        if (!PyUnicode_Check(args[1])) {
+            _PyArg_BadArgument("subscribe", "argument 'mode'", "str", args[1]);
+            goto exit;
+        }
+        Py_ssize_t mode_length;
+        mode = PyUnicode_AsUTF8AndSize(args[1], &mode_length);
+        if (mode == NULL) {
+            goto exit;
+        }
+        if (strlen(mode) != (size_t)mode_length) {
+            PyErr_SetString(PyExc_ValueError, "embedded null character");
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[2]) {
+        rate_hz = PyLong_AsInt(args[2]);
+        if (rate_hz == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[3]) {
+        depth_frames = PyLong_AsInt(args[3]);
+        if (depth_frames == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[4]) {
+        names = PyLong_AsInt(args[4]);
+        if (names == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[5]) {
+        signal = PyLong_AsInt(args[5]);
+        if (signal == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[6]) {
+        manual = PyObject_IsTrue(args[6]);
+        if (manual < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[7]) {
+        if (!_PyLong_UnsignedInt_Converter(args[7], &max_events)) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[8]) {
+        if (!_PyLong_UnsignedInt_Converter(args[8], &batch_events)) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[9]) {
+        interpreter_id = PyLong_AsLongLong(args[9]);
+        if (interpreter_id == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[10]) {
+        sync = PyObject_IsTrue(args[10]);
+        if (sync < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[11]) {
+        threads = args[11];
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    labels = args[12];
+skip_optional_kwonly:
+    return_value = _profile_subscribe_impl(module, deliver, mode, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, sync, threads, labels);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_wait_for_batches__doc__,
+"wait_for_batches($module, timeout_ns, /)\n"
+"--\n"
+"\n"
+"Sleep until a batch of a subscription is worth taking, or the time is over.");
+
+#define _PROFILE_WAIT_FOR_BATCHES_METHODDEF    \
+    {"wait_for_batches", (PyCFunction)_profile_wait_for_batches, METH_O, _profile_wait_for_batches__doc__},
+
+static int
+_profile_wait_for_batches_impl(PyObject *module, long long timeout_ns);
+
+static PyObject *
+_profile_wait_for_batches(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    long long timeout_ns;
+    int _return_value;
+
+    timeout_ns = PyLong_AsLongLong(arg);
+    if (timeout_ns == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    _return_value = _profile_wait_for_batches_impl(module, timeout_ns);
+    if ((_return_value == -1) && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = PyBool_FromLong((long)_return_value);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_ring__doc__,
+"ring($module, /)\n"
+"--\n"
+"\n"
+"Wake wait_for_batches().");
+
+#define _PROFILE_RING_METHODDEF    \
+    {"ring", (PyCFunction)_profile_ring, METH_NOARGS, _profile_ring__doc__},
+
+static PyObject *
+_profile_ring_impl(PyObject *module);
+
+static PyObject *
+_profile_ring(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_ring_impl(module);
+}
+
+PyDoc_STRVAR(_profile_call_excluded__doc__,
+"call_excluded($module, callback, argument, /)\n"
+"--\n"
+"\n"
+"Call it; what this thread does meanwhile is counted apart, not sampled.");
+
+#define _PROFILE_CALL_EXCLUDED_METHODDEF    \
+    {"call_excluded", _PyCFunction_CAST(_profile_call_excluded), METH_FASTCALL, _profile_call_excluded__doc__},
+
+static PyObject *
+_profile_call_excluded_impl(PyObject *module, PyObject *callback,
+                            PyObject *argument);
+
+static PyObject *
+_profile_call_excluded(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *callback;
+    PyObject *argument;
+
+    if (!_PyArg_CheckPositional("call_excluded", nargs, 2, 2)) {
+        goto exit;
+    }
+    callback = args[0];
+    argument = args[1];
+    return_value = _profile_call_excluded_impl(module, callback, argument);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_count_helpers__doc__,
+"count_helpers($module, change, /)\n"
+"--\n"
+"\n"
+"Tell that a thread which serves subscribers began (1) or ended (-1).");
+
+#define _PROFILE_COUNT_HELPERS_METHODDEF    \
+    {"count_helpers", (PyCFunction)_profile_count_helpers, METH_O, _profile_count_helpers__doc__},
+
+static PyObject *
+_profile_count_helpers_impl(PyObject *module, int change);
+
+static PyObject *
+_profile_count_helpers(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    int change;
+
+    change = PyLong_AsInt(arg);
+    if (change == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = _profile_count_helpers_impl(module, change);
+
+exit:
+    return return_value;
+}
+/*[clinic end generated code: output=2421faad9e4e590e input=a9049054013a1b77]*/

@@ -1,0 +1,45 @@
+/* Sampling profiler: what the program says a sample belongs to: the label set
+   of its context, and asyncio's current task. */
+
+#ifndef Py_INTERNAL_SAMPLING_LABELS_H
+#define Py_INTERNAL_SAMPLING_LABELS_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_sampling_tables.h"
+
+/* The value of an interpreter's label variable (Modules/_profile/labels.c).
+   It is immutable but for what it remembers about tables. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *pairs;            // tuple of str: key, value, ...; keys ascend
+    PyObject *children;         // dict of label sets made from this one
+    // Its row in the tables of that serial number.  Owner: whoever holds the
+    // GIL of the object's interpreter.
+    unsigned int serial;
+    uint32_t row;
+} _PySampling_LabelSet;
+
+// The labels of a thread that runs, or that stands still while the caller has
+// its GIL.  Makes no Python object.  Lock: tables_mutex.
+extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
+                                     PyThreadState *tstate);
+
+// The row below `parent` with one more label, or the row of lost labels.
+extern uint32_t _PySampling_TablesLabel(struct _sampling_tables *tables,
+                                        uint32_t parent, uint32_t key,
+                                        uint32_t value);
+
+// The pairs of a set as a row below `labels`.
+extern uint32_t _PySampling_TablesAddPairs(struct _sampling_tables *tables,
+                                           uint32_t labels, PyObject *pairs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_INTERNAL_SAMPLING_LABELS_H

@@ -1,0 +1,58 @@
+/* What the files of the _profile module share. */
+
+#ifndef Py_PROFILE_MODULE_H
+#define Py_PROFILE_MODULE_H
+
+#include "pycore_sampling_events.h"
+#include "pycore_sampling_labels.h"
+
+/* State of the module, one per interpreter. */
+typedef struct {
+    // Labels (labels.c).
+    PyObject *label_var;            // ContextVar of label sets
+    PyTypeObject *label_set_type;
+    PyObject *empty_labels;
+    // Subscriptions (subscription.c).
+    PyTypeObject *subscription_type;
+    PyObject *sync_subscriptions;   // list, of this interpreter
+    struct _sampling_bell bell;
+} profile_state;
+
+static inline profile_state *
+get_profile_state(PyObject *module)
+{
+    return (profile_state *)PyModule_GetState(module);
+}
+
+// Sets the exception for a status; returns None for _PySampling_OK.
+extern PyObject *_Profile_RaiseStatus(_PySampling_Status status);
+extern int _Profile_CheckRange(const char *name, long long value,
+                               long long min, long long max);
+
+// labels.c
+extern int _Profile_InitLabels(PyObject *module, profile_state *state);
+extern void _Profile_ForgetLabels(profile_state *state);
+extern PyObject *_Profile_EnterLabels(profile_state *state,
+                                      PyObject *changes);
+extern PyObject *_Profile_ExitLabels(profile_state *state, PyObject *token);
+extern PyObject *_Profile_GetLabels(profile_state *state);
+// The pairs that `changes` (dict) makes of the empty set.
+extern PyObject *_Profile_PairsOf(profile_state *state, PyObject *changes);
+
+// subscription.c
+extern int _Profile_InitSubscriptions(PyObject *module,
+                                      profile_state *state);
+extern void _Profile_ForgetSubscriptions(profile_state *state);
+extern PyObject *_Profile_Subscribe(profile_state *state,
+                                    const _PySampling_SubscribeOptions *what,
+                                    const _PySampling_Options *options,
+                                    PyObject *deliver);
+extern PyObject *_Profile_CallExcluded(PyObject *callback, PyObject *arg);
+
+// export.c
+extern PyObject *_Profile_ExportBatch(const struct _sampling_taken *taken);
+
+// capi.c
+extern int _Profile_InitCAPI(PyObject *module);
+
+#endif  // !Py_PROFILE_MODULE_H

@@ -1,0 +1,3 @@
+#include "Python.h"
+#include "_profile.h"
+int _Profile_InitCAPI(PyObject *module) { return 0; }

@@ -1,0 +1,293 @@
+/* Label sets, and the context variable that holds the current one.
+
+   Owns how a set is made from another.  The core reads sets
+   (Python/sampling_labels.c); it must not know how they come to be.
+
+   A label set is immutable.  It remembers the sets that one change made of it,
+   so that a program which uses the same labels again and again makes no new
+   ones. */
+
+#ifndef Py_BUILD_CORE_BUILTIN
+#  define Py_BUILD_CORE_MODULE 1
+#endif
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+
+#include "_profile.h"
+
+/* How many sets a set remembers; then it begins anew. */
+#define MAX_CHILDREN 1024
+
+
+/* The type. */
+
+static void
+label_set_dealloc(PyObject *op)
+{
+    _PySampling_LabelSet *self = (_PySampling_LabelSet *)op;
+    PyTypeObject *type = Py_TYPE(op);
+    Py_XDECREF(self->pairs);
+    Py_XDECREF(self->children);
+    type->tp_free(op);
+    Py_DECREF(type);
+}
+
+// No cycle can come about: it holds texts, and sets that were made from it.
+static PyType_Slot label_set_slots[] = {
+    {Py_tp_dealloc, label_set_dealloc},
+    {0, NULL}
+};
+
+static PyType_Spec label_set_spec = {
+    .name = "_profile.LabelSet",
+    .basicsize = sizeof(_PySampling_LabelSet),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION
+             | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = label_set_slots,
+};
+
+/* Steals `pairs`. */
+static PyObject *
+new_set(profile_state *state, PyObject *pairs)
+{
+    if (pairs == NULL) {
+        return NULL;
+    }
+    PyTypeObject *type = state->label_set_type;
+    _PySampling_LabelSet *self =
+        (_PySampling_LabelSet *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        Py_DECREF(pairs);
+        return NULL;
+    }
+    self->pairs = pairs;
+    return (PyObject *)self;
+}
+
+
+/* A set with one change. */
+
+/* `text` is the new value, or None: the set is to be without the key. */
+static PyObject *
+changed_pairs(PyObject *pairs, PyObject *key, PyObject *text)
+{
+    Py_ssize_t size = PyTuple_GET_SIZE(pairs);
+    Py_ssize_t at = 0;
+    while (at < size
+           && PyUnicode_Compare(PyTuple_GET_ITEM(pairs, at), key) < 0)
+    {
+        at += 2;
+    }
+    int has_key =
+        at < size && PyUnicode_Compare(PyTuple_GET_ITEM(pairs, at), key) == 0;
+    Py_ssize_t rest = has_key ? at + 2 : at;
+    int adds = text != Py_None;
+    PyObject *changed = PyTuple_New(at + 2 * adds + size - rest);
+    if (changed == NULL) {
+        return NULL;
+    }
+    Py_ssize_t n = 0;
+    for (Py_ssize_t i = 0; i < at; i++) {
+        PyTuple_SET_ITEM(changed, n++, Py_NewRef(PyTuple_GET_ITEM(pairs, i)));
+    }
+    if (adds) {
+        PyTuple_SET_ITEM(changed, n++, Py_NewRef(key));
+        PyTuple_SET_ITEM(changed, n++, Py_NewRef(text));
+    }
+    for (Py_ssize_t i = rest; i < size; i++) {
+        PyTuple_SET_ITEM(changed, n++, Py_NewRef(PyTuple_GET_ITEM(pairs, i)));
+    }
+    return changed;
+}
+
+static PyObject *
+with_change(profile_state *state, PyObject *op, PyObject *key, PyObject *text)
+{
+    _PySampling_LabelSet *set = (_PySampling_LabelSet *)op;
+    if (set->children == NULL) {
+        set->children = PyDict_New();
+        if (set->children == NULL) {
+            return NULL;
+        }
+    }
+    PyObject *change = PyTuple_Pack(2, key, text);
+    if (change == NULL) {
+        return NULL;
+    }
+    PyObject *child;
+    if (PyDict_GetItemRef(set->children, change, &child) == 0) {
+        child = new_set(state, changed_pairs(set->pairs, key, text));
+        if (child != NULL) {
+            if (PyDict_GET_SIZE(set->children) >= MAX_CHILDREN) {
+                PyDict_Clear(set->children);
+            }
+            if (PyDict_SetItem(set->children, change, child) < 0) {
+                Py_CLEAR(child);
+            }
+        }
+    }
+    Py_DECREF(change);
+    return child;
+}
+
+/* None, or a str of exactly that type. */
+static PyObject *
+text_of(PyObject *value)
+{
+    if (value == Py_None || PyUnicode_CheckExact(value)) {
+        return Py_NewRef(value);
+    }
+    // What has no stable value makes no label.
+    if (PyObject_Hash(value) == -1) {
+        return NULL;
+    }
+    PyObject *text = PyObject_Str(value);
+    if (text != NULL && !PyUnicode_CheckExact(text)) {
+        Py_SETREF(text, PyUnicode_FromObject(text));
+    }
+    return text;
+}
+
+static PyObject *
+with_changes(profile_state *state, PyObject *set, PyObject *changes)
+{
+    PyObject *result = Py_NewRef(set);
+    PyObject *key, *value;
+    Py_ssize_t pos = 0;
+    while (result != NULL && PyDict_Next(changes, &pos, &key, &value)) {
+        // str() may do anything, to `changes` too.
+        Py_INCREF(key);
+        Py_INCREF(value);
+        PyObject *text = text_of(value);
+        Py_DECREF(value);
+        if (text == NULL) {
+            Py_CLEAR(result);
+        }
+        else {
+            Py_SETREF(result, with_change(state, result, key, text));
+            Py_DECREF(text);
+        }
+        Py_DECREF(key);
+    }
+    return result;
+}
+
+
+/* The current set. */
+
+static PyObject *
+current_set(profile_state *state)
+{
+    PyObject *set;
+    if (PyContextVar_Get(state->label_var, state->empty_labels, &set) < 0) {
+        return NULL;
+    }
+    if (!Py_IS_TYPE(set, state->label_set_type)) {
+        // Somebody found the variable in a context and set it.
+        Py_SETREF(set, Py_NewRef(state->empty_labels));
+    }
+    return set;
+}
+
+/* Returns the token that brings the old set back. */
+PyObject *
+_Profile_EnterLabels(profile_state *state, PyObject *changes)
+{
+    PyObject *set = current_set(state);
+    if (set == NULL) {
+        return NULL;
+    }
+    Py_SETREF(set, with_changes(state, set, changes));
+    if (set == NULL) {
+        return NULL;
+    }
+    _PySampling_BeforeContextSwitch(_PyThreadState_GET());
+    PyObject *token = PyContextVar_Set(state->label_var, set);
+    Py_DECREF(set);
+    return token;
+}
+
+PyObject *
+_Profile_ExitLabels(profile_state *state, PyObject *token)
+{
+    _PySampling_BeforeContextSwitch(_PyThreadState_GET());
+    if (PyContextVar_Reset(state->label_var, token) < 0) {
+        // A generator that is closed in another context than it ran in: the
+        // labels were those of the other one.
+        if (!PyErr_ExceptionMatches(PyExc_ValueError)) {
+            return NULL;
+        }
+        PyErr_Clear();
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *
+_Profile_GetLabels(profile_state *state)
+{
+    PyObject *set = current_set(state);
+    PyObject *labels = set != NULL ? PyDict_New() : NULL;
+    if (labels != NULL) {
+        PyObject *pairs = ((_PySampling_LabelSet *)set)->pairs;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i += 2) {
+            if (PyDict_SetItem(labels, PyTuple_GET_ITEM(pairs, i),
+                               PyTuple_GET_ITEM(pairs, i + 1)) < 0)
+            {
+                Py_CLEAR(labels);
+                break;
+            }
+        }
+    }
+    Py_XDECREF(set);
+    return labels;
+}
+
+PyObject *
+_Profile_PairsOf(profile_state *state, PyObject *changes)
+{
+    PyObject *set = with_changes(state, state->empty_labels, changes);
+    if (set == NULL) {
+        return NULL;
+    }
+    PyObject *pairs = Py_NewRef(((_PySampling_LabelSet *)set)->pairs);
+    Py_DECREF(set);
+    return pairs;
+}
+
+
+/* Life. */
+
+int
+_Profile_InitLabels(PyObject *module, profile_state *state)
+{
+    state->label_var = PyContextVar_New("profile_sampling.labels", NULL);
+    state->label_set_type = (PyTypeObject *)PyType_FromModuleAndSpec(
+        module, &label_set_spec, NULL);
+    if (state->label_var == NULL || state->label_set_type == NULL) {
+        return -1;
+    }
+    state->empty_labels = new_set(state, PyTuple_New(0));
+    if (state->empty_labels == NULL) {
+        return -1;
+    }
+    struct _sampling_interpreter_state *s =
+        &_PyInterpreterState_GET()->sampling;
+    s->label_set_type = state->label_set_type;
+    s->label_var = state->label_var;
+    return 0;
+}
+
+/* The core must not look at what the module is about to free. */
+void
+_Profile_ForgetLabels(profile_state *state)
+{
+    struct _sampling_interpreter_state *s =
+        &_PyInterpreterState_GET()->sampling;
+    if (state->label_var != NULL && s->label_var == state->label_var) {
+        s->label_var = NULL;
+        s->label_set_type = NULL;
+    }
+}

@@ -1,0 +1,432 @@
+/* Sampling profiler: the engine, on and off.
+
+   Owns when the clock runs, at which rate, and the moments at which every
+   thread's time has to be on a sample.  Must not know why it is to run
+   (sampling.c), or how a stack is walked, a nanosecond is booked or a row is
+   laid out.
+
+   The engine is off, or runs, or rests: the tables of a deferred session are
+   kept, but no thread takes part and the clock stands still. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_callee.h"   // _PySampling_MemoryInit()
+#include "pycore_sampling_engine.h"
+#include "pycore_time.h"              // PyTime_TimeRaw()
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <errno.h>
+#include <unistd.h>                   // getpid()
+
+#define STATE (&_PyRuntime.sampling)
+
+
+/* Tables. */
+
+struct _sampling_tables *
+_PySampling_EngineNewTables(void)
+{
+    struct _sampling_tables *tables =
+        _PySampling_TablesNew(_PySampling_TABLE_LIMIT_BYTES);
+    if (tables != NULL) {
+        tables->serial = ++STATE->tables_serial;
+    }
+    return tables;
+}
+
+/* Puts tables in the place of others, which are returned.  It is a session of
+   its own, so that no thread of another GIL adds to them what it knows by the
+   numbers of rows in the others. */
+static struct _sampling_tables *
+set_tables(struct _sampling_tables *tables)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *old = STATE->tables;
+    if (old != NULL) {
+        _PySampling_SubscriptionsSeal();
+    }
+    STATE->tables = tables;
+    STATE->session++;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return old;
+}
+
+static void
+start_clocks(void)
+{
+    PyTime_t now = 0;
+    (void)PyTime_TimeRaw(&now);
+    STATE->start_time_ns = now;
+    STATE->start_wall_ns = _PySampling_WallNow();
+}
+
+_PySampling_Status
+_PySampling_EnginePrepare(const _PySampling_Options *options)
+{
+    if (STATE->tables != NULL) {
+        return _PySampling_OK;
+    }
+    struct _sampling_tables *tables = _PySampling_EngineNewTables();
+    if (tables == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    STATE->options = *options;
+    STATE->owner_pid = (int)getpid();
+    STATE->manual_wall_ns = 1;
+    _PySampling_MemoryInit();
+    (void)set_tables(tables);
+    start_clocks();
+    return _PySampling_OK;
+}
+
+void
+_PySampling_EngineDescribe(struct _sampling_tables *tables)
+{
+    tables->options = STATE->session_options;
+    tables->start_time_ns = STATE->start_time_ns;
+    tables->duration_ns = _PySampling_WallNow() - STATE->start_wall_ns;
+#define X(name) \
+    tables->counters.name = \
+        _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
+    _PySampling_COUNTERS(X)
+#undef X
+}
+
+
+/* Every nanosecond up to now. */
+
+/* What the session's own thinner holds back. */
+static void
+settle_session(void)
+{
+    for (uint32_t i = 0; i < STATE->thinner.num_threads; i++) {
+        struct _sampling_event event;
+        while (_PySampling_ThinResidue(&STATE->thinner, i, &event)) {
+            _PySampling_TablesAdd(
+                STATE->tables, &(struct _sampling_sample_row){
+                    .node = event.node,
+                    .thread = event.thread,
+                    .labels = event.labels,
+                    .state = event.state,
+                    .count = event.count,
+                    .cpu_ns = event.cpu_ns,
+                    .wall_ns = event.wall_ns,
+                });
+        }
+    }
+}
+
+/* The caller's time, and that of all threads that its GIL keeps from running.
+   A thread of another GIL accounts for itself when it attaches. */
+static void
+flush_threads(PyThreadState *tstate, uint64_t now_ns)
+{
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_ENTER_HOOK(own);
+    _PySampling_Drain(tstate, own);
+    _PySampling_LockRegistry();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (!_PySampling_SharesGIL(s, tstate)) {
+            continue;
+        }
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (t->session == STATE->session) {
+                _PySampling_AccountFlush(t, now_ns);
+            }
+        }
+    }
+    _PySampling_UnlockRegistry();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    settle_session();
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_Measure();
+    _PySampling_LEAVE_HOOK(own);
+}
+
+int
+_PySampling_EngineFlush(PyThreadState *tstate)
+{
+    if (!STATE->active) {
+        return 1;
+    }
+    if (_PySampling_ThreadOf(tstate) == NULL) {
+        return 0;
+    }
+    flush_threads(tstate, _PySampling_WallNow());
+    return 1;
+}
+
+/* What threads of other GILs have not accounted for yet is lost with the
+   tables they did not get to. */
+static void
+book_lost_threads(PyThreadState *caller, uint64_t now_ns)
+{
+    _PySampling_LockRegistry();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (_PySampling_SharesGIL(s, caller)) {
+            continue;
+        }
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            uint64_t wall_ns =
+                _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
+            if (t->session == STATE->session && !t->shadowed
+                && now_ns > wall_ns)
+            {
+                _PySampling_EmitLost(t, now_ns - wall_ns);
+            }
+        }
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockRegistry();
+}
+
+void
+_PySampling_Measure(void)
+{
+    size_t bytes = 0;
+    _PySampling_LockRegistry();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (s->buffer != NULL) {
+            bytes += _PySampling_BufferBytes(s->buffer);
+        }
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            bytes += sizeof(*t);
+        }
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        bytes += STATE->tables->bytes;
+    }
+    bytes += _PySampling_ThinBytes(&STATE->thinner);
+    bytes += _PySampling_SubscriptionsBytes();
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockRegistry();
+    _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);
+}
+
+
+/* On. */
+
+static _PySampling_Status
+start_locked(PyThreadState *tstate)
+{
+    // Nobody told who detached, or what died, while the engine rested.
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        _Py_atomic_store_ptr(&s->running, NULL);
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_TablesForgetAddresses(STATE->tables);
+    STATE->session++;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    if (!_PySampling_RegisterExisting(tstate, _PySampling_WallNow())) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    _PySampling_Status status =
+        STATE->clock != NULL ? _PySampling_ClockResume()
+                             : _PySampling_ClockStart();
+    if (status != _PySampling_OK) {
+        return status;
+    }
+    _Py_atomic_store_int(&STATE->active, 1);
+    _PySampling_WakeOthers(tstate);
+    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
+                                 ((_PyThreadStateImpl *)tstate)->sampling);
+    return _PySampling_OK;
+}
+
+static _PySampling_Status
+start(PyThreadState *tstate)
+{
+    _PySampling_LockRegistry();
+    _PySampling_Status status = start_locked(tstate);
+    int saved_errno = errno;
+    if (status != _PySampling_OK) {
+        STATE->session++;       // the records just made belong to none
+    }
+    _PySampling_UnlockRegistry();
+    errno = saved_errno;
+    return status;
+}
+
+
+/* Off. */
+
+/* No thread takes part any more. */
+static void
+rest(PyThreadState *tstate)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (_PySampling_ThreadOf(tstate) != NULL) {
+        flush_threads(tstate, now_ns);
+    }
+    book_lost_threads(tstate, now_ns);
+    _Py_atomic_store_int(&STATE->active, 0);
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    STATE->session++;
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+struct _sampling_tables *
+_PySampling_EngineOff(PyThreadState *tstate)
+{
+    // Without the registry locked: the clock needs it to finish.
+    _PySampling_ClockStop(((_PyThreadStateImpl *)tstate)->sampling);
+    if (STATE->active) {
+        rest(tstate);
+    }
+    struct _sampling_tables *tables = STATE->tables;
+    if (tables != NULL) {
+        _PySampling_EngineDescribe(tables);
+        (void)set_tables(NULL);
+    }
+    _PySampling_ThinClear(&STATE->thinner);
+    return tables;
+}
+
+
+/* What is wanted. */
+
+static int
+session_samples(void)
+{
+    return STATE->has_session
+        && (!STATE->is_deferred || STATE->num_inside > 0);
+}
+
+static int
+wanted_rate(void)
+{
+    int rate_hz = session_samples() ? STATE->session_options.rate_hz : 0;
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        rate_hz = Py_MAX(rate_hz, sub->rate_hz);
+    }
+    return rate_hz;
+}
+
+static void
+set_thinner(struct _sampling_thinner *thinner, int rate_hz, int clock_hz)
+{
+    _PySampling_ThinSetRate(thinner, rate_hz < clock_hz ? rate_hz : 0);
+}
+
+static void
+set_rate(int rate_hz)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    settle_session();
+    set_thinner(&STATE->thinner, STATE->session_options.rate_hz, rate_hz);
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        _PySampling_SubscriptionSettle(sub);
+        set_thinner(&sub->thinner, sub->rate_hz, rate_hz);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    if (rate_hz != STATE->options.rate_hz || STATE->period_ns == 0) {
+        STATE->options.rate_hz = rate_hz;
+        _PySampling_ClockSetPeriod(1000000000u / (uint64_t)rate_hz);
+    }
+}
+
+_PySampling_Status
+_PySampling_EngineFit(PyThreadState *tstate)
+{
+    int rate_hz = wanted_rate();
+    if (!_PySampling_EngineFlush(tstate)) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    STATE->is_aggregating = session_samples();
+    if (rate_hz != 0) {
+        set_rate(rate_hz);
+        return STATE->active ? _PySampling_OK : start(tstate);
+    }
+    if (!STATE->has_session) {
+        _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+    }
+    else if (STATE->active) {
+        _PySampling_ClockRest(((_PyThreadStateImpl *)tstate)->sampling);
+        rest(tstate);
+    }
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_EngineRestart(PyThreadState *tstate,
+                          const _PySampling_Options *options)
+{
+    _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+    _PySampling_Status status = _PySampling_EnginePrepare(options);
+    return status != _PySampling_OK ? status : _PySampling_EngineFit(tstate);
+}
+
+
+/* Anew. */
+
+void
+_PySampling_EngineClearSamples(void)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_TablesClearSamples(STATE->tables);
+    PyMutex_Unlock(&STATE->tables_mutex);
+    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    start_clocks();
+}
+
+/* The tables begin anew; the threads that stand still get new rows. */
+struct _sampling_tables *
+_PySampling_EngineExchange(PyThreadState *tstate,
+                           struct _sampling_tables *fresh)
+{
+    if (STATE->active) {
+        book_lost_threads(tstate, _PySampling_WallNow());
+    }
+    _PySampling_EngineDescribe(STATE->tables);
+    // Locked all the while: a thread that registers gets a row in the tables
+    // of the session it is told.
+    _PySampling_LockRegistry();
+    // Threads of other GILs see that their rows are gone.
+    struct _sampling_tables *old = set_tables(fresh);
+    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    start_clocks();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (_PySampling_SharesGIL(s, tstate)
+                && t->session == STATE->session - 1)
+            {
+                uint32_t old_index = t->thread_index;
+                t->session = STATE->session;
+                t->account.detached_ticks = 0;  // the counters began anew
+                _PySampling_EnterTables(t);
+                _PySampling_TablesMoveName(fresh, t->thread_index,
+                                           old, old_index);
+            }
+        }
+    }
+    _PySampling_UnlockRegistry();
+    if (STATE->active) {
+        _PySampling_WakeOthers(tstate);
+    }
+    return old;
+}
+
+#endif  // _PySampling_SUPPORTED

@@ -1,0 +1,131 @@
+/* Sampling profiler: where records come in, and to whom they go.
+
+   Owns the choice of sinks.  Must not know how a sink keeps what it gets, nor
+   how a weight came about. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_events.h"
+
+#define STATE (&_PyRuntime.sampling)
+
+static int
+is_for(const struct _sampling_subscription *sub,
+       const struct _sampling_event *event)
+{
+    const struct _sampling_tables *tables = STATE->tables;
+    if (event->kind == _PySampling_EVENT_FORK) {
+        return 1;
+    }
+    const struct _sampling_thread_row *thread =
+        &tables->threads[event->thread];
+    if (sub->interpreter_id >= 0
+        && sub->interpreter_id != thread->interpreter_id)
+    {
+        return 0;
+    }
+    if (sub->thread_idents == NULL) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < sub->num_thread_idents; i++) {
+        if (sub->thread_idents[i] == thread->ident) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The table of samples is one of the sinks. */
+static void
+add_to_tables(struct _sampling_event event)
+{
+    if (!_PySampling_Thin(&STATE->thinner, &event)) {
+        return;
+    }
+    _PySampling_TablesAdd(STATE->tables, &(struct _sampling_sample_row){
+        .node = event.node,
+        .thread = event.thread,
+        .labels = event.labels,
+        .state = event.state,
+        .count = event.count,
+        .cpu_ns = event.cpu_ns,
+        .wall_ns = event.wall_ns,
+    });
+}
+
+static void
+emit(const struct _sampling_event *event)
+{
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        if (is_for(sub, event)) {
+            _PySampling_SubscriptionAdd(sub, *event);
+        }
+    }
+}
+
+void
+_PySampling_Emit(_PySampling_Thread *thread,
+                 const struct _sampling_sample_row *sample, uint64_t time_ns,
+                 int flags)
+{
+    if (thread->excluded) {
+        _PySampling_COUNT(subscribers_wall_ns, sample->wall_ns);
+        _PySampling_COUNT(subscribers_cpu_ns, sample->cpu_ns);
+        return;
+    }
+    struct _sampling_event event = {
+        .time_ns = time_ns,
+        .node = sample->node,
+        .thread = sample->thread,
+        .labels = sample->labels,
+        .kind = _PySampling_EVENT_SAMPLE,
+        .state = (uint8_t)sample->state,
+        .flags = (uint16_t)flags,
+        .count = sample->count,
+        .cpu_ns = sample->cpu_ns,
+        .wall_ns = sample->wall_ns,
+    };
+    if (STATE->is_aggregating) {
+        add_to_tables(event);
+    }
+    if (STATE->subscriptions != NULL) {
+        if (event.node == _PySampling_NO_NODE) {
+            event.node = STATE->tables->lost_node;
+            event.state = _PySampling_LOST;
+        }
+        emit(&event);
+    }
+}
+
+void
+_PySampling_EmitLost(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    _PySampling_Emit(thread, &(struct _sampling_sample_row){
+        .node = STATE->tables->lost_node,
+        .thread = thread->thread_index,
+        .state = _PySampling_LOST,
+        .wall_ns = wall_ns,
+    }, _PySampling_WallNow(), 0);
+    _PySampling_COUNT(lost_wall_ns, wall_ns);
+    _PySampling_COUNT(lost_threads, 1);
+}
+
+void
+_PySampling_EmitRecord(_PySampling_EventKind kind, uint32_t thread,
+                       uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
+{
+    if (STATE->subscriptions != NULL && STATE->tables != NULL) {
+        emit(&(struct _sampling_event){
+            .time_ns = _PySampling_WallNow(),
+            .kind = (uint8_t)kind,
+            .thread = thread,
+            .count = count,
+            .cpu_ns = cpu_ns,
+            .wall_ns = wall_ns,
+        });
+    }
+}

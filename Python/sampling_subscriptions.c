@@ -1,0 +1,730 @@
+/* Sampling profiler: one subscriber's records.
+
+   Owns the bounded buffer in which they wait, what happens when it is full,
+   and which rows of the tables its subscriber has been told.  Must not know
+   where records come from or what becomes of them.
+
+   Records wait in a batch.  Taking it swaps it for a spare, so that whoever
+   delivers needs no lock meanwhile.  A batch that is full is condensed: samples
+   of the same stack, thread, labels and state become one.  If that does not
+   help, its older half is dropped; a record of what was lost then says how
+   much, so that totals add up all the same. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_events.h"
+
+#define STATE (&_PyRuntime.sampling)
+
+
+/* Life. */
+
+static struct _sampling_batch *
+new_batch(uint32_t max_events)
+{
+    struct _sampling_batch *batch = malloc(
+        sizeof(*batch) + max_events * sizeof(struct _sampling_event));
+    if (batch != NULL) {
+        batch->next = NULL;
+        batch->tables = NULL;
+        batch->num_events = 0;
+    }
+    return batch;
+}
+
+static int
+copy_labels(struct _sampling_subscription *sub,
+            const _PySampling_SubscribeOptions *options)
+{
+    if (options->num_labels == 0) {
+        return 1;
+    }
+    sub->label_texts = calloc(options->num_labels * 2, sizeof(char *));
+    if (sub->label_texts == NULL) {
+        return 0;
+    }
+    sub->num_labels = options->num_labels;
+    for (uint32_t i = 0; i < options->num_labels * 2; i++) {
+        sub->label_texts[i] = strdup(options->labels[i]);
+        if (sub->label_texts[i] == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+struct _sampling_subscription *
+_PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options)
+{
+    struct _sampling_subscription *sub = calloc(1, sizeof(*sub));
+    if (sub == NULL) {
+        return NULL;
+    }
+    sub->mode = options->mode;
+    sub->rate_hz = options->rate_hz;
+    sub->interpreter_id = options->interpreter_id;
+    sub->is_sync = options->is_sync;
+    sub->max_events = options->max_events;
+    sub->batch_events = options->batch_events;
+    sub->thinner.random = (uintptr_t)sub;
+    sub->last = sub->first = new_batch(sub->max_events);
+    sub->spare = new_batch(sub->max_events);
+    if (options->thread_idents != NULL) {
+        size_t bytes = options->num_thread_idents * sizeof(uint64_t);
+        sub->thread_idents = malloc(bytes ? bytes : 1);
+        if (sub->thread_idents != NULL) {
+            memcpy(sub->thread_idents, options->thread_idents, bytes);
+            sub->num_thread_idents = options->num_thread_idents;
+        }
+    }
+    if (sub->first == NULL || sub->spare == NULL
+        || (options->thread_idents != NULL && sub->thread_idents == NULL)
+        || !copy_labels(sub, options))
+    {
+        _PySampling_SubscriptionFree(sub);
+        return NULL;
+    }
+    return sub;
+}
+
+void
+_PySampling_SubscriptionFree(struct _sampling_subscription *sub)
+{
+    while (sub->first != NULL) {
+        struct _sampling_batch *batch = sub->first;
+        sub->first = batch->next;
+        _PySampling_TablesFree(batch->tables);
+        free(batch);
+    }
+    free(sub->spare);
+    for (uint32_t i = 0; i < sub->num_labels * 2; i++) {
+        free(sub->label_texts[i]);
+    }
+    free(sub->label_texts);
+    free(sub->label_matches);
+    free(sub->thread_idents);
+    free(sub->nameless);
+    free(sub->thread_names);
+    _PySampling_ThinClear(&sub->thinner);
+    free(sub);
+}
+
+static size_t
+subscription_bytes(const struct _sampling_subscription *sub)
+{
+    size_t num_batches = sub->spare != NULL;
+    for (struct _sampling_batch *b = sub->first; b != NULL; b = b->next) {
+        num_batches++;
+    }
+    return sizeof(*sub)
+        + num_batches * (sizeof(struct _sampling_batch)
+                         + sub->max_events * sizeof(struct _sampling_event))
+        + sub->num_label_matches
+        + (sub->cap_nameless + sub->cap_thread_names) * sizeof(uint32_t)
+        + _PySampling_ThinBytes(&sub->thinner);
+}
+
+size_t
+_PySampling_SubscriptionsBytes(void)
+{
+    size_t bytes = 0;
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        bytes += subscription_bytes(sub);
+    }
+    return bytes;
+}
+
+
+/* Which samples are wanted. */
+
+static int
+string_is(const struct _sampling_tables *tables, uint32_t row,
+          const char *text)
+{
+    const struct _sampling_string_row *s = &tables->strings[row];
+    return s->size == strlen(text)
+        && memcmp(tables->string_bytes + s->offset, text, s->size) == 0;
+}
+
+static int
+has_label(const struct _sampling_tables *tables, uint32_t labels,
+          const char *key, const char *value)
+{
+    for (; labels != 0; labels = tables->labels[labels].parent) {
+        const struct _sampling_label_row *label = &tables->labels[labels];
+        if (label->key != _PySampling_NO_STRING
+            && string_is(tables, label->key, key)
+            && string_is(tables, label->value, value))
+        {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int
+has_all_labels(const struct _sampling_subscription *sub,
+               const struct _sampling_tables *tables, uint32_t labels)
+{
+    for (uint32_t i = 0; i < sub->num_labels; i++) {
+        if (!has_label(tables, labels, sub->label_texts[2 * i],
+                       sub->label_texts[2 * i + 1]))
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Remembered by row, so that most samples need no look at the texts. */
+static int
+matches(struct _sampling_subscription *sub, uint32_t labels)
+{
+    const struct _sampling_tables *tables = STATE->tables;
+    if (sub->num_labels == 0) {
+        return 1;
+    }
+    if (sub->match_serial != tables->serial) {
+        sub->match_serial = tables->serial;
+        memset(sub->label_matches, 0, sub->num_label_matches);
+    }
+    if (labels >= sub->num_label_matches) {
+        uint32_t num = Py_MAX(tables->cap_labels, labels + 1);
+        uint8_t *known = realloc(sub->label_matches, num);
+        if (known == NULL) {
+            return has_all_labels(sub, tables, labels);
+        }
+        memset(known + sub->num_label_matches, 0,
+               num - sub->num_label_matches);
+        sub->label_matches = known;
+        sub->num_label_matches = num;
+    }
+    if (sub->label_matches[labels] == 0) {
+        sub->label_matches[labels] =
+            1 + (uint8_t)has_all_labels(sub, tables, labels);
+    }
+    return sub->label_matches[labels] == 2;
+}
+
+
+/* A full batch. */
+
+static uint32_t
+hash_event(const struct _sampling_event *event)
+{
+    uint64_t h = (uint64_t)event->node << 32 ^ event->labels
+        ^ (uint64_t)event->thread << 16 ^ (uint64_t)event->state << 60;
+    h *= 0x9E3779B97F4A7C15u;
+    return (uint32_t)(h >> 32);
+}
+
+static int
+is_same(const struct _sampling_event *a, const struct _sampling_event *b)
+{
+    return a->kind == b->kind && a->node == b->node && a->thread == b->thread
+        && a->labels == b->labels && a->state == b->state;
+}
+
+/* Samples of the same key become one, at the place of the first. */
+static void
+condense(struct _sampling_subscription *sub, struct _sampling_batch *batch)
+{
+    uint32_t mask = 1;
+    while (mask < 2 * batch->num_events) {
+        mask = mask * 2 + 1;
+    }
+    uint32_t *slots = calloc(mask + 1, sizeof(uint32_t));
+    if (slots == NULL) {
+        return;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < batch->num_events; i++) {
+        struct _sampling_event *event = &batch->events[i];
+        struct _sampling_event *same = NULL;
+        if (event->kind == _PySampling_EVENT_SAMPLE) {
+            uint32_t slot = hash_event(event) & mask;
+            while (slots[slot] != 0
+                   && !is_same(&batch->events[slots[slot] - 1], event))
+            {
+                slot = (slot + 1) & mask;
+            }
+            if (slots[slot] != 0) {
+                same = &batch->events[slots[slot] - 1];
+            }
+            else {
+                slots[slot] = kept + 1;
+            }
+        }
+        if (same != NULL) {
+            same->count += event->count;
+            same->cpu_ns += event->cpu_ns;
+            same->wall_ns += event->wall_ns;
+            same->flags |= _PySampling_FLAG_MERGED;
+            sub->stats.merged++;
+        }
+        else {
+            batch->events[kept++] = *event;
+        }
+    }
+    batch->num_events = kept;
+    free(slots);
+}
+
+static void
+drop_older_half(struct _sampling_subscription *sub,
+                struct _sampling_batch *batch)
+{
+    uint32_t half = (batch->num_events + 1) / 2;
+    for (uint32_t i = 0; i < half; i++) {
+        const struct _sampling_event *event = &batch->events[i];
+        sub->lost.time_ns = event->time_ns;
+        sub->lost.count++;
+        if (event->kind == _PySampling_EVENT_SAMPLE) {
+            sub->lost.cpu_ns += event->cpu_ns;
+            sub->lost.wall_ns += event->wall_ns;
+            sub->stats.lost_cpu_ns += event->cpu_ns;
+            sub->stats.lost_wall_ns += event->wall_ns;
+        }
+    }
+    sub->stats.lost += half;
+    batch->num_events -= half;
+    memmove(batch->events, batch->events + half,
+            batch->num_events * sizeof(batch->events[0]));
+}
+
+
+/* What comes in. */
+
+/* The bell may ring in vain, never too late. */
+static void
+ring(struct _sampling_subscription *sub)
+{
+    if (sub->bell != NULL
+        && _Py_atomic_exchange_int(&sub->bell->rung, 1) == 0)
+    {
+        PyThread_release_lock(sub->bell->lock);
+    }
+}
+
+static void
+append(struct _sampling_subscription *sub,
+       const struct _sampling_event *event)
+{
+    struct _sampling_batch *batch = sub->last;
+    if (batch->num_events == sub->max_events) {
+        condense(sub, batch);
+        // What is nearly full after that would be condensed again at once.
+        if (batch->num_events > sub->max_events / 4 * 3) {
+            drop_older_half(sub, batch);
+        }
+    }
+    if (batch->tables == NULL) {
+        batch->tables = STATE->tables;
+        _PySampling_TablesKeep(batch->tables);
+    }
+    batch->events[batch->num_events++] = *event;
+    if (event->kind == _PySampling_EVENT_SAMPLE) {
+        sub->stats.samples++;
+        sub->stats.wall_ns += event->wall_ns;
+        sub->stats.cpu_ns += event->cpu_ns;
+    }
+    if (batch->num_events >= sub->batch_events) {
+        ring(sub);
+    }
+}
+
+static void
+settle_thread(struct _sampling_subscription *sub, uint32_t thread)
+{
+    struct _sampling_event event;
+    while (_PySampling_ThinResidue(&sub->thinner, thread, &event)) {
+        append(sub, &event);
+    }
+}
+
+void
+_PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
+                            struct _sampling_event event)
+{
+    if (event.kind != _PySampling_EVENT_SAMPLE) {
+        if (event.kind == _PySampling_EVENT_THREAD_END) {
+            settle_thread(sub, event.thread);
+        }
+        append(sub, &event);
+    }
+    else if (matches(sub, event.labels)
+             && _PySampling_Thin(&sub->thinner, &event))
+    {
+        append(sub, &event);
+    }
+}
+
+void
+_PySampling_SubscriptionSettle(struct _sampling_subscription *sub)
+{
+    for (uint32_t i = 0; i < sub->thinner.num_threads; i++) {
+        settle_thread(sub, i);
+    }
+}
+
+/* The last record; what waits can still be taken. */
+void
+_PySampling_SubscriptionEnd(struct _sampling_subscription *sub)
+{
+    if (STATE->tables != NULL) {
+        _PySampling_SubscriptionSettle(sub);
+    }
+    _PySampling_ThinClear(&sub->thinner);
+    ring(sub);
+}
+
+/* In the child of a fork: what waits is the parent's. */
+void
+_PySampling_SubscriptionForget(struct _sampling_subscription *sub)
+{
+    for (struct _sampling_batch *b = sub->first; b != NULL; b = b->next) {
+        _PySampling_TablesFree(b->tables);
+        b->tables = NULL;
+        b->num_events = 0;
+    }
+    sub->lost = (struct _sampling_event){0};
+    _PySampling_ThinClear(&sub->thinner);
+    sub->is_open = 0;
+    sub->ended_by_fork = 1;
+}
+
+void
+_PySampling_SubscriptionsSeal(void)
+{
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        _PySampling_SubscriptionSettle(sub);
+        _PySampling_ThinClear(&sub->thinner);
+        struct _sampling_batch *batch = sub->last;
+        if (batch->num_events == 0) {
+            continue;
+        }
+        struct _sampling_batch *fresh = new_batch(sub->max_events);
+        if (fresh != NULL) {
+            batch->next = fresh;
+            sub->last = fresh;
+            ring(sub);
+            continue;
+        }
+        // No memory: its records are lost, and told to be.
+        while (batch->num_events != 0) {
+            drop_older_half(sub, batch);
+        }
+        _PySampling_TablesFree(batch->tables);
+        batch->tables = NULL;
+    }
+}
+
+
+/* Taking. */
+
+static void *
+copy_rows(const void *rows, size_t from, size_t to, size_t row_bytes)
+{
+    size_t bytes = (to - from) * row_bytes;
+    void *copy = malloc(bytes ? bytes : 1);
+    if (copy != NULL) {
+        memcpy(copy, (const char *)rows + from * row_bytes, bytes);
+    }
+    return copy;
+}
+
+#define TOLD_TABLES(X) \
+    X(string) X(function) X(frame) X(node) X(label) X(thread)
+
+/* Copies the rows that are new since `from`. */
+static int
+copy_new_rows(struct _sampling_tables *rows,
+              const struct _sampling_tables *tables,
+              const struct _sampling_cursor *from)
+{
+    int ok = 1;
+#define X(NAME) \
+    rows->num_##NAME##s = tables->num_##NAME##s - from->NAME##s; \
+    rows->NAME##s = copy_rows(tables->NAME##s, from->NAME##s, \
+                              tables->num_##NAME##s, \
+                              sizeof(*tables->NAME##s)); \
+    ok &= rows->NAME##s != NULL;
+    TOLD_TABLES(X)
+#undef X
+    uint32_t first_byte = 0;
+    if (from->strings < tables->num_strings) {
+        first_byte = tables->strings[from->strings].offset;
+    }
+    else {
+        first_byte = tables->num_string_bytes;
+    }
+    rows->num_string_bytes = tables->num_string_bytes - first_byte;
+    rows->string_bytes = copy_rows(tables->string_bytes, first_byte,
+                                   tables->num_string_bytes, 1);
+    for (uint32_t i = 0; rows->strings != NULL && i < rows->num_strings; i++) {
+        rows->strings[i].offset -= first_byte;
+    }
+    return ok && rows->string_bytes != NULL;
+}
+
+static int
+grow(uint32_t **items, uint32_t *cap, uint32_t num)
+{
+    if (num <= *cap) {
+        return 1;
+    }
+    uint32_t new_cap = Py_MAX(64, Py_MAX(num, *cap * 2));
+    uint32_t *block = realloc(*items, new_cap * sizeof(uint32_t));
+    if (block == NULL) {
+        return 0;
+    }
+    *items = block;
+    *cap = new_cap;
+    return 1;
+}
+
+/* Functions that were told without a module and have one now. */
+static int
+copy_changed_functions(struct _sampling_subscription *sub,
+                       struct _sampling_taken *taken,
+                       const struct _sampling_tables *tables)
+{
+    uint32_t num = sub->num_nameless;
+    taken->changed_functions = malloc((num + 1) * sizeof(uint32_t));
+    taken->changed_function_rows =
+        malloc((num + 1) * sizeof(struct _sampling_function_row));
+    if (taken->changed_functions == NULL
+        || taken->changed_function_rows == NULL)
+    {
+        return 0;
+    }
+    for (uint32_t i = 0; i < num; i++) {
+        uint32_t row = sub->nameless[i];
+        if (tables->functions[row].module != _PySampling_NO_STRING) {
+            uint32_t n = taken->num_changed_functions++;
+            taken->changed_functions[n] = row;
+            taken->changed_function_rows[n] = tables->functions[row];
+        }
+    }
+    return 1;
+}
+
+/* Threads whose name is another one than was told. */
+static int
+copy_changed_threads(struct _sampling_subscription *sub,
+                     struct _sampling_taken *taken,
+                     const struct _sampling_tables *tables)
+{
+    uint32_t num = taken->from.threads, changed = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        changed += tables->threads[i].name != sub->thread_names[i];
+    }
+    taken->changed_threads = malloc((changed + 1) * sizeof(uint32_t));
+    taken->changed_thread_rows =
+        malloc((changed + 1) * sizeof(struct _sampling_thread_row));
+    if (taken->changed_threads == NULL || taken->changed_thread_rows == NULL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < num; i++) {
+        if (tables->threads[i].name != sub->thread_names[i]) {
+            uint32_t n = taken->num_changed_threads++;
+            taken->changed_threads[n] = i;
+            taken->changed_thread_rows[n] = tables->threads[i];
+        }
+    }
+    return 1;
+}
+
+/* The rows are told.  Room has been made before. */
+static void
+advance(struct _sampling_subscription *sub,
+        const struct _sampling_tables *tables)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < sub->num_nameless; i++) {
+        uint32_t row = sub->nameless[i];
+        if (tables->functions[row].module == _PySampling_NO_STRING) {
+            sub->nameless[kept++] = row;
+        }
+    }
+    for (uint32_t i = sub->cursor.functions; i < tables->num_functions; i++) {
+        if (tables->functions[i].module == _PySampling_NO_STRING
+            && tables->functions[i].kind == _PySampling_KIND_PYTHON)
+        {
+            sub->nameless[kept++] = i;
+        }
+    }
+    sub->num_nameless = kept;
+    for (uint32_t i = 0; i < tables->num_threads; i++) {
+        sub->thread_names[i] = tables->threads[i].name;
+    }
+    sub->cursor.serial = tables->serial;
+#define X(NAME) sub->cursor.NAME##s = tables->num_##NAME##s;
+    TOLD_TABLES(X)
+#undef X
+}
+
+static void
+free_taken_rows(struct _sampling_taken *taken)
+{
+#define X(NAME) \
+    free(taken->rows.NAME##s); \
+    taken->rows.NAME##s = NULL;
+    TOLD_TABLES(X)
+#undef X
+    free(taken->rows.string_bytes);
+    free(taken->changed_functions);
+    free(taken->changed_function_rows);
+    free(taken->changed_threads);
+    free(taken->changed_thread_rows);
+}
+
+static int
+take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
+          const struct _sampling_tables *tables)
+{
+    if (sub->cursor.serial != tables->serial) {
+        sub->cursor = (struct _sampling_cursor){.serial = tables->serial};
+        sub->num_nameless = 0;
+    }
+    taken->from = sub->cursor;
+    uint32_t new_functions = tables->num_functions - sub->cursor.functions;
+    if (!grow(&sub->nameless, &sub->cap_nameless,
+              sub->num_nameless + new_functions)
+        || !grow(&sub->thread_names, &sub->cap_thread_names,
+                 tables->num_threads)
+        || !copy_new_rows(&taken->rows, tables, &taken->from)
+        || !copy_changed_functions(sub, taken, tables)
+        || !copy_changed_threads(sub, taken, tables))
+    {
+        return 0;
+    }
+    advance(sub, tables);
+    return 1;
+}
+
+/* Moves the events of one thread from one batch to another. */
+static void
+split(struct _sampling_batch *from, struct _sampling_batch *to,
+      uint32_t thread)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < from->num_events; i++) {
+        if (from->events[i].thread == thread) {
+            to->events[to->num_events++] = from->events[i];
+        }
+        else {
+            from->events[kept++] = from->events[i];
+        }
+    }
+    from->num_events = kept;
+    to->tables = from->tables;
+    _PySampling_TablesKeep(to->tables);
+}
+
+/* The batch that is to be delivered; the spare takes its place. */
+static struct _sampling_batch *
+take_batch(struct _sampling_subscription *sub, uint32_t only_thread)
+{
+    struct _sampling_batch *batch = sub->first;
+    if (batch->next != NULL) {
+        sub->first = batch->next;       // of tables that were replaced
+        batch->next = NULL;
+        return batch;
+    }
+    struct _sampling_batch *spare = sub->spare;
+    sub->spare = NULL;
+    if (only_thread != UINT32_MAX) {
+        split(batch, spare, only_thread);
+        return spare;
+    }
+    sub->first = sub->last = spare;
+    return batch;
+}
+
+static int
+has_events(const struct _sampling_batch *batch, uint32_t only_thread)
+{
+    if (only_thread == UINT32_MAX) {
+        return batch->num_events != 0;
+    }
+    for (uint32_t i = 0; i < batch->num_events; i++) {
+        if (batch->events[i].thread == only_thread) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int
+_PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
+                               uint32_t thread)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    int has = has_events(sub->first, thread);
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return has;
+}
+
+static int
+take_locked(struct _sampling_subscription *sub, uint32_t only_thread,
+            struct _sampling_taken *taken)
+{
+    struct _sampling_batch *batch = sub->first;
+    if (batch->next != NULL) {
+        only_thread = UINT32_MAX;
+    }
+    if (!has_events(batch, only_thread)) {
+        return 0;
+    }
+    if (sub->spare == NULL) {
+        sub->spare = new_batch(sub->max_events);
+    }
+    if (sub->spare == NULL || !take_rows(sub, taken, batch->tables)) {
+        return -1;
+    }
+    taken->batch = take_batch(sub, only_thread);
+    return 1;
+}
+
+int
+_PySampling_SubscriptionTake(struct _sampling_subscription *sub,
+                             uint32_t only_thread,
+                             struct _sampling_taken *taken)
+{
+    *taken = (struct _sampling_taken){0};
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    int result = take_locked(sub, only_thread, taken);
+    if (result == 1 && sub->lost.count != 0) {
+        taken->lost = sub->lost;
+        sub->lost = (struct _sampling_event){0};
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    if (result != 1) {
+        free_taken_rows(taken);
+    }
+    return result;
+}
+
+void
+_PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
+                                 struct _sampling_taken *taken)
+{
+    struct _sampling_batch *batch = taken->batch;
+    free_taken_rows(taken);
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_TablesFree(batch->tables);
+    batch->tables = NULL;
+    batch->num_events = 0;
+    if (sub->spare == NULL) {
+        sub->spare = batch;
+        batch = NULL;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    free(batch);
+}
