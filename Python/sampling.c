@@ -262,6 +262,23 @@ unlink_subscription(struct _sampling_subscription *sub)
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
+void
+_PySampling_DefaultOptions(_PySampling_Options *options)
+{
+    lock_control();
+    int is_on = STATE->tables != NULL;
+    if (options->depth_frames == 0) {
+        options->depth_frames = is_on
+            ? STATE->options.depth_frames
+            : _PySampling_DEFAULT_DEPTH_FRAMES;
+    }
+    if (options->names < 0) {
+        options->names =
+            is_on ? STATE->options.names : _PySampling_ALL_NAMES;
+    }
+    unlock_control();
+}
+
 static _PySampling_Status
 subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
                  const _PySampling_Options *options)
@@ -352,6 +369,46 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
         });
         PyMutex_Unlock(&STATE->tables_mutex);
     }
+    unlock_control();
+    return status;
+}
+
+static int
+is_nearly_full(const struct _sampling_tables *tables)
+{
+    return tables->bytes > tables->limit_bytes / 2
+        || tables->num_tasks > _PySampling_MAX_TASKS / 2
+        || tables->num_labels - tables->num_tasks
+           > _PySampling_MAX_LABEL_SETS / 2
+        || tables->num_threads > _PySampling_MAX_THREADS / 2;
+}
+
+static _PySampling_Status
+renew_locked(PyThreadState *tstate)
+{
+    if (STATE->has_session || !STATE->active
+        || !is_nearly_full(STATE->tables))
+    {
+        return _PySampling_OK;
+    }
+    struct _sampling_tables *fresh = _PySampling_EngineNewTables();
+    if (fresh == NULL || !_PySampling_EngineFlush(tstate)) {
+        _PySampling_TablesFree(fresh);
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_ENTER_HOOK(own);
+    // Batches that wait keep the old ones.
+    _PySampling_TablesFree(_PySampling_EngineExchange(tstate, fresh));
+    _PySampling_LEAVE_HOOK(own);
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_RenewIfFull(PyThreadState *tstate)
+{
+    lock_control();
+    _PySampling_Status status = renew_locked(tstate);
     unlock_control();
     return status;
 }
@@ -567,6 +624,19 @@ _PySampling_Status
 _PySampling_SetSubscriptionRate(PyThreadState *tstate,
                                 struct _sampling_subscription *sub,
                                 int rate_hz)
+{
+    return _PySampling_OK;
+}
+
+void
+_PySampling_DefaultOptions(_PySampling_Options *options)
+{
+    options->depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES;
+    options->names = _PySampling_ALL_NAMES;
+}
+
+_PySampling_Status
+_PySampling_RenewIfFull(PyThreadState *tstate)
 {
     return _PySampling_OK;
 }

@@ -671,6 +671,15 @@ _PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
     return has;
 }
 
+uint32_t
+_PySampling_SubscriptionWaiting(struct _sampling_subscription *sub)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    uint32_t waiting = sub->first->num_events;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return waiting;
+}
+
 static int
 take_locked(struct _sampling_subscription *sub, uint32_t only_thread,
             struct _sampling_taken *taken)

@@ -443,6 +443,13 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
                                 struct _sampling_subscription *sub,
                                 int rate_hz);
 
+// Replaces depth_frames of 0 and names of -1: by what holds already, or by the
+// default.
+extern void _PySampling_DefaultOptions(_PySampling_Options *options);
+// Begins with new tables if nobody but subscribers uses them and they are
+// nearly full.
+extern _PySampling_Status _PySampling_RenewIfFull(PyThreadState *tstate);
+
 // A sample that the program takes of itself: the caller's stack, below the
 // labels of its context and `pairs` (tuple of str, or NULL).
 extern _PySampling_Status

@@ -190,6 +190,9 @@ extern int _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
 extern int
 _PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
                                uint32_t thread);
+// How many records wait.  Takes the lock itself.
+extern uint32_t
+_PySampling_SubscriptionWaiting(struct _sampling_subscription *sub);
 // Gives back what was taken.  Takes the lock itself.
 extern void
 _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,

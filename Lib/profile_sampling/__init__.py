@@ -16,4 +16,12 @@ from profile_sampling._session import profile, running, snapshot, start, \
     stats, stop
 
 __all__ = ['Profile', 'profile', 'running', 'snapshot', 'start', 'stats',
-           'stop']
+           'stop', 'subscribe']
+
+
+def __getattr__(name):
+    # Most programs do not subscribe.
+    if name == 'subscribe':
+        from profile_sampling._subscribe import subscribe
+        return subscribe
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -37,6 +37,10 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
 
 def _start(options):
     _core().start(**options)
+    _tell_thread_names()
+
+
+def _tell_thread_names():
     # Threads that start from now on tell their names themselves.
     threading = sys.modules.get('threading')
     if threading is not None:

@@ -391,10 +391,11 @@ _profile.subscribe
 
     deliver: object
     *
+    owner: object
     mode: str = "wall"
     rate_hz: int = 1000
-    depth_frames: int = 512
-    names: int = 3
+    depth_frames: int = 0
+    names: int = -1
     signal: int = 0
     manual: bool = False
     max_events: unsigned_int = 65536
@@ -406,18 +407,19 @@ _profile.subscribe
 
 Return a Subscription.
 
-deliver is called with it at safepoints if it is to be served there.  threads
-is a tuple of thread idents, labels a tuple of str: key, value, ...
+deliver is called with owner at safepoints if it is to be served there.
+threads is a tuple of thread idents, labels one of str: key, value, ...
+depth_frames 0 and names -1: what holds already, or the default.
 [clinic start generated code]*/
 
 static PyObject *
-_profile_subscribe_impl(PyObject *module, PyObject *deliver,
+_profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
                         const char *mode, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
                         long long interpreter_id, int sync,
                         PyObject *threads, PyObject *labels)
-/*[clinic end generated code: output=33c738bbefa38963 input=df40a1a53c1d8c54]*/
+/*[clinic end generated code: output=0cfb8fb5f06faad9 input=930d515019449706]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -426,9 +428,10 @@ _profile_subscribe_impl(PyObject *module, PyObject *deliver,
         .signal = signal,
         .manual = manual,
     };
+    _PySampling_DefaultOptions(&options);
     if (check_options(&options, mode) < 0
-        || _Profile_CheckRange("max_events", max_events, 16, 1 << 24) < 0
-        || _Profile_CheckRange("batch_events", batch_events, 1,
+        || _Profile_CheckRange("max_samples", max_events, 16, 1 << 24) < 0
+        || _Profile_CheckRange("batch_samples", batch_events, 1,
                                max_events) < 0)
     {
         return NULL;
@@ -468,7 +471,7 @@ _profile_subscribe_impl(PyObject *module, PyObject *deliver,
             .num_thread_idents = (uint32_t)num_threads,
             .labels = texts,
             .num_labels = (uint32_t)num_texts / 2,
-        }, &options, deliver);
+        }, &options, deliver, owner);
 done:
     PyMem_Free(idents);
     PyMem_Free(texts);
@@ -498,6 +501,20 @@ _profile_wait_for_batches_impl(PyObject *module, long long timeout_ns)
         _Py_atomic_store_int(&bell->rung, 0);
     }
     return status == PY_LOCK_ACQUIRED;
+}
+
+/*[clinic input]
+_profile.renew_if_full
+
+Begin with new tables if subscriptions have nearly filled theirs.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_renew_if_full_impl(PyObject *module)
+/*[clinic end generated code: output=357bfe0803383ddb input=bf504a12fed9acfd]*/
+{
+    return _Profile_RaiseStatus(
+        _PySampling_RenewIfFull(_PyThreadState_GET()));
 }
 
 /*[clinic input]
@@ -572,6 +589,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_SAMPLE_METHODDEF
     _PROFILE_SUBSCRIBE_METHODDEF
     _PROFILE_WAIT_FOR_BATCHES_METHODDEF
+    _PROFILE_RENEW_IF_FULL_METHODDEF
     _PROFILE_RING_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF
     _PROFILE_COUNT_HELPERS_METHODDEF

@@ -46,7 +46,7 @@ extern void _Profile_ForgetSubscriptions(profile_state *state);
 extern PyObject *_Profile_Subscribe(profile_state *state,
                                     const _PySampling_SubscribeOptions *what,
                                     const _PySampling_Options *options,
-                                    PyObject *deliver);
+                                    PyObject *deliver, PyObject *owner);
 extern PyObject *_Profile_CallExcluded(PyObject *callback, PyObject *arg);
 
 // export.c

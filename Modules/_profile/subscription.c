@@ -20,7 +20,8 @@
 typedef struct {
     PyObject_HEAD
     struct _sampling_subscription *sub;
-    PyObject *deliver;          // called with the subscription; NULL: nobody
+    PyObject *deliver;          // called with the owner; NULL: nobody
+    PyObject *owner;
 } SubscriptionObject;
 
 
@@ -169,6 +170,13 @@ get_ended_by_fork(PyObject *op, void *Py_UNUSED(closure))
 }
 
 static PyObject *
+get_waiting(PyObject *op, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(
+        _PySampling_SubscriptionWaiting(((SubscriptionObject *)op)->sub));
+}
+
+static PyObject *
 get_rate_hz(PyObject *op, void *Py_UNUSED(closure))
 {
     return PyLong_FromLong(((SubscriptionObject *)op)->sub->rate_hz);
@@ -193,6 +201,7 @@ static PyGetSetDef subscription_getset[] = {
     {"is_open", get_is_open, NULL, PyDoc_STR("Do records still come?")},
     {"ended_by_fork", get_ended_by_fork, NULL,
      PyDoc_STR("Is it the parent process that goes on with it?")},
+    {"waiting", get_waiting, NULL, PyDoc_STR("How many records wait.")},
     {"rate_hz", get_rate_hz, NULL, PyDoc_STR("Samples per second.")},
     {NULL}
 };
@@ -205,6 +214,7 @@ subscription_traverse(PyObject *op, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(op));
     Py_VISIT(((SubscriptionObject *)op)->deliver);
+    Py_VISIT(((SubscriptionObject *)op)->owner);
     return 0;
 }
 
@@ -212,6 +222,7 @@ static int
 subscription_clear(PyObject *op)
 {
     Py_CLEAR(((SubscriptionObject *)op)->deliver);
+    Py_CLEAR(((SubscriptionObject *)op)->owner);
     return 0;
 }
 
@@ -253,7 +264,8 @@ static PyType_Spec subscription_spec = {
 PyObject *
 _Profile_Subscribe(profile_state *state,
                    const _PySampling_SubscribeOptions *what,
-                   const _PySampling_Options *options, PyObject *deliver)
+                   const _PySampling_Options *options, PyObject *deliver,
+                   PyObject *owner)
 {
     PyTypeObject *type = state->subscription_type;
     SubscriptionObject *self =
@@ -262,6 +274,7 @@ _Profile_Subscribe(profile_state *state,
         return NULL;
     }
     self->deliver = Py_NewRef(deliver);
+    self->owner = Py_NewRef(owner);
     self->sub = _PySampling_SubscriptionNew(what);
     if (self->sub == NULL) {
         Py_DECREF(self);
@@ -317,11 +330,13 @@ _PySampling_DeliverSync(PyThreadState *tstate)
             && _PySampling_SubscriptionHasOwn(self->sub, own_row()))
         {
             PyObject *deliver = Py_NewRef(self->deliver);
-            PyObject *result = _Profile_CallExcluded(deliver, (PyObject *)self);
+            PyObject *owner = Py_NewRef(self->owner);
+            PyObject *result = _Profile_CallExcluded(deliver, owner);
             if (result == NULL) {
                 PyErr_WriteUnraisable(deliver);
             }
             Py_XDECREF(result);
+            Py_DECREF(owner);
             Py_DECREF(deliver);
         }
     }

@@ -499,22 +499,23 @@ exit:
 }
 
 PyDoc_STRVAR(_profile_subscribe__doc__,
-"subscribe($module, /, deliver, *, mode=\'wall\', rate_hz=1000,\n"
-"          depth_frames=512, names=3, signal=0, manual=False,\n"
+"subscribe($module, /, deliver, *, owner, mode=\'wall\', rate_hz=1000,\n"
+"          depth_frames=0, names=-1, signal=0, manual=False,\n"
 "          max_events=65536, batch_events=4096, interpreter_id=-1,\n"
 "          sync=False, threads=None, labels=None)\n"
 "--\n"
 "\n"
 "Return a Subscription.\n"
 "\n"
-"deliver is called with it at safepoints if it is to be served there.  threads\n"
-"is a tuple of thread idents, labels a tuple of str: key, value, ...");
+"deliver is called with owner at safepoints if it is to be served there.\n"
+"threads is a tuple of thread idents, labels one of str: key, value, ...\n"
+"depth_frames 0 and names -1: what holds already, or the default.");
 
 #define _PROFILE_SUBSCRIBE_METHODDEF    \
     {"subscribe", _PyCFunction_CAST(_profile_subscribe), METH_FASTCALL|METH_KEYWORDS, _profile_subscribe__doc__},
 
 static PyObject *
-_profile_subscribe_impl(PyObject *module, PyObject *deliver,
+_profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
                         const char *mode, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
@@ -527,14 +528,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 13
+    #define NUM_KEYWORDS 14
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(deliver), &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(sync), &_Py_ID(threads), &_Py_ID(labels), },
+        .ob_item = { &_Py_ID(deliver), &_Py_ID(owner), &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(sync), &_Py_ID(threads), &_Py_ID(labels), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -543,20 +544,21 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"deliver", "mode", "rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "sync", "threads", "labels", NULL};
+    static const char * const _keywords[] = {"deliver", "owner", "mode", "rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "sync", "threads", "labels", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "subscribe",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[13];
-    Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 1;
+    PyObject *argsbuf[14];
+    Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 2;
     PyObject *deliver;
+    PyObject *owner;
     const char *mode = "wall";
     int rate_hz = 1000;
-    int depth_frames = 512;
-    int names = 3;
+    int depth_frames = 0;
+    int names = -1;
     int signal = 0;
     int manual = 0;
     unsigned int max_events = 65536;
@@ -566,21 +568,22 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *threads = Py_None;
     PyObject *labels = Py_None;
 
-    args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 1, 1, 0, argsbuf);
+    args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 1, 1, 1, argsbuf);
     if (!args) {
         goto exit;
     }
     deliver = args[0];
+    owner = args[1];
     if (!noptargs) {
         goto skip_optional_kwonly;
     }
-    if (args[1]) {
-        if (!PyUnicode_Check(args[1])) {
-            _PyArg_BadArgument("subscribe", "argument 'mode'", "str", args[1]);
+    if (args[2]) {
+        if (!PyUnicode_Check(args[2])) {
+            _PyArg_BadArgument("subscribe", "argument 'mode'", "str", args[2]);
             goto exit;
         }
         Py_ssize_t mode_length;
-        mode = PyUnicode_AsUTF8AndSize(args[1], &mode_length);
+        mode = PyUnicode_AsUTF8AndSize(args[2], &mode_length);
         if (mode == NULL) {
             goto exit;
         }
@@ -592,8 +595,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[2]) {
-        rate_hz = PyLong_AsInt(args[2]);
+    if (args[3]) {
+        rate_hz = PyLong_AsInt(args[3]);
         if (rate_hz == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -601,8 +604,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[3]) {
-        depth_frames = PyLong_AsInt(args[3]);
+    if (args[4]) {
+        depth_frames = PyLong_AsInt(args[4]);
         if (depth_frames == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -610,8 +613,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[4]) {
-        names = PyLong_AsInt(args[4]);
+    if (args[5]) {
+        names = PyLong_AsInt(args[5]);
         if (names == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -619,8 +622,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[5]) {
-        signal = PyLong_AsInt(args[5]);
+    if (args[6]) {
+        signal = PyLong_AsInt(args[6]);
         if (signal == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -628,8 +631,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[6]) {
-        manual = PyObject_IsTrue(args[6]);
+    if (args[7]) {
+        manual = PyObject_IsTrue(args[7]);
         if (manual < 0) {
             goto exit;
         }
@@ -637,16 +640,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[7]) {
-        if (!_PyLong_UnsignedInt_Converter(args[7], &max_events)) {
-            goto exit;
-        }
-        if (!--noptargs) {
-            goto skip_optional_kwonly;
-        }
-    }
     if (args[8]) {
-        if (!_PyLong_UnsignedInt_Converter(args[8], &batch_events)) {
+        if (!_PyLong_UnsignedInt_Converter(args[8], &max_events)) {
             goto exit;
         }
         if (!--noptargs) {
@@ -654,8 +649,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[9]) {
-        interpreter_id = PyLong_AsLongLong(args[9]);
-        if (interpreter_id == -1 && PyErr_Occurred()) {
+        if (!_PyLong_UnsignedInt_Converter(args[9], &batch_events)) {
             goto exit;
         }
         if (!--noptargs) {
@@ -663,8 +657,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[10]) {
-        sync = PyObject_IsTrue(args[10]);
-        if (sync < 0) {
+        interpreter_id = PyLong_AsLongLong(args[10]);
+        if (interpreter_id == -1 && PyErr_Occurred()) {
             goto exit;
         }
         if (!--noptargs) {
@@ -672,14 +666,23 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[11]) {
-        threads = args[11];
+        sync = PyObject_IsTrue(args[11]);
+        if (sync < 0) {
+            goto exit;
+        }
         if (!--noptargs) {
             goto skip_optional_kwonly;
         }
     }
-    labels = args[12];
+    if (args[12]) {
+        threads = args[12];
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    labels = args[13];
 skip_optional_kwonly:
-    return_value = _profile_subscribe_impl(module, deliver, mode, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, sync, threads, labels);
+    return_value = _profile_subscribe_impl(module, deliver, owner, mode, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, sync, threads, labels);
 
 exit:
     return return_value;
@@ -716,6 +719,24 @@ _profile_wait_for_batches(PyObject *module, PyObject *arg)
 
 exit:
     return return_value;
+}
+
+PyDoc_STRVAR(_profile_renew_if_full__doc__,
+"renew_if_full($module, /)\n"
+"--\n"
+"\n"
+"Begin with new tables if subscriptions have nearly filled theirs.");
+
+#define _PROFILE_RENEW_IF_FULL_METHODDEF    \
+    {"renew_if_full", (PyCFunction)_profile_renew_if_full, METH_NOARGS, _profile_renew_if_full__doc__},
+
+static PyObject *
+_profile_renew_if_full_impl(PyObject *module);
+
+static PyObject *
+_profile_renew_if_full(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_renew_if_full_impl(module);
 }
 
 PyDoc_STRVAR(_profile_ring__doc__,
@@ -794,4 +815,4 @@ _profile_count_helpers(PyObject *module, PyObject *arg)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=2421faad9e4e590e input=a9049054013a1b77]*/
+/*[clinic end generated code: output=edc42d2ab3a9154f input=a9049054013a1b77]*/

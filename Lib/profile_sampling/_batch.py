@@ -1,0 +1,303 @@
+"""A batch of records, as a subscriber gets it.
+
+This file owns the meaning of what the core hands over for a batch, in two
+forms: columns, for those who want numbers, and objects, for those who want
+ease.  It must not know how batches are delivered.
+"""
+
+from profile_sampling._values import (
+    FUNCTION_KINDS, STATES, Frame, Function, Thread, Value)
+
+RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
+                'lost')
+_SAMPLE = 0
+_RESIDUE, _MERGED = 1, 2
+_GIL_WAIT = STATES.index('gil wait')
+_NO_STRING = 0xFFFFFFFF
+# Columns of a batch, and their item types (see memoryview.cast).
+COLUMNS = {'time_ns': 'Q', 'kind': 'B', 'state': 'B', 'flags': 'H',
+           'thread': 'I', 'node': 'I', 'labels_row': 'I', 'count': 'Q',
+           'cpu_ns': 'Q', 'wall_ns': 'Q'}
+_FUNCTION_COLUMNS = 5   # module, qualname, filename, first line, kind
+_FRAME_COLUMNS = 5      # function, line, column, offset, opcode
+_NODE_COLUMNS = 2       # parent, frame
+_LABEL_COLUMNS = 4      # parent, key, value, task id
+
+
+class Rows:
+    """What the numbers in batches stand for.
+
+    serial     changes when all numbers begin anew
+    strings    list of str
+    functions  list of Function
+    frames     list of Frame
+    nodes      list of (parent node, frame); 0 is the root of all stacks
+    labels     list of (parent row, key, value, task id); 0 is the empty
+               set; a row without key is an asyncio task
+    threads    list of Thread
+
+    They grow with each batch; only the module of a function and the name of
+    a thread are ever told anew.
+    """
+
+    def __init__(self, serial):
+        self.serial = serial
+        self.strings = []
+        self.functions = []
+        self.frames = []
+        self.nodes = []
+        self.labels = []
+        self.threads = []
+        self._stacks = {}
+        self._label_sets = {}
+
+    def add(self, raw):
+        """Add the rows that are new in a batch."""
+        self.strings.extend(raw['strings'])
+        self._add_functions(memoryview(raw['functions']).cast('I').tolist())
+        for row, module in raw['changed_functions']:
+            self._set_module(row, self._text(module))
+        frames = memoryview(raw['frames']).cast('i').tolist()
+        for function, *place in zip(*[iter(frames)] * _FRAME_COLUMNS):
+            self.frames.append(Frame(self.functions[function], *place))
+        nodes = iter(memoryview(raw['nodes']).cast('I').tolist())
+        self.nodes.extend(zip(*[nodes] * _NODE_COLUMNS))
+        labels = iter(memoryview(raw['labels']).cast('Q').tolist())
+        for parent, key, value, task in zip(*[labels] * _LABEL_COLUMNS):
+            self.labels.append((parent, self._text(key), self._text(value),
+                                task))
+        for numbers in raw['threads']:
+            self.threads.append(self._thread(*numbers))
+        for row, numbers in raw['changed_threads']:
+            self.threads[row] = self._thread(*numbers)
+
+    def stack(self, node):
+        """Return the stack of a node as a tuple of Frame, leaf first."""
+        stack = self._stacks.get(node)
+        if stack is None:
+            frames = []
+            at = node
+            while at:
+                at, frame = self.nodes[at]
+                frames.append(self.frames[frame])
+            stack = self._stacks[node] = tuple(frames)
+        return stack
+
+    def label_set(self, row):
+        """Return (labels as a dict, task name, task id) of a row."""
+        found = self._label_sets.get(row)
+        if found is None:
+            labels = {}
+            task_name = task_id = None
+            at = row
+            while at:
+                at, key, value, task = self.labels[at]
+                if key is None:
+                    task_name, task_id = value, task
+                else:
+                    labels[key] = value
+            found = self._label_sets[row] = (
+                dict(sorted(labels.items())), task_name, task_id)
+        return found
+
+    def _text(self, row):
+        return None if row == _NO_STRING else self.strings[row]
+
+    def _add_functions(self, numbers):
+        for module, qualname, filename, line, kind in zip(
+                *[iter(numbers)] * _FUNCTION_COLUMNS):
+            self.functions.append(Function(
+                self._text(module), self._text(qualname),
+                self._text(filename), line, FUNCTION_KINDS[kind]))
+
+    def _set_module(self, row, module):
+        old = self.functions[row]
+        new = self.functions[row] = Function(
+            module, old.qualname, old.filename, old.first_line, old.kind)
+        for i, frame in enumerate(self.frames):
+            if frame.function is old:
+                self.frames[i] = Frame(
+                    new, frame.line, frame.column, frame.instruction_offset,
+                    frame.opcode)
+        self._stacks.clear()
+
+    def _thread(self, ident, native_id, name, interpreter_id):
+        return Thread(ident, native_id, self._text(name), interpreter_id)
+
+
+class Batch:
+    """Records, in the order in which they were made.
+
+    Columns, as memoryviews of numbers, one item per record:
+
+    time_ns     when the time that it weighs ended, on time.monotonic_ns()
+    kind        index into RECORD_KINDS; 0 is a sample
+    state       index into STATES
+    flags       1: what no tick had hit, on the stack of the last sample;
+                2: several samples of one stack, because the buffer was full
+    thread      index into rows.threads
+    node        index into rows.nodes: the stack
+    labels_row  index into rows.labels
+    count       how many samples it stands for
+    cpu_ns      CPU time that it weighs, in nanoseconds
+    wall_ns     wall-clock time that it weighs, in nanoseconds
+
+    rows   the Rows that these numbers refer to, up to this batch
+    first  numbers of the first rows that are new with this batch, by name:
+           'strings', 'functions', 'frames', 'nodes', 'labels', 'threads'
+    stats  counters of the core, as a dict
+
+    Iterating gives the samples as objects; other records are in records.
+    The numbers of what was lost are in the record 'lost', which comes first.
+    """
+
+    def __init__(self, raw, rows):
+        self.rows = rows
+        self.first = dict(zip(('strings', 'functions', 'frames', 'nodes',
+                               'labels', 'threads'), raw['first']))
+        self.stats = raw['stats']
+        self._lost = raw['lost']
+        for name, item in COLUMNS.items():
+            setattr(self, name, memoryview(raw[name]).cast(item))
+
+    def __len__(self):
+        """How many records there are, of any kind."""
+        return len(self.kind)
+
+    def __iter__(self):
+        """Iterate over the samples, as SampleRecord."""
+        rows = self.rows
+        for kind, *numbers in zip(
+                self.kind, self.time_ns, self.state, self.flags, self.thread,
+                self.node, self.labels_row, self.count, self.cpu_ns,
+                self.wall_ns):
+            if kind == _SAMPLE:
+                yield SampleRecord(rows, *numbers)
+
+    @property
+    def records(self):
+        """The records that are no samples, as a list of Record."""
+        records = []
+        if self._lost is not None:
+            records.append(Record('lost', self._lost[0], None,
+                                  *self._lost[1:]))
+        for i, kind in enumerate(self.kind):
+            if kind != _SAMPLE:
+                name = RECORD_KINDS[kind]
+                thread = None
+                if name not in ('fork', 'rate'):
+                    thread = self.rows.threads[self.thread[i]]
+                records.append(Record(name, self.time_ns[i], thread,
+                                      self.count[i], self.cpu_ns[i],
+                                      self.wall_ns[i]))
+        return records
+
+    def __repr__(self):
+        return f'<Batch of {len(self)} records>'
+
+
+class Record(Value):
+    """What happened besides samples.
+
+    kind     'thread start'; 'thread end', which weighs what the thread's
+             last samples were given without a tick; 'gc', a collection of
+             generation *count* that took wall_ns; 'fork'; 'rate', which is
+             *count* Hz from now on; 'lost', *count* records with weights
+    time_ns  when, on time.monotonic_ns()
+    thread   the Thread, or None
+    count, cpu_ns, wall_ns
+    """
+
+    __slots__ = ('kind', 'time_ns', 'thread', 'count', 'cpu_ns', 'wall_ns')
+
+
+class SampleRecord:
+    """A sample on its way.
+
+    time_ns   when the time that it weighs ended, on time.monotonic_ns()
+    state     'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled' or
+              'custom'
+    count     how many samples it stands for; 0: what was left over
+    cpu_ns    CPU time that it weighs, in nanoseconds
+    wall_ns   wall-clock time that it weighs, in nanoseconds
+    """
+
+    __slots__ = ('_rows', 'time_ns', '_state', '_flags', '_thread', '_node',
+                 '_labels', 'count', 'cpu_ns', 'wall_ns')
+
+    def __init__(self, rows, time_ns, state, flags, thread, node, labels,
+                 count, cpu_ns, wall_ns):
+        self._rows = rows
+        self.time_ns = time_ns
+        self._state = state
+        self._flags = flags
+        self._thread = thread
+        self._node = node
+        self._labels = labels
+        self.count = count
+        self.cpu_ns = cpu_ns
+        self.wall_ns = wall_ns
+
+    @property
+    def state(self):
+        return STATES[self._state]
+
+    @property
+    def thread(self):
+        """The Thread."""
+        return self._rows.threads[self._thread]
+
+    @property
+    def stack(self):
+        """Tuple of Frame, leaf first; () when nothing was on the stack."""
+        return self._rows.stack(self._node)
+
+    @property
+    def labels(self):
+        """The labels that held, as a dict of str; not to be changed."""
+        return self._rows.label_set(self._labels)[0]
+
+    @property
+    def task_name(self):
+        """Name of the asyncio task; None: there was none, or no name."""
+        return self._rows.label_set(self._labels)[1]
+
+    @property
+    def task_id(self):
+        """id() of the asyncio task, or None."""
+        return self._rows.label_set(self._labels)[2]
+
+    @property
+    def gil_wait_ns(self):
+        """Of wall_ns, how long the thread waited for the GIL."""
+        return self.wall_ns if self._state == _GIL_WAIT else 0
+
+    @property
+    def callee(self):
+        """The C function or operator it was in, as a Function, or None."""
+        for frame in self.stack[:2]:
+            if frame.function.kind in ('C', 'operator'):
+                return frame.function
+        return None
+
+    @property
+    def opname(self):
+        """Name of the instruction of the innermost Python frame, or None."""
+        for frame in self.stack:
+            if frame.function.kind == 'python':
+                return frame.opname
+        return None
+
+    @property
+    def is_residue(self):
+        """Is it what no tick had hit, on the stack of the last sample?"""
+        return bool(self._flags & _RESIDUE)
+
+    @property
+    def is_merged(self):
+        """Does it stand for several, because the buffer was full?"""
+        return bool(self._flags & _MERGED)
+
+    def __repr__(self):
+        return (f'<SampleRecord {self.state} count={self.count} '
+                f'cpu_ns={self.cpu_ns} wall_ns={self.wall_ns}>')

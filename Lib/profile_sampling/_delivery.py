@@ -1,0 +1,100 @@
+"""The thread that delivers batches, one per interpreter.
+
+This file owns when a batch is delivered.  It must not know what is in it.
+
+The thread lives while there are subscriptions.  It is none of threading's,
+so that a program which counts its threads counts as many as without it.
+"""
+
+import _thread
+import atexit
+import os
+import time
+
+from profile_sampling._session import _core
+
+_lock = _thread.allocate_lock()     # guards the next two
+_subscriptions = []
+_helper = None
+
+
+def add(subscription):
+    """Deliver to it from now on."""
+    global _helper
+    with _lock:
+        _subscriptions.append(subscription)
+        if _helper is None:
+            _helper = _start()
+    # It may sleep for longer than the new one can wait.
+    _core().ring()
+
+
+def remove(subscription):
+    """Deliver to it no more."""
+    with _lock:
+        if subscription in _subscriptions:
+            _subscriptions.remove(subscription)
+    _core().ring()
+
+
+def close_all():
+    """Close all subscriptions and wait for the thread to end."""
+    for subscription in list(_subscriptions):
+        subscription.close()
+    helper = _helper
+    if helper is not None and helper.ident != _thread.get_ident():
+        helper.join()
+
+
+def _start():
+    try:
+        return _thread.start_joinable_thread(_run, daemon=True)
+    except RuntimeError:
+        # An interpreter that allows no daemon threads: it waits for this
+        # one, so this one has to be told before.
+        import threading
+        threading._register_atexit(close_all)
+        return _thread.start_joinable_thread(_run, daemon=False)
+
+
+def _run():
+    core = _core()
+    core.count_helpers(1)
+    core.set_thread_name(_thread.get_ident(), 'profile_sampling')
+    try:
+        core.call_excluded(_serve, core)
+    finally:
+        core.count_helpers(-1)
+
+
+def _serve(core):
+    global _helper
+    while True:
+        with _lock:
+            subscriptions = list(_subscriptions)
+            if not subscriptions:
+                _helper = None
+                return
+        now = time.monotonic()
+        for subscription in subscriptions:
+            if subscription._is_due(now):
+                subscription._due = now + subscription._batch_seconds
+                subscription._deliver_rest()
+        del subscription
+        core.renew_if_full()
+        due = min([subscription._due for subscription in subscriptions])
+        del subscriptions
+        core.wait_for_batches(
+            max(0, int((due - time.monotonic()) * 1e9)))
+
+
+def _after_fork():
+    """In the child there is neither the thread nor a subscription."""
+    global _lock, _helper
+    _lock = _thread.allocate_lock()
+    _helper = None
+    _subscriptions.clear()
+
+
+atexit.register(close_all)
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,292 @@
+"""Subscribing to samples.
+
+This file owns the life of a subscription and the calls of its callback.
+When batches are delivered is the business of _delivery; what is in them,
+of _batch.
+"""
+
+import _thread
+import sys
+
+from profile_sampling._batch import Batch, Rows
+from profile_sampling._session import _core, _integer, _names
+from profile_sampling._values import MODES
+
+MAX_RATE_HZ = 10_000
+MAX_DEPTH_FRAMES = 16_384
+# So many exceptions in a row end a subscription.
+MAX_ERRORS = 10
+
+# Threads that are in a callback: they wait for no other one.
+_in_callback = set()
+
+
+def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
+              names=None, signal=None, batch_samples=1024, batch_seconds=1.0,
+              max_samples=65_536, sync=False, threads=None, labels=None,
+              all_interpreters=False):
+    """Call *callback* with batches of samples; return a Subscription.
+
+    The callback gets a Batch.  It is called on a thread of the profiler's
+    own, one per interpreter, when *batch_samples* wait or *batch_seconds*
+    have passed with any; or, with *sync*, on the thread that was sampled,
+    before it goes on.  What it does is not sampled, but counted apart.  An
+    exception goes to sys.unraisablehook; after ten in a row the
+    subscription is closed with a RuntimeWarning.
+
+    mode              'wall' or 'cpu': which clock the subscriber is about
+    rate_hz           samples per second of each thread, 1 to 10000.  The
+                      clock ticks for whoever wants most; others get fewer
+                      samples, which weigh as much in sum
+    depth_frames, names, signal
+                      as for start(); by default what holds already, or
+                      what start() takes
+    max_samples       room for samples that wait, 16 to 16777216.  When it
+                      is used up, samples of one stack are merged; then the
+                      oldest are dropped, and a record tells how many
+    threads           only these, an iterable of threads or their idents
+    labels            only samples that have all of these labels, a dict
+    all_interpreters  also those of other interpreters; from the main one
+
+    A session of start() may run meanwhile, or not.
+
+    Raise TypeError or ValueError for a wrong argument, RuntimeError if
+    sampling is under way with fewer depth_frames or names than asked for,
+    NotImplementedError if the platform cannot.
+    """
+    if not callable(callback):
+        raise TypeError(
+            f'callback must be callable, not {type(callback).__name__}')
+    if mode not in MODES:
+        raise ValueError('mode must be '
+                         f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+    if not 0 < batch_seconds <= 3600:
+        raise ValueError('batch_seconds must be more than 0 and at most '
+                         f'3600, not {batch_seconds}')
+    options = {
+        'mode': mode,
+        'rate_hz': _integer('rate_hz', rate_hz, MAX_RATE_HZ),
+        'max_events': _integer('max_samples', max_samples, 1 << 24),
+        'sync': bool(sync),
+        'interpreter_id': _interpreter(all_interpreters),
+        'threads': _idents(threads),
+        'labels': _label_texts(labels)}
+    options['batch_events'] = min(
+        _integer('batch_samples', batch_samples, 1 << 24),
+        options['max_events'])
+    if depth_frames is not None:
+        options['depth_frames'] = _integer('depth_frames', depth_frames,
+                                           MAX_DEPTH_FRAMES)
+    if names is not None:
+        options['names'] = _names(names)
+    if signal is not None:
+        import _signal
+        options['signal'] = _integer('signal', signal, _signal.NSIG - 1)
+    return _subscribe(callback, batch_seconds, options)
+
+
+def _subscribe(callback, batch_seconds, options):
+    subscription = Subscription(callback, batch_seconds, options)
+    from profile_sampling import _session
+    _session._tell_thread_names()
+    return subscription
+
+
+class Subscription:
+    """Samples that go to a callback; see subscribe().
+
+    As a context manager it is closed at the end of the block.
+    """
+
+    def __init__(self, callback, batch_seconds, options):
+        self._callback = callback
+        self._batch_seconds = batch_seconds
+        self._is_sync = options['sync']
+        self._batch_events = options['batch_events']
+        self._lock = _thread.RLock()
+        self._rows = Rows(0)
+        self._errors = 0
+        self._total_errors = 0
+        self._due = 0
+        self._core = _core().subscribe(_deliver_own, owner=self, **options)
+        if not self._is_sync:
+            from profile_sampling import _delivery
+            _delivery.add(self)
+
+    def close(self):
+        """End it, after what waits has been delivered.
+
+        Called again, it does nothing.
+        """
+        self._core.close()
+        self._deliver_rest()
+        if not self._is_sync:
+            from profile_sampling import _delivery
+            _delivery.remove(self)
+
+    def flush(self):
+        """Deliver all samples of the time until now, then return.
+
+        Called from a callback, it leaves that to who delivers at the time.
+        """
+        self._core.flush()
+        self._deliver_rest()
+
+    def set_rate(self, rate_hz):
+        """Want *rate_hz* samples per second from now on, 1 to 10000.
+
+        Raise TypeError or ValueError for anything else.
+        """
+        self._core.set_rate(_integer('rate_hz', rate_hz, MAX_RATE_HZ))
+
+    @property
+    def rate_hz(self):
+        """Samples per second of each thread."""
+        return self._core.rate_hz
+
+    @property
+    def closed(self):
+        """True when no more samples come in."""
+        return not self._core.is_open
+
+    @property
+    def ended_by_fork(self):
+        """True in the child of a fork: the parent goes on with it."""
+        return self._core.ended_by_fork
+
+    def stats(self):
+        """Return counters of the subscription as a dict.
+
+        samples, wall_ns, cpu_ns  that came in, whatever became of them
+        merged                    samples that went into others
+        lost, lost_wall_ns, lost_cpu_ns
+                                  records that were dropped
+        errors                    exceptions of the callback
+        """
+        return {**self._core.stats(), 'errors': self._total_errors}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, exc_type, exc, traceback):
+        self.close()
+
+    def __repr__(self):
+        state = 'closed' if self.closed else f'{self.rate_hz} Hz'
+        return f'<Subscription {state}>'
+
+    # Delivery.  All of it runs excluded from sampling, so that no safepoint
+    # of it calls a subscriber again.
+
+    def _is_due(self, now):
+        return now >= self._due or self._core.waiting >= self._batch_events
+
+    def _deliver_rest(self):
+        _core().call_excluded(_deliver_waiting, self)
+
+    def _take(self, own_only):
+        with self._lock:
+            raw = self._core.take(own_only)
+            if raw is None:
+                return None
+            if raw['serial'] != self._rows.serial:
+                self._rows = Rows(raw['serial'])
+            self._rows.add(raw)
+            return Batch(raw, self._rows)
+
+    def _call(self, batch):
+        ident = _thread.get_ident()
+        is_outermost = ident not in _in_callback
+        _in_callback.add(ident)
+        try:
+            self._callback(batch)
+            self._errors = 0
+        except BaseException as exc:
+            self._failed(exc)
+        finally:
+            if is_outermost:
+                _in_callback.discard(ident)
+
+    def _failed(self, exc):
+        self._errors += 1
+        self._total_errors += 1
+        _report(exc, self._callback)
+        if self._errors == MAX_ERRORS and not self.closed:
+            self._core.close()
+            import warnings
+            try:
+                warnings.warn(
+                    f'{self._callback!r} raised {MAX_ERRORS} exceptions in '
+                    'a row: its subscription to samples is closed',
+                    RuntimeWarning, stacklevel=2)
+            except RuntimeWarning as warning:
+                _report(warning, self._callback)
+
+
+def _deliver_own(subscription):
+    """At a safepoint: the samples of this thread."""
+    batch = subscription._take(True)
+    if batch is not None:
+        subscription._call(batch)
+
+
+def _deliver_waiting(subscription):
+    """Deliver all that waits, in order, one thread at a time."""
+    if not subscription._lock.acquire(
+            blocking=_thread.get_ident() not in _in_callback):
+        return      # somebody delivers, and goes on until nothing waits
+    try:
+        while (batch := subscription._take(False)) is not None:
+            subscription._call(batch)
+    finally:
+        subscription._lock.release()
+
+
+def _report(exc, where):
+    hook = sys.unraisablehook
+    hook(_Unraisable(exc, where))
+
+
+class _Unraisable:
+    """What sys.unraisablehook takes."""
+
+    def __init__(self, exc, where):
+        self.exc_type = type(exc)
+        self.exc_value = exc
+        self.exc_traceback = exc.__traceback__
+        self.err_msg = 'Exception ignored in a subscriber of samples'
+        self.object = where
+
+
+def _interpreter(all_interpreters):
+    import _interpreters
+    own, _ = _interpreters.get_current()
+    main, _ = _interpreters.get_main()
+    if not all_interpreters:
+        return own
+    if own != main:
+        raise ValueError('all_interpreters: only the main interpreter may '
+                         'see the samples of others')
+    return -1
+
+
+def _idents(threads):
+    if threads is None:
+        return None
+    idents = []
+    for thread in threads:
+        ident = getattr(thread, 'ident', thread)
+        if not isinstance(ident, int) or isinstance(ident, bool):
+            raise TypeError('threads must be threads that have started, or '
+                            f'their idents, not {thread!r}')
+        idents.append(ident)
+    return tuple(idents)
+
+
+def _label_texts(labels):
+    if labels is None:
+        return None
+    if not isinstance(labels, dict):
+        raise TypeError(
+            f'labels must be a dict, not {type(labels).__name__}')
+    return tuple([str(text) for pair in labels.items() for text in pair])
