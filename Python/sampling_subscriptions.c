@@ -720,6 +720,37 @@ _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
     return result;
 }
 
+/* It is the oldest batch again; all rows are told anew. */
+void
+_PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
+                                struct _sampling_taken *taken)
+{
+    struct _sampling_batch *batch = taken->batch;
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (taken->lost.count != 0) {
+        sub->lost.time_ns = taken->lost.time_ns;
+        sub->lost.count += taken->lost.count;
+        sub->lost.cpu_ns += taken->lost.cpu_ns;
+        sub->lost.wall_ns += taken->lost.wall_ns;
+    }
+    sub->cursor.serial = 0;
+    batch->next = sub->first;
+    sub->first = batch;
+    if (batch->next->num_events == 0 && batch->next == sub->last) {
+        // Nothing has come since: it is the one being filled again.
+        struct _sampling_batch *empty = batch->next;
+        batch->next = NULL;
+        sub->last = batch;
+        if (sub->spare == NULL) {
+            sub->spare = empty;
+            empty = NULL;
+        }
+        free(empty);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    free_taken_rows(taken);
+}
+
 void
 _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
                                  struct _sampling_taken *taken)

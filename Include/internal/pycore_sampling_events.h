@@ -29,6 +29,9 @@ typedef enum {
     _PySampling_EVENT_LOST,         // count: records that were dropped
 } _PySampling_EventKind;
 
+#define _PySampling_MIN_EVENTS 16       // room of a subscription
+#define _PySampling_MAX_EVENTS (1 << 24)
+
 #define _PySampling_FLAG_RESIDUE 1  // what no tick had hit; stack of the last
 #define _PySampling_FLAG_MERGED 2   // of several samples: the ring was full
 
@@ -129,7 +132,7 @@ struct _sampling_subscription {
     struct _sampling_thinner thinner;
     struct _sampling_bell *bell;        // NULL: nobody waits
     // Batches, oldest first; the last one is being filled.  More than one
-    // only if the tables were replaced meanwhile.
+    // only if the tables were replaced meanwhile, or one was put back.
     struct _sampling_batch *first;
     struct _sampling_batch *last;
     struct _sampling_batch *spare;
@@ -201,6 +204,12 @@ _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
 // On a thread that is at a safepoint: calls those who subscribed with
 // is_sync (Modules/_profile/subscription.c).
 extern void _PySampling_DeliverSync(PyThreadState *tstate);
+
+// There was no memory to pass it on: it waits again, with all it tells.  Takes
+// the lock itself.
+extern void
+_PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
+                                struct _sampling_taken *taken);
 
 /* --- Where records come in (sampling_events.c). */
 

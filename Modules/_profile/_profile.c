@@ -430,7 +430,9 @@ _profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
     };
     _PySampling_DefaultOptions(&options);
     if (check_options(&options, mode) < 0
-        || _Profile_CheckRange("max_samples", max_events, 16, 1 << 24) < 0
+        || _Profile_CheckRange("max_samples", max_events,
+                               _PySampling_MIN_EVENTS,
+                               _PySampling_MAX_EVENTS) < 0
         || _Profile_CheckRange("batch_samples", batch_events, 1,
                                max_events) < 0)
     {

@@ -67,6 +67,10 @@ take(SubscriptionObject *self, uint32_t only_thread)
         Py_RETURN_NONE;
     }
     PyObject *batch = _Profile_ExportBatch(&taken);
+    if (batch == NULL) {
+        _PySampling_SubscriptionPutBack(self->sub, &taken);
+        return NULL;
+    }
     _PySampling_SubscriptionGiveBack(self->sub, &taken);
     return batch;
 }

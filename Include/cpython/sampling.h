@@ -1,0 +1,196 @@
+/* Samples of the built-in profiler, for profilers written in C.
+
+   A subscription gets records: samples of every thread, and what else happens
+   (PySampling_Kind).  Batches of them are drained without a Python object,
+   from any thread, with or without an attached thread state.
+
+       #include "Python.h"
+       #include "cpython/sampling.h"
+
+       const PySampling_API *api =
+           PyCapsule_Import(PySampling_CAPSULE_NAME, 0);
+       if (api == NULL || api->version < 1) ...
+
+       PySampling_Options options = PySampling_OPTIONS_INIT;
+       options.rate_hz = 100;
+       PySampling_Subscription *sub = api->subscribe(&options);
+       ...
+       PySampling_Batch *batch;
+       while (api->drain(sub, &batch) > 0) {
+           ...
+           api->release(batch);
+       }
+       api->close(sub);
+       ... drain what is left ...
+       api->free(sub);
+
+   Records refer to stacks, threads and labels by number.  A batch brings the
+   rows that the subscription has not been told yet, so that whoever keeps
+   them can look up every number; all numbers begin anew when `serial` of a
+   batch differs from the one before.
+
+   Structs grow at their end only.  `size` says how much of one is there. */
+
+#ifndef Py_CPYTHON_SAMPLING_H
+#define Py_CPYTHON_SAMPLING_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PySampling_CAPSULE_NAME "_profile.C_API"
+
+typedef struct _sampling_subscription PySampling_Subscription;
+
+typedef struct {
+    size_t size;                // sizeof(PySampling_Options)
+    int rate_hz;                // samples per second of each thread
+    int cpu_mode;               // 1: it is about CPU time, not wall time
+    int depth_frames;           // 0: what holds already, or the default
+    int names;                  // 1: C functions and operators, 2: opcodes,
+                                // 3: both; -1: what holds, or the default
+    uint32_t max_records;       // room for records that wait
+    int64_t interpreter_id;     // -1: all interpreters
+} PySampling_Options;
+
+#define PySampling_OPTIONS_INIT \
+    {sizeof(PySampling_Options), 1000, 0, 0, -1, 65536, -1}
+
+typedef enum {
+    PySampling_SAMPLE = 0,
+    PySampling_THREAD_START = 1,
+    PySampling_THREAD_END = 2,  // weights: given to samples without a tick
+    PySampling_GC = 3,          // count: the generation; wall_ns: how long
+    PySampling_FORK = 4,        // the process forked; this is the parent
+    PySampling_RATE = 5,        // count: the subscription's rate, in Hz
+    PySampling_LOST = 6,        // count: records that were dropped
+} PySampling_Kind;
+
+typedef enum {
+    PySampling_STATE_RUNNING = 0,
+    PySampling_STATE_BLOCKED = 1,       // off the GIL
+    PySampling_STATE_GIL_WAIT = 2,
+    PySampling_STATE_GC = 3,
+    PySampling_STATE_LOST = 4,
+    PySampling_STATE_UNSAMPLED = 5,     // its stack is not known
+    PySampling_STATE_CUSTOM = 6,        // taken by the program itself
+} PySampling_State;
+
+#define PySampling_FLAG_RESIDUE 1   // what no tick hit; stack of the last one
+#define PySampling_FLAG_MERGED 2    // of several samples of one stack
+
+typedef struct {
+    uint64_t time_ns;           // monotonic: when the time it weighs ended
+    uint32_t node;              // the stack: a node and its parents
+    uint32_t thread;
+    uint32_t labels;
+    uint8_t kind;               // PySampling_Kind
+    uint8_t state;              // PySampling_State
+    uint16_t flags;
+    uint64_t count;             // samples that it stands for
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+} PySampling_Record;
+
+#define PySampling_NO_STRING UINT32_MAX
+
+typedef struct {
+    const char *utf8;           // not terminated; surrogates may stand alone
+    size_t size;                // in bytes
+} PySampling_String;
+
+typedef struct {
+    uint32_t module;            // string, or PySampling_NO_STRING
+    uint32_t qualname;          // string
+    uint32_t filename;          // string
+    int32_t first_line;
+    int32_t kind;               // 0: Python, 1: C, 2: operator, 3: pseudo
+} PySampling_Function;
+
+typedef struct {
+    uint32_t function;
+    int32_t line;               // 0: not known
+    int32_t column;             // from 1; 0: not known
+    int32_t offset;             // of the instruction, in bytes; -1: none
+    int32_t opcode;             // 0: none; specialised if it was the leaf's
+} PySampling_Frame;
+
+/* A frame below a parent node.  Node 0 is the root of all stacks. */
+typedef struct {
+    uint32_t parent;
+    uint32_t frame;
+} PySampling_Node;
+
+/* One label more than its parent row has.  Row 0 is the empty set. */
+typedef struct {
+    uint32_t parent;
+    uint32_t key;               // string; PySampling_NO_STRING: a task
+    uint32_t value;             // string; of a task its name, if it has one
+    uint64_t task_id;           // id() of the task, or 0
+} PySampling_Label;
+
+typedef struct {
+    uint64_t ident;
+    int64_t native_id;
+    int64_t interpreter_id;
+    uint32_t name;              // string, or PySampling_NO_STRING
+} PySampling_Thread;
+
+/* Row number FIRST + i is item i.  A row that was told before comes again in
+   `changed`, if its function has got a module or its thread another name. */
+typedef struct {
+    size_t size;                // sizeof(PySampling_Batch)
+    uint32_t serial;
+    uint32_t num_records;
+    const PySampling_Record *records;
+    uint32_t first_string, num_strings;
+    const PySampling_String *strings;
+    uint32_t first_function, num_functions;
+    const PySampling_Function *functions;
+    uint32_t first_frame, num_frames;
+    const PySampling_Frame *frames;
+    uint32_t first_node, num_nodes;
+    const PySampling_Node *nodes;
+    uint32_t first_label, num_labels;
+    const PySampling_Label *labels;
+    uint32_t first_thread, num_threads;
+    const PySampling_Thread *threads;
+    uint32_t num_changed_functions;
+    const uint32_t *changed_function_rows;
+    const PySampling_Function *changed_functions;
+    uint32_t num_changed_threads;
+    const uint32_t *changed_thread_rows;
+    const PySampling_Thread *changed_threads;
+} PySampling_Batch;
+
+typedef struct {
+    int version;                // 1
+    size_t size;                // sizeof(PySampling_API)
+
+    /* With an attached thread state.  NULL, with an exception set, if the
+       options are wrong (ValueError), sampling is under way with less than is
+       asked for (RuntimeError), or there is no memory. */
+    PySampling_Subscription *(*subscribe)(const PySampling_Options *options);
+
+    /* With an attached thread state.  0, or -1 with an exception set.  flush
+       makes records of all time up to now; after close no more come. */
+    int (*flush)(PySampling_Subscription *sub);
+    int (*set_rate)(PySampling_Subscription *sub, int rate_hz);
+    int (*close)(PySampling_Subscription *sub);
+
+    /* From any thread, one at a time.  1: *batch is one; 0: nothing waits;
+       -1: no memory, and nothing is lost.  Sets no exception. */
+    int (*drain)(PySampling_Subscription *sub, PySampling_Batch **batch);
+    void (*release)(PySampling_Batch *batch);
+
+    /* After close, when every batch is released.  In the child of a fork
+       subscriptions are closed. */
+    void (*free)(PySampling_Subscription *sub);
+} PySampling_API;
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_CPYTHON_SAMPLING_H
