@@ -24,4 +24,7 @@ def __getattr__(name):
     if name == 'subscribe':
         from profile_sampling._subscribe import subscribe
         return subscribe
+    if name in ('label', 'labels', 'sample'):
+        from profile_sampling import _labels
+        return getattr(_labels, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

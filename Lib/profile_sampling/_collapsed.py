@@ -41,7 +41,7 @@ def render(profile, *, threads=False, annotate=False):
     frame_of_node = nodes[1::2].tolist()
     use_cpu = own_clock(profile.mode) == 'cpu'
     weights = {}
-    for node, thread, _, _, cpu_ns, wall_ns in profile._row_tuples():
+    for node, thread, _, _, _, cpu_ns, wall_ns in profile._row_tuples():
         stack = []
         while node:
             stack.append(frames[frame_of_node[node]])

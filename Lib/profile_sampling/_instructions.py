@@ -15,7 +15,7 @@ def rows(profile):
     frames = list(profile._frame_tuples())
     frame_of_node, callee_of_node = profile._innermost_python()
     sites = {}
-    for node, _, _, count, cpu_ns, wall_ns in profile._row_tuples():
+    for node, _, _, _, count, cpu_ns, wall_ns in profile._row_tuples():
         if frame_of_node[node] < 0:
             continue
         function, line, column, offset, opcode = frames[frame_of_node[node]]

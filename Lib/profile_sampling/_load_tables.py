@@ -13,6 +13,8 @@ _NODE_BYTES = 250
 # Where the instruction of a frame is not known: offset, opcode.
 NO_INSTRUCTION = -1, 0
 _PYTHON = 0
+# Parent, key, value, task id of row 0.
+EMPTY_LABELS = 0, None, None, 0
 
 
 class Tables:
@@ -29,6 +31,7 @@ class Tables:
         self._nodes = {}
         self._threads = {}
         self._samples = {}
+        self._labels = {EMPTY_LABELS: 0}
 
     def function(self, number, module, qualname, filename, first_line, kind):
         if not number:
@@ -105,9 +108,25 @@ class Tables:
         self._budget.spend(_NODE_BYTES * (len(nodes) - before))
         return node
 
-    def sample(self, node, thread, state, weights):
+    def labels(self, pairs, task_name=None, task_id=None):
+        """Return the row of a label set: pairs of texts, keys ascending."""
+        row = 0
+        for key, value in pairs:
+            row = self._label((row, key, value, 0))
+        if task_id is not None or task_name is not None:
+            row = self._label((row, None, task_name, task_id or 0))
+        return row
+
+    def _label(self, key):
+        row = self._labels.get(key)
+        if row is None:
+            self._budget.spend(300)
+            row = self._labels[key] = len(self._labels)
+        return row
+
+    def sample(self, node, thread, labels, state, weights):
         """Add a row, or its weights to the row it has."""
-        key = node, thread, state
+        key = node, thread, labels, state
         known = self._samples.get(key)
         if known is not None:
             weights = [a + b for a, b in zip(known, weights)]
@@ -133,6 +152,7 @@ class Tables:
             samples.extend((*key, *weights))
         return {**facts, 'functions': self._functions,
                 'frames': frames.tobytes(), 'nodes': nodes.tobytes(),
+                'labels': list(self._labels),
                 'samples': samples.tobytes(),
                 'threads': list(self._threads)}
 

@@ -16,27 +16,33 @@ from profile_sampling._values import (
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, _FRAME_COLUMNS = 'i', 5    # function, line, column, offset, opcode
 _NODE, _NODE_COLUMNS = 'I', 2      # parent, frame
-_SAMPLE, _SAMPLE_COLUMNS = 'q', 6  # node, thread, state, count, cpu, wall
+# node, thread, labels, state, count, cpu, wall
+_SAMPLE, _SAMPLE_COLUMNS = 'q', 7
 
 
 class Sample:
     """One row of a profile: a stack of a thread in a state, and its weight.
 
-    stack    tuple of Frame, leaf first; () when nothing was on the stack
-    thread   the Thread
-    state    'running', 'blocked', 'gil wait', 'gc', 'lost' or 'unsampled'
-    count    how many records were taken
-    cpu_ns   CPU time of the thread they stand for, in nanoseconds
-    wall_ns  wall-clock time they stand for, in nanoseconds
+    stack      tuple of Frame, leaf first; () when nothing was on the stack
+    thread     the Thread
+    labels     what the program had labelled it with, as a dict of str
+    task_name  name of the asyncio task, or None
+    task_id    id() of the asyncio task, or None
+    state      'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+               or 'custom' for what sample() took
+    count      how many records were taken
+    cpu_ns     CPU time of the thread they stand for, in nanoseconds
+    wall_ns    wall-clock time they stand for, in nanoseconds
     """
 
-    __slots__ = ('_profile', '_node', 'thread', 'state', 'count', 'cpu_ns',
-                 'wall_ns')
+    __slots__ = ('_profile', '_node', '_labels', 'thread', 'state', 'count',
+                 'cpu_ns', 'wall_ns')
 
     def __init__(self, profile, row):
-        node, thread, state, count, cpu_ns, wall_ns = row
+        node, thread, labels, state, count, cpu_ns, wall_ns = row
         self._profile = profile
         self._node = node
+        self._labels = labels
         self.thread = profile.threads[thread]
         self.state = STATES[state]
         self.count = count
@@ -46,6 +52,18 @@ class Sample:
     @property
     def stack(self):
         return self._profile._stack(self._node)
+
+    @property
+    def labels(self):
+        return dict(self._profile._label_set(self._labels)[0])
+
+    @property
+    def task_name(self):
+        return self._profile._label_set(self._labels)[1]
+
+    @property
+    def task_id(self):
+        return self._profile._label_set(self._labels)[2]
 
     def __repr__(self):
         return (f'<Sample {self.state} count={self.count} '
@@ -84,7 +102,8 @@ class Profile:
     __slots__ = ('_mode', '_rate_hz', '_depth_frames', '_names',
                  '_start_time_ns', '_duration_ns', '_python_version',
                  '_threads', '_stats', '_functions', '_frames', '_nodes',
-                 '_samples', '_totals', '_frame_cache')
+                 '_labels', '_samples', '_totals', '_frame_cache',
+                 '_label_cache')
 
     def __init__(self):
         raise TypeError('profiles are made by stop(), snapshot(), profile() '
@@ -115,6 +134,7 @@ class Profile:
         self._functions, moved = _unique_functions(raw['functions'])
         self._frames = bytes(raw['frames'])
         self._nodes = bytes(raw['nodes'])
+        self._labels = list(raw['labels'])
         self._samples = bytes(raw['samples'])
         _check_references(raw, self)
         if moved:
@@ -124,10 +144,11 @@ class Profile:
                 column[i] = moved[column[i]]
             self._frames = bytes(frames)
         rows = self._rows()
-        self._totals = (sum(rows[3::_SAMPLE_COLUMNS]),
-                        sum(rows[4::_SAMPLE_COLUMNS]),
-                        sum(rows[5::_SAMPLE_COLUMNS]))
+        self._totals = (sum(rows[4::_SAMPLE_COLUMNS]),
+                        sum(rows[5::_SAMPLE_COLUMNS]),
+                        sum(rows[6::_SAMPLE_COLUMNS]))
         self._frame_cache = {}
+        self._label_cache = {}
         return self
 
     @property
@@ -304,7 +325,8 @@ class Profile:
         return memoryview(self._samples).cast(_SAMPLE)
 
     def _row_tuples(self):
-        """Iterate over (node, thread, state, count, cpu_ns, wall_ns)."""
+        """Iterate over (node, thread, labels, state, count, cpu_ns, wall_ns).
+        """
         rows = iter(self._rows().tolist())
         return zip(*[rows] * _SAMPLE_COLUMNS)
 
@@ -351,6 +373,23 @@ class Profile:
             self._frame_cache[index] = frame
         return frame
 
+    def _label_set(self, row):
+        """Return (labels, task name, task id) of a row of labels."""
+        found = self._label_cache.get(row)
+        if found is None:
+            labels = {}
+            task_name = task_id = None
+            at = row
+            while at:
+                at, key, value, task = self._labels[at]
+                if key is None:
+                    task_name, task_id = value, task
+                else:
+                    labels[key] = value
+            found = (dict(sorted(labels.items())), task_name, task_id)
+            self._label_cache[row] = found
+        return found
+
     def _ranked(self, rows):
         mode = self._mode
 
@@ -376,7 +415,7 @@ class Profile:
         keys = [key_of_frame[frame] for frame in frames[1:]]
         keys.insert(0, -1)
         subtree = [[0] * len(keys) for _ in range(3)]
-        for node, _, _, *weights in self._row_tuples():
+        for node, _, _, _, *weights in self._row_tuples():
             for sums, weight in zip(subtree, weights):
                 sums[node] += weight
         flat = [[0] * n_keys for _ in range(3)]
@@ -461,13 +500,19 @@ def _check_references(raw, profile):
     parents = nodes[0::_NODE_COLUMNS].tolist()
     if not all(map(int.__lt__, parents[1:], range(1, n_nodes))):
         raise ValueError('a node comes before its parent')
+    if not raw['labels']:
+        raise ValueError('the table of labels has no empty set')
+    for row, (parent, *_) in enumerate(raw['labels'][1:], 1):
+        if not 0 <= parent < row:
+            raise ValueError('a label comes before its parent')
     n_frames = len(frames) // _FRAME_COLUMNS
     for what, column, limit in (
             ('functions', frames[0::_FRAME_COLUMNS], len(raw['functions'])),
             ('frames', nodes[_NODE_COLUMNS + 1::_NODE_COLUMNS], n_frames),
             ('nodes', rows[0::_SAMPLE_COLUMNS], n_nodes),
             ('threads', rows[1::_SAMPLE_COLUMNS], len(profile._threads)),
-            ('states', rows[2::_SAMPLE_COLUMNS], len(STATES))):
+            ('labels', rows[2::_SAMPLE_COLUMNS], len(raw['labels'])),
+            ('states', rows[3::_SAMPLE_COLUMNS], len(STATES))):
         values = column.tolist()
         if values and not (0 <= min(values) and max(values) < limit):
             raise ValueError(f'a row refers to {what} that do not exist')

@@ -121,13 +121,16 @@ class Encoder:
         return location_of_frame, numbers
 
     def _samples(self, location_of_frame):
-        """Write one Sample per (stack, thread, state, instruction)."""
+        """Write one Sample per (stack, thread, labels, state, instruction).
+        """
         own_last = own_clock(self._profile.mode) == 'cpu'
         stacks = _Stacks(self._profile, location_of_frame)
         instructions = self._instructions()
         weights = {}
-        for node, thread, state, *weight in self._profile._row_tuples():
-            key = stacks.same(node), thread, state, instructions[node]
+        for node, *about, count, cpu_ns, wall_ns in (
+                self._profile._row_tuples()):
+            key = stacks.same(node), *about, instructions[node]
+            weight = [count, cpu_ns, wall_ns]
             known = weights.get(key)
             if known is None:
                 weights[key] = weight
@@ -135,7 +138,7 @@ class Encoder:
                 weights[key] = [a + b for a, b in zip(known, weight)]
         labels = {}
         instruction_labels = {}
-        for (node, thread, state, instruction), (count, cpu_ns, wall_ns) in (
+        for (node, *about, instruction), (count, cpu_ns, wall_ns) in (
                 weights.items()):
             message = Message()
             stack = stacks.encoded(node)
@@ -143,7 +146,7 @@ class Encoder:
                 message.payload(1, stack)
             message.packed(2, (count, wall_ns, cpu_ns) if own_last
                            else (count, cpu_ns, wall_ns))
-            key = thread, state
+            key = tuple(about)
             if key not in labels:
                 labels[key] = self._labels(*key)
             message.data += labels[key]
@@ -166,9 +169,16 @@ class Encoder:
         known.append(_NO_INSTRUCTION)
         return [known[frame] for frame in frames]
 
-    def _labels(self, thread, state):
+    def _labels(self, thread, labels, state):
         thread = self._profile.threads[thread]
+        labels, task_name, task_id = self._profile._label_set(labels)
         message = Message()
+        for key, value in labels.items():
+            self._label(message, key, value)
+        if task_name is not None:
+            self._label(message, 'task name', task_name)
+        if task_id is not None:
+            self._label(message, 'task id', number=task_id)
         self._label(message, 'thread id', number=thread.ident)
         self._label(message, 'thread native id', number=thread.native_id)
         if thread.name:

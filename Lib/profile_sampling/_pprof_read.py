@@ -16,6 +16,7 @@ import os
 from profile_sampling._load_tables import NO_INSTRUCTION, Tables
 from profile_sampling._pprof import (
     KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
+from profile_sampling._labels import RESERVED
 from profile_sampling._values import MODES, NAMES, OPCODES, STATES
 from profile_sampling._wire import (
     BYTES, VARINT, Budget, fields, message, numbers, signed, varint)
@@ -246,9 +247,9 @@ class _Decoder:
             if len(values) != n_types:
                 raise ValueError(f'a sample has {len(values)} values for '
                                  f'{n_types} sample types')
-            thread, state, instruction = labels.read(spans)
+            *about, instruction = labels.read(spans)
             self._tables.sample(
-                stacks.node(data, packed, instruction), thread, state,
+                stacks.node(data, packed, instruction), *about,
                 [signed(values[column]) * factor if factor else 0
                  for column, factor in columns])
 
@@ -271,7 +272,7 @@ class _Labels:
         self._threads = {}
 
     def read(self, encoded_labels):
-        """Return the thread, the state and the instruction."""
+        """Return the thread, the labels, the state and the instruction."""
         offset, opcode = NO_INSTRUCTION
         others = []
         for encoded in encoded_labels:
@@ -286,7 +287,7 @@ class _Labels:
         known = self._threads.get(others)
         if known is None:
             self._budget.spend(400 + 100 * len(others))
-            known = self._threads[others] = self._thread(others)
+            known = self._threads[others] = self._about(others)
         instruction = offset, opcode
         # The same object, so that it is quick to tell.
         return *known, (NO_INSTRUCTION if instruction == NO_INSTRUCTION
@@ -303,12 +304,17 @@ class _Labels:
                 self._string(fields_.get(2, 0)), fields_.get(3, 0))
         return label
 
-    def _thread(self, encoded_labels):
+    def _about(self, encoded_labels):
+        """Return the numbers of the thread, the labels and the state."""
         texts = {}
         values = {}
+        labels = {}
         for encoded in encoded_labels:
             key, text, number = self._label(encoded)
-            if text:
+            if key not in RESERVED:
+                # Other tools have labels that are numbers.
+                labels[key] = text or (str(signed(number)) if number else '')
+            elif text:
                 texts[key] = text
             else:
                 values[key] = number
@@ -319,7 +325,12 @@ class _Labels:
         state = texts.get('state', 'running')
         # Other tools have states of their own.
         number = STATES.index(state) if state in STATES else 0
-        return self._tables.thread(thread), number
+        task_id = values.get('task id')
+        task_name = texts.get('task name', '' if 'task name' in values
+                              else None)
+        return (self._tables.thread(thread),
+                self._tables.labels(sorted(labels.items()), task_name,
+                                    task_id), number)
 
 
 class _Stacks:

@@ -7,6 +7,7 @@ of _batch.
 
 import _thread
 import sys
+import time
 
 from profile_sampling._batch import Batch, Rows
 from profile_sampling._session import _core, _integer, _names
@@ -107,7 +108,7 @@ class Subscription:
         self._rows = Rows(0)
         self._errors = 0
         self._total_errors = 0
-        self._due = 0
+        self._due = time.monotonic() + batch_seconds
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
         if not self._is_sync:
             from profile_sampling import _delivery

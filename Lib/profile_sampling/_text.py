@@ -126,7 +126,7 @@ def _words(identifier):
 def _states(profile):
     """Where the threads' time went, by what they were doing."""
     sums = {state: [0, 0, 0] for state in STATES}
-    for _, _, state, count, cpu_ns, wall_ns in profile._row_tuples():
+    for _, _, _, state, count, cpu_ns, wall_ns in profile._row_tuples():
         row = sums[STATES[state]]
         row[0] += count
         row[1] += cpu_ns

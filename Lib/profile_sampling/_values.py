@@ -6,7 +6,8 @@ to show.  It must not know how they are stored or written.
 """
 
 MODES = ('wall', 'cpu')
-STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled')
+STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+          'custom')
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # What a session names beyond Python frames, by the core's bits.
 NAMES = ('off', 'calls', 'opcodes', 'calls,opcodes')

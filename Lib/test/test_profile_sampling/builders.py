@@ -40,6 +40,7 @@ class Builder:
         self.frames = {}
         self.nodes = {}
         self.samples = {}
+        self.labels = {(0, None, None, 0): 0}
         self.threads = []
 
     def thread(self, name=None, *, ident=None, native_id=None,
@@ -93,17 +94,29 @@ class Builder:
         return node
 
     def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, thread=0,
-               state='running'):
+               state='running', labels=(), task=None):
         if not self.threads:
             self.thread('MainThread')
-        key = self.node(stack), thread, STATES.index(state)
+        key = (self.node(stack), thread, self._labels(labels, task),
+               STATES.index(state))
         old = self.samples.get(key, (0, 0, 0))
         self.samples[key] = (old[0] + count, old[1] + cpu_ns,
                              old[2] + wall_ns)
         return self
 
+    def _labels(self, labels, task):
+        """Row of a dict of labels and a task, as (name, id)."""
+        row = 0
+        for key, value in sorted(dict(labels).items()):
+            row = _number(self.labels, (row, key, value, 0))
+        if task is not None:
+            name, task_id = task
+            row = _number(self.labels, (row, None, name, task_id))
+        return row
+
     def raw(self):
         return self.facts | {
+            'labels': list(self.labels),
             'functions': list(self.functions),
             'frames': _packed('i', self.frames),
             'nodes': _packed('I', [(0, 0), *self.nodes]),
@@ -164,7 +177,8 @@ def facts_of(profile):
                        frame.function.first_line, frame.function.kind,
                        frame.line, frame.column)
                       for frame in sample.stack]),
-               sample.thread, sample.state,
+               sample.thread, sample.state, tuple(sample.labels.items()),
+               sample.task_name, sample.task_id,
                instruction_of(sample) if 'opcodes' in profile.names else None)
         weights = rows.setdefault(key, [0, 0, 0])
         for i, weight in enumerate((sample.count, sample.cpu_ns,

@@ -270,16 +270,16 @@ from test.test_profile_sampling.sessions import checked
 # The columns themselves: millions of nodes take Profile a while.
 stats = raw['stats']
 rows = memoryview(raw['samples']).cast('q').tolist()
-rows = list(zip(*[iter(rows)] * 6))
+rows = list(zip(*[iter(rows)] * 7))
 assert stats['lost_table_full'] == first > 1000, stats
 assert stats['ticks'] == n
-assert sum(row[5] for row in rows) == n * 1000
-assert sum(row[4] for row in rows) == n * 100
-assert sum(row[3] for row in rows) == n
-lost = [row for row in rows if row[2] == 4]     # state: lost
-assert sum(row[5] for row in lost) == stats['lost_wall_ns'] > 0
-assert sum(row[4] for row in lost) == stats['lost_cpu_ns']
-assert sum(row[3] for row in lost) == stats['lost_table_full']
+assert sum(row[6] for row in rows) == n * 1000
+assert sum(row[5] for row in rows) == n * 100
+assert sum(row[4] for row in rows) == n
+lost = [row for row in rows if row[3] == 4]     # state: lost
+assert sum(row[6] for row in lost) == stats['lost_wall_ns'] > 0
+assert sum(row[5] for row in lost) == stats['lost_cpu_ns']
+assert sum(row[4] for row in lost) == stats['lost_table_full']
 nodes = memoryview(raw['nodes']).cast('I')
 frames = memoryview(raw['frames']).cast('i')
 for row in lost:

@@ -341,7 +341,8 @@ class ReferencesTest(unittest.TestCase):
         self.assertRefused('nodes', samples=('q', 0, 3))
         self.assertRefused('nodes', samples=('q', 0, -1))
         self.assertRefused('threads', samples=('q', 1, 1))
-        self.assertRefused('states', samples=('q', 2, 6))
+        self.assertRefused('labels', samples=('q', 2, 1))
+        self.assertRefused('states', samples=('q', 3, 7))
 
     def test_broken_tables(self):
         raw = Builder().raw()

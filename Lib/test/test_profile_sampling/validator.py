@@ -12,7 +12,8 @@ KINDS = {'python', 'C', 'operator', 'pseudo'}
 NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
 OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
 LABELS = {'thread id', 'thread native id', 'interpreter', 'state'}
-MORE_LABELS = {'thread name', 'opcode', 'instruction offset'}
+MORE_LABELS = {'thread name', 'task name', 'task id', 'opcode',
+               'instruction offset'}
 
 N, S, M = 'number', 'string', 'message'
 # Per message: field number: (name, repeated, type); a string is an index.
@@ -167,13 +168,18 @@ def check_pprof(data):
 def _check_labels(labels):
     keys = [label['key'] for label in labels]
     check(len(set(keys)) == len(keys), 'label keys repeated', keys)
-    check(LABELS <= set(keys) <= LABELS | MORE_LABELS, 'label keys', keys)
+    check(LABELS <= set(keys), 'label keys', keys)
     for label in labels:
+        if label['key'] not in LABELS | MORE_LABELS:
+            # The program's own: always a text, if only an empty one.
+            check(not label['num'], 'label is a number', label['key'])
         check(not (label['str'] and label['num']), 'label is str and num')
         if label['key'] == 'state':
             check(label['str'] in STATES, 'state', label['str'])
         elif label['key'] == 'opcode':
             check(label['str'] in OPNAMES, 'opcode', label['str'])
+        elif label['key'] == 'task id':
+            check(not label['str'] and label['num'], 'task id')
         elif label['key'] == 'instruction offset':
             check(not label['str'] and label['num'] < 2 ** 31, 'offset')
 

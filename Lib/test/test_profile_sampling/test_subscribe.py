@@ -1,0 +1,543 @@
+"""Subscriptions: what a subscriber gets, and when.  DESIGN §7."""
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import unittest
+from collections import Counter
+
+from test import support
+
+import profile_sampling
+from profile_sampling import _batch
+from profile_sampling._aggregate import Aggregator
+
+from .manual import tick
+from .sessions import _profile, checked, names
+from .subscribers import (
+    NO_TIME, Recorder, SubscriberTest, running, spin, subscribe_manually)
+
+subscribe = profile_sampling.subscribe
+
+
+def first():
+    tick(3000, 1000)
+
+
+def second():
+    tick(5000, 2000)
+
+
+def weights(samples):
+    """{(names root first, state, labels): [count, cpu_ns, wall_ns]}."""
+    sums = {}
+    for sample in samples:
+        key = (names(sample), sample.state, tuple(sample.labels.items()),
+               sample.thread.ident)
+        row = sums.setdefault(key, [0, 0, 0])
+        for i, weight in enumerate(
+                (sample.count, sample.cpu_ns, sample.wall_ns)):
+            row[i] += weight
+    return sums
+
+
+class Batches(SubscriberTest):
+
+    def record(self, work):
+        recorder = Recorder()
+        with subscribe_manually(recorder):
+            work()
+        return recorder
+
+    def test_weights_are_exact(self):
+        recorder = self.record(lambda: (first(), second(), first()))
+        found = Counter()
+        for sample in recorder.samples:
+            found[sample.stack[0].function.qualname, sample.cpu_ns,
+                  sample.wall_ns] += sample.count
+        self.assertEqual(found, {('first', 1000, 3000): 2,
+                                 ('second', 2000, 5000): 1})
+
+    def test_columns_and_objects_agree(self):
+        recorder = self.record(lambda: (first(), second()))
+        [batch] = recorder.batches
+        for name, item in _batch.COLUMNS.items():
+            column = getattr(batch, name)
+            self.assertEqual(column.format, item, name)
+            self.assertEqual(len(column), len(batch), name)
+        sampled = [i for i, kind in enumerate(batch.kind) if kind == 0]
+        for i, sample in zip(sampled, batch, strict=True):
+            self.assertEqual(sample.time_ns, batch.time_ns[i])
+            self.assertEqual(sample.wall_ns, batch.wall_ns[i])
+            self.assertEqual(sample.stack,
+                             batch.rows.stack(batch.node[i]))
+
+    def test_rows_come_once(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder) as subscription:
+            first()
+            subscription.flush()
+            first()
+            subscription.flush()
+            second()
+            subscription.flush()
+        one, two, three = recorder.batches[:3]
+        self.assertEqual(one.rows.serial, two.rows.serial)
+        self.assertEqual(two.first['frames'], two.first['frames'])
+        self.assertEqual(three.first['nodes'] - two.first['nodes'], 2,
+                         'the two calls of first() stand on two lines')
+        self.assertGreater(len(three.rows.nodes), three.first['nodes'])
+        self.assertIs(one.rows, three.rows)
+
+    def test_leaf(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, names=3):
+            first()
+        [sample] = [sample for sample in recorder.samples if sample.count]
+        self.assertEqual(sample.callee.name, '_profile.tick')
+        self.assertEqual(sample.opname, 'CALL_BUILTIN_FAST')
+        self.assertEqual(sample.gil_wait_ns, 0)
+        self.assertEqual(sample.thread.ident, threading.get_ident())
+        self.assertEqual(sample.thread.native_id,
+                         threading.get_native_id())
+
+    def test_samples_are_in_order(self):
+        recorder = Recorder()
+        with subscribe(recorder, rate_hz=5000, batch_seconds=0.01):
+            spin(0.2)
+        own = [sample.time_ns for sample in recorder.samples
+               if sample.thread.ident == threading.get_ident()
+               and not sample.is_residue]
+        self.assertEqual(own, sorted(own))
+        self.assertGreater(len(own), 20)
+        self.assertLess(abs(time.monotonic_ns() - own[-1]), 10**9)
+
+    def test_batches_come_while_it_runs(self):
+        recorder = Recorder()
+        with subscribe(recorder, batch_samples=10, batch_seconds=3600):
+            deadline = time.monotonic() + support.SHORT_TIMEOUT
+            while not recorder.batches and time.monotonic() < deadline:
+                spin(0.01)
+            self.assertTrue(recorder.batches)
+        self.assertNotEqual(recorder.threads[0], threading.get_ident())
+        recorder = Recorder()
+        with subscribe(recorder, batch_samples=60_000, batch_seconds=0.01):
+            deadline = time.monotonic() + support.SHORT_TIMEOUT
+            while not recorder.batches and time.monotonic() < deadline:
+                spin(0.01)
+            self.assertTrue(recorder.batches)
+
+
+class Sums(SubscriberTest):
+
+    def test_weights_sum_up_at_every_rate(self):
+        recorders = {rate: Recorder() for rate in (2000, 500, 37)}
+        subscriptions = [subscribe(recorder, rate_hz=rate)
+                         for rate, recorder in recorders.items()]
+        with running(lambda: spin(0.3), lambda: time.sleep(0.2)) as threads:
+            spin(0.3)
+        for subscription in subscriptions:
+            subscription.flush()
+        for thread in threads:
+            sums = {recorder.wall_ns(thread=thread.ident)
+                    for recorder in recorders.values()}
+            self.assertEqual(len(sums), 1, 'to the nanosecond')
+            self.assertGreater(sums.pop(), 0.2e9)
+        counts = {rate: len([sample for sample in recorder.samples
+                             if sample.thread.ident == threads[0].ident
+                             and not sample.is_residue])
+                  for rate, recorder in recorders.items()}
+        self.assertGreater(counts[2000], 2 * counts[500], counts)
+        self.assertGreater(counts[500], 2 * counts[37], counts)
+
+    def test_thinned_shares_are_true(self):
+        def other(seconds):
+            spin(seconds)
+
+        recorder = Recorder()
+        fine = Recorder()
+        with subscribe(fine, rate_hz=5000), subscribe(recorder, rate_hz=500):
+            for _ in range(60):
+                spin(0.006)
+                other(0.018)
+
+        def share(recorder):
+            sums = Counter()
+            for sample in recorder.samples:
+                if sample.thread.ident == threading.get_ident():
+                    sums['other' in str(names(sample))] += sample.wall_ns
+            return sums[True] / sums.total()
+        self.assertAlmostEqual(share(fine), 0.75, delta=0.02)
+        self.assertAlmostEqual(share(recorder), 0.75, delta=0.06)
+
+    def test_the_aggregator_equals_the_table(self):
+        aggregator = Aggregator()
+        with subscribe(aggregator, rate_hz=2000, batch_seconds=0.02):
+            _profile.start(rate_hz=2000)
+            with running(lambda: spin(0.2), lambda: time.sleep(0.1),
+                         lambda: [gc.collect() for _ in range(5)]) as threads:
+                spin(0.1)
+            table = checked(_profile.stop())
+        found = checked(aggregator.profile())
+        idents = {thread.ident for thread in threads}
+
+        def of_threads(profile):
+            return {key: row for key, row in weights(profile.samples).items()
+                    if key[-1] in idents}
+        self.assertEqual(of_threads(found), of_threads(table))
+        self.assertTrue(of_threads(table))
+
+    def test_the_aggregator_equals_the_table_exactly(self):
+        aggregator = Aggregator()
+        with subscribe_manually(aggregator) as subscription:
+            _profile.start(manual=True, names=0)
+            with profile_sampling.label(route='/a'):
+                first()
+            second()
+            table = checked(_profile.snapshot())
+            subscription.flush()
+            found = checked(aggregator.profile())
+            _profile.stop()
+        self.assertEqual(weights(found.samples), weights(table.samples))
+        self.assertEqual(found.total_wall_ns, 8000)
+
+    def test_a_session_comes_and_goes(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder):
+            first()
+            _profile.start(manual=True, names=0)
+            second()
+            profile = checked(_profile.stop())
+            first()
+        self.assertEqual(profile.total_wall_ns, 5000)
+        self.assertEqual(recorder.wall_ns(), 11_000)
+
+    def test_a_snapshot_clears_the_session_only(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder) as subscription:
+            _profile.start(manual=True, names=0)
+            first()
+            self.assertEqual(
+                checked(_profile.snapshot(clear=True)).total_wall_ns, 3000)
+            second()
+            self.assertEqual(checked(_profile.stop()).total_wall_ns, 5000)
+            subscription.flush()
+        self.assertEqual(recorder.wall_ns(), 8000)
+
+    def test_a_session_with_more_depth(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, depth_frames=4):
+            first()
+            _profile.start(manual=True, depth_frames=64, names=3)
+            second()
+            profile = checked(_profile.stop())
+            with self.assertRaisesRegex(RuntimeError, 'fewer depth_frames'):
+                subscribe_manually(recorder, depth_frames=65)
+        self.assertEqual(profile.total_wall_ns, 5000)
+        self.assertGreater(max(len(s.stack) for s in profile.samples), 6)
+        self.assertEqual(recorder.wall_ns(), 8000)
+        self.assertEqual(len({b.rows.serial for b in recorder.batches}), 2)
+
+    def test_a_session_outlives_the_last_subscription(self):
+        _profile.start(manual=True, names=0)
+        with subscribe_manually(Recorder()):
+            first()
+        second()
+        self.assertEqual(checked(_profile.stop()).total_wall_ns, 8000)
+
+    def test_nothing_samples_when_all_is_closed(self):
+        with subscribe(Recorder()):
+            spin(0.01)
+        self.assert_idle()
+        self.assertFalse(profile_sampling.running())
+
+
+class Full(SubscriberTest):
+    """A buffer that is full: merge, then drop the oldest, and say so."""
+
+    def test_samples_of_one_stack_are_merged(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, max_events=16,
+                                batch_events=16) as subscription:
+            for _ in range(100):
+                first()
+            stats = subscription.stats()
+        self.assertEqual(recorder.wall_ns(), 300_000)
+        self.assertEqual(stats['lost'], 0)
+        self.assertGreater(stats['merged'], 80)
+        self.assertTrue([s for s in recorder.samples if s.is_merged])
+
+    def test_what_is_lost_is_told(self):
+        code = '\n'.join(['tick(1000, 10)'] * 100)
+        recorder = Recorder()
+        with subscribe_manually(recorder, max_events=16,
+                                batch_events=16) as subscription:
+            exec(code)
+            stats = subscription.stats()
+        lost = [r for r in recorder.records if r.kind == 'lost']
+        self.assertEqual(len(lost), 1)
+        self.assertEqual(recorder.records[0].kind, 'lost')
+        self.assertEqual(lost[0].count, stats['lost'])
+        self.assertEqual(recorder.wall_ns() + lost[0].wall_ns, 100_000)
+        self.assertGreater(recorder.wall_ns(), 3000)
+        self.assertEqual(stats['lost_wall_ns'], lost[0].wall_ns)
+
+    def test_an_aggregator_counts_what_was_lost(self):
+        aggregator = Aggregator()
+        with subscribe_manually(aggregator, max_events=16, batch_events=16):
+            exec('\n'.join(['tick(1000, 10)'] * 100))
+        profile = aggregator.profile()
+        self.assertEqual(profile.total_wall_ns
+                         + profile.stats['lost_wall_ns'], 100_000)
+
+    @support.requires_resource('cpu')
+    def test_tables_begin_anew_when_they_are_full(self):
+        # More tasks than half of what the tables hold.
+        import asyncio
+        recorder = Counter()
+        serials = set()
+
+        def add(batch):
+            serials.add(batch.rows.serial)
+            for sample in batch:
+                recorder[sample.task_name] += sample.wall_ns
+
+        async def task():
+            tick(10, 10)
+
+        async def main():
+            for i in range(100_000):
+                await asyncio.create_task(task(), name=f'task {i}')
+
+        with subscribe_manually(add, batch_seconds=0.01):
+            asyncio.run(main())
+        self.assertEqual(len(serials), 2)
+        self.assertEqual([recorder[f'task {i}'] for i in range(100_000)],
+                         [10] * 100_000)
+
+
+class Filters(SubscriberTest):
+
+    def test_threads(self):
+        recorder = Recorder()
+        ready = threading.Event()
+        done = threading.Event()
+
+        def work():
+            ready.wait()
+            spin(0.1)
+            done.set()
+        with running(work, work) as threads:
+            with subscribe(recorder, threads=threads[:1]):
+                ready.set()
+                done.wait()
+                time.sleep(0.1)
+        self.assertEqual({sample.thread.ident for sample in recorder.samples},
+                         {threads[0].ident})
+
+    def test_labels(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, labels=('route', '/a')):
+            first()
+            with profile_sampling.label(route='/a', user='x'):
+                second()
+            with profile_sampling.label(route='/b'):
+                first()
+        found = [sample for sample in recorder.samples if sample.wall_ns]
+        self.assertEqual([sample.labels for sample in found],
+                         [{'route': '/a', 'user': 'x'}])
+        self.assertEqual(found[0].wall_ns, 5000)
+
+    def test_wrong_arguments(self):
+        cases = [
+            (TypeError, 'callable', [1], {}),
+            (ValueError, 'mode', [print], {'mode': 'gpu'}),
+            (ValueError, 'rate_hz', [print], {'rate_hz': 0}),
+            (TypeError, 'rate_hz', [print], {'rate_hz': '9'}),
+            (ValueError, 'max_samples', [print], {'max_samples': 1}),
+            (ValueError, 'batch_seconds', [print], {'batch_seconds': 0}),
+            (ValueError, 'batch_samples', [print], {'batch_samples': 0}),
+            (TypeError, 'threads', [print], {'threads': ['main']}),
+            (TypeError, 'labels', [print], {'labels': ['route']}),
+            (ValueError, 'depth_frames', [print], {'depth_frames': 0}),
+            (ValueError, 'names', [print], {'names': 'all'}),
+        ]
+        for error, pattern, args, options in cases:
+            with self.subTest(**options):
+                with self.assertRaisesRegex(error, pattern):
+                    subscribe(*args, **options)
+        self.assert_idle()
+
+
+class Records(SubscriberTest):
+
+    def test_threads_start_and_end(self):
+        recorder = Recorder()
+        with subscribe(recorder) as subscription:
+            subscription.flush()
+            with running(lambda: spin(0.02)) as threads:
+                pass
+        found = [(record.kind, record.thread.ident)
+                 for record in recorder.records if record.thread]
+        ident = threads[0].ident
+        self.assertIn(('thread start', ident), found)
+        self.assertIn(('thread end', ident), found)
+        [end] = [record for record in recorder.records
+                 if record.kind == 'thread end'
+                 and record.thread.ident == ident]
+        residue = sum([sample.wall_ns for sample in recorder.samples
+                       if sample.thread.ident == ident
+                       and sample.is_residue])
+        self.assertLessEqual(end.wall_ns, residue)
+
+    def test_collections(self):
+        recorder = Recorder()
+        with subscribe(recorder):
+            gc.collect(1)
+            gc.collect(2)
+        found = [record for record in recorder.records if record.kind == 'gc'
+                 and record.thread.ident == threading.get_ident()]
+        generations = [record.count for record in found]
+        self.assertIn(1, generations)
+        self.assertIn(2, generations)
+        full = max(found, key=lambda record: record.count)
+        self.assertGreater(full.wall_ns, 1000)
+
+    def test_rates(self):
+        recorder = Recorder()
+        with subscribe(recorder, rate_hz=100) as subscription:
+            self.assertEqual(subscription.rate_hz, 100)
+            subscription.set_rate(5000)
+            self.assertEqual(subscription.rate_hz, 5000)
+            spin(0.1)
+            with self.assertRaises(ValueError):
+                subscription.set_rate(0)
+        self.assertEqual([record.count for record in recorder.records
+                          if record.kind == 'rate'], [5000])
+        self.assertGreater(len(recorder.samples), 50)
+
+    def test_counters_come_with_each_batch(self):
+        recorder = Recorder()
+        with subscribe(recorder):
+            spin(0.02)
+        self.assertGreater(recorder.batches[-1].stats['ticks'], 5)
+
+    @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
+    def test_fork(self):
+        recorder = Recorder()
+        subscription = subscribe(recorder, batch_seconds=3600)
+        spin(0.02)
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                status = 10 * (not subscription.closed) \
+                    + 20 * (not subscription.ended_by_fork)
+                spin(0.02)
+                subscription.close()
+                status += 40 * bool(recorder.batches)
+                again = Recorder()
+                with subscribe(again, batch_seconds=NO_TIME):
+                    spin(0.05)
+                status += 80 * (not again.samples)
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(pid, 0)
+        subscription.close()
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+        self.assertFalse(subscription.ended_by_fork)
+        self.assertIn('fork', recorder.kinds())
+
+
+class AtExit(unittest.TestCase):
+
+    def run_python(self, code, status=0):
+        process = subprocess.run(
+            [sys.executable, '-c', textwrap.dedent(code)],
+            capture_output=True, text=True,
+            timeout=support.LONG_TIMEOUT)
+        self.assertEqual(process.returncode, status, process.stderr)
+        self.assertEqual(process.stderr, '')
+        return process.stdout
+
+    def test_what_waits_is_delivered(self):
+        out = self.run_python('''
+            import profile_sampling, sys, threading, time
+            def show(batch):
+                print('samples', sum(1 for _ in batch))
+            profile_sampling.subscribe(show, batch_seconds=3600)
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end:
+                pass
+            threading.Thread(target=time.sleep, args=(30,),
+                             daemon=True).start()
+            sys.exit(3)
+            ''', status=3)
+        self.assertRegex(out, r'samples [1-9]')
+
+    def test_a_program_that_counts_its_threads(self):
+        out = self.run_python('''
+            import os, profile_sampling, threading, warnings
+            warnings.simplefilter('error')
+            with profile_sampling.subscribe(print, batch_seconds=3600,
+                                            threads=[]):
+                print(threading.active_count(), len(threading.enumerate()))
+                if not os.fork():
+                    os._exit(0)
+                os.wait()
+            ''')
+        self.assertIn('1 1', out)
+
+    def test_interpreters(self):
+        out = self.run_python('''
+            import _interpreters, profile_sampling
+            def run(config):
+                interp = _interpreters.create(config)
+                error = _interpreters.exec(interp, """if True:
+                    import profile_sampling, time
+                    seen = []
+                    def add(batch):
+                        seen.extend([s.thread.interpreter_id for s in batch])
+                    def work():
+                        end = time.monotonic() + 0.05
+                        while time.monotonic() < end:
+                            pass
+                    with profile_sampling.subscribe(add):
+                        work()
+                    import _interpreters
+                    own, _ = _interpreters.get_current()
+                    assert len(seen) > 5 and set(seen) == {own}, seen
+                    try:
+                        profile_sampling.subscribe(add, all_interpreters=True)
+                    except ValueError:
+                        pass
+                    else:
+                        raise AssertionError
+                    # Left open: it ends with the interpreter.
+                    profile_sampling.subscribe(add)
+                    work()
+                    """)
+                assert error is None, error
+                _interpreters.destroy(interp)
+                return interp
+            seen = set()
+            def add(batch):
+                seen.update([s.thread.interpreter_id for s in batch])
+            with profile_sampling.subscribe(add, all_interpreters=True):
+                ids = {run('isolated'), run('legacy')}
+            assert ids | {0} == seen, (ids, seen)
+            seen.clear()
+            with profile_sampling.subscribe(add):
+                run('isolated')
+            assert seen == {0}, seen
+            print('right')
+            ''')
+        self.assertEqual(out, 'right\n')
+
+
+if __name__ == '__main__':
+    unittest.main()
