@@ -460,9 +460,10 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_LockRegistry();
-    STATE->manual_wall_ns += wall_ns;
+    wall_ns += _PySampling_WallNow();
+    _Py_atomic_store_uint64_relaxed(&STATE->manual_wall_ns, wall_ns);
     own->manual_cpu_ns += cpu_ns;
-    _PySampling_ClockTickAll(STATE->manual_wall_ns);
+    _PySampling_ClockTickAll(wall_ns);
     _PySampling_UnlockRegistry();
     return _PySampling_OK;
 }

@@ -79,10 +79,11 @@ _PySampling_MonotonicNow(void)
 uint64_t
 _PySampling_WallNow(void)
 {
-    if (_PyRuntime.sampling.options.manual) {
-        return _PyRuntime.sampling.manual_wall_ns;
-    }
-    return _PySampling_MonotonicNow();
+    // Not options.manual: a thread that waits for its GIL may ask while a
+    // session starts.
+    uint64_t manual_ns = _Py_atomic_load_uint64_relaxed(
+        &_PyRuntime.sampling.manual_wall_ns);
+    return manual_ns != 0 ? manual_ns : _PySampling_MonotonicNow();
 }
 
 /* The CPU clock of a thread, which may be another one; 0 if it has ended. */
@@ -97,6 +98,13 @@ _PySampling_CpuNow(_PySampling_Thread *thread)
 
 
 /* Carrying. */
+
+/* Atomic for a thread of another GIL that ends the session. */
+static void
+advance(struct _sampling_account *a, uint64_t wall_ns)
+{
+    _Py_atomic_store_uint64_relaxed(&a->wall_ns, wall_ns);
+}
 
 static void
 carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
@@ -124,7 +132,7 @@ carry_run_wall(struct _sampling_account *a, uint64_t wall_ns)
 {
     if (wall_ns > a->wall_ns) {
         a->carried.run_wall_ns += wall_ns - a->wall_ns;
-        a->wall_ns = wall_ns;
+        advance(a, wall_ns);
     }
 }
 
@@ -180,7 +188,7 @@ _PySampling_AccountAsleep(_PySampling_Thread *thread, uint64_t wall_ns,
     carry_cpu(a, wall_ns, cpu_ns);
     uint64_t ran = Py_MIN(a->carried.run_cpu_ns - burnt_before, elapsed);
     a->carried.run_wall_ns += ran;
-    a->wall_ns = wall_ns;
+    advance(a, wall_ns);
     return elapsed - ran;
 }
 
@@ -294,7 +302,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
     uint64_t asked_ns = now_ns - wait_ns;
     a->off_since_read_ns += blocked_ns + wait_ns;
-    a->wall_ns = now_ns;
+    advance(a, now_ns);
 
     uint64_t cpu_before_ns = a->carried.off_cpu_ns;
     carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
@@ -351,7 +359,7 @@ _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
     uint64_t now_ns = _PySampling_WallNow();
     f->off_since_read_ns += now_ns - f->wall_ns;
     carry_cpu(f, now_ns, _PySampling_CpuNow(from));
-    t->wall_ns = f->wall_ns;
+    advance(t, f->wall_ns);
     t->detached_ns = f->wall_ns;
     t->detached_ticks = f->detached_ticks;
     t->cpu_ns = _PySampling_CpuNow(to);
@@ -410,7 +418,7 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
         && now_ns - a->wall_ns <= SLIVER_NS)
     {
         a->sliver_ns = now_ns - a->wall_ns;
-        a->wall_ns = now_ns;
+        advance(a, now_ns);
     }
     carry_run_wall(a, now_ns);
     if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
@@ -432,7 +440,7 @@ carry_off_gil(_PySampling_Thread *thread, uint64_t now_ns)
     a->carried.wait_ns += wait_ns;
     a->carried.sliver_ns += take(&a->sliver_ns);
     a->off_since_read_ns += blocked_ns + wait_ns;
-    a->wall_ns = now_ns;
+    advance(a, now_ns);
     if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }

@@ -136,10 +136,10 @@ _PySampling_BufferFit(struct _sampling_buffer *buffer)
     if (buffer == NULL) {
         buffer = new_buffer(state->options.depth_frames);
     }
-    if (buffer != NULL && buffer->slots_session != state->session) {
+    if (buffer != NULL && buffer->slots_session != _PySampling_SESSION()) {
         // Nobody told which code objects died while no session was running.
         _PySampling_SlotsClear(buffer->slots);
-        buffer->slots_session = state->session;
+        buffer->slots_session = _PySampling_SESSION();
     }
     return buffer;
 }
@@ -451,7 +451,7 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         return;
     }
     if (!_PySampling_ACTIVE()
-        || thread->session != _PyRuntime.sampling.session)
+        || !_PySampling_IN_SESSION(thread))
     {
         _PySampling_COUNT(signals_late, 1);
     }

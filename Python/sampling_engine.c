@@ -39,6 +39,22 @@ _PySampling_EngineNewTables(void)
     return tables;
 }
 
+/* Threads of other GILs may be looking. */
+static void
+next_session(void)
+{
+    _Py_atomic_store_uint_relaxed(&STATE->session, STATE->session + 1);
+}
+
+/* Threads of other GILs may be counting. */
+static void
+reset_counters(void)
+{
+#define X(name) _Py_atomic_store_uint64_relaxed(&STATE->counters.name, 0);
+    _PySampling_COUNTERS(X)
+#undef X
+}
+
 /* Puts tables in the place of others, which are returned.  It is a session of
    its own, so that no thread of another GIL adds to them what it knows by the
    numbers of rows in the others. */
@@ -51,7 +67,7 @@ set_tables(struct _sampling_tables *tables)
         _PySampling_SubscriptionsSeal();
     }
     STATE->tables = tables;
-    STATE->session++;
+    next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
     return old;
 }
@@ -75,10 +91,11 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
     if (tables == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    reset_counters();
     STATE->options = *options;
     STATE->owner_pid = (int)getpid();
-    STATE->manual_wall_ns = 1;
+    _Py_atomic_store_uint64_relaxed(&STATE->manual_wall_ns,
+                                    options->manual != 0);
     _PySampling_MemoryInit();
     (void)set_tables(tables);
     start_clocks();
@@ -138,7 +155,7 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (t->session == STATE->session) {
+            if (_PySampling_IN_SESSION(t)) {
                 _PySampling_AccountFlush(t, now_ns);
             }
         }
@@ -180,7 +197,7 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             uint64_t wall_ns =
                 _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
-            if (t->session == STATE->session && !t->shadowed
+            if (_PySampling_IN_SESSION(t) && !t->shadowed
                 && now_ns > wall_ns)
             {
                 _PySampling_EmitLost(t, now_ns - wall_ns);
@@ -231,7 +248,7 @@ start_locked(PyThreadState *tstate)
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_TablesForgetAddresses(STATE->tables);
-    STATE->session++;
+    next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
     if (!_PySampling_RegisterExisting(tstate, _PySampling_WallNow())) {
         return _PySampling_ERR_NO_MEMORY;
@@ -256,7 +273,7 @@ start(PyThreadState *tstate)
     _PySampling_Status status = start_locked(tstate);
     int saved_errno = errno;
     if (status != _PySampling_OK) {
-        STATE->session++;       // the records just made belong to none
+        next_session();       // the records just made belong to none
     }
     _PySampling_UnlockRegistry();
     errno = saved_errno;
@@ -278,7 +295,7 @@ rest(PyThreadState *tstate)
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    STATE->session++;
+    next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -386,7 +403,7 @@ _PySampling_EngineClearSamples(void)
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_TablesClearSamples(STATE->tables);
     PyMutex_Unlock(&STATE->tables_mutex);
-    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    reset_counters();
     start_clocks();
 }
 
@@ -404,7 +421,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     _PySampling_LockRegistry();
     // Threads of other GILs see that their rows are gone.
     struct _sampling_tables *old = set_tables(fresh);
-    memset(&STATE->counters, 0, sizeof(STATE->counters));
+    reset_counters();
     start_clocks();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
@@ -414,7 +431,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                 && t->session == STATE->session - 1)
             {
                 uint32_t old_index = t->thread_index;
-                t->session = STATE->session;
+                _Py_atomic_store_uint(&t->session, STATE->session);
                 t->account.detached_ticks = 0;  // the counters began anew
                 _PySampling_EnterTables(t);
                 _PySampling_TablesMoveName(fresh, t->thread_index,

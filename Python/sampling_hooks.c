@@ -19,11 +19,14 @@
 #include <errno.h>
 
 
+/* The thread's record, if it takes part in the session.  Called without the
+   GIL, too: the load pairs with the stores in sampling_registry.c. */
 static _PySampling_Thread *
 session_thread(PyThreadState *tstate)
 {
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (thread == NULL || thread->session != _PyRuntime.sampling.session) {
+    _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(
+        &((_PyThreadStateImpl *)tstate)->sampling);
+    if (thread == NULL || !_PySampling_IN_SESSION(thread)) {
         return NULL;
     }
     return thread;

@@ -203,15 +203,14 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->seen_wall_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
-    thread->waiting_since_ns = 0;
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_first_of_os_thread(tstate));
     thread->set_aside = (struct _sampling_carries){0};
     _PySampling_EnterTables(thread);
     tell(thread, _PySampling_EVENT_THREAD_START, 0, 0);
-    thread->session = STATE->session;
-    _PySampling_FENCE();
-    impl->sampling = thread;
+    _Py_atomic_store_uint(&thread->session, _PySampling_SESSION());
+    _Py_atomic_store_ptr_release(&impl->sampling, thread);
     return thread;
 }
 
@@ -222,7 +221,7 @@ _PySampling_Thread *
 _PySampling_ThreadOf(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (thread != NULL && thread->session == STATE->session) {
+    if (thread != NULL && _PySampling_IN_SESSION(thread)) {
         return thread;
     }
     if (tstate->_status.cleared || tstate->native_thread_id == 0) {
@@ -309,7 +308,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
         _PySampling_ClockSettle(thread);
     }
-    if (_PySampling_ACTIVE() && thread->session == STATE->session) {
+    if (_PySampling_ACTIVE() && _PySampling_IN_SESSION(thread)) {
         // Flushing another thread walks its stack into the caller's buffer.
         if (own != NULL) {
             _PySampling_ENTER_HOOK(own);
@@ -328,7 +327,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     }
     unlink_thread(thread);
     _PySampling_SiblingsUnlink(thread);
-    impl->sampling = NULL;
+    _Py_atomic_store_ptr_release(&impl->sampling, NULL);
     _PySampling_UnlockRegistry();
     free(thread);
     errno = saved_errno;
@@ -350,7 +349,7 @@ _PySampling_SetThreadName(unsigned long ident, PyObject *name)
          thread != NULL; thread = thread->next)
     {
         if (thread->tstate->thread_id == ident
-            && thread->session == STATE->session)
+            && _PySampling_IN_SESSION(thread))
         {
             PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
             if (_PySampling_TABLES_OF(thread) != NULL) {

@@ -142,7 +142,8 @@ struct _sampling_carries {
 /* Per-thread clocks: every nanosecond since `wall_ns` began is either booked
    on a sample, or carried, or lies after `wall_ns`. */
 struct _sampling_account {
-    uint64_t wall_ns;           // booked or carried up to here
+    uint64_t wall_ns;           // booked or carried up to here; written
+                                // relaxed, for book_lost_threads()
     uint64_t cpu_ns;            // same, on the thread's CPU clock
     uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
     uint64_t off_since_read_ns; // wall time without the GIL since then
@@ -198,7 +199,9 @@ typedef struct _sampling_thread {
     uint64_t attached_ns;
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.
-    unsigned int session;       // runtime->sampling.session it belongs to
+    // runtime->sampling.session it belongs to.  Written with the thread's GIL
+    // and runtime->sampling.mutex; read by _PySampling_IN_SESSION().
+    unsigned int session;
     int in_hook;                // handler must not touch what follows
     int was_requested;          // the GIL, by another thread, at the detach
     int is_settling;            // giving the GIL up: the handler looks
@@ -274,7 +277,9 @@ struct _sampling_runtime_state {
     // no other lock is taken while it is held, except tables_mutex.
     PyMutex mutex;
     struct _sampling_interpreter_state *interpreters;
-    unsigned int session;       // numbers the sessions; 0: none yet
+    // Numbers the sessions; 0: none yet.  Lock: tables_mutex, but threads of
+    // other GILs and those that wait for one read it without.
+    unsigned int session;
     int owner_pid;              // a fork without hooks is noticed by this
     // The engine (sampling_engine.c).  Lock: control_mutex; the period is
     // read without it.
@@ -289,7 +294,7 @@ struct _sampling_runtime_state {
     uint64_t start_wall_ns;     // monotonic
     int signal;
     int exit_session;           // started by -X: written at exit
-    uint64_t manual_wall_ns;
+    uint64_t manual_wall_ns;    // 0: not manual; relaxed
     uint64_t last_tick_wall_ns; // written by the clock, relaxed
     struct _sampling_clock *clock;
     struct _sampling_memory memory;
@@ -321,8 +326,14 @@ struct _sampling_runtime_state {
 
 // Is a session running?  A plain load, as in FT_ATOMIC_LOAD_*() of builds with
 // the GIL: it is written with the GIL, and a thread of another GIL that sees
-// it late joins late.  It compiles to one compare with memory.
-#define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
+// it late joins late.  It compiles to one compare with memory, which an atomic
+// load does not; but ThreadSanitizer wants to see one.
+#ifdef _Py_THREAD_SANITIZER
+#  define _PySampling_ACTIVE() \
+    _Py_atomic_load_int_relaxed(&_PyRuntime.sampling.active)
+#else
+#  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
+#endif
 
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
 extern void _PySampling_Safepoint(PyThreadState *tstate);
@@ -467,11 +478,19 @@ extern void _PySampling_SetThreadName(unsigned long ident,
 
 /* --- Between the parts. */
 
+// Is the thread's record of the session that runs?  A thread that waits for
+// its GIL asks this, too: what it finds in the record is there, since the load
+// pairs with the store in register_thread().
+#define _PySampling_SESSION() \
+    _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.session)
+#define _PySampling_IN_SESSION(THREAD) \
+    (_Py_atomic_load_uint(&(THREAD)->session) == _PySampling_SESSION())
+
 // The tables that a thread's rows are in.  NULL: there are none any more,
 // since a thread of another GIL has ended the session or begun new tables.
 // Lock: tables_mutex.
 #define _PySampling_TABLES_OF(THREAD) \
-    ((THREAD)->session == _PyRuntime.sampling.session \
+    (_PySampling_IN_SESSION(THREAD) \
      ? _PyRuntime.sampling.tables : NULL)
 
 // Around what the signal handler of the same thread must not interrupt; they

@@ -81,7 +81,7 @@ own_row(void)
 {
     _PySampling_Thread *thread =
         ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling;
-    if (thread == NULL || thread->session != _PyRuntime.sampling.session) {
+    if (thread == NULL || !_PySampling_IN_SESSION(thread)) {
         return UINT32_MAX;
     }
     return thread->thread_index;
