@@ -301,6 +301,11 @@ _PySampling_NameOperator(struct _sampling_tables *tables,
             return 0;       // nothing to do, or done
         }
         break;
+    case FORMAT_SIMPLE:
+        if (first == &PyUnicode_Type) {
+            return 0;       // the same
+        }
+        break;
     case COMPARE_OP:
         if (first == &PyBool_Type && second != &PyBool_Type) {
             return 0;       // most likely the result, stored already
