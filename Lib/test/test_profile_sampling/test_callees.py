@@ -22,7 +22,7 @@ SITE_S = 0.06
 # Below this there is nothing to take a share of.
 MIN_SAMPLES = 5
 # What takes less is mostly the eval loop's own work around the C function.
-FAST_NS = 500 if SANITIZER else 50
+FAST_NS = 50
 FAST_SHARE = 0.75
 # A machine that has other work to do takes the CPU away for milliseconds, and
 # where it does so is not a matter of chance: what falls short is run again.
@@ -168,6 +168,8 @@ class TestSites(SessionTest):
     def test_slow(self):
         self.check(callee_sites.SLOW, 0.99)
 
+    @unittest.skipIf(SANITIZER, 'the instructions around the work take '
+                                'longer than the work itself')
     def test_fast(self):
         self.check(callee_sites.FAST, 0.90)
 
@@ -598,8 +600,10 @@ class TestShares(SessionTest):
         with Session(rate_hz=1000, names=3) as session:
             work()
         found = below(session.profile, leaf, 'cpu_ns')
-        self.assertGreater(found['int.__mul__',], 0.99 * sum(
-            below(session.profile, work, 'cpu_ns').values()))
+        # 99 % as in test_truth, and less under a sanitizer.
+        self.assertGreater(
+            found['int.__mul__',], (0.95 if SANITIZER else 0.99) * sum(
+                below(session.profile, work, 'cpu_ns').values()))
 
     def test_long_call(self):
         # T2: one call that holds the GIL is one sample of its whole length.

@@ -32,7 +32,8 @@ class TestLines(SessionTest):
 
     def test_operator_on_its_own_line(self):
         # T1.  The multiplication takes 200 us or more, everything around it
-        # less than 1 us: more than 99 % belongs to its line.  A profiler
+        # less than 1 us: more than 99 % belongs to its line, and under a
+        # sanitizer, where Python code is slower, more than 95 %.  A profiler
         # that looks when the operator is done sees the caller.
         big = 3 ** 30000
 
@@ -48,7 +49,8 @@ class TestLines(SessionTest):
         self.assertGreater(share(
             own(session.profile),
             lambda s: (s.stack[0].function.qualname, s.stack[0].line)
-                      == (leaf.__qualname__, line)), 0.99)
+                      == (leaf.__qualname__, line)),
+            0.95 if SANITIZER else 0.99)
 
     def test_two_operators(self):
         # Two lines whose lengths are measured: the shares agree.  Calls of
