@@ -547,7 +547,7 @@ _PySampling_AfterForkChild(void)
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     if (own != NULL) {
         own->asked = _PySampling_NOT_ASKED;
-        own->excluded = 0;
+        own->excluded = _PySampling_NOT_EXCLUDED;
     }
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;

@@ -234,7 +234,7 @@ add_off_gil(const struct place *place, uint64_t blocked_ns, uint64_t wait_ns,
     if (blocked_ns != 0 || cpu_ns != 0) {
         struct place leaf = below(place, _PySampling_PSEUDO_BLOCKED);
         emit(&leaf, _PySampling_BLOCKED, 1, cpu_ns, blocked_ns);
-        if (leaf.stack != _PySampling_NO_NODE) {
+        if (leaf.stack != _PySampling_NO_NODE && !place->thread->excluded) {
             place->thread->last_blocked_node = leaf.stack;
             place->thread->last_blocked_labels = leaf.labels;
         }
@@ -370,15 +370,15 @@ _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
 
 /* Work that is not the program's. */
 
-/* The two kinds of work carry time apart. */
+/* The program's work and a subscriber's carry time apart. */
 static void
-set_excluded(_PySampling_Thread *thread, int excluded)
+set_excluded(_PySampling_Thread *thread, _PySampling_Exclusion excluded)
 {
     struct _sampling_carries *c = &thread->account.carried;
-    if (excluded) {
+    if (!thread->excluded) {
         thread->set_aside = *c;
     }
-    else {
+    else if (thread->excluded == _PySampling_EXCLUDED) {
         _PySampling_COUNT(subscribers_wall_ns,
                           c->run_wall_ns + c->sliver_ns + c->blocked_ns
                           + c->wait_ns);
@@ -388,21 +388,19 @@ set_excluded(_PySampling_Thread *thread, int excluded)
     thread->excluded = excluded;
 }
 
-/* What a thread does from here on serves a subscriber (`excluded`), or is the
-   program's own work again.  Returns what it was before.  On the thread
-   itself, attached, with its captures drained. */
-int
-_PySampling_AccountExclude(_PySampling_Thread *thread, int excluded)
+/* Says what the thread does from here on.  On the thread itself, attached,
+   with its captures drained. */
+void
+_PySampling_AccountExclude(_PySampling_Thread *thread,
+                           _PySampling_Exclusion excluded)
 {
     struct _sampling_account *a = &thread->account;
-    int before = thread->excluded;
-    if (before != excluded) {
+    if (thread->excluded != excluded) {
         uint64_t now_ns = _PySampling_WallNow();
         carry_run_wall(a, now_ns);
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
         set_excluded(thread, excluded);
     }
-    return before;
 }
 
 
@@ -523,9 +521,9 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
         carry_run_wall(a, now_ns);
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
-    int excluded = thread->excluded;
+    _PySampling_Exclusion excluded = thread->excluded;
     if (excluded) {
-        set_excluded(thread, 0);
+        set_excluded(thread, _PySampling_NOT_EXCLUDED);
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
@@ -561,7 +559,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     thread->residue_wall_ns = run_ns + blocked_ns + wait_ns;
     PyMutex_Unlock(&state->tables_mutex);
     if (excluded) {
-        set_excluded(thread, 1);
+        set_excluded(thread, excluded);
     }
     _PySampling_LEAVE_HOOK(thread);
 }

@@ -617,7 +617,9 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
             .cpu_ns = capture->cpu_ns,
             .wall_ns = capture->wall_ns,
         }, capture->time_ns, 0);
-        if (node != _PySampling_NO_NODE && capture->gc_generation < 0) {
+        if (node != _PySampling_NO_NODE && capture->gc_generation < 0
+            && !thread->excluded)
+        {
             thread->last_node = node;
             thread->last_labels = labels;
         }

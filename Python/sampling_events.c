@@ -73,8 +73,10 @@ _PySampling_Emit(_PySampling_Thread *thread,
                  int flags)
 {
     if (thread->excluded) {
-        _PySampling_COUNT(subscribers_wall_ns, sample->wall_ns);
-        _PySampling_COUNT(subscribers_cpu_ns, sample->cpu_ns);
+        if (thread->excluded == _PySampling_EXCLUDED) {
+            _PySampling_COUNT(subscribers_wall_ns, sample->wall_ns);
+            _PySampling_COUNT(subscribers_cpu_ns, sample->cpu_ns);
+        }
         return;
     }
     struct _sampling_event event = {

@@ -206,6 +206,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_first_of_os_thread(tstate));
+    thread->excluded = (_PySampling_Exclusion)impl->sampling_excluded;
     thread->set_aside = (struct _sampling_carries){0};
     _PySampling_EnterTables(thread);
     tell(thread, _PySampling_EVENT_THREAD_START, 0, 0);

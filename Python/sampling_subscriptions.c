@@ -680,6 +680,19 @@ _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub)
     return waiting;
 }
 
+/* In how many batches, the one being filled included. */
+uint32_t
+_PySampling_SubscriptionBatches(struct _sampling_subscription *sub)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    uint32_t num = 0;
+    for (struct _sampling_batch *b = sub->first; b != NULL; b = b->next) {
+        num++;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return num;
+}
+
 static int
 take_locked(struct _sampling_subscription *sub, uint32_t only_thread,
             struct _sampling_taken *taken)

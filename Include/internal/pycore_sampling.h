@@ -159,6 +159,13 @@ typedef enum {
     _PySampling_ASKED,          // it is sent; the handler clears this
 } _PySampling_Asked;
 
+/* Work that is not the program's is not sampled. */
+typedef enum {
+    _PySampling_NOT_EXCLUDED = 0,
+    _PySampling_EXCLUDED = 1,       // it serves a subscriber: counted apart
+    _PySampling_WAITING = 2,        // it waits for something to deliver
+} _PySampling_Exclusion;
+
 /* One per thread state, created when the thread first attaches during a
    session and kept until the thread state is cleared. */
 typedef struct _sampling_thread {
@@ -205,7 +212,7 @@ typedef struct _sampling_thread {
     int in_hook;                // handler must not touch what follows
     int was_requested;          // the GIL, by another thread, at the detach
     int is_settling;            // giving the GIL up: the handler looks
-    int excluded;               // it serves a subscriber: not sampled
+    _PySampling_Exclusion excluded;
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
     struct _PyInterpreterFrame *gc_frame;
@@ -555,8 +562,8 @@ extern void _PySampling_AccountRun(_PySampling_Thread *thread,
                                    uint64_t tick_wall_ns,
                                    uint64_t tick_cpu_ns,
                                    uint64_t *wall_ns, uint64_t *cpu_ns);
-extern int _PySampling_AccountExclude(_PySampling_Thread *thread,
-                                      int excluded);
+extern void _PySampling_AccountExclude(_PySampling_Thread *thread,
+                                       _PySampling_Exclusion excluded);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
 extern void _PySampling_AccountAttach(PyThreadState *tstate,
                                       _PySampling_Thread *thread);

@@ -196,6 +196,8 @@ _PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
 // How many records wait.  Takes the lock itself.
 extern uint32_t
 _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub);
+extern uint32_t
+_PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
 // Gives back what was taken.  Takes the lock itself.
 extern void
 _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,

@@ -52,24 +52,53 @@ class Rows:
         self._label_sets = {}
 
     def add(self, raw):
-        """Add the rows that are new in a batch."""
-        self.strings.extend(raw['strings'])
-        self._add_functions(memoryview(raw['functions']).cast('I').tolist())
+        """Add the rows that are new in a batch: all of them, or none."""
+        strings = self.strings + raw['strings']
+
+        def text(row):
+            return None if row == _NO_STRING else strings[row]
+
+        def thread(ident, native_id, name, interpreter_id):
+            return Thread(ident, native_id, text(name), interpreter_id)
+        functions = list(self.functions)
+        numbers = iter(memoryview(raw['functions']).cast('I').tolist())
+        for module, qualname, filename, line, kind in zip(
+                *[numbers] * _FUNCTION_COLUMNS):
+            functions.append(Function(text(module), text(qualname),
+                                      text(filename), line,
+                                      FUNCTION_KINDS[kind]))
+        moved = {}
         for row, module in raw['changed_functions']:
-            self._set_module(row, self._text(module))
-        frames = memoryview(raw['frames']).cast('i').tolist()
-        for function, *place in zip(*[iter(frames)] * _FRAME_COLUMNS):
-            self.frames.append(Frame(self.functions[function], *place))
-        nodes = iter(memoryview(raw['nodes']).cast('I').tolist())
-        self.nodes.extend(zip(*[nodes] * _NODE_COLUMNS))
-        labels = iter(memoryview(raw['labels']).cast('Q').tolist())
-        for parent, key, value, task in zip(*[labels] * _LABEL_COLUMNS):
-            self.labels.append((parent, self._text(key), self._text(value),
-                                task))
-        for numbers in raw['threads']:
-            self.threads.append(self._thread(*numbers))
+            old = functions[row]
+            moved[old] = functions[row] = Function(
+                text(module), old.qualname, old.filename, old.first_line,
+                old.kind)
+        frames = self.frames
+        if moved:
+            frames = [_moved(frame, moved) for frame in frames]
+        numbers = iter(memoryview(raw['frames']).cast('i').tolist())
+        frames = frames + [
+            Frame(functions[function], *place) for function, *place
+            in zip(*[numbers] * _FRAME_COLUMNS)]
+        numbers = iter(memoryview(raw['nodes']).cast('I').tolist())
+        nodes = list(zip(*[numbers] * _NODE_COLUMNS))
+        numbers = iter(memoryview(raw['labels']).cast('Q').tolist())
+        labels = [
+            (parent, text(key), text(value), task) for parent, key, value, task
+            in zip(*[numbers] * _LABEL_COLUMNS)]
+        threads = self.threads + [thread(*numbers)
+                                  for numbers in raw['threads']]
         for row, numbers in raw['changed_threads']:
-            self.threads[row] = self._thread(*numbers)
+            threads[row] = thread(*numbers)
+        # From here on nothing fails.
+        self.strings = strings
+        self.functions = functions
+        self.frames = frames
+        self.nodes += nodes
+        self.labels += labels
+        self.threads = threads
+        if moved:
+            self._stacks.clear()
 
     def stack(self, node):
         """Return the stack of a node as a tuple of Frame, leaf first."""
@@ -100,29 +129,13 @@ class Rows:
                 dict(sorted(labels.items())), task_name, task_id)
         return found
 
-    def _text(self, row):
-        return None if row == _NO_STRING else self.strings[row]
 
-    def _add_functions(self, numbers):
-        for module, qualname, filename, line, kind in zip(
-                *[iter(numbers)] * _FUNCTION_COLUMNS):
-            self.functions.append(Function(
-                self._text(module), self._text(qualname),
-                self._text(filename), line, FUNCTION_KINDS[kind]))
-
-    def _set_module(self, row, module):
-        old = self.functions[row]
-        new = self.functions[row] = Function(
-            module, old.qualname, old.filename, old.first_line, old.kind)
-        for i, frame in enumerate(self.frames):
-            if frame.function is old:
-                self.frames[i] = Frame(
-                    new, frame.line, frame.column, frame.instruction_offset,
-                    frame.opcode)
-        self._stacks.clear()
-
-    def _thread(self, ident, native_id, name, interpreter_id):
-        return Thread(ident, native_id, self._text(name), interpreter_id)
+def _moved(frame, functions):
+    function = functions.get(frame.function)
+    if function is None:
+        return frame
+    return Frame(function, frame.line, frame.column,
+                 frame.instruction_offset, frame.opcode)
 
 
 class Batch:

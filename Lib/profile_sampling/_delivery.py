@@ -24,7 +24,8 @@ def add(subscription):
     with _lock:
         _subscriptions.append(subscription)
         if _helper is None:
-            _helper = _start()
+            # What an excluded thread starts is excluded from the beginning.
+            _helper = _core().call_excluded(_start, _run)
     # It may sleep for longer than the new one can wait.
     _core().ring()
 
@@ -46,15 +47,15 @@ def close_all():
         helper.join()
 
 
-def _start():
+def _start(run):
     try:
-        return _thread.start_joinable_thread(_run, daemon=True)
+        return _thread.start_joinable_thread(run, daemon=True)
     except RuntimeError:
         # An interpreter that allows no daemon threads: it waits for this
         # one, so this one has to be told before.
         import threading
         threading._register_atexit(close_all)
-        return _thread.start_joinable_thread(_run, daemon=False)
+        return _thread.start_joinable_thread(run, daemon=False)
 
 
 def _run():
@@ -62,7 +63,7 @@ def _run():
     core.count_helpers(1)
     core.set_thread_name(_thread.get_ident(), 'profile_sampling')
     try:
-        core.call_excluded(_serve, core)
+        core.call_excluded(_serve, core, True)
     finally:
         core.count_helpers(-1)
 
@@ -79,13 +80,23 @@ def _serve(core):
         for subscription in subscriptions:
             if subscription._is_due(now):
                 subscription._due = now + subscription._batch_seconds
-                subscription._deliver_rest()
+                _deliver(subscription)
         del subscription
         core.renew_if_full()
         due = min([subscription._due for subscription in subscriptions])
         del subscriptions
         core.wait_for_batches(
             max(0, int((due - time.monotonic()) * 1e9)))
+
+
+def _deliver(subscription):
+    try:
+        is_closed = subscription.closed
+        if subscription._deliver_rest() and is_closed:
+            remove(subscription)
+    except Exception as exc:
+        # No memory, say: it is delivered the next time.
+        _core().write_unraisable(exc, subscription)
 
 
 def _after_fork():

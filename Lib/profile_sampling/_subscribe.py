@@ -6,7 +6,6 @@ of _batch.
 """
 
 import _thread
-import sys
 import time
 
 from profile_sampling._batch import Batch, Rows
@@ -104,11 +103,17 @@ class Subscription:
         self._batch_seconds = batch_seconds
         self._is_sync = options['sync']
         self._batch_events = options['batch_events']
-        self._lock = _thread.RLock()
+        # Held by who delivers what waits; by who reads a batch.
+        self._delivering = _thread.allocate_lock()
+        self._reading = _thread.RLock()
+        self._is_reading = False
         self._rows = Rows(0)
+        self._unread = []
         self._errors = 0
         self._total_errors = 0
         self._due = time.monotonic() + batch_seconds
+        # A safepoint may come before subscribe() has returned.
+        self._core = None
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
         if not self._is_sync:
             from profile_sampling import _delivery
@@ -120,18 +125,20 @@ class Subscription:
         Called again, it does nothing.
         """
         self._core.close()
-        self._deliver_rest()
-        if not self._is_sync:
+        if self._deliver_rest() and not self._is_sync:
             from profile_sampling import _delivery
             _delivery.remove(self)
 
     def flush(self):
         """Deliver all samples of the time until now, then return.
 
-        Called from a callback, it leaves that to who delivers at the time.
+        Called from a callback, it leaves the delivery to others.
         """
         self._core.flush()
-        self._deliver_rest()
+        if _thread.get_ident() in _in_callback:
+            _core().ring()
+        else:
+            self._deliver_rest()
 
     def set_rate(self, rate_hz):
         """Want *rate_hz* samples per second from now on, 1 to 10000.
@@ -180,20 +187,36 @@ class Subscription:
     # of it calls a subscriber again.
 
     def _is_due(self, now):
-        return now >= self._due or self._core.waiting >= self._batch_events
+        return (now >= self._due or self.closed
+                or self._core.waiting >= self._batch_events)
 
     def _deliver_rest(self):
-        _core().call_excluded(_deliver_waiting, self)
+        """Deliver what waits; return False if somebody else does."""
+        return _core().call_excluded(_deliver_waiting, self)
 
     def _take(self, own_only):
-        with self._lock:
-            raw = self._core.take(own_only)
-            if raw is None:
+        """Return the next batch, or None."""
+        with self._reading:
+            if self._is_reading:
+                # In a signal handler that came in the middle of this.
                 return None
-            if raw['serial'] != self._rows.serial:
-                self._rows = Rows(raw['serial'])
-            self._rows.add(raw)
-            return Batch(raw, self._rows)
+            self._is_reading = True
+            try:
+                # What could not be read, for want of memory or of stack,
+                # is read the next time.
+                raw = self._core.take(own_only)
+                if raw is not None:
+                    self._unread.append(raw)
+                if not self._unread:
+                    return None
+                raw = self._unread[0]
+                if raw['serial'] != self._rows.serial:
+                    self._rows = Rows(raw['serial'])
+                self._rows.add(raw)
+                self._unread.pop(0)
+                return Batch(raw, self._rows)
+            finally:
+                self._is_reading = False
 
     def _call(self, batch):
         ident = _thread.get_ident()
@@ -211,7 +234,7 @@ class Subscription:
     def _failed(self, exc):
         self._errors += 1
         self._total_errors += 1
-        _report(exc, self._callback)
+        _core().write_unraisable(exc, self._callback)
         if self._errors == MAX_ERRORS and not self.closed:
             self._core.close()
             import warnings
@@ -221,42 +244,41 @@ class Subscription:
                     'a row: its subscription to samples is closed',
                     RuntimeWarning, stacklevel=2)
             except RuntimeWarning as warning:
-                _report(warning, self._callback)
+                _core().write_unraisable(warning, self._callback)
 
 
 def _deliver_own(subscription):
     """At a safepoint: the samples of this thread."""
+    if subscription._core is None:
+        return
     batch = subscription._take(True)
     if batch is not None:
         subscription._call(batch)
+    if subscription.closed:
+        # It closed itself, and left this to us.
+        _deliver_waiting(subscription)
 
 
 def _deliver_waiting(subscription):
-    """Deliver all that waits, in order, one thread at a time."""
-    if not subscription._lock.acquire(
+    """Deliver all that waits, in order, one thread at a time.
+
+    Return False when called from a callback while somebody delivers.
+    """
+    if not subscription._delivering.acquire(
             blocking=_thread.get_ident() not in _in_callback):
-        return      # somebody delivers, and goes on until nothing waits
+        return False
     try:
-        while (batch := subscription._take(False)) is not None:
+        # Not what callbacks cause, unless it is the last.
+        n_batches = subscription._core.batches + len(subscription._unread)
+        while n_batches > 0 or subscription.closed:
+            batch = subscription._take(False)
+            if batch is None:
+                break
             subscription._call(batch)
+            n_batches -= 1
     finally:
-        subscription._lock.release()
-
-
-def _report(exc, where):
-    hook = sys.unraisablehook
-    hook(_Unraisable(exc, where))
-
-
-class _Unraisable:
-    """What sys.unraisablehook takes."""
-
-    def __init__(self, exc, where):
-        self.exc_type = type(exc)
-        self.exc_value = exc
-        self.exc_traceback = exc.__traceback__
-        self.err_msg = 'Exception ignored in a subscriber of samples'
-        self.object = where
+        subscription._delivering.release()
+    return True
 
 
 def _interpreter(all_interpreters):

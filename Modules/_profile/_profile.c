@@ -541,17 +541,44 @@ _profile.call_excluded
 
     callback: object
     argument: object
+    waiting: bool = False
     /
 
-Call it; what this thread does meanwhile is counted apart, not sampled.
+Call it; what this thread does meanwhile is not sampled.
+
+It is counted apart, unless the thread mostly waits.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_call_excluded_impl(PyObject *module, PyObject *callback,
-                            PyObject *argument)
-/*[clinic end generated code: output=891a146a751fe52b input=39529529a6a25893]*/
+                            PyObject *argument, int waiting)
+/*[clinic end generated code: output=3dd7d2b5a43447c9 input=4f74cb7bd058fe72]*/
 {
-    return _Profile_CallExcluded(callback, argument);
+    return _Profile_CallExcluded(callback, argument, waiting);
+}
+
+/*[clinic input]
+_profile.write_unraisable
+
+    exception: object
+    where: object
+    /
+
+Pass an exception of a subscriber to sys.unraisablehook.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_write_unraisable_impl(PyObject *module, PyObject *exception,
+                               PyObject *where)
+/*[clinic end generated code: output=e536acefe62f0f0a input=337f7fbdc9e61c74]*/
+{
+    if (!PyExceptionInstance_Check(exception)) {
+        PyErr_Format(PyExc_TypeError, "%R is no exception", exception);
+        return NULL;
+    }
+    PyErr_SetRaisedException(Py_NewRef(exception));
+    PyErr_WriteUnraisable(where);
+    Py_RETURN_NONE;
 }
 
 /*[clinic input]
@@ -595,6 +622,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_RING_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF
     _PROFILE_COUNT_HELPERS_METHODDEF
+    _PROFILE_WRITE_UNRAISABLE_METHODDEF
     {NULL, NULL}
 };
 

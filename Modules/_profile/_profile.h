@@ -47,7 +47,8 @@ extern PyObject *_Profile_Subscribe(profile_state *state,
                                     const _PySampling_SubscribeOptions *what,
                                     const _PySampling_Options *options,
                                     PyObject *deliver, PyObject *owner);
-extern PyObject *_Profile_CallExcluded(PyObject *callback, PyObject *arg);
+extern PyObject *_Profile_CallExcluded(PyObject *callback, PyObject *arg,
+                                       int is_waiting);
 
 // export.c
 extern PyObject *_Profile_ExportBatch(const struct _sampling_taken *taken);

@@ -27,28 +27,34 @@ typedef struct {
 
 /* A subscriber's own work. */
 
+/* Returns what it was before. */
 static int
 set_excluded(int excluded)
 {
     PyThreadState *tstate = _PyThreadState_GET();
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    int before = impl->sampling_excluded;
+    impl->sampling_excluded = excluded;
     _PySampling_Thread *thread =
         _PySampling_ACTIVE() ? _PySampling_ThreadOf(tstate) : NULL;
-    if (thread == NULL) {
-        return 0;
+    if (thread != NULL) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+        _PySampling_AccountExclude(thread, (_PySampling_Exclusion)excluded);
+        _PySampling_LEAVE_HOOK(thread);
     }
-    _PySampling_ENTER_HOOK(thread);
-    _PySampling_Drain(tstate, thread);
-    int before = _PySampling_AccountExclude(thread, excluded);
-    _PySampling_LEAVE_HOOK(thread);
     return before;
 }
 
 PyObject *
-_Profile_CallExcluded(PyObject *callback, PyObject *arg)
+_Profile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting)
 {
-    int before = set_excluded(1);
+    int before = set_excluded(is_waiting ? _PySampling_WAITING
+                                         : _PySampling_EXCLUDED);
     PyObject *result = PyObject_CallOneArg(callback, arg);
+    PyObject *exc = PyErr_GetRaisedException();
     (void)set_excluded(before);
+    PyErr_SetRaisedException(exc);
     return result;
 }
 
@@ -181,6 +187,13 @@ get_waiting(PyObject *op, void *Py_UNUSED(closure))
 }
 
 static PyObject *
+get_batches(PyObject *op, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(
+        _PySampling_SubscriptionBatches(((SubscriptionObject *)op)->sub));
+}
+
+static PyObject *
 get_rate_hz(PyObject *op, void *Py_UNUSED(closure))
 {
     return PyLong_FromLong(((SubscriptionObject *)op)->sub->rate_hz);
@@ -206,6 +219,7 @@ static PyGetSetDef subscription_getset[] = {
     {"ended_by_fork", get_ended_by_fork, NULL,
      PyDoc_STR("Is it the parent process that goes on with it?")},
     {"waiting", get_waiting, NULL, PyDoc_STR("How many records wait.")},
+    {"batches", get_batches, NULL, PyDoc_STR("In how many batches.")},
     {"rate_hz", get_rate_hz, NULL, PyDoc_STR("Samples per second.")},
     {NULL}
 };
@@ -313,9 +327,8 @@ void
 _PySampling_DeliverSync(PyThreadState *tstate)
 {
     PyObject *list = tstate->interp->sampling.sync_subscriptions;
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (list == NULL || PyList_GET_SIZE(list) == 0 || thread == NULL
-        || thread->excluded)
+    if (list == NULL || PyList_GET_SIZE(list) == 0
+        || ((_PyThreadStateImpl *)tstate)->sampling_excluded)
     {
         return;
     }
@@ -335,7 +348,7 @@ _PySampling_DeliverSync(PyThreadState *tstate)
         {
             PyObject *deliver = Py_NewRef(self->deliver);
             PyObject *owner = Py_NewRef(self->owner);
-            PyObject *result = _Profile_CallExcluded(deliver, owner);
+            PyObject *result = _Profile_CallExcluded(deliver, owner, 0);
             if (result == NULL) {
                 PyErr_WriteUnraisable(deliver);
             }

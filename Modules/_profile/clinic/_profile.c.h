@@ -758,17 +758,19 @@ _profile_ring(PyObject *module, PyObject *Py_UNUSED(ignored))
 }
 
 PyDoc_STRVAR(_profile_call_excluded__doc__,
-"call_excluded($module, callback, argument, /)\n"
+"call_excluded($module, callback, argument, waiting=False, /)\n"
 "--\n"
 "\n"
-"Call it; what this thread does meanwhile is counted apart, not sampled.");
+"Call it; what this thread does meanwhile is not sampled.\n"
+"\n"
+"It is counted apart, unless the thread mostly waits.");
 
 #define _PROFILE_CALL_EXCLUDED_METHODDEF    \
     {"call_excluded", _PyCFunction_CAST(_profile_call_excluded), METH_FASTCALL, _profile_call_excluded__doc__},
 
 static PyObject *
 _profile_call_excluded_impl(PyObject *module, PyObject *callback,
-                            PyObject *argument);
+                            PyObject *argument, int waiting);
 
 static PyObject *
 _profile_call_excluded(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
@@ -776,13 +778,53 @@ _profile_call_excluded(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     PyObject *return_value = NULL;
     PyObject *callback;
     PyObject *argument;
+    int waiting = 0;
 
-    if (!_PyArg_CheckPositional("call_excluded", nargs, 2, 2)) {
+    if (!_PyArg_CheckPositional("call_excluded", nargs, 2, 3)) {
         goto exit;
     }
     callback = args[0];
     argument = args[1];
-    return_value = _profile_call_excluded_impl(module, callback, argument);
+    if (nargs < 3) {
+        goto skip_optional;
+    }
+    waiting = PyObject_IsTrue(args[2]);
+    if (waiting < 0) {
+        goto exit;
+    }
+skip_optional:
+    return_value = _profile_call_excluded_impl(module, callback, argument, waiting);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_write_unraisable__doc__,
+"write_unraisable($module, exception, where, /)\n"
+"--\n"
+"\n"
+"Pass an exception of a subscriber to sys.unraisablehook.");
+
+#define _PROFILE_WRITE_UNRAISABLE_METHODDEF    \
+    {"write_unraisable", _PyCFunction_CAST(_profile_write_unraisable), METH_FASTCALL, _profile_write_unraisable__doc__},
+
+static PyObject *
+_profile_write_unraisable_impl(PyObject *module, PyObject *exception,
+                               PyObject *where);
+
+static PyObject *
+_profile_write_unraisable(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *exception;
+    PyObject *where;
+
+    if (!_PyArg_CheckPositional("write_unraisable", nargs, 2, 2)) {
+        goto exit;
+    }
+    exception = args[0];
+    where = args[1];
+    return_value = _profile_write_unraisable_impl(module, exception, where);
 
 exit:
     return return_value;
@@ -815,4 +857,4 @@ _profile_count_helpers(PyObject *module, PyObject *arg)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=edc42d2ab3a9154f input=a9049054013a1b77]*/
+/*[clinic end generated code: output=7d244d7f8cc0638d input=a9049054013a1b77]*/

@@ -1,0 +1,209 @@
+/* A profiler written in C, for test_capi.py: a thread without any Python
+   thread state drains batches and adds up what they weigh. */
+
+#include "Python.h"
+#include "cpython/sampling.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_FUNCTIONS 100000
+#define MAX_FRAMES 100000
+#define MAX_NODES 100000
+#define MAX_STRINGS 100000
+
+static const PySampling_API *api;
+static PySampling_Subscription *sub;
+static pthread_t drainer;
+static volatile int stop_draining;
+
+/* What the numbers in batches stand for. */
+static uint32_t serial;
+static char *strings[MAX_STRINGS];
+static PySampling_Function functions[MAX_FUNCTIONS];
+static PySampling_Frame frames[MAX_FRAMES];
+static PySampling_Node nodes[MAX_NODES];
+
+static uint64_t flat_wall_ns[MAX_FUNCTIONS];
+static uint64_t total_wall_ns, total_cpu_ns, lost_wall_ns;
+static unsigned long num_samples, num_records, num_batches, num_errors;
+
+static void
+keep_rows(const PySampling_Batch *batch)
+{
+    if (batch->serial != serial) {
+        serial = batch->serial;
+        num_errors += batch->first_string != 0;
+    }
+    for (uint32_t i = 0; i < batch->num_strings; i++) {
+        const PySampling_String *s = &batch->strings[i];
+        char *copy = malloc(s->size + 1);
+        memcpy(copy, s->utf8, s->size);
+        copy[s->size] = '\0';
+        strings[batch->first_string + i] = copy;
+    }
+    for (uint32_t i = 0; i < batch->num_functions; i++) {
+        functions[batch->first_function + i] = batch->functions[i];
+    }
+    for (uint32_t i = 0; i < batch->num_changed_functions; i++) {
+        functions[batch->changed_function_rows[i]] =
+            batch->changed_functions[i];
+    }
+    for (uint32_t i = 0; i < batch->num_frames; i++) {
+        frames[batch->first_frame + i] = batch->frames[i];
+    }
+    for (uint32_t i = 0; i < batch->num_nodes; i++) {
+        nodes[batch->first_node + i] = batch->nodes[i];
+    }
+}
+
+static void
+add(const PySampling_Batch *batch)
+{
+    keep_rows(batch);
+    num_batches++;
+    for (uint32_t i = 0; i < batch->num_records; i++) {
+        const PySampling_Record *record = &batch->records[i];
+        num_records++;
+        if (record->kind == PySampling_LOST) {
+            lost_wall_ns += record->wall_ns;
+        }
+        if (record->kind != PySampling_SAMPLE) {
+            continue;
+        }
+        num_samples += record->count;
+        total_wall_ns += record->wall_ns;
+        total_cpu_ns += record->cpu_ns;
+        // The innermost Python function.
+        uint32_t node = record->node;
+        while (node != 0
+               && functions[frames[nodes[node].frame].function].kind != 0)
+        {
+            node = nodes[node].parent;
+        }
+        if (node != 0) {
+            flat_wall_ns[frames[nodes[node].frame].function] +=
+                record->wall_ns;
+        }
+    }
+}
+
+static void
+drain_all(void)
+{
+    PySampling_Batch *batch;
+    int result;
+    while ((result = api->drain(sub, &batch)) > 0) {
+        num_errors += batch->size != sizeof(*batch);
+        add(batch);
+        api->release(batch);
+    }
+    num_errors += result < 0;
+}
+
+static void *
+run_drainer(void *arg)
+{
+    (void)arg;
+    while (!stop_draining) {
+        drain_all();
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return NULL;
+}
+
+static PyObject *
+start(PyObject *module, PyObject *args)
+{
+    PySampling_Options options = PySampling_OPTIONS_INIT;
+    if (!PyArg_ParseTuple(args, "iI", &options.rate_hz,
+                          &options.max_records))
+    {
+        return NULL;
+    }
+    options.interpreter_id = 0;
+    total_wall_ns = total_cpu_ns = lost_wall_ns = 0;
+    num_samples = num_records = num_batches = num_errors = 0;
+    memset(flat_wall_ns, 0, sizeof(flat_wall_ns));
+    sub = api->subscribe(&options);
+    if (sub == NULL) {
+        return NULL;
+    }
+    stop_draining = 0;
+    if (pthread_create(&drainer, NULL, run_drainer, NULL) != 0) {
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+set_rate(PyObject *module, PyObject *rate)
+{
+    int rate_hz = (int)PyLong_AsLong(rate);
+    if (PyErr_Occurred() || api->set_rate(sub, rate_hz) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* Returns (totals, {name: flat wall nanoseconds}). */
+static PyObject *
+stop(PyObject *module, PyObject *ignored)
+{
+    if (api->flush(sub) < 0 || api->close(sub) < 0) {
+        return NULL;
+    }
+    stop_draining = 1;
+    pthread_join(drainer, NULL);
+    drain_all();
+    api->free(sub);
+    sub = NULL;
+    PyObject *flat = PyDict_New();
+    for (uint32_t i = 0; flat != NULL && i < MAX_FUNCTIONS; i++) {
+        if (flat_wall_ns[i] != 0) {
+            PyObject *ns = PyLong_FromUnsignedLongLong(flat_wall_ns[i]);
+            if (ns == NULL
+                || PyDict_SetItemString(flat, strings[functions[i].qualname],
+                                        ns) < 0)
+            {
+                Py_CLEAR(flat);
+            }
+            Py_XDECREF(ns);
+        }
+    }
+    return flat == NULL ? NULL : Py_BuildValue(
+        "({s:K,s:K,s:K,s:k,s:k,s:k,s:k}N)",
+        "wall_ns", total_wall_ns, "cpu_ns", total_cpu_ns,
+        "lost_wall_ns", lost_wall_ns, "samples", num_samples,
+        "records", num_records, "batches", num_batches,
+        "errors", num_errors, flat);
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_VARARGS, NULL},
+    {"set_rate", set_rate, METH_O, NULL},
+    {"stop", stop, METH_NOARGS, NULL},
+    {NULL, NULL}
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "capi_subscriber",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC
+PyInit_capi_subscriber(void)
+{
+    api = PyCapsule_Import(PySampling_CAPSULE_NAME, 0);
+    if (api == NULL) {
+        return NULL;
+    }
+    if (api->version != 1 || api->size < sizeof(PySampling_API)) {
+        PyErr_SetString(PyExc_ImportError, "another version of the C API");
+        return NULL;
+    }
+    return PyModule_Create(&module_def);
+}
