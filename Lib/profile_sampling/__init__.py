@@ -15,12 +15,12 @@ from profile_sampling._model import Profile
 from profile_sampling._session import profile, running, snapshot, start, \
     stats, stop
 
-__all__ = ['Profile', 'profile', 'running', 'snapshot', 'start', 'stats',
-           'stop', 'subscribe']
+__all__ = ['Profile', 'label', 'labels', 'profile', 'running', 'sample',
+           'snapshot', 'start', 'stats', 'stop', 'subscribe']
 
 
 def __getattr__(name):
-    # Most programs do not subscribe.
+    # Most programs do not subscribe, and many have no labels.
     if name == 'subscribe':
         from profile_sampling._subscribe import subscribe
         return subscribe
@@ -28,3 +28,7 @@ def __getattr__(name):
         from profile_sampling import _labels
         return getattr(_labels, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,12 +1,14 @@
-"""profile() as a decorator.
+"""profile() and label() as decorators.
 
-This file owns how a session goes with the kinds of functions.  It is apart
-because inspect and functools are dear to import.
+This file owns how a session, or labels, go with the kinds of functions.  It
+is apart because inspect and functools are dear to import.
 """
 
 import _thread
 import functools
 import inspect
+
+from profile_sampling._session import _core
 
 
 def decorate(session, function):
@@ -67,6 +69,87 @@ class _Owned:
             self._wrapper.profile = self._session.profile
         finally:
             self._owner.release()
+
+
+def labelled(changes, function):
+    """Return *function* with labels on while a call of it runs.
+
+    *changes* is what enter_labels() of the core takes.
+    """
+    if not callable(function) or isinstance(function, type):
+        raise TypeError(f'label() decorates functions, not {_kind(function)}')
+    core = _core()
+    enter, leave = core.enter_labels, core.exit_labels
+
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def wrapper(*args, **kwargs):
+            token = enter(changes)
+            try:
+                return await function(*args, **kwargs)
+            finally:
+                leave(token)
+    elif inspect.isasyncgenfunction(function):
+        wrapper = _labelled_async_generator(enter, leave, changes, function)
+    elif inspect.isgeneratorfunction(function):
+        wrapper = _labelled_generator(enter, leave, changes, function)
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            token = enter(changes)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                leave(token)
+    return wrapper
+
+
+def _labelled_generator(enter, leave, changes, function):
+    # What is yielded is popped, and exceptions are forgotten, so that no
+    # more is kept alive than without labels.
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        resume, given = generator.send, None
+        while True:
+            token = enter(changes)
+            try:
+                values = [resume(given)]
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                given = None
+                leave(token)
+            try:
+                given = yield values.pop()
+                resume = generator.send
+            # GeneratorExit too: the generator may have an answer to it.
+            except BaseException as exc:
+                resume, given = generator.throw, exc
+    return wrapper
+
+
+def _labelled_async_generator(enter, leave, changes, function):
+    # As above.  While it awaits, its task belongs to the labels.
+    @functools.wraps(function)
+    async def wrapper(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        resume, given = generator.asend, None
+        while True:
+            token = enter(changes)
+            try:
+                values = [await resume(given)]
+            except StopAsyncIteration:
+                return
+            finally:
+                given = None
+                leave(token)
+            try:
+                given = yield values.pop()
+                resume = generator.asend
+            except BaseException as exc:
+                resume, given = generator.athrow, exc
+    return wrapper
 
 
 def _kind(thing):

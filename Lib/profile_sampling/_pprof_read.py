@@ -16,7 +16,7 @@ import os
 from profile_sampling._load_tables import NO_INSTRUCTION, Tables
 from profile_sampling._pprof import (
     KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
-from profile_sampling._labels import RESERVED
+from profile_sampling._labels import OF_SAMPLES
 from profile_sampling._values import MODES, NAMES, OPCODES, STATES
 from profile_sampling._wire import (
     BYTES, VARINT, Budget, fields, message, numbers, signed, varint)
@@ -311,7 +311,7 @@ class _Labels:
         labels = {}
         for encoded in encoded_labels:
             key, text, number = self._label(encoded)
-            if key not in RESERVED:
+            if key not in OF_SAMPLES:
                 # Other tools have labels that are numbers.
                 labels[key] = text or (str(signed(number)) if number else '')
             elif text:
