@@ -25,50 +25,60 @@ def decorate(session, function):
     if inspect.iscoroutinefunction(function):
         @functools.wraps(function)
         async def wrapper(*args, **kwargs):
-            if not owner.acquire(blocking=False):
-                return await function(*args, **kwargs)
-            with _Owned(session, owner, wrapper):
-                return await function(*args, **kwargs)
+            with _Call(session, owner, wrapper):
+                return await inner(*args, **kwargs)
     elif inspect.isgeneratorfunction(function):
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
-            if not owner.acquire(blocking=False):
-                return (yield from function(*args, **kwargs))
-            with _Owned(session, owner, wrapper):
-                return (yield from function(*args, **kwargs))
+            with _Call(session, owner, wrapper):
+                return (yield from inner(*args, **kwargs))
     else:
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
-            if not owner.acquire(blocking=False):
-                return function(*args, **kwargs)
-            with _Owned(session, owner, wrapper):
-                return function(*args, **kwargs)
+            with _Call(session, owner, wrapper):
+                return inner(*args, **kwargs)
 
+    # The labels of a generator must not hold while it waits.
+    inner = function if session._label is None else session._label(function)
     wrapper.profile = None
     return wrapper
 
 
-class _Owned:
-    """The session of one call, and the lock that it holds."""
+class _Call:
+    """What one call does to the session, and the lock if it holds it."""
 
     def __init__(self, session, owner, wrapper):
         self._session = session
         self._owner = owner
         self._wrapper = wrapper
+        self._is_inside = False
+        self._is_owner = False
 
     def __enter__(self):
+        session = self._session
+        # Of a deferred session every call has a part.
+        if not _core().is_deferred():
+            self._is_owner = self._owner.acquire(blocking=False)
+            if not self._is_owner:
+                return
         try:
-            self._session.__enter__()
+            self._serial = session._begin()
         except BaseException:
-            self._owner.release()
+            if self._is_owner:
+                self._owner.release()
             raise
+        self._is_inside = True
 
     def __exit__(self, *exc_info):
+        if not self._is_inside:
+            return
         try:
-            self._session.__exit__(*exc_info)
-            self._wrapper.profile = self._session.profile
+            self._session._end(self._serial)
+            if self._serial is None:
+                self._wrapper.profile = self._session.profile
         finally:
-            self._owner.release()
+            if self._is_owner:
+                self._owner.release()
 
 
 def labelled(changes, function):

@@ -14,8 +14,12 @@ MAX_DEPTH_FRAMES = 16_384
 ALL_NAMES = 'calls,opcodes'
 
 
+# Number of the session; see profile._end().
+_serial = 0
+
+
 def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
-          signal=None):
+          signal=None, defer=False):
     """Start a session that samples all threads of this process.
 
     mode          which clock the profile is about: 'wall', the time that
@@ -28,15 +32,22 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
                   the instruction), both, with a comma, or 'off'
     signal        number of the signal to interrupt threads with; by
                   default one that programs do not use
+    defer         sample, all threads, only while any of them is in a
+                  profile() block; nothing is measured in between
 
     Raise TypeError or ValueError for a wrong argument, RuntimeError if a
     session is running, NotImplementedError if the platform cannot.
     """
-    _start(_checked(mode, rate_hz, depth_frames, names, signal))
+    options = _checked(mode, rate_hz, depth_frames, names, signal)
+    if defer:
+        options['defer'] = True
+    _start(options)
 
 
 def _start(options):
+    global _serial
     _core().start(**options)
+    _serial += 1
     _tell_thread_names()
 
 
@@ -83,7 +94,12 @@ class profile:
     As a context manager it starts a session and ends it with the block;
     then the attribute *profile* is the Profile (None before).  With *out*,
     it is also saved to that file; '{pid}' in it stands for the number of
-    the process.  The other arguments are those of start().
+    the process.  The arguments of start(), except defer, may be given.  All
+    others are labels, as label() takes them, that hold inside.
+
+    While a session started with defer=True is running, the block starts
+    none of its own: that session samples while anybody is inside.  Then
+    only labels may be given, and *profile* stays None.
 
     As a decorator it does so around each call; the attribute *profile* of
     the function is the Profile of the call that ended last.  A coroutine
@@ -93,36 +109,95 @@ class profile:
     holds the session, by recursion or in another thread or task, only runs:
     that session has it already.
 
-    Raise RuntimeError when entered while a session is running, and what
-    start() and Profile.save() raise.
+    Raise TypeError for a label that looks like an option misspelt,
+    RuntimeError when entered while a session is running that is not
+    deferred, or with options while one is that is; and what start(),
+    label() and Profile.save() raise.
     """
 
-    def __init__(self, mode='wall', *, rate_hz=1000, depth_frames=512,
-                 names=ALL_NAMES, signal=None, out=None):
-        self._options = _checked(mode, rate_hz, depth_frames, names, signal)
-        self._out = out
-        if out is not None:
+    # An option that was not given is told from its default.
+    def __init__(self, mode=..., *, rate_hz=..., depth_frames=..., names=...,
+                 signal=..., out=..., **labels):
+        given = {'mode': mode, 'rate_hz': rate_hz, 'signal': signal,
+                 'depth_frames': depth_frames, 'names': names, 'out': out}
+        given = {name: value for name, value in given.items()
+                 if value is not ...}
+        self._given = tuple(given)
+        self._out = given.pop('out', None)
+        self._options = _checked(**given)
+        if self._out is not None:
             from profile_sampling import _formats
             # A bad name is to be known now, not when the work is done.
-            _formats.choose(out)
+            _formats.choose(self._out)
+        self._label = _checked_label(labels) if labels else None
+        # Per block that is under way: the deferred session it samples for,
+        # None if the session is its own.
+        self._blocks = []
         self.profile = None
 
     def __enter__(self):
-        _start(self._options)
+        if self._label is not None:
+            self._label.__enter__()
+        try:
+            self._blocks.append(self._begin())
+        except BaseException:
+            self._leave_label()
+            raise
         return self
 
+    def _begin(self):
+        """Begin to sample; return the number of the deferred session."""
+        core = _core()
+        if not core.is_deferred():
+            _start(self._options)
+            return None
+        if self._given:
+            raise RuntimeError(
+                'a deferred session is running, so that profile() takes '
+                f'labels only, not {", ".join(self._given)}; give that to '
+                'start(defer=True), or stop() the session')
+        serial = _serial
+        core.enter()
+        return serial
+
     def __exit__(self, exc_type, exc, traceback):
-        self.profile = stop()
-        if self._out is not None:
-            from profile_sampling import _formats
-            self.profile.save(_formats.with_pid(self._out))
+        try:
+            self._end(self._blocks.pop())
+        finally:
+            self._leave_label()
+
+    def _end(self, serial):
+        """Undo _begin(), which returned *serial*."""
+        if serial is None:
+            self.profile = stop()
+            if self._out is not None:
+                from profile_sampling import _formats
+                self.profile.save(_formats.with_pid(self._out))
+        elif serial == _serial:
+            try:
+                _core().leave()
+            except RuntimeError:
+                # It has been stopped; a later one is not this block's.
+                pass
+
+    def _leave_label(self):
+        if self._label is not None:
+            self._label.__exit__(None, None, None)
 
     def __call__(self, function):
         from profile_sampling import _decorate
         return _decorate.decorate(self, function)
 
 
-def _checked(mode, rate_hz, depth_frames, names, signal):
+def _checked_label(labels):
+    from profile_sampling import _labels, _misspelt
+    for name in labels:
+        _misspelt.check(name)
+    return _labels.label(**labels)
+
+
+def _checked(mode='wall', rate_hz=1000, depth_frames=512, names=ALL_NAMES,
+             signal=None):
     """Return the arguments of the core's start(), or raise."""
     if not isinstance(mode, str):
         hint = '; write @profile()' if callable(mode) else ''

@@ -42,5 +42,8 @@ class FakeCore(types.ModuleType):
     def running(self):
         return self.session is not None
 
+    def is_deferred(self):
+        return self.running() and self.session.get('defer', False)
+
     def stats(self):
         return {'ticks': 7}
