@@ -9,7 +9,7 @@ import os
 
 from profile_sampling import _files, _formats
 from profile_sampling._model import Profile
-from profile_sampling._values import LOST_THREADS, lost_counts, own_clock
+from profile_sampling._values import lost_counts, other_losses, own_clock
 
 _STDERR = 2
 _DEFAULT_OUT = 'sampleprof.{pid}'
@@ -58,10 +58,8 @@ def _success(profile, shown, format):
     # On the wall clock, what the user waited; the threads' sum is in the
     # report.
     ns = profile.total_cpu_ns if clock == 'cpu' else profile.duration_ns
-    lost = f'{sum(lost_counts(profile.stats).values()):,} lost'
-    threads = profile.stats.get(LOST_THREADS)
-    if threads:
-        lost += f', {threads:,} threads not profiled'
+    lost = ', '.join([f'{sum(lost_counts(profile.stats).values()):,} lost',
+                      *other_losses(profile.stats)])
     look = _LOOK[format].format(python=_python(), path=_quoted(shown))
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if clock == "cpu" else "wall"}, '

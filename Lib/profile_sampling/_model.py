@@ -11,7 +11,7 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 
 from profile_sampling._values import (
     FUNCTION_KINDS, NAMES, STATES, CalleeRow, Frame, Function, FunctionRow,
-    InstructionRow, LineRow, Thread, own_clock)
+    InstructionRow, LabelRow, LineRow, Thread, own_clock)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, _FRAME_COLUMNS = 'i', 5    # function, line, column, offset, opcode
@@ -278,6 +278,16 @@ class Profile:
         from profile_sampling import _instructions
         return _instructions.rows(self)
 
+    def label_values(self, key):
+        """Return a list of LabelRow, one for each value of a label.
+
+        The samples without the label have a row with the value None.  The
+        most expensive come first, on the mode's own clock.  The names of
+        asyncio tasks are the values of 'task name'.
+        """
+        from profile_sampling import _label_rows
+        return _label_rows.rows(self, key)
+
     def save(self, path, format=None, *, annotate=False):
         """Write the profile to a file, whole or not at all.
 
@@ -385,7 +395,8 @@ class Profile:
                 if key is None:
                     task_name, task_id = value, task
                 else:
-                    labels[key] = value
+                    # The innermost row of a name is the one that holds.
+                    labels.setdefault(key, value)
             found = (dict(sorted(labels.items())), task_name, task_id)
             self._label_cache[row] = found
         return found
@@ -524,5 +535,5 @@ def _running_version():
 
 
 __all__ = ['CalleeRow', 'Frame', 'Function', 'FunctionRow',
-           'InstructionRow', 'LineRow', 'Profile', 'Sample', 'Samples',
-           'Thread', 'own_clock']
+           'InstructionRow', 'LabelRow', 'LineRow', 'Profile', 'Sample',
+           'Samples', 'Thread', 'own_clock']

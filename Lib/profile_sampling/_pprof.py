@@ -16,7 +16,7 @@ them is what only the reader of this package needs.
 """
 
 from profile_sampling._values import (
-    LOST_THREADS, OPCODES, STATES, lost_counts, own_clock)
+    OPCODES, STATES, lost_counts, other_losses, own_clock)
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
@@ -126,10 +126,12 @@ class Encoder:
         own_last = own_clock(self._profile.mode) == 'cpu'
         stacks = _Stacks(self._profile, location_of_frame)
         instructions = self._instructions()
+        same_labels = self._same_labels()
         weights = {}
-        for node, *about, count, cpu_ns, wall_ns in (
+        for node, thread, labels, state, count, cpu_ns, wall_ns in (
                 self._profile._row_tuples()):
-            key = stacks.same(node), *about, instructions[node]
+            key = (stacks.same(node), thread, same_labels[labels], state,
+                   instructions[node])
             weight = [count, cpu_ns, wall_ns]
             known = weights.get(key)
             if known is None:
@@ -155,6 +157,18 @@ class Encoder:
                     self._instruction_labels(*instruction))
             message.data += instruction_labels[instruction]
             self._message.payload(2, message.data)
+
+    def _same_labels(self):
+        """Return {label set: the first one that is equal}.
+
+        Those of sample() are put on top, whatever their names.
+        """
+        known = {}
+        same = {}
+        for row in sorted(set(self._profile._rows()[2::7])):
+            labels, *task = self._profile._label_set(row)
+            same[row] = known.setdefault((*labels.items(), *task), row)
+        return same
 
     def _instructions(self):
         """Return per node the (name, offset) of the innermost Python
@@ -255,8 +269,7 @@ class Encoder:
         for reason, count in lost_counts(profile.stats).items():
             yield (f'lost {count} samples'
                    + (f': {reason.replace("_", " ")}' if reason else ''))
-        if profile.stats.get(LOST_THREADS):
-            yield f'{profile.stats[LOST_THREADS]} threads not profiled'
+        yield from other_losses(profile.stats)
         yield MARK
         yield f'# python {profile.python_version}'
         yield f'# mode {profile.mode}'

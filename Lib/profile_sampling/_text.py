@@ -5,7 +5,7 @@ It must not compute what a profile means: that is the model's.
 """
 
 from profile_sampling._values import (
-    LOST_THREADS, OPCODES, STATES, lost_counts, own_clock, printable)
+    OPCODES, STATES, lost_counts, other_losses, own_clock, printable)
 
 WIDTH = 100
 TOP = 50
@@ -16,6 +16,8 @@ _KINDS = {'C': 'C function', 'operator': 'operator',
 # Instructions are many and alike: those below the first few say little.
 _TOP_INSTRUCTIONS = 10
 _OPNAME, _SITE = 17, 19
+# Labels, values of each, and characters of a label's name.
+_TOP_LABELS, _TOP_VALUES, _KEY = 5, 10, 40
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 _STATE_NAMES = {'gil wait': 'GIL wait', 'gc': 'GC'}
 
@@ -36,6 +38,7 @@ def render(profile, *, top=TOP):
         lines += ['', *_table(
             rows, top, 'cumulative', clock, total,
             [(row.cum_ns(clock), row.cum_count) for row in rows])]
+        lines += _labels(profile, clock, total)
         if profile._names & OPCODES:
             lines += _instructions(profile.instructions(),
                                    min(top, _TOP_INSTRUCTIONS), clock, total)
@@ -81,9 +84,25 @@ def _header(profile):
                      'in all threads together'),
         ('Samples', f'{profile.total_count:,}'),
         ('Lost', _losses(profile)),
+        *_asides(profile),
     ]
     title = title[0].upper() + title[1:]
     return [title, '', *[f'{name:<10} {text}' for name, text in facts]]
+
+
+def _asides(profile):
+    """What is in the profile but no time, and time that is not in it."""
+    custom = STATES.index('custom')
+    count = sum([row[4] for row in profile._row_tuples()
+                 if row[3] == custom])
+    if count:
+        yield 'Custom', (f'{count:,} of the samples by sample(), '
+                         'which weigh no time')
+    wall_ns, cpu_ns = [profile.stats.get(f'subscribers_{clock}_ns', 0)
+                       for clock in ('wall', 'cpu')]
+    if wall_ns or cpu_ns:
+        yield 'Aside', (f'{seconds(wall_ns)} wall, {seconds(cpu_ns)} CPU '
+                        'of serving subscribers, not in the times above')
 
 
 def _date(ns):
@@ -104,8 +123,8 @@ def _losses(profile):
              for key, value in profile.stats.items()
              if key.startswith('lost_') and key.endswith('_ns') and value}
     total = sum(counts.values())
-    threads = profile.stats.get(LOST_THREADS)
-    if not (total or times or threads):
+    others = other_losses(profile.stats)
+    if not (total or times or others):
         return 'nothing'
     text = f'{total:,} {"sample" if total == 1 else "samples"}'
     reasons = [f'{_words(reason)} {count:,}'
@@ -114,9 +133,7 @@ def _losses(profile):
         text += f' ({", ".join(reasons)})'
     for clock, ns in times.items():
         text += f'; {seconds(ns)} {_CLOCKS.get(clock, _words(clock))}'
-    if threads:
-        text += f'; {threads:,} threads not profiled'
-    return text
+    return '; '.join([text, *others])
 
 
 def _words(identifier):
@@ -164,6 +181,37 @@ def _table(rows, top, what, clock, total, weights):
         lines.append(
             f'{cell}  {name:<{width}}  {_place(function)}'.rstrip())
     return lines
+
+
+def _labels(profile, clock, total):
+    """Per label its most expensive values, a line each."""
+    from profile_sampling import _label_rows
+    keys = _label_rows.keys(profile)
+    lines = []
+    for key in keys[:_TOP_LABELS]:
+        rows = profile.label_values(key)
+        numbers = _columns([('time', 'share', 'count'), *[
+            (seconds(row.ns(clock), total), share(row.ns(clock), total),
+             f'{row.count:,}') for row in rows[:_TOP_VALUES]]])
+        width = WIDTH - len(numbers[0]) - 2
+        what = ('Tasks' if key == _label_rows.TASK_NAME else
+                f'Values of label {_start(printable(key), _KEY)}')
+        lines += ['', f'{what} by {_CLOCKS[clock]} time'
+                  + (f', {_TOP_VALUES:,} of {len(rows):,}'
+                     if _TOP_VALUES < len(rows) else ''),
+                  f'{numbers[0]}  value']
+        for row, cell in zip(rows, numbers[1:]):
+            value = ('[without]' if row.value is None
+                     else _start(printable(row.value), width))
+            lines.append(f'{cell}  {value}'.rstrip())
+    if len(keys) > _TOP_LABELS:
+        lines += ['', _start('Other labels: ' + ', '.join(
+            [printable(key) for key in keys[_TOP_LABELS:]]), WIDTH)]
+    return lines
+
+
+def _start(text, width):
+    return text if len(text) <= width else text[:width - 3] + '...'
 
 
 def _columns(rows):

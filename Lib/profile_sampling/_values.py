@@ -178,6 +178,22 @@ class CalleeRow(Value):
         return self.cpu_ns if mode == 'cpu' else self.wall_ns
 
 
+class LabelRow(Value):
+    """What the samples with one value of a label cost.
+
+    value    the text; None for the samples without the label
+    count    records of samples, and the weights of sample()
+    cpu_ns   CPU time, in nanoseconds
+    wall_ns  wall-clock time, in nanoseconds
+    """
+
+    __slots__ = ('value', 'count', 'cpu_ns', 'wall_ns')
+
+    def ns(self, mode):
+        """Time on the clock of *mode*, in nanoseconds."""
+        return self.cpu_ns if mode == 'cpu' else self.wall_ns
+
+
 class InstructionRow(_FlatRow):
     """What an instruction of a Python function cost.
 
@@ -234,8 +250,9 @@ def printable(text):
         for char in text])
 
 
-# The one counter of something lost that does not count samples.
+# Counters of something lost that do not count samples, and what they do.
 LOST_THREADS = 'lost_threads'
+LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task'}
 
 
 def lost_counts(stats):
@@ -247,7 +264,16 @@ def lost_counts(stats):
     counts = {key.removeprefix('lost').strip('_'): value
               for key, value in stats.items()
               if key.startswith('lost') and not key.endswith('_ns')
-              and key != LOST_THREADS and value}
+              and key != LOST_THREADS and key not in LOST_LABELS and value}
     if len(counts) > 1:
         counts.pop('', None)
     return counts
+
+
+def other_losses(stats):
+    """Return, in words, the nonzero losses that are not lost samples."""
+    texts = [f'{stats[key]:,} samples without their {what}'
+             for key, what in LOST_LABELS.items() if stats.get(key)]
+    if stats.get(LOST_THREADS):
+        texts.append(f'{stats[LOST_THREADS]:,} threads not profiled')
+    return texts

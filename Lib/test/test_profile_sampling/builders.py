@@ -19,7 +19,8 @@ from profile_sampling import Profile, _opcodes
 
 from . import validator
 
-STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled')
+STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+          'custom')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
 
 

@@ -105,6 +105,65 @@ class ReportTest(unittest.TestCase):
         self.assertIn('Lost       0 samples; 2 threads not profiled\n',
                       report(b))
 
+    def test_lost_labels_are_not_samples(self):
+        b = Builder(stats={'lost_labels': 1200, 'lost_tasks': 2,
+                           'lost_threads': 3})
+        b.sample('a.f', wall_ns=1)
+        self.assertIn('Lost       0 samples; 1,200 samples without their '
+                      'labels; 2 samples without their task; 3 threads not '
+                      'profiled\n', report(b))
+
+    def test_custom_samples(self):
+        b = Builder().sample('a.f', wall_ns=1)
+        self.assertNotIn('ustom', report(b))
+        b.sample('a.f', count=12, state='custom')
+        text = report(b)
+        self.assertIn('\nCustom     12 of the samples by sample(), which '
+                      'weigh no time\n', text)
+        self.assertRegex(text, r'\ncustom  .* 12\n')
+
+    def test_time_of_subscribers(self):
+        b = Builder(stats={'subscribers_wall_ns': 2_500_000})
+        b.sample('a.f', wall_ns=1)
+        self.assertIn('\nAside      2.500 ms wall, 0.000 ms CPU of serving '
+                      'subscribers, not in the times above\n', report(b))
+
+    def test_labels(self):
+        b = Builder()
+        b.sample('a.f', wall_ns=6_000_000, labels={'route': '/a', 'u': 'x'},
+                 task=('Task-1', 5))
+        b.sample('a.f', wall_ns=3_000_000, labels={'route': '/b'})
+        b.sample('a.f', wall_ns=1_000_000)
+        text = report(b)
+        self.assertIn(textwrap.dedent('''
+            Values of label route by wall time
+                time    share    count  value
+            6.000 ms   60.0 %        1  /a
+            3.000 ms   30.0 %        1  /b
+            1.000 ms   10.0 %        1  [without]
+
+            Tasks by wall time
+                time    share    count  value
+            6.000 ms   60.0 %        1  Task-1
+            4.000 ms   40.0 %        2  [without]
+
+            Values of label u by wall time
+            '''), text)
+
+    def test_labels_are_bounded(self):
+        b = Builder()
+        for key in range(300):
+            b.sample('a.f', wall_ns=key + 1,
+                     labels={f'{key:03}' + 'k' * 200: '\x1b' + 'v' * 200})
+            b.sample('a.f', wall_ns=1, labels={'000': str(key)})
+        lines = report(b).splitlines()
+        self.assertLessEqual(max(map(len, lines)), 100)
+        self.assertLess(len(lines), 100)
+        self.assertIn('Values of label 000 by wall time, 10 of 301', lines)
+        [others] = [line for line in lines if line.startswith('Other')]
+        self.assertTrue(others.startswith('Other labels: 004k'), others)
+        self.assertNotIn('\x1b', ''.join(lines))
+
     def test_nothing_lost(self):
         self.assertIn('\nLost       nothing\n',
                       report(Builder().sample('a.f', wall_ns=1)))

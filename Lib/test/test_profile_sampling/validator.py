@@ -7,7 +7,8 @@ names are those of the format's documentation.  PITFALLS F4.
 import gzip
 import opcode
 
-STATES = {'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled'}
+STATES = {'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+          'custom'}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
 NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
 OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
