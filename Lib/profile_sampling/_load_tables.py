@@ -139,6 +139,7 @@ class Tables:
     def raw(self, facts):
         """Return the tables with *facts* about the whole profile."""
         self._budget.spend(60 * (len(self._frames) + len(self._nodes))
+                           + 20 * len(self._labels)
                            + 500 * len(self._samples))
         nodes = array('I', (0, 0))
         for parent, frame in self._nodes:

@@ -5,7 +5,8 @@ hostile: everything wrong is a ValueError that names the file and the fault,
 and memory is bounded (see _wire.Budget).
 
 Of other tools' files, sample types are matched by name and those that are
-missing count as 0; labels that the model has no place for are left out.
+missing count as 0.  Several values of one label in a sample become one, with
+commas between.
 
 The instructions of our files are named, because their numbers differ between
 versions of Python: one that this version does not have is not known here.
@@ -286,7 +287,8 @@ class _Labels:
         others = tuple(others)
         known = self._threads.get(others)
         if known is None:
-            self._budget.spend(400 + 100 * len(others))
+            self._budget.spend(
+                400 + sum([100 + len(encoded) for encoded in others]))
             known = self._threads[others] = self._about(others)
         instruction = offset, opcode
         # The same object, so that it is quick to tell.
@@ -313,7 +315,8 @@ class _Labels:
             key, text, number = self._label(encoded)
             if key not in OF_SAMPLES:
                 # Other tools have labels that are numbers.
-                labels[key] = text or (str(signed(number)) if number else '')
+                value = text or (str(signed(number)) if number else '')
+                labels.setdefault(key, {})[value] = None
             elif text:
                 texts[key] = text
             else:
@@ -329,8 +332,18 @@ class _Labels:
         task_name = texts.get('task name', '' if 'task name' in values
                               else None)
         return (self._tables.thread(thread),
-                self._tables.labels(sorted(labels.items()), task_name,
-                                    task_id), number)
+                self._tables.labels(
+                    [(key, self._joined(labels[key]))
+                     for key in sorted(labels)], task_name, task_id),
+                number)
+
+    def _joined(self, values):
+        """Return one text for what other tools give several values."""
+        if len(values) == 1:
+            return next(iter(values))
+        self._budget.spend(sum([80 + 4 * (len(value) + 2)
+                                for value in values]))
+        return ', '.join(values)
 
 
 class _Stacks:

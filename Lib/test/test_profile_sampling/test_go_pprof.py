@@ -168,6 +168,24 @@ class GoPprofTest(unittest.TestCase):
         self.assertEqual(rows, {'int.__add__': ('1000ns', '1000ns'),
                                 'a.f': ('0', '1000ns')})
 
+    def test_labels(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=3_000, labels={'route': '/users/{id}'},
+                 task=('Task-1', 12))
+        b.sample('a.g:1', wall_ns=1_000, labels={'route': '/', 'user': 'é'})
+        b.sample('a.g:1', wall_ns=2_000)
+        text = self.report(b, '-tags', '-unit=ns')
+        found = {}
+        for section in text.split('\n\n'):
+            key, _, rows = section.strip().partition(':')
+            found[key] = {value: ns for ns, value in re.findall(
+                r'(\d+)ns \( ?[\d.]+%\): (.*)', rows)}
+        self.assertEqual(found['route'], {'/users/{id}': '3000', '/': '1000'})
+        self.assertEqual(found['user'], {'é': '1000'})
+        self.assertEqual(found['task name'], {'Task-1': '3000'})
+        rows = self.table(b, '-unit=ns', '-tagfocus=route=^/users')
+        self.assertEqual(rows, {'a.f': ('3000ns', '3000ns')})
+
     def test_what_go_merges_keeps_its_instructions(self):
         path = os.path.join(self.directory.name, 'in.pb.gz')
         out = os.path.join(self.directory.name, 'out.pb.gz')

@@ -219,7 +219,7 @@ def bombs():
     paths = b'\x22\x08\x08\x03\x22\x04\x08\x01\x10\x01'
     paths += b''.join([b'\x12' + bytes([len(stack)]) + stack
                        for stack in stacks])
-    return {
+    return label_bombs(head) | {
         'zeros': [bytes(1 << 20)] * 300,
         'strings': [head, *[b'\x32\x00' * many] * 400],
         'samples': [head, *[b'\x12\x00' * many] * 400],
@@ -236,6 +236,56 @@ def bombs():
         'paths': [head, paths],
         'long string': [head, b'\x32' + _pprof.varint(100 << 20),
                         bytes(100 << 20)],
+    }
+
+
+def label(key, *, text=0, number=0, more=b''):
+    """A field of a sample, of string numbers and a number."""
+    data = Message()
+    data.number(1, key)
+    data.number(2, text)
+    data.number(3, number)
+    result = Message()
+    result.payload(3, bytes(data.data) + more)
+    return bytes(result.data)
+
+
+def samples(*all_labels):
+    """Encoded samples, each of some labels."""
+    message = Message()
+    for labels in all_labels:
+        message.payload(2, S1 + b''.join(labels))
+    return bytes(message.data)
+
+
+def label_bombs(head):
+    """The same of labels; strings 1 and 2 may be names of them."""
+    rng = random.Random(7)
+    few = [label(1, number=number) for number in range(1, 1000)]
+    keys = [label(key, number=1) for key in range(1, 20_000)]
+    # Strings 3 to 202.
+    texts = b''.join([b'\x32\x90\x4e' + b'%010000d' % number
+                      for number in range(200)])
+    long = [label(1, text=text) for text in range(3, 203)]
+    junk = bytes(1000)
+    return {
+        'label values': [head, *[
+            samples(*[[label(1, number=10 * sample + number)
+                       for number in range(1, 10)]])
+            for sample in range(15_000)]],
+        'label keys': [head, b'\x32\x02xx' * 20_000,
+                       *[samples(keys[at:at + 500])
+                         for at in range(0, 19_000, 50)]],
+        'label sets': [head, *[samples(rng.sample(few, 200))
+                               for _ in range(3000)]],
+        'label texts': [head, texts, *[samples(long[:-at])
+                                       for at in range(1, 100)]],
+        'label junk': [head, *[
+            samples([label(1, number=number, more=b'\x4a\xe8\x07' + junk)])
+            for number in range(1, 20_000)]],
+        'task ids': [head, b'\x32\x07task id', *[
+            samples([label(3, number=10 * sample + number)])
+            for sample in range(6000) for number in range(1, 10)]],
     }
 
 

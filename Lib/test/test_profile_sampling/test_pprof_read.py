@@ -321,6 +321,28 @@ class OtherToolsTest(Files):
         frame, = profile.samples[0].stack
         self.assertEqual((frame.instruction_offset, frame.opcode), (-1, 0))
 
+    def test_several_values_of_a_label(self):
+        sample = Message()
+        sample.packed(1, [5])
+        sample.packed(2, [8])
+        # String 2 is the file's name; field 2 is a text, 3 a number.
+        for key, field, value in ((3, 2, 4), (3, 2, 5), (3, 2, 4), (3, 3, 7),
+                                  (4, 3, 9)):
+            label = Message()
+            label.number(1, key)
+            label.number(field, value)
+            sample.payload(3, label.data)
+        message = Message()
+        message.payload(2, sample.data)
+        profile = self.load(
+            foreign([('cpu', 'nanoseconds')], [7],
+                    strings=['tag', 'x', 'y']) + message.data)
+        self.assertIn({'tag': 'x, y, 7', 'x': '9'},
+                      [sample.labels for sample in profile.samples])
+        profile.save(self.path)
+        self.assertEqual(facts_of(Profile.load(self.path))['samples'],
+                         facts_of(profile)['samples'])
+
     def test_unknown_fields_are_skipped(self):
         message = Message()
         message.number(99, 5)
