@@ -252,6 +252,13 @@ class SampleRecord:
         self.wall_ns = wall_ns
 
     @property
+    def key(self):
+        """What to add samples up by: those of equal keys have the thread,
+        stack, labels, task and state in common.  Cheap, and hashable."""
+        return (self._rows, self._thread, self._node, self._labels,
+                self._state)
+
+    @property
     def state(self):
         return STATES[self._state]
 
