@@ -1,10 +1,11 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|all] [--quick] [--out DIR]
+    ./python Tools/bench/run.py [off|on|truth|events|all] [--quick] [--out DIR]
 
 off     instructions with the profiler off, against the stock interpreter
 on      slowdown while it samples, against an empty signal handler
 truth   its answers, against programs that know the answer
+events  what subscribers cost, and how many samples they keep up with
 """
 
 import argparse
@@ -12,13 +13,15 @@ import pathlib
 import sys
 
 import children
+import events
 import machine
 import off
 import on
 import truth
 from report import Report
 
-KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure}
+KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
+         'events': events.measure}
 
 
 def parse(args):
