@@ -11,6 +11,7 @@ highlight_language = 'python3'
 # A reference that leads nowhere is an error.  What belongs to CPython's own
 # documentation is marked with "!" and is no link.
 nitpicky = True
+nitpick_ignore = [('c:identifier', 'size_t')]
 
 html_theme = 'alabaster'
 html_theme_options = {

@@ -630,6 +630,11 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
 }
 
 void
+_PySampling_AccountForBlocked(PyThreadState *tstate)
+{
+}
+
+void
 _PySampling_DefaultOptions(_PySampling_Options *options)
 {
     options->depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES;

@@ -501,6 +501,24 @@ flush_blocked(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
     emit(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
 }
 
+/* Books the interval off the GIL that the thread is in, if it is long.  Called
+   with the thread's GIL. */
+void
+_PySampling_AccountBlocked(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    if (thread->shadowed || a->detached_ns == 0
+        || now_ns - a->detached_ns
+           < _PyRuntime.sampling.period_ns / LONG_PERIOD_DIVISOR)
+    {
+        return;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    book_off_gil(thread->tstate, thread, now_ns, 1);
+    a->detached_ns = now_ns;
+    _PySampling_LEAVE_HOOK(thread);
+}
+
 /* Books all that is carried, and, for a thread that stands still, the
    interval it is in.  Called with the thread's GIL, for a snapshot, at the
    end of the thread or of the session. */

@@ -139,13 +139,15 @@ settle_session(void)
     }
 }
 
-/* The caller's time, and that of all threads that its GIL keeps from running.
-   A thread of another GIL accounts for itself when it attaches. */
+/* For the caller, and all threads that its GIL keeps from running.  A thread of
+   another GIL accounts for itself when it attaches. */
 static void
-flush_threads(PyThreadState *tstate, uint64_t now_ns)
+for_threads(PyThreadState *tstate, uint64_t now_ns,
+            void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
 {
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     _PySampling_ENTER_HOOK(own);
+    // Stacks are walked into the buffer in which captures wait.
     _PySampling_Drain(tstate, own);
     _PySampling_LockRegistry();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
@@ -155,17 +157,34 @@ flush_threads(PyThreadState *tstate, uint64_t now_ns)
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (_PySampling_IN_SESSION(t)) {
-                _PySampling_AccountFlush(t, now_ns);
+            if (t->session == STATE->session) {
+                account(t, now_ns);
             }
         }
     }
     _PySampling_UnlockRegistry();
+    _PySampling_LEAVE_HOOK(own);
+}
+
+static void
+flush_threads(PyThreadState *tstate, uint64_t now_ns)
+{
+    for_threads(tstate, now_ns, _PySampling_AccountFlush);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     settle_session();
     PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_Measure();
-    _PySampling_LEAVE_HOOK(own);
+}
+
+void
+_PySampling_AccountForBlocked(PyThreadState *tstate)
+{
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->active && _PySampling_ThreadOf(tstate) != NULL) {
+        for_threads(tstate, _PySampling_WallNow(),
+                    _PySampling_AccountBlocked);
+    }
+    PyMutex_Unlock(&STATE->control_mutex);
 }
 
 int

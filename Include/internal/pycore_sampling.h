@@ -468,6 +468,9 @@ extern void _PySampling_DefaultOptions(_PySampling_Options *options);
 // nearly full.
 extern _PySampling_Status _PySampling_RenewIfFull(PyThreadState *tstate);
 
+// Makes samples of intervals off the GIL that have not ended yet.
+extern void _PySampling_AccountForBlocked(PyThreadState *tstate);
+
 // A sample that the program takes of itself: the caller's stack, below the
 // labels of its context and `pairs` (tuple of str, or NULL).
 extern _PySampling_Status
@@ -569,6 +572,8 @@ extern void _PySampling_AccountAttach(PyThreadState *tstate,
                                       _PySampling_Thread *thread);
 extern uint64_t _PySampling_AccountAsleep(_PySampling_Thread *thread,
                                           uint64_t wall_ns, uint64_t cpu_ns);
+extern void _PySampling_AccountBlocked(_PySampling_Thread *thread,
+                                       uint64_t wall_ns);
 extern void _PySampling_AccountFlush(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
 // From now on `to` goes on with the clock of the OS thread they share.

@@ -155,6 +155,8 @@ class Batch:
     cpu_ns      CPU time that it weighs, in nanoseconds
     wall_ns     wall-clock time that it weighs, in nanoseconds
 
+    subscription  the Subscription that it belongs to
+
     rows   the Rows that these numbers refer to, up to this batch
     first  numbers of the first rows that are new with this batch, by name:
            'strings', 'functions', 'frames', 'nodes', 'labels', 'threads'
@@ -164,8 +166,12 @@ class Batch:
     The numbers of what was lost are in the record 'lost', which comes first.
     """
 
-    def __init__(self, raw, rows):
+    STATES = STATES
+    RECORD_KINDS = RECORD_KINDS
+
+    def __init__(self, raw, rows, subscription=None):
         self.rows = rows
+        self.subscription = subscription
         self.first = dict(zip(('strings', 'functions', 'frames', 'nodes',
                                'labels', 'threads'), raw['first']))
         self.stats = raw['stats']

@@ -77,6 +77,10 @@ def _serve(core):
                 _helper = None
                 return
         now = time.monotonic()
+        if any([now >= subscription._due for subscription in subscriptions]):
+            # A thread that is blocked accounts for itself when it goes on,
+            # which may be long after.
+            core.account_blocked()
         for subscription in subscriptions:
             if subscription._is_due(now):
                 subscription._due = now + subscription._batch_seconds

@@ -96,6 +96,10 @@ class Subscription:
     """Samples that go to a callback; see subscribe().
 
     As a context manager it is closed at the end of the block.
+
+    start_time_ns  when it began, since the epoch (time.time_ns())
+    start_ns       the same moment on time.monotonic_ns(), which the times of
+                   samples are on
     """
 
     def __init__(self, callback, batch_seconds, options):
@@ -112,6 +116,8 @@ class Subscription:
         self._errors = 0
         self._total_errors = 0
         self._due = time.monotonic() + batch_seconds
+        self.start_time_ns = time.time_ns()
+        self.start_ns = time.monotonic_ns()
         # A safepoint may come before subscribe() has returned.
         self._core = None
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
@@ -165,7 +171,8 @@ class Subscription:
     def stats(self):
         """Return counters of the subscription as a dict.
 
-        samples, wall_ns, cpu_ns  that came in, whatever became of them
+        samples, wall_ns, cpu_ns  that came in, whatever became of them;
+                                  residues are samples too
         merged                    samples that went into others
         lost, lost_wall_ns, lost_cpu_ns
                                   records that were dropped
@@ -214,7 +221,7 @@ class Subscription:
                     self._rows = Rows(raw['serial'])
                 self._rows.add(raw)
                 self._unread.pop(0)
-                return Batch(raw, self._rows)
+                return Batch(raw, self._rows, self)
             finally:
                 self._is_reading = False
 

@@ -506,6 +506,20 @@ _profile_wait_for_batches_impl(PyObject *module, long long timeout_ns)
 }
 
 /*[clinic input]
+_profile.account_blocked
+
+Make samples of the time that blocked threads have been blocked until now.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_account_blocked_impl(PyObject *module)
+/*[clinic end generated code: output=6b78cd0825ef4a9c input=625da2227799fe9d]*/
+{
+    _PySampling_AccountForBlocked(_PyThreadState_GET());
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
 _profile.renew_if_full
 
 Begin with new tables if subscriptions have nearly filled theirs.
@@ -618,6 +632,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_SAMPLE_METHODDEF
     _PROFILE_SUBSCRIBE_METHODDEF
     _PROFILE_WAIT_FOR_BATCHES_METHODDEF
+    _PROFILE_ACCOUNT_BLOCKED_METHODDEF
     _PROFILE_RENEW_IF_FULL_METHODDEF
     _PROFILE_RING_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF

@@ -132,6 +132,30 @@ class Batches(SubscriberTest):
             self.assertTrue(recorder.batches)
 
 
+    def test_blocked_threads_are_told_meanwhile(self):
+        found = []
+
+        def add(batch):
+            found.append(sum([sample.wall_ns for sample in batch
+                              if sample.state == 'blocked']))
+        with subscribe(add, batch_seconds=0.05) as subscription:
+            time.sleep(0.5)
+            before = len(found)
+        self.assertGreater(before, 3)
+        self.assertLess(max(found), 0.4e9)
+        self.assertAlmostEqual(
+            sum(found), time.monotonic_ns() - subscription.start_ns,
+            delta=0.1e9)
+
+    def test_a_batch_knows_its_subscription(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder) as subscription:
+            first()
+        self.assertIs(recorder.batches[0].subscription, subscription)
+        self.assertLess(abs(time.time_ns() - subscription.start_time_ns),
+                        60 * 10**9)
+
+
 class Sums(SubscriberTest):
 
     def test_weights_sum_up_at_every_rate(self):

@@ -721,6 +721,24 @@ exit:
     return return_value;
 }
 
+PyDoc_STRVAR(_profile_account_blocked__doc__,
+"account_blocked($module, /)\n"
+"--\n"
+"\n"
+"Make samples of the time that blocked threads have been blocked until now.");
+
+#define _PROFILE_ACCOUNT_BLOCKED_METHODDEF    \
+    {"account_blocked", (PyCFunction)_profile_account_blocked, METH_NOARGS, _profile_account_blocked__doc__},
+
+static PyObject *
+_profile_account_blocked_impl(PyObject *module);
+
+static PyObject *
+_profile_account_blocked(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_account_blocked_impl(module);
+}
+
 PyDoc_STRVAR(_profile_renew_if_full__doc__,
 "renew_if_full($module, /)\n"
 "--\n"
@@ -857,4 +875,4 @@ _profile_count_helpers(PyObject *module, PyObject *arg)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=7d244d7f8cc0638d input=a9049054013a1b77]*/
+/*[clinic end generated code: output=3d33ad6893a5031f input=a9049054013a1b77]*/
