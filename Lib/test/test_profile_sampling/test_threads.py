@@ -10,8 +10,9 @@ import time
 import unittest
 
 from .sessions import (
-    _profile, Session, SessionTest, busy, by_state, computing_threads, names,
-    of_thread, on_stack, parked_thread, wait_until_asleep, weight)
+    _profile, Session, SessionTest, busy, by_state, checked,
+    computing_threads, names, of_thread, on_stack, parked_thread,
+    wait_until_asleep, weight)
 
 RATE_HZ = 1000
 TICK_NS = 1_000_000_000 // RATE_HZ
@@ -325,9 +326,10 @@ class TestInterpretersOnOneThread(SessionTest):
             wall_ns = time.monotonic_ns()
             time.sleep(0.1)
             # In the middle of it, by a thread that holds the same GIL.
-            shot = session.snapshot()
+            raw = _profile.snapshot()
             thread.join()
             wall_ns = time.monotonic_ns() - wall_ns
+        shot = checked(raw)
         self.assertLess(weight(of_thread(shot, native_ids[0])), wall_ns)
         self.assertAlmostEqual(
             weight(of_thread(session.profile, native_ids[0])), wall_ns,
