@@ -4,6 +4,7 @@ Importing this file skips the importing test file where the examples are not
 there, as in an installed Python.
 """
 
+import asyncio
 import importlib
 import os
 import sys
@@ -151,6 +152,21 @@ def odd_samples():
     rows.threads.append(Thread(1, 2, None, 0))
     samples.append(SampleRecord(rows, 0, STATES.index('unsampled'), 0, 0, 0,
                                 0, 1, 5, 7))
+    return samples
+
+
+def task_samples():
+    """Samples of an asyncio task with the name 'job 7'."""
+    samples = []
+
+    async def job():
+        light()
+
+    async def main():
+        await asyncio.create_task(job(), name='job 7')
+    with profile_sampling.subscribe(samples.extend):
+        asyncio.run(main())
+    asyncio.set_event_loop_policy(None)     # as it was
     return samples
 
 

@@ -269,6 +269,15 @@ class OpenTelemetryTest(unittest.TestCase):
                          sum([sample.wall_ns for sample in samples]))
 
 
+    def test_tasks(self):
+        exporter = otel_profiles.Exporter('tasks')
+        exporter(adapters.task_samples())
+        self.look_at(exporter.request())
+        names = {self.attributes(sample).get('asyncio.task.name')
+                 for sample in self.profiles['wall'].samples}
+        self.assertIn('job 7', names)
+
+
 class Pyroscope(http.server.BaseHTTPRequestHandler):
     """Takes pushes as the server's documentation describes them."""
 
@@ -450,6 +459,12 @@ class DdtraceTest(unittest.TestCase):
                          sum([sample.wall_ns for sample in samples]))
         self.assertLessEqual({'odd; \\udc80', '[unsampled]'}, {
             row.function.qualname for row in profile.functions()})
+
+    def test_tasks(self):
+        tasks = {(labels.get('task name'), labels.get('task id', 0) > 0)
+                 for labels in map(ddtrace_pprof.labels,
+                                   adapters.task_samples())}
+        self.assertIn(('job 7', True), tasks)
 
     def test_our_own_reader(self):
         with tempfile.TemporaryDirectory() as directory:
