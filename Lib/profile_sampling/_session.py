@@ -116,8 +116,8 @@ class profile:
     """
 
     # An option that was not given is told from its default.
-    def __init__(self, mode=..., *, rate_hz=..., depth_frames=..., names=...,
-                 signal=..., out=..., **labels):
+    def __init__(self, /, mode=..., *, rate_hz=..., depth_frames=...,
+                 names=..., signal=..., out=..., **labels):
         given = {'mode': mode, 'rate_hz': rate_hz, 'signal': signal,
                  'depth_frames': depth_frames, 'names': names, 'out': out}
         given = {name: value for name, value in given.items()
