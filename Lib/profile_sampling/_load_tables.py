@@ -70,8 +70,11 @@ class Tables:
 
     def thread(self, thread):
         """Return the index of (ident, native_id, name, interpreter)."""
-        self._budget.spend(300)
-        return self._threads.setdefault(thread, len(self._threads))
+        index = self._threads.get(thread)
+        if index is None:
+            self._budget.spend(300)
+            index = self._threads[thread] = len(self._threads)
+        return index
 
     def is_python(self, location):
         """Return whether the innermost function of a location is Python."""
@@ -120,7 +123,7 @@ class Tables:
     def _label(self, key):
         row = self._labels.get(key)
         if row is None:
-            self._budget.spend(300)
+            self._budget.spend(250)
             row = self._labels[key] = len(self._labels)
         return row
 
@@ -140,7 +143,7 @@ class Tables:
         """Return the tables with *facts* about the whole profile."""
         self._budget.spend(60 * (len(self._frames) + len(self._nodes))
                            + 20 * len(self._labels)
-                           + 500 * len(self._samples))
+                           + 300 * len(self._samples))
         nodes = array('I', (0, 0))
         for parent, frame in self._nodes:
             nodes.append(parent)

@@ -269,50 +269,53 @@ class _Labels:
         # Labels of these names in other tools' files are not ours.
         self._instruction_keys = (
             (OPCODE_LABEL, OFFSET_LABEL) if instructions else ())
+        # Numbers of labels as they are encoded, and what they mean.
+        self._numbers = {}
+        self._meanings = []
         self._known = {}
-        self._threads = {}
 
     def read(self, encoded_labels):
         """Return the thread, the labels, the state and the instruction."""
         offset, opcode = NO_INSTRUCTION
         others = []
         for encoded in encoded_labels:
-            key, text, number = self._label(encoded)
+            label = self._number(encoded)
+            key, text, number = self._meanings[label]
             if key not in self._instruction_keys:
-                others.append(encoded)
+                others.append(label)
             elif key == OFFSET_LABEL:
                 offset = _offset(number)
             else:
                 opcode = _opcode(text)
         others = tuple(others)
-        known = self._threads.get(others)
+        known = self._known.get(others)
         if known is None:
-            self._budget.spend(
-                400 + sum([100 + len(encoded) for encoded in others]))
-            known = self._threads[others] = self._about(others)
+            self._budget.spend(350 + 8 * len(others))
+            known = self._known[others] = self._about(others)
         instruction = offset, opcode
         # The same object, so that it is quick to tell.
         return *known, (NO_INSTRUCTION if instruction == NO_INSTRUCTION
                         else instruction)
 
-    def _label(self, encoded):
-        label = self._known.get(encoded)
+    def _number(self, encoded):
+        label = self._numbers.get(encoded)
         if label is None:
-            self._budget.spend(400 + len(encoded))
+            self._budget.spend(300 + len(encoded))
             fields_ = message(encoded, 0, len(encoded),
                               {1: VARINT, 2: VARINT, 3: VARINT})
-            label = self._known[encoded] = (
+            label = self._numbers[encoded] = len(self._meanings)
+            self._meanings.append((
                 self._string(fields_.get(1, 0)),
-                self._string(fields_.get(2, 0)), fields_.get(3, 0))
+                self._string(fields_.get(2, 0)), fields_.get(3, 0)))
         return label
 
-    def _about(self, encoded_labels):
+    def _about(self, numbers):
         """Return the numbers of the thread, the labels and the state."""
         texts = {}
         values = {}
         labels = {}
-        for encoded in encoded_labels:
-            key, text, number = self._label(encoded)
+        for label in numbers:
+            key, text, number = self._meanings[label]
             if key not in OF_SAMPLES:
                 # Other tools have labels that are numbers.
                 value = text or (str(signed(number)) if number else '')

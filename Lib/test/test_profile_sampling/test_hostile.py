@@ -275,7 +275,7 @@ def label_bombs(head):
             for sample in range(15_000)]],
         'label keys': [head, b'\x32\x02xx' * 20_000,
                        *[samples(keys[at:at + 500])
-                         for at in range(0, 19_000, 50)]],
+                         for at in range(0, 19_000, 15)]],
         'label sets': [head, *[samples(rng.sample(few, 200))
                                for _ in range(3000)]],
         'label texts': [head, texts, *[samples(long[:-at])
