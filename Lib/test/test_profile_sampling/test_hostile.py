@@ -273,7 +273,8 @@ def label_bombs(head):
             samples(*[[label(1, number=10 * sample + number)
                        for number in range(1, 10)]])
             for sample in range(15_000)]],
-        'label keys': [head, b'\x32\x02xx' * 20_000,
+        'label keys': [head, b''.join([b'\x32\x05%05d' % number
+                                       for number in range(20_000)]),
                        *[samples(keys[at:at + 500])
                          for at in range(0, 19_000, 15)]],
         'label sets': [head, *[samples(rng.sample(few, 200))
