@@ -142,7 +142,8 @@ _PySampling_ExportCounters(const struct _sampling_counters *counters)
     }
 #define X(name) \
     { \
-        PyObject *value = PyLong_FromUnsignedLongLong(counters->name); \
+        PyObject *value = PyLong_FromUnsignedLongLong( \
+            _Py_atomic_load_uint64_relaxed(&counters->name)); \
         if (value == NULL || PyDict_SetItemString(dict, #name, value) < 0) { \
             Py_XDECREF(value); \
             Py_DECREF(dict); \
