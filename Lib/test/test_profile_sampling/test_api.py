@@ -418,6 +418,14 @@ class ImportTest(unittest.TestCase):
     def test_public_names(self):
         for name in profile_sampling.__all__:
             self.assertTrue(getattr(profile_sampling, name).__doc__, name)
+        self.assertLessEqual(set(profile_sampling.__all__),
+                             set(dir(profile_sampling)))
+        space = {}
+        exec('from profile_sampling import *', space)
+        self.assertEqual(set(space) - {'__builtins__'},
+                         set(profile_sampling.__all__))
+        with self.assertRaisesRegex(AttributeError, 'nothing'):
+            profile_sampling.nothing
 
 
 if __name__ == '__main__':

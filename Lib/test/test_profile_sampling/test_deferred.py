@@ -10,10 +10,10 @@ import profile_sampling
 from profile_sampling import label, labels, profile
 
 from . import manual
+from .labelling import labelled, sums
 from .sessions import SessionTest, _profile, checked
 from .subscribers import spin
 from .test_api import ApiTest
-from .test_labels import labelled, sums
 
 
 def tick(wall_ns, cpu_ns):
