@@ -1,10 +1,11 @@
-"""Labels for web requests.
+"""Labels for web requests and jobs.
 
     app.wsgi_app = WSGIMiddleware(app.wsgi_app)     # Flask
     app = ASGIMiddleware(app)                       # FastAPI, Starlette
+    label_celery_tasks()
 
 Samples then tell the route template of the request, as in
-route='GET /users/{id}'.
+route='GET /users/{id}', or the name of the task, as in job='shop.tasks.bill'.
 
 This file owns when such labels are on.  It must not know how a framework
 names its routes, which is the business of _routes.
@@ -15,7 +16,7 @@ from profile_sampling._routes import (
     django_route, finder, flask_route, starlette_route)
 
 __all__ = ['ASGIMiddleware', 'WSGIMiddleware', 'django_route', 'flask_route',
-           'starlette_route']
+           'label_celery_tasks', 'starlette_route']
 
 # Clients may send any text: a label for each would be without bound.
 METHODS = frozenset(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH',
@@ -147,3 +148,31 @@ class ASGIMiddleware(_Middleware):
             return await self.app(scope, receive, send)
         with labels:
             return await self.app(scope, receive, send)
+
+
+def label_celery_tasks(label='job'):
+    """Label the samples of each Celery task with its name.
+
+    Call it where the application is made, so that the processes of a pool
+    inherit it; called again, it changes nothing.  The label holds from
+    task_prerun to task_postrun, which Celery sends however the task ends.
+
+    Raise ValueError if *label* is a name that is the profiler's own.
+    """
+    from celery import signals
+    _labels.label(**{label: ''})
+    running = {}            # by id of the request, which is alive meanwhile
+
+    def begin(task, **_):
+        labels = _labels.label(**{label: task.name})
+        labels.__enter__()
+        running[id(task.request)] = labels
+
+    def end(task, **_):
+        labels = running.pop(id(task.request), None)
+        if labels is not None:
+            labels.__exit__(None, None, None)
+
+    for signal, receiver in ((signals.task_prerun, begin),
+                             (signals.task_postrun, end)):
+        signal.connect(receiver, weak=False, dispatch_uid=__name__)
