@@ -431,14 +431,10 @@ _PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs)
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     if (tables != NULL) {
-        uint32_t labels = _PySampling_LabelsOf(tables, tstate);
-        if (pairs != NULL) {
-            labels = _PySampling_TablesAddPairs(tables, labels, pairs);
-        }
         _PySampling_Emit(thread, &(struct _sampling_sample_row){
-            .node = _PySampling_WalkNode(tstate, thread, 0),
+            .node = _PySampling_CallerNode(tstate, thread),
             .thread = thread->thread_index,
-            .labels = labels,
+            .labels = _PySampling_LabelsWith(tables, tstate, pairs),
             .state = _PySampling_CUSTOM,
             .count = weight,
         }, _PySampling_WallNow(), 0);

@@ -466,23 +466,32 @@ _PySampling_AccountAttach(PyThreadState *tstate, _PySampling_Thread *thread)
 
 /* What no tick will see any more. */
 
-/* Time of a thread that no tick hit goes to the stack that the last tick found
-   in the same state. */
+/* What is left when all time is to be booked: running time after the last tick
+   goes to the stack that the *first* tick found.  A sample takes the time since
+   the one before it, so the first takes less than its share, by as much as is
+   left at the end, on average: from the last tick around to the first it is one
+   interval like any other.  Given to the last stack, half a period of each
+   thread would move from what it did first to what it did last. */
 
 static void
 flush_running(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
 {
     const _PySampling_Thread *thread = root->thread;
-    if (thread->last_node != 0) {
-        struct place last = *root;
-        last.stack = thread->last_node;
-        last.labels = thread->last_labels;
-        emit(&last, _PySampling_RUNNING, 0, cpu_ns, wall_ns);
+    struct place place = *root;
+    if (thread->first_node != 0) {
+        place.stack = thread->first_node;
+        place.labels = thread->first_labels;
+    }
+    else if (thread->last_node != 0) {
+        place.stack = thread->last_node;
+        place.labels = thread->last_labels;
     }
     else {
-        struct place leaf = below(root, _PySampling_PSEUDO_UNSAMPLED);
-        emit(&leaf, _PySampling_UNSAMPLED, 0, cpu_ns, wall_ns);
+        place = below(root, _PySampling_PSEUDO_UNSAMPLED);
+        emit(&place, _PySampling_UNSAMPLED, 0, cpu_ns, wall_ns);
+        return;
     }
+    emit(&place, _PySampling_RUNNING, 0, cpu_ns, wall_ns);
 }
 
 static void
@@ -573,6 +582,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
             emit(&leaf, _PySampling_GIL_WAIT, 0, 0, wait_ns);
         }
     }
+    thread->first_node = 0;
     thread->residue_cpu_ns = run_cpu_ns + off_cpu_ns;
     thread->residue_wall_ns = run_ns + blocked_ns + wait_ns;
     PyMutex_Unlock(&state->tables_mutex);

@@ -622,6 +622,10 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
         {
             thread->last_node = node;
             thread->last_labels = labels;
+            if (thread->first_node == 0) {
+                thread->first_node = node;
+                thread->first_labels = labels;
+            }
         }
     }
     PyMutex_Unlock(&state->tables_mutex);
@@ -637,8 +641,8 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 #define OUTERMOST_FRAMES 4
 
 static uint32_t
-walk_node(PyThreadState *tstate, _PySampling_Thread *thread, int names,
-          int is_in_c, int max_depth)
+walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
+          _PyInterpreterFrame *frame, int names, int is_in_c, int max_depth)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
@@ -649,7 +653,7 @@ walk_node(PyThreadState *tstate, _PySampling_Thread *thread, int names,
         .names = names,
         .out = buffer->frames,
     };
-    walk(&w, thread, tstate->current_frame, buffer->depth_frames, is_in_c);
+    walk(&w, thread, frame, buffer->depth_frames, is_in_c);
     _PySampling_SlotsKeep(buffer->slots);
     int skip = w.num_entries > max_depth ? w.num_entries - max_depth : 0;
     return intern_stack(_PyRuntime.sampling.tables, buffer, tstate,
@@ -660,14 +664,26 @@ uint32_t
 _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread,
                      int is_in_c)
 {
-    return walk_node(tstate, thread, _PyRuntime.sampling.options.names,
-                     is_in_c, INT_MAX);
+    return walk_node(tstate, thread, tstate->current_frame,
+                     _PyRuntime.sampling.options.names, is_in_c, INT_MAX);
+}
+
+uint32_t
+_PySampling_CallerNode(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _PyInterpreterFrame *frame = tstate->current_frame;
+    while (frame != NULL && is_artificial(frame)) {
+        frame = frame->previous;
+    }
+    return walk_node(tstate, thread, frame != NULL ? frame->previous : NULL,
+                     _PyRuntime.sampling.options.names, 0, INT_MAX);
 }
 
 uint32_t
 _PySampling_RootNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    return walk_node(tstate, thread, 0, 0, OUTERMOST_FRAMES);
+    return walk_node(tstate, thread, tstate->current_frame, 0, 0,
+                     OUTERMOST_FRAMES);
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -73,9 +73,10 @@ find_or_add_label(struct _sampling_tables *tables,
     return row;
 }
 
-uint32_t
-_PySampling_TablesLabel(struct _sampling_tables *tables, uint32_t parent,
-                        uint32_t key, uint32_t value)
+/* The row below `parent` with one more label, or the row of lost labels. */
+static uint32_t
+add_label(struct _sampling_tables *tables, uint32_t parent, uint32_t key,
+          uint32_t value)
 {
     if (parent == tables->lost_labels || key == NO_ROW || value == NO_ROW) {
         return tables->lost_labels;
@@ -103,16 +104,16 @@ _PySampling_TablesInitLabels(struct _sampling_tables *tables)
     return tables->lost_labels != NO_ROW;
 }
 
-uint32_t
-_PySampling_TablesAddPairs(struct _sampling_tables *tables, uint32_t labels,
-                           PyObject *pairs)
+static uint32_t
+add_pairs(struct _sampling_tables *tables, PyObject *pairs)
 {
+    uint32_t labels = 0;
     for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(pairs); i += 2) {
         uint32_t key = _PySampling_InternText(
             tables, PyTuple_GET_ITEM(pairs, i));
         uint32_t value = _PySampling_InternText(
             tables, PyTuple_GET_ITEM(pairs, i + 1));
-        labels = _PySampling_TablesLabel(tables, labels, key, value);
+        labels = add_label(tables, labels, key, value);
     }
     return labels;
 }
@@ -143,7 +144,7 @@ static uint32_t
 row_of_set(struct _sampling_tables *tables, _PySampling_LabelSet *set)
 {
     if (set->serial != tables->serial) {
-        set->row = _PySampling_TablesAddPairs(tables, 0, set->pairs);
+        set->row = add_pairs(tables, set->pairs);
         set->serial = tables->serial;
     }
     if (set->row == tables->lost_labels) {
@@ -192,19 +193,27 @@ add_task(struct _sampling_tables *tables, uint32_t labels,
     return row;
 }
 
+static uint32_t
+in_task(struct _sampling_tables *tables, uint32_t labels,
+        PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    return impl->sampling_task != NULL
+        ? add_task(tables, labels, impl) : labels;
+}
+
 uint32_t
 _PySampling_LabelsOf(struct _sampling_tables *tables, PyThreadState *tstate)
 {
-    uint32_t labels = 0;
     _PySampling_LabelSet *set = set_of_context(tstate);
-    if (set != NULL) {
-        labels = row_of_set(tables, set);
-    }
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (impl->sampling_task != NULL) {
-        labels = add_task(tables, labels, impl);
-    }
-    return labels;
+    return in_task(tables, set != NULL ? row_of_set(tables, set) : 0, tstate);
+}
+
+uint32_t
+_PySampling_LabelsWith(struct _sampling_tables *tables, PyThreadState *tstate,
+                       PyObject *pairs)
+{
+    return in_task(tables, add_pairs(tables, pairs), tstate);
 }
 
 

@@ -148,6 +148,8 @@ _PySampling_EnterTables(_PySampling_Thread *thread)
             _PySampling_TablesNameMainThread(STATE->tables,
                                              thread->thread_index);
         }
+        thread->first_node = 0;
+        thread->first_labels = 0;
         thread->last_node = 0;
         thread->last_labels = 0;
         thread->last_blocked_node = 0;

@@ -78,7 +78,7 @@ typedef enum {
     PySampling_STATE_CUSTOM = 6,        // taken by the program itself
 } PySampling_State;
 
-#define PySampling_FLAG_RESIDUE 1   // what no tick hit; stack of the last one
+#define PySampling_FLAG_RESIDUE 1   // what no tick hit; stack of another one
 #define PySampling_FLAG_MERGED 2    // of several samples of one stack
 
 typedef struct {

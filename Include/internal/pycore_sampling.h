@@ -219,8 +219,12 @@ typedef struct _sampling_thread {
     uint64_t gc_start_ns;
     int skip_ticks;             // thinning after a very deep walk
     uint32_t thread_index;      // row in the tables
-    uint32_t last_node;         // last stack sampled while running
-    uint32_t last_labels;       // as they were then
+    // The first stack sampled while running since all time was booked; 0:
+    // none.  And the last one, whenever it was.
+    uint32_t first_node;
+    uint32_t first_labels;      // as they were then
+    uint32_t last_node;
+    uint32_t last_labels;
     uint32_t last_blocked_node;
     uint32_t last_blocked_labels;
     uint32_t root_node;         // its outermost frames; 0: not known yet
@@ -471,8 +475,8 @@ extern _PySampling_Status _PySampling_RenewIfFull(PyThreadState *tstate);
 // Makes samples of intervals off the GIL that have not ended yet.
 extern void _PySampling_AccountForBlocked(PyThreadState *tstate);
 
-// A sample that the program takes of itself: the caller's stack, below the
-// labels of its context and `pairs` (tuple of str, or NULL).
+// A sample that the program takes of itself, in a Python function that is left
+// out: its caller's stack.  `pairs`: its labels, a tuple of str.
 extern _PySampling_Status
 _PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs);
 
@@ -553,6 +557,10 @@ extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);
 extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
                                      _PySampling_Thread *thread,
                                      int is_in_c);
+
+// The same without the innermost frame.
+extern uint32_t _PySampling_CallerNode(PyThreadState *tstate,
+                                       _PySampling_Thread *thread);
 
 // The node of its outermost frames only.
 extern uint32_t _PySampling_RootNode(PyThreadState *tstate,

@@ -30,14 +30,11 @@ typedef struct {
 extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
                                      PyThreadState *tstate);
 
-// The row below `parent` with one more label, or the row of lost labels.
-extern uint32_t _PySampling_TablesLabel(struct _sampling_tables *tables,
-                                        uint32_t parent, uint32_t key,
-                                        uint32_t value);
-
-// The pairs of a set as a row below `labels`.
-extern uint32_t _PySampling_TablesAddPairs(struct _sampling_tables *tables,
-                                           uint32_t labels, PyObject *pairs);
+// These labels (tuple of str: key, value, ...; keys ascend) in the thread's
+// task.
+extern uint32_t _PySampling_LabelsWith(struct _sampling_tables *tables,
+                                       PyThreadState *tstate,
+                                       PyObject *pairs);
 
 #ifdef __cplusplus
 }

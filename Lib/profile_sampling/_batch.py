@@ -146,7 +146,7 @@ class Batch:
     time_ns     when the time that it weighs ended, on time.monotonic_ns()
     kind        index into RECORD_KINDS; 0 is a sample
     state       index into STATES
-    flags       1: what no tick had hit, on the stack of the last sample;
+    flags       1: what no tick had hit, on the stack of another sample;
                 2: several samples of one stack, because the buffer was full
     thread      index into rows.threads
     node        index into rows.nodes: the stack
@@ -219,7 +219,7 @@ class Record(Value):
     """What happened besides samples.
 
     kind     'thread start'; 'thread end', which weighs what the thread's
-             last samples were given without a tick; 'gc', a collection of
+             samples were given without a tick; 'gc', a collection of
              generation *count* that took wall_ns; 'fork'; 'rate', which is
              *count* Hz from now on; 'lost', *count* records with weights
     time_ns  when, on time.monotonic_ns()
@@ -316,7 +316,7 @@ class SampleRecord:
 
     @property
     def is_residue(self):
-        """Is it what no tick had hit, on the stack of the last sample?"""
+        """Is it what no tick had hit, on the stack of another sample?"""
         return bool(self._flags & _RESIDUE)
 
     @property

@@ -362,15 +362,15 @@ _profile.sample
     labels: object(subclass_of='&PyDict_Type')
     /
 
-Add a sample of the caller's stack, if anybody samples.
+Add a sample of the stack of the caller's caller, if anybody samples.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_sample_impl(PyObject *module, unsigned long long weight,
                      PyObject *labels)
-/*[clinic end generated code: output=48125458b7a9c53e input=55831f1d8e02ad54]*/
+/*[clinic end generated code: output=48125458b7a9c53e input=2f25f588d4cce243]*/
 {
-    PyObject *pairs = _Profile_PairsOf(get_profile_state(module), labels);
+    PyObject *pairs = _Profile_PairsWith(get_profile_state(module), labels);
     if (pairs == NULL) {
         return NULL;
     }

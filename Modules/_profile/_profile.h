@@ -36,8 +36,8 @@ extern PyObject *_Profile_EnterLabels(profile_state *state,
                                       PyObject *changes);
 extern PyObject *_Profile_ExitLabels(profile_state *state, PyObject *token);
 extern PyObject *_Profile_GetLabels(profile_state *state);
-// The pairs that `changes` (dict) makes of the empty set.
-extern PyObject *_Profile_PairsOf(profile_state *state, PyObject *changes);
+// The pairs that `changes` (dict) makes of the current set.
+extern PyObject *_Profile_PairsWith(profile_state *state, PyObject *changes);
 
 // subscription.c
 extern int _Profile_InitSubscriptions(PyObject *module,

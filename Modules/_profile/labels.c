@@ -246,9 +246,12 @@ _Profile_GetLabels(profile_state *state)
 }
 
 PyObject *
-_Profile_PairsOf(profile_state *state, PyObject *changes)
+_Profile_PairsWith(profile_state *state, PyObject *changes)
 {
-    PyObject *set = with_changes(state, state->empty_labels, changes);
+    PyObject *set = current_set(state);
+    if (set != NULL) {
+        Py_SETREF(set, with_changes(state, set, changes));
+    }
     if (set == NULL) {
         return NULL;
     }

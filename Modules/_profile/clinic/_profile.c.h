@@ -465,7 +465,7 @@ PyDoc_STRVAR(_profile_sample__doc__,
 "sample($module, weight, labels, /)\n"
 "--\n"
 "\n"
-"Add a sample of the caller\'s stack, if anybody samples.");
+"Add a sample of the stack of the caller\'s caller, if anybody samples.");
 
 #define _PROFILE_SAMPLE_METHODDEF    \
     {"sample", _PyCFunction_CAST(_profile_sample), METH_FASTCALL, _profile_sample__doc__},
@@ -875,4 +875,4 @@ _profile_count_helpers(PyObject *module, PyObject *arg)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=3d33ad6893a5031f input=a9049054013a1b77]*/
+/*[clinic end generated code: output=f65a08a2e180ed6b input=a9049054013a1b77]*/
