@@ -1,8 +1,8 @@
 /* Sampling profiler: WHAT a sample's stack is.
 
-   Owns the signal handler, the copy of the chain of interpreter frames that
-   it takes, and the drain that turns copies into samples.  Must not know how
-   the clock chooses its moments or how tables are laid out.
+   Owns the signal handler, the buffer of the stacks that it copies, and the
+   drain that turns copies into samples.  Must not know how the clock chooses
+   its moments, a stack is walked (sampling_walk.c) or tables are laid out.
 
    A capture is taken in a signal handler on the thread that holds the GIL, so
    that (code, instruction) of every frame is exact: nothing moves while the
@@ -18,9 +18,9 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_callee.h"
 #include "pycore_sampling_events.h"
 #include "pycore_sampling_labels.h"
+#include "pycore_sampling_walk.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED
@@ -34,14 +34,6 @@
 
 /* Room for that many frames, however small depth_frames is. */
 #define MIN_BUFFER_FRAMES 4096
-
-/* Of a stack deeper than depth_frames, this many frames next to the root are
-   kept, or a quarter of depth_frames if that is less. */
-#define ROOT_FRAMES 64
-
-/* No walk follows more frames than this: at a few nanoseconds each it bounds
-   the time in the signal handler to about a millisecond. */
-#define MAX_WALK_FRAMES 200000
 
 /* A walk of this many frames costs some ten microseconds; for each of them a
    tick is skipped, so that deep recursion is sampled thinner, not slowed
@@ -171,162 +163,6 @@ _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
 }
 
 
-/* The walk. */
-
-extern const struct _PyCode_DEF(8) _Py_InitCleanup;
-
-/* Frames that stand for no Python code: the eval loop's entry frames, and the
-   shim that checks what __init__ returned. */
-static inline int
-is_artificial(_PyInterpreterFrame *frame)
-{
-    return frame->owner == FRAME_OWNED_BY_CSTACK
-        || frame->f_executable == (PyObject *)&_Py_InitCleanup;
-}
-
-/* How many frames were left out, rounded down to four significant bits: each
-   number would be a stack of its own otherwise. */
-static uint32_t
-rounded_down(uint32_t n)
-{
-    uint32_t unit = 1;
-    while (n / unit >= 16) {
-        unit *= 2;
-    }
-    return n / unit * unit;
-}
-
-/* A stack that is being copied. */
-struct walk {
-    PyInterpreterState *interp;
-    struct _sampling_slots *slots;
-    int names;                  // of _PySampling_NAME_*
-    _PySampling_Frame *out;     // leaf first
-    int num_entries;
-};
-
-/* The C function or operator that `frame` is in, if it has one. */
-static void
-add_callee(struct walk *w, _PyInterpreterFrame *frame)
-{
-    if (w->names & _PySampling_NAME_CALLS) {
-        w->num_entries += _PySampling_CaptureCallee(
-            w->interp, w->slots, frame, w->out + w->num_entries);
-    }
-}
-
-static void
-add_frame(struct walk *w, _PyInterpreterFrame *frame)
-{
-    w->out[w->num_entries++] = (_PySampling_Frame){
-        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
-}
-
-static void
-add_pseudo(struct walk *w, _PySampling_Pseudo pseudo, uint32_t value)
-{
-    w->out[w->num_entries++] = _PySampling_PseudoFrame(pseudo, value);
-}
-
-/* A collection that gc.collect() asked for is below it; any other started
-   between two instructions, and what lies on the stack is over. */
-static void
-add_collection(struct walk *w, _PySampling_Thread *thread,
-               _PyInterpreterFrame *frame)
-{
-    add_pseudo(w, _PySampling_PSEUDO_GC, (uint32_t)thread->gc_generation);
-    int before = w->num_entries;
-    if (!is_artificial(frame)) {
-        add_callee(w, frame);
-    }
-    if (w->num_entries != before
-        && _PySampling_KindOfCallee(w->out[before + 1])
-           != _PySampling_CALLEE_FUNCTION)
-    {
-        w->num_entries = before;
-    }
-}
-
-/* Copies the stack from `frame` up to its root: at most `depth_frames` Python
-   frames, what C code each of them is in, one mark if some are left out, and
-   one for the collection `thread` is in.  Returns how many frames the stack
-   has.  `is_in_c`: the leaf may be in C code.
-
-   Runs in the signal handler: follows pointers of this thread's own stack and
-   writes to preallocated memory only. */
-static int
-walk(struct walk *w, _PySampling_Thread *thread, _PyInterpreterFrame *frame,
-     int depth_frames, int is_in_c)
-{
-    int root_frames = depth_frames < 2
-        ? 0 : Py_MIN(ROOT_FRAMES, Py_MAX(1, depth_frames / 4));
-    int leaf_frames = depth_frames - root_frames;
-    struct { _PyInterpreterFrame *frame; int is_in_c; } window[ROOT_FRAMES];
-    int total = 0;
-    _PyInterpreterFrame *gc_frame =
-        thread->gc_generation >= 0 ? thread->gc_frame : NULL;
-
-    for (; frame != NULL; frame = frame->previous) {
-        if (frame == gc_frame) {
-            add_collection(w, thread, frame);
-            gc_frame = NULL;
-            is_in_c = 0;
-        }
-        if (is_artificial(frame)) {
-            // C code called the frame that comes before this one.
-            is_in_c |= frame->owner == FRAME_OWNED_BY_CSTACK;
-            continue;
-        }
-        if (total < leaf_frames) {
-            if (is_in_c) {
-                add_callee(w, frame);
-            }
-            add_frame(w, frame);
-            if (total == 0 && (w->names & _PySampling_NAME_OPCODES)) {
-                add_pseudo(w, _PySampling_PSEUDO_OPCODE,
-                           (uint32_t)_PySampling_OpcodeAt(
-                               (PyCodeObject *)frame->f_executable,
-                               frame->instr_ptr));
-            }
-        }
-        else if (root_frames != 0) {
-            int i = (total - leaf_frames) % root_frames;
-            window[i].frame = frame;
-            window[i].is_in_c = is_in_c;
-        }
-        is_in_c = 0;
-        if (++total == MAX_WALK_FRAMES) {
-            break;
-        }
-    }
-    if (thread->gc_generation >= 0 && thread->gc_frame == NULL) {
-        // The collection was started with no Python frame: it is the root.
-        add_pseudo(w, _PySampling_PSEUDO_GC,
-                   (uint32_t)thread->gc_generation);
-    }
-    if (total <= leaf_frames) {
-        return total;
-    }
-    int beyond = total - leaf_frames;
-    int kept = Py_MIN(beyond, root_frames);
-    if (frame != NULL) {
-        kept = 0;       // gave up before the root: these are no root frames
-    }
-    if (beyond > kept) {
-        add_pseudo(w, _PySampling_PSEUDO_TRUNCATED,
-                   rounded_down((uint32_t)(beyond - kept)));
-        _PySampling_COUNT(frames_truncated, 1);
-    }
-    for (int i = beyond - kept; i < beyond; i++) {
-        if (window[i % root_frames].is_in_c) {
-            add_callee(w, window[i % root_frames].frame);
-        }
-        add_frame(w, window[i % root_frames].frame);
-    }
-    return total;
-}
-
-
 /* Capture. */
 
 /* Takes the stack as it stands at a tick whose clocks are given.  Returns 0
@@ -372,13 +208,14 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .frame = frame,
             .instr = instr,
         };
-        struct walk w = {
+        struct _sampling_walk w = {
             .interp = tstate->interp,
             .slots = buffer->slots,
             .names = _PyRuntime.sampling.options.names,
             .out = buffer->frames + buffer->used,
         };
-        int walked = walk(&w, thread, frame, buffer->depth_frames, 1);
+        int walked =
+            _PySampling_Walk(&w, thread, frame, buffer->depth_frames, 1);
         assert(w.num_entries <= max_entries(buffer->depth_frames));
         last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
@@ -489,7 +326,7 @@ globals_of(PyThreadState *tstate, PyCodeObject *code)
          frame != NULL && steps < MAX_GLOBALS_FRAMES;
          frame = frame->previous, steps++)
     {
-        if (!is_artificial(frame)
+        if (!_PySampling_IsArtificial(frame)
             && _PyFrame_GetCode(frame)->co_filename == code->co_filename)
         {
             return frame->f_globals;
@@ -647,13 +484,13 @@ walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
            || buffer->session != thread->session);
-    struct walk w = {
+    struct _sampling_walk w = {
         .interp = tstate->interp,
         .slots = buffer->slots,
         .names = names,
         .out = buffer->frames,
     };
-    walk(&w, thread, frame, buffer->depth_frames, is_in_c);
+    _PySampling_Walk(&w, thread, frame, buffer->depth_frames, is_in_c);
     _PySampling_SlotsKeep(buffer->slots);
     int skip = w.num_entries > max_depth ? w.num_entries - max_depth : 0;
     return intern_stack(_PyRuntime.sampling.tables, buffer, tstate,
@@ -672,7 +509,7 @@ uint32_t
 _PySampling_CallerNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PyInterpreterFrame *frame = tstate->current_frame;
-    while (frame != NULL && is_artificial(frame)) {
+    while (frame != NULL && _PySampling_IsArtificial(frame)) {
         frame = frame->previous;
     }
     return walk_node(tstate, thread, frame != NULL ? frame->previous : NULL,

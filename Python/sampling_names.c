@@ -160,19 +160,24 @@ _PySampling_InternText(struct _sampling_tables *tables, PyObject *text)
     return _PySampling_InternBytes(tables, buffer, size);
 }
 
-/* globals['__name__'], if that can be read without running Python code:
-   a dict whose keys are all strings compares them without calling out. */
-static PyObject *
-module_name(PyObject *globals)
+/* An entry of a dict, if that can be read without running Python code: a dict
+   whose keys are all strings compares them without calling out. */
+PyObject *
+_PySampling_DictGet(PyObject *dict, PyObject *key)
 {
-    if (globals == NULL || !PyDict_CheckExact(globals)
-        || !DK_IS_UNICODE(((PyDictObject *)globals)->ma_keys))
+    if (dict == NULL || !PyDict_Check(dict)
+        || !DK_IS_UNICODE(((PyDictObject *)dict)->ma_keys))
     {
         return NULL;
     }
-    PyObject *name = _PyDict_GetItem_KnownHash(
-        globals, &_Py_ID(__name__),
-        ((PyASCIIObject *)&_Py_ID(__name__))->hash);
+    return _PyDict_GetItem_KnownHash(dict, key,
+                                     ((PyASCIIObject *)key)->hash);
+}
+
+static PyObject *
+module_name(PyObject *globals)
+{
+    PyObject *name = _PySampling_DictGet(globals, &_Py_ID(__name__));
     return name != NULL && PyUnicode_Check(name) ? name : NULL;
 }
 

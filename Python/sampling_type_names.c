@@ -99,19 +99,6 @@ _PySampling_IsType(PyInterpreterState *interp, PyTypeObject *type)
         && (flags & Py_TPFLAGS_TYPE_SUBCLASS) != 0;
 }
 
-static PyObject *
-dict_get(PyObject *dict, PyObject *key)
-{
-    // A dict whose keys are all strings compares them without calling out.
-    if (dict == NULL || !PyDict_Check(dict)
-        || !DK_IS_UNICODE(((PyDictObject *)dict)->ma_keys))
-    {
-        return NULL;
-    }
-    return _PyDict_GetItem_KnownHash(dict, key,
-                                     ((PyASCIIObject *)key)->hash);
-}
-
 /* The class of the MRO that has the attribute, and its value; NULL: none. */
 PyTypeObject *
 _PySampling_FindOwner(PyTypeObject *type, PyObject *attribute,
@@ -123,7 +110,7 @@ _PySampling_FindOwner(PyTypeObject *type, PyObject *attribute,
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
         PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        *value = dict_get(_PyType_GetDict(base), attribute);
+        *value = _PySampling_DictGet(_PyType_GetDict(base), attribute);
         if (*value != NULL) {
             return base;
         }
@@ -154,7 +141,7 @@ _PySampling_NameType(struct _sampling_tables *tables, PyTypeObject *type,
         append_dotted(&name->module, &name->qualname, type->tp_name);
         return;
     }
-    PyObject *module = dict_get(type->tp_dict, &_Py_ID(__module__));
+    PyObject *module = _PySampling_DictGet(type->tp_dict, &_Py_ID(__module__));
     if (module == NULL || !PyUnicode_Check(module)) {
         append_dotted(&name->module, &name->qualname, type->tp_name);
         return;

@@ -168,6 +168,8 @@ struct _sampling_taken {
     uint32_t num_changed_threads;
 };
 
+// Room for that many events; NULL: no memory.
+extern struct _sampling_batch *_PySampling_BatchNew(uint32_t max_events);
 // Neither needs the lock.
 extern struct _sampling_subscription *
 _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options);
@@ -184,34 +186,35 @@ extern void _PySampling_SubscriptionSettle(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionsSeal(void);
 extern size_t _PySampling_SubscriptionsBytes(void);
 
+/* --- Taking (sampling_take.c).  Each takes the lock itself. */
+
 // Takes what waits: 1, 0 (nothing waits) or -1 (no memory; nothing is lost).
-// Takes the lock itself.  `only_thread`: UINT32_MAX, or events of that row.
+// `only_thread`: UINT32_MAX, or events of that row.
 extern int _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
                                         uint32_t only_thread,
                                         struct _sampling_taken *taken);
-// Does anything of that row wait?  Takes the lock itself.
+// Gives back what was taken.
+extern void
+_PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
+                                 struct _sampling_taken *taken);
+// There was no memory to pass it on: it waits again, with all it tells.
+extern void
+_PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
+                                struct _sampling_taken *taken);
+// Does anything of that row wait?
 extern int
 _PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
                                uint32_t thread);
-// How many records wait.  Takes the lock itself.
+// How many records wait, and in how many batches, the one that is being filled
+// included.
 extern uint32_t
 _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub);
 extern uint32_t
 _PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
-// Gives back what was taken.  Takes the lock itself.
-extern void
-_PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
-                                 struct _sampling_taken *taken);
 
 // On a thread that is at a safepoint: calls those who subscribed with
 // is_sync (Modules/_profile/subscription.c).
 extern void _PySampling_DeliverSync(PyThreadState *tstate);
-
-// There was no memory to pass it on: it waits again, with all it tells.  Takes
-// the lock itself.
-extern void
-_PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
-                                struct _sampling_taken *taken);
 
 /* --- Where records come in (sampling_events.c). */
 

@@ -136,9 +136,12 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
          slot_ = (slot_ + 1) & (INDEX).mask) \
         if (ROW != FREED_SLOT - 1)
 
-/* --- Names (sampling_names.c).  Each returns NO_ROW if the limit is
-   --- reached. */
+/* --- Names (sampling_names.c). */
 
+// Borrowed; NULL: not there, or it would take Python code to know.
+extern PyObject *_PySampling_DictGet(PyObject *dict, PyObject *key);
+
+// Each of these returns NO_ROW if the limit is reached.
 extern uint32_t _PySampling_InternBytes(struct _sampling_tables *tables,
                                         const char *bytes, uint32_t size);
 // Of a str; NO_ROW for anything else.
