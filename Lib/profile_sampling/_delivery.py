@@ -11,6 +11,7 @@ import atexit
 import os
 import time
 
+from profile_sampling import _subscribe
 from profile_sampling._session import _core
 
 _lock = _thread.allocate_lock()     # guards the next two
@@ -109,6 +110,7 @@ def _after_fork():
     _lock = _thread.allocate_lock()
     _helper = None
     _subscriptions.clear()
+    _subscribe._after_fork()
 
 
 atexit.register(close_all)

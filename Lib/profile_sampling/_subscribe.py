@@ -271,6 +271,9 @@ def _deliver_waiting(subscription):
 
     Return False when called from a callback while somebody delivers.
     """
+    if subscription.ended_by_fork:
+        # Nothing waits; who delivered in the parent holds the lock for ever.
+        return True
     if not subscription._delivering.acquire(
             blocking=_thread.get_ident() not in _in_callback):
         return False
@@ -286,6 +289,11 @@ def _deliver_waiting(subscription):
     finally:
         subscription._delivering.release()
     return True
+
+
+def _after_fork():
+    # New threads may get the idents of those that are gone.
+    _in_callback.intersection_update([_thread.get_ident()])
 
 
 def _interpreter(all_interpreters):

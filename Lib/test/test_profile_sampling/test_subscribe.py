@@ -1,7 +1,9 @@
 """Subscriptions: what a subscriber gets, and when.  DESIGN §7."""
 
+import contextlib
 import gc
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -482,6 +484,27 @@ class Records(SubscriberTest):
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
         self.assertFalse(subscription.ended_by_fork)
         self.assertIn('fork', recorder.kinds())
+
+
+    @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
+    def test_fork_while_a_callback_runs(self):
+        began = threading.Event()
+        done = threading.Event()
+
+        def callback(batch):
+            began.set()
+            done.wait()
+        with subscribe(callback, batch_seconds=NO_TIME) as subscription:
+            spin(0.02)
+            began.wait()
+            pid = os.fork()
+            if not pid:
+                # Its lock is held for ever here.
+                subscription.flush()
+                subscription.close()
+                os._exit(0)
+            done.set()
+        support.wait_process(pid, exitcode=0)
 
 
 class AtExit(unittest.TestCase):
