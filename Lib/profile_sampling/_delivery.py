@@ -23,10 +23,10 @@ def add(subscription):
     """Deliver to it from now on."""
     global _helper
     with _lock:
-        _subscriptions.append(subscription)
         if _helper is None:
             # What an excluded thread starts is excluded from the beginning.
             _helper = _core().call_excluded(_start, _run)
+        _subscriptions.append(subscription)
     # It may sleep for longer than the new one can wait.
     _core().ring()
 

@@ -123,7 +123,12 @@ class Subscription:
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
         if not self._is_sync:
             from profile_sampling import _delivery
-            _delivery.add(self)
+            try:
+                _delivery.add(self)
+            except BaseException:
+                # No thread can be started, say.
+                self._core.close()
+                raise
 
     def close(self):
         """End it, after what waits has been delivered.

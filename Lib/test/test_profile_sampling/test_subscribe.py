@@ -385,6 +385,19 @@ class Filters(SubscriberTest):
                          [{'route': '/a', 'user': 'x'}])
         self.assertEqual(found[0].wall_ns, 5000)
 
+    def test_no_thread_can_be_started(self):
+        old = threading.stack_size(1 << 50)
+        try:
+            with self.assertRaisesRegex(RuntimeError, 'thread'):
+                subscribe(Recorder())
+        finally:
+            threading.stack_size(old)
+        self.assert_idle()
+        recorder = Recorder()
+        with subscribe(recorder):
+            spin(0.02)
+        self.assertTrue(recorder.samples)
+
     def test_wrong_arguments(self):
         cases = [
             (TypeError, 'callable', [1], {}),
