@@ -213,7 +213,12 @@ split(struct _sampling_batch *from, struct _sampling_batch *to,
     }
     from->num_events = kept;
     to->tables = from->tables;
-    _PySampling_TablesKeep(to->tables);
+    if (kept == 0) {
+        from->tables = NULL;            // the next event's may be others
+    }
+    else {
+        _PySampling_TablesKeep(to->tables);
+    }
 }
 
 /* The batch that is to be delivered; the spare takes its place. */
@@ -255,7 +260,9 @@ _PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
                                uint32_t thread)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    int has = has_events(sub->first, thread);
+    // Rows of tables that were replaced say nothing of threads: whoever
+    // comes takes the whole batch.
+    int has = sub->first->next != NULL || has_events(sub->first, thread);
     PyMutex_Unlock(&STATE->tables_mutex);
     return has;
 }
@@ -338,7 +345,9 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
     sub->cursor.serial = 0;
     batch->next = sub->first;
     sub->first = batch;
-    if (batch->next->num_events == 0 && batch->next == sub->last) {
+    if (batch->next->num_events == 0 && batch->next == sub->last
+        && batch->tables == STATE->tables)
+    {
         // Nothing has come since: it is the one being filled again.
         struct _sampling_batch *empty = batch->next;
         batch->next = NULL;

@@ -275,6 +275,33 @@ class Sums(SubscriberTest):
         self.assertEqual(recorder.wall_ns(), 8000)
         self.assertEqual(len({b.rows.serial for b in recorder.batches}), 2)
 
+    def test_a_session_with_more_depth_after_all_was_delivered(self):
+        # What waits for labels that nobody has is nothing, when the tables
+        # begin anew.
+        recorder = Recorder()
+        with subscribe(recorder, sync=True, depth_frames=4,
+                       labels={'a': 'b'}) as subscription:
+            with profile_sampling.label(a='b'):
+                spin(0.1)
+            spin(0.05)
+            with profile_sampling.label(a='c'):
+                subscription.flush()
+            before = len(recorder.batches)
+            profile_sampling.start(depth_frames=64)
+            self.addCleanup(profile_sampling.stop)
+            for i in range(100):
+                with profile_sampling.label(i=i):
+                    spin(0.001)
+            with profile_sampling.label(a='b'):
+                spin(0.1)
+        self.assertGreater(len(recorder.batches), before)
+        for batch in recorder.batches[before:]:
+            self.assertNotEqual(batch.rows.serial,
+                                recorder.batches[0].rows.serial)
+            for sample in batch:
+                self.assertEqual(sample.labels, {'a': 'b'})
+                self.assertTrue(sample.stack)
+
     def test_a_session_outlives_the_last_subscription(self):
         _profile.start(manual=True, names=0)
         with subscribe_manually(Recorder()):
