@@ -155,10 +155,10 @@ has_label(const struct _sampling_tables *tables, uint32_t labels,
     for (; labels != 0; labels = tables->labels[labels].parent) {
         const struct _sampling_label_row *label = &tables->labels[labels];
         if (label->key != _PySampling_NO_STRING
-            && string_is(tables, label->key, key)
-            && string_is(tables, label->value, value))
+            && string_is(tables, label->key, key))
         {
-            return 1;
+            // It hides outer ones of the same name.
+            return string_is(tables, label->value, value);
         }
     }
     return 0;

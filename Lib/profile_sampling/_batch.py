@@ -124,7 +124,8 @@ class Rows:
                 if key is None:
                     task_name, task_id = value, task
                 else:
-                    labels[key] = value
+                    # An inner label hides an outer one of the same name.
+                    labels.setdefault(key, value)
             found = self._label_sets[row] = (
                 dict(sorted(labels.items())), task_name, task_id)
         return found

@@ -412,6 +412,20 @@ class Filters(SubscriberTest):
                          [{'route': '/a', 'user': 'x'}])
         self.assertEqual(found[0].wall_ns, 5000)
 
+    def test_labels_that_are_hidden(self):
+        with contextlib.ExitStack() as stack:
+            recorders = {}
+            for route in '/a', '/b':
+                recorders[route] = Recorder()
+                stack.enter_context(subscribe_manually(
+                    recorders[route], labels=('route', route)))
+            with profile_sampling.label(route='/a'):
+                profile_sampling.sample(route='/b')
+        custom = {route: [sample.labels for sample in recorder.samples
+                          if sample.state == 'custom']
+                  for route, recorder in recorders.items()}
+        self.assertEqual(custom, {'/a': [], '/b': [{'route': '/b'}]})
+
     def test_no_thread_can_be_started(self):
         old = threading.stack_size(1 << 50)
         try:
