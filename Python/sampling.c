@@ -36,6 +36,26 @@ unlock_control(void)
 
 /* Sessions. */
 
+/* Subscriptions go on, even if the session cannot begin. */
+static _PySampling_Status
+restart(PyThreadState *tstate, _PySampling_Options *options)
+{
+    _PySampling_Options before = STATE->options;
+    if (STATE->active && before.signal != 0
+        && before.signal != STATE->signal)
+    {
+        // The program has taken it meanwhile; any other will do again.
+        before.signal = options->signal = 0;
+    }
+    _PySampling_Status status = _PySampling_EngineRestart(tstate, options);
+    if (status != _PySampling_OK) {
+        int saved_errno = errno;
+        (void)_PySampling_EngineRestart(tstate, &before);
+        errno = saved_errno;
+    }
+    return status;
+}
+
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
@@ -56,7 +76,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
             return _PySampling_ERR_OPTIONS;
         }
         if (memcmp(&wider, &STATE->options, sizeof(wider)) != 0) {
-            status = _PySampling_EngineRestart(tstate, &wider);
+            status = restart(tstate, &wider);
         }
         else if (_PySampling_EngineFlush(tstate)) {
             _PySampling_EngineClearSamples();
@@ -76,6 +96,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         STATE->has_session = 0;
+        STATE->is_aggregating = 0;
         if (STATE->subscriptions == NULL) {
             _PySampling_TablesFree(_PySampling_EngineOff(tstate));
         }
@@ -361,6 +382,8 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     if (sub->is_open) {
         sub->rate_hz = rate_hz;
         status = _PySampling_EngineFit(tstate);
+    }
+    if (sub->is_open && status == _PySampling_OK) {
         PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
         _PySampling_SubscriptionAdd(sub, (struct _sampling_event){
             .time_ns = _PySampling_WallNow(),

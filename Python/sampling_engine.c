@@ -391,6 +391,12 @@ _PySampling_EngineFit(PyThreadState *tstate)
     }
     STATE->is_aggregating = session_samples();
     if (rate_hz != 0) {
+        // There are none if a restart has failed.
+        _PySampling_Options options = STATE->options;
+        _PySampling_Status status = _PySampling_EnginePrepare(&options);
+        if (status != _PySampling_OK) {
+            return status;
+        }
         set_rate(rate_hz);
         return STATE->active ? _PySampling_OK : start(tstate);
     }

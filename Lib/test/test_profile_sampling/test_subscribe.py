@@ -302,6 +302,18 @@ class Sums(SubscriberTest):
                 self.assertEqual(sample.labels, {'a': 'b'})
                 self.assertTrue(sample.stack)
 
+    def test_a_session_that_cannot_begin_as_the_program_has_the_signal(self):
+        recorder = Recorder()
+        old = signal.getsignal(signal.SIGUSR1)
+        self.addCleanup(signal.signal, signal.SIGUSR1, old)
+        with subscribe(recorder, depth_frames=4, signal=signal.SIGUSR1):
+            signal.signal(signal.SIGUSR1, lambda *args: None)
+            profile_sampling.start(depth_frames=64)
+            spin(0.1)
+            profile = profile_sampling.stop()
+        self.assertGreater(profile.total_wall_ns, 0.09e9)
+        self.assertGreater(recorder.wall_ns(), 0.09e9)
+
     def test_a_session_outlives_the_last_subscription(self):
         _profile.start(manual=True, names=0)
         with subscribe_manually(Recorder()):
