@@ -18,7 +18,6 @@ extern "C" {
 typedef struct {
     PyObject_HEAD
     PyObject *pairs;            // tuple of str: key, value, ...; keys ascend
-    PyObject *children;         // dict of label sets made from this one
     // Its row in the tables of that serial number.  Owner: whoever holds the
     // GIL of the object's interpreter.
     unsigned int serial;

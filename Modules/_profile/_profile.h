@@ -12,6 +12,7 @@ typedef struct {
     PyObject *label_var;            // ContextVar of label sets
     PyTypeObject *label_set_type;
     PyObject *empty_labels;
+    PyObject *known_sets;           // dict: pairs of a label set -> the set
     // Subscriptions (subscription.c).
     PyTypeObject *subscription_type;
     PyObject *sync_subscriptions;   // list, of this interpreter

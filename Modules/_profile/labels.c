@@ -3,9 +3,8 @@
    Owns how a set is made from another.  The core reads sets
    (Python/sampling_labels.c); it must not know how they come to be.
 
-   A label set is immutable.  It remembers the sets that one change made of it,
-   so that a program which uses the same labels again and again makes no new
-   ones. */
+   A label set is immutable.  Sets are remembered by what they hold, so that a
+   program which uses the same labels again and again makes no new ones. */
 
 #ifndef Py_BUILD_CORE_BUILTIN
 #  define Py_BUILD_CORE_MODULE 1
@@ -18,8 +17,9 @@
 
 #include "_profile.h"
 
-/* How many sets a set remembers; then it begins anew. */
-#define MAX_CHILDREN 1024
+/* How many sets are remembered, however they came about; then it begins anew.
+   A server may label each request with a number of its own. */
+#define MAX_KNOWN_SETS 4096
 
 
 /* The type. */
@@ -30,12 +30,11 @@ label_set_dealloc(PyObject *op)
     _PySampling_LabelSet *self = (_PySampling_LabelSet *)op;
     PyTypeObject *type = Py_TYPE(op);
     Py_XDECREF(self->pairs);
-    Py_XDECREF(self->children);
     type->tp_free(op);
     Py_DECREF(type);
 }
 
-// No cycle can come about: it holds texts, and sets that were made from it.
+// No cycle can come about: it holds texts.
 static PyType_Slot label_set_slots[] = {
     {Py_tp_dealloc, label_set_dealloc},
     {0, NULL}
@@ -106,31 +105,25 @@ changed_pairs(PyObject *pairs, PyObject *key, PyObject *text)
 static PyObject *
 with_change(profile_state *state, PyObject *op, PyObject *key, PyObject *text)
 {
-    _PySampling_LabelSet *set = (_PySampling_LabelSet *)op;
-    if (set->children == NULL) {
-        set->children = PyDict_New();
-        if (set->children == NULL) {
-            return NULL;
-        }
-    }
-    PyObject *change = PyTuple_Pack(2, key, text);
-    if (change == NULL) {
+    PyObject *pairs =
+        changed_pairs(((_PySampling_LabelSet *)op)->pairs, key, text);
+    if (pairs == NULL) {
         return NULL;
     }
-    PyObject *child;
-    if (PyDict_GetItemRef(set->children, change, &child) == 0) {
-        child = new_set(state, changed_pairs(set->pairs, key, text));
-        if (child != NULL) {
-            if (PyDict_GET_SIZE(set->children) >= MAX_CHILDREN) {
-                PyDict_Clear(set->children);
+    PyObject *changed;
+    if (PyDict_GetItemRef(state->known_sets, pairs, &changed) == 0) {
+        changed = new_set(state, Py_NewRef(pairs));
+        if (changed != NULL) {
+            if (PyDict_GET_SIZE(state->known_sets) >= MAX_KNOWN_SETS) {
+                PyDict_Clear(state->known_sets);
             }
-            if (PyDict_SetItem(set->children, change, child) < 0) {
-                Py_CLEAR(child);
+            if (PyDict_SetItem(state->known_sets, pairs, changed) < 0) {
+                Py_CLEAR(changed);
             }
         }
     }
-    Py_DECREF(change);
-    return child;
+    Py_DECREF(pairs);
+    return changed;
 }
 
 /* None, or a str of exactly that type. */
@@ -269,7 +262,10 @@ _Profile_InitLabels(PyObject *module, profile_state *state)
     state->label_var = PyContextVar_New("profile_sampling.labels", NULL);
     state->label_set_type = (PyTypeObject *)PyType_FromModuleAndSpec(
         module, &label_set_spec, NULL);
-    if (state->label_var == NULL || state->label_set_type == NULL) {
+    state->known_sets = PyDict_New();
+    if (state->label_var == NULL || state->label_set_type == NULL
+        || state->known_sets == NULL)
+    {
         return -1;
     }
     state->empty_labels = new_set(state, PyTuple_New(0));

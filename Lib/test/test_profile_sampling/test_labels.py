@@ -383,6 +383,30 @@ class ScaleTest(LabelTest):
         rows = session.profile.label_values('number')
         self.assertEqual(len([row for row in rows if row.value]), 10_000)
 
+    @unittest.skipUnless(os.path.exists('/proc/self/statm'), 'needs /proc')
+    def test_changes_of_changes(self):
+        """Each set is made from one that never comes again."""
+        def change(numbers):
+            for number in numbers:
+                label(number=number).set()
+
+        def nest(users):
+            for user in users:
+                with label(user=user):
+                    for number in range(200):
+                        with label(number=number):
+                            pass
+        for function in change, nest:
+            with self.subTest(function=function.__name__):
+                context = contextvars.Context()
+                context.run(function, range(100))
+                gc.collect()
+                before = resident_bytes()
+                context.run(function, range(1000 if function is nest
+                                            else 200_000))
+                gc.collect()
+                self.assertLess(resident_bytes() - before, 16 << 20)
+
     def test_too_many_label_sets(self):
         """What there is no room for says so, and no time is lost."""
         names = [f'{number}' for number in range(270_000)]
