@@ -166,7 +166,7 @@ intern_task_name(struct _sampling_tables *tables, PyObject *name)
     }
     char text[sizeof(TASK_NAME_FORMAT) + 20];
     int size = snprintf(text, sizeof(text), TASK_NAME_FORMAT,
-                        (long long)_PyLong_CompactValue((PyLongObject *)name));
+                        PyLong_AsLongLong(name));
     return _PySampling_InternBytes(tables, text, (uint32_t)size);
 }
 
