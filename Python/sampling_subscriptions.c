@@ -188,7 +188,9 @@ matches(struct _sampling_subscription *sub, uint32_t labels)
     }
     if (sub->match_serial != tables->serial) {
         sub->match_serial = tables->serial;
-        memset(sub->label_matches, 0, sub->num_label_matches);
+        if (sub->num_label_matches != 0) {
+            memset(sub->label_matches, 0, sub->num_label_matches);
+        }
     }
     if (labels >= sub->num_label_matches) {
         uint32_t num = Py_MAX(tables->cap_labels, labels + 1);
