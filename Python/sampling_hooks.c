@@ -194,6 +194,9 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
 void
 _PySampling_BeforeGILWait(PyThreadState *tstate)
 {
+    if (_PyThreadState_MustExit(tstate)) {
+        return;     // a daemon thread at exit: its state may be gone
+    }
     _PySampling_Thread *thread = session_thread(tstate);
     if (thread != NULL
         && _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns) == 0)

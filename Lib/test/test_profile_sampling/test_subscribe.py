@@ -599,6 +599,20 @@ class AtExit(unittest.TestCase):
             ''', status=3)
         self.assertRegex(out, r'samples [1-9]')
 
+    def test_daemon_threads_that_subscribe(self):
+        self.run_python('''
+            import threading, time
+            from profile_sampling import subscribe
+            def work():
+                while True:
+                    with subscribe(print, sync=True), subscribe(id):
+                        sum(range(10_000))
+            for _ in range(3):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.2)
+            raise SystemExit(7)
+            ''', 7)
+
     def test_a_program_that_counts_its_threads(self):
         out = self.run_python('''
             import os, profile_sampling, threading, warnings
