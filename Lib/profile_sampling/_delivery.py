@@ -17,6 +17,7 @@ from profile_sampling._session import _core
 _lock = _thread.allocate_lock()     # guards the next two
 _subscriptions = []
 _helper = None
+_is_ending = False
 
 
 def add(subscription):
@@ -41,11 +42,16 @@ def remove(subscription):
 
 def close_all():
     """Close all subscriptions and wait for the thread to end."""
+    global _is_ending
     for subscription in list(_subscriptions):
         subscription.close()
     helper = _helper
     if helper is not None and helper.ident != _thread.get_ident():
+        # Daemon threads may subscribe again and again.
+        _is_ending = True
+        _core().ring()
         helper.join()
+        _is_ending = False
 
 
 def _start(run):
@@ -74,7 +80,7 @@ def _serve(core):
     while True:
         with _lock:
             subscriptions = list(_subscriptions)
-            if not subscriptions:
+            if not subscriptions or _is_ending:
                 _helper = None
                 return
         now = time.monotonic()
