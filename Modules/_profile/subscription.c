@@ -349,7 +349,15 @@ _PySampling_DeliverSync(PyThreadState *tstate)
             PyObject *deliver = Py_NewRef(self->deliver);
             PyObject *owner = Py_NewRef(self->owner);
             PyObject *result = _Profile_CallExcluded(deliver, owner, 0);
-            if (result == NULL) {
+            if (result == NULL
+                && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+            {
+                // It is the program that is to be interrupted, which it will
+                // be at the end of this safepoint.
+                PyErr_Clear();
+                PyErr_SetInterrupt();
+            }
+            else if (result == NULL) {
                 PyErr_WriteUnraisable(deliver);
             }
             Py_XDECREF(result);

@@ -1,5 +1,6 @@
 """Labels in tests: what was sampled by labels, and none left behind."""
 
+import threading
 from collections import Counter
 
 from profile_sampling import labels
@@ -8,9 +9,15 @@ from .sessions import SessionTest
 
 
 def sums(profile):
-    """{labels and the task's name: wall_ns} of what weighs anything."""
+    """{labels and the task's name: wall_ns} of what weighs anything.
+
+    Other tests may have left threads behind, which wait without labels.
+    """
     result = Counter()
     for row in profile.samples:
+        if (row.state == 'blocked' and not row.labels
+                and row.thread.ident != threading.get_ident()):
+            continue
         key = tuple(row.labels.items())
         if row.task_name is not None:
             key += ('task', row.task_name),

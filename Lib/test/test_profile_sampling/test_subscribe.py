@@ -304,10 +304,10 @@ class Sums(SubscriberTest):
 
     def test_a_session_that_cannot_begin_as_the_program_has_the_signal(self):
         recorder = Recorder()
-        old = signal.getsignal(signal.SIGUSR1)
-        self.addCleanup(signal.signal, signal.SIGUSR1, old)
-        with subscribe(recorder, depth_frames=4, signal=signal.SIGUSR1):
-            signal.signal(signal.SIGUSR1, lambda *args: None)
+        old = signal.getsignal(signal.SIGUSR2)
+        self.addCleanup(signal.signal, signal.SIGUSR2, old)
+        with subscribe(recorder, depth_frames=4, signal=signal.SIGUSR2):
+            signal.signal(signal.SIGUSR2, lambda *args: None)
             profile_sampling.start(depth_frames=64)
             spin(0.1)
             profile = profile_sampling.stop()
@@ -522,7 +522,7 @@ class Records(SubscriberTest):
     def test_counters_come_with_each_batch(self):
         recorder = Recorder()
         with subscribe(recorder):
-            spin(0.02)
+            spin(0.2)
         self.assertGreater(recorder.batches[-1].stats['ticks'], 5)
 
     @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')

@@ -5,7 +5,7 @@ import _thread
 import gc
 import logging
 import os
-import subprocess
+import signal
 import sys
 import threading
 import time
@@ -112,7 +112,7 @@ class Hostile(SubscriberTest):
         self.both(callback)
 
     def test_it_raises(self):
-        for error in (ValueError, KeyboardInterrupt, SystemExit):
+        for error in (ValueError, SystemExit):
             with support.catch_unraisable_exception() as caught:
                 def callback(batch):
                     raise error('hostile')
@@ -127,6 +127,29 @@ class Hostile(SubscriberTest):
                 self.assertIs(caught.unraisable.object, callback)
             self.assertTrue(subscription.closed)
             self.assertEqual(subscription.stats()['errors'], 10)
+
+    def test_the_user_interrupts_it(self):
+        for sync in (False, True):
+            calls = []
+
+            def callback(batch):
+                if not calls:
+                    calls.append(1)
+                    signal.raise_signal(signal.SIGINT)
+            subscription = subscribe(callback, sync=sync,
+                                     batch_seconds=3600)
+            old = signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                with self.subTest(sync=sync), \
+                        self.assertRaises(KeyboardInterrupt):
+                    spin(0.1)
+                    subscription.flush()
+                    spin(0.1)
+            finally:
+                signal.signal(signal.SIGINT, old)
+            self.assertFalse(subscription.closed)
+            subscription.close()
+            self.assertEqual(subscription.stats()['errors'], 0)
 
     def test_it_raises_now_and_then(self):
         numbers = iter(range(1000))

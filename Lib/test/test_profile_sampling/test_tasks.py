@@ -295,7 +295,9 @@ class ScaleTest(SubscriberTest):
                     asyncio.create_task(work(number), name=f'{number}')
                     for number in range(start, start + 100)])
 
-        with subscribe_manually(add, batch_seconds=0.01):
+        # Room for all, should the thread that delivers be kept from it.
+        with subscribe_manually(add, batch_seconds=0.01,
+                                max_events=1 << 18):
             asyncio.run(main())
         self.assertEqual(found, {f'{number}': 1 + number % 7
                                  for number in range(n_tasks)})
