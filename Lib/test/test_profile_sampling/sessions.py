@@ -5,6 +5,7 @@ no sampling core.  Every profile taken through it is validated (PITFALLS F4).
 """
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -71,6 +72,21 @@ class Session:
         raw = _profile.stop()
         if exc_info[0] is None:
             self.profile = checked(raw)
+
+
+def thrice(test):
+    """Try a test of shares again if the machine was busy: other work on it
+    takes the CPU away at moments of its own choice."""
+    @functools.wraps(test)
+    def wrapper(self):
+        for _ in range(2):
+            try:
+                return test(self)
+            except AssertionError:
+                end_session()
+                time.sleep(1)
+        return test(self)
+    return wrapper
 
 
 class SessionTest(unittest.TestCase):

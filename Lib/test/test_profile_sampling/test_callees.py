@@ -15,7 +15,8 @@ from collections import Counter, defaultdict
 from . import callee_sites
 from .manual import tick
 from .sessions import (
-    SANITIZER, Session, SessionTest, busy, of_thread, parked_thread, weight)
+    SANITIZER, Session, SessionTest, busy, of_thread, parked_thread, thrice,
+    weight)
 
 RATE_HZ = 10_000
 SITE_S = 0.06
@@ -484,6 +485,7 @@ class TestTypes(SessionTest):
             grown = resident_bytes() - before
         self.assertLess(grown, 1_000_000)
 
+    @thrice
     def test_polymorphic_site(self):
         # T4: what was called first is not what is called next.
         first, second = operator.countOf, operator.indexOf
@@ -556,6 +558,7 @@ class TestThreads(SessionTest):
 
 class TestShares(SessionTest):
 
+    @thrice
     def test_light_line_beside_a_heavy_call(self):
         # Two things in one loop, one of them in C: its true share is its own.
         match = re.compile('(a+)+b').match

@@ -17,7 +17,7 @@ from profile_sampling import Profile, label, labels, sample
 
 from .labelling import LabelTest, labelled, sums
 from .manual import manual, tick
-from .sessions import SANITIZER, _profile, checked
+from .sessions import SANITIZER, _profile, checked, thrice
 from .subscribers import subscribe_manually
 
 
@@ -327,6 +327,7 @@ class RowsTest(LabelTest):
 
 class TruthTest(LabelTest):
 
+    @thrice
     def test_shares(self):
         """Work of 3 to 1 by CPU time; a share is right to 2 points."""
         def burn(seconds):

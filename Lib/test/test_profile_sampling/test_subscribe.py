@@ -19,7 +19,7 @@ from profile_sampling import _batch
 from profile_sampling._aggregate import Aggregator
 
 from .manual import tick
-from .sessions import _profile, checked, names
+from .sessions import _profile, checked, names, thrice
 from .subscribers import (
     NO_TIME, Recorder, SubscriberTest, running, spin, subscribe_manually)
 
@@ -180,6 +180,7 @@ class Sums(SubscriberTest):
         self.assertGreater(counts[2000], 2 * counts[500], counts)
         self.assertGreater(counts[500], 2 * counts[37], counts)
 
+    @thrice
     def test_thinned_shares_are_true(self):
         def other(seconds):
             spin(seconds)

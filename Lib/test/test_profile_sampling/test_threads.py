@@ -12,7 +12,7 @@ import unittest
 from .sessions import (
     _profile, Session, SessionTest, busy, by_state, checked,
     computing_threads, names, of_thread, on_stack, parked_thread,
-    wait_until_asleep, weight)
+    thrice, wait_until_asleep, weight)
 
 RATE_HZ = 1000
 TICK_NS = 1_000_000_000 // RATE_HZ
@@ -60,6 +60,7 @@ class TestConservation(SessionTest):
                                wall_ns)
         return session.profile
 
+    @thrice
     def test_python(self):
         def compute():
             busy(0.5)
@@ -100,6 +101,7 @@ class TestConservation(SessionTest):
         self.assertLess(by_state(there, 'cpu_ns')['gil wait']
                         / weight(there, 'cpu_ns'), 0.01)
 
+    @thrice
     def test_mixed(self):
         def mixed():
             for _ in range(30):
