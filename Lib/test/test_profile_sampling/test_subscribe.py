@@ -177,7 +177,8 @@ class Sums(SubscriberTest):
                              if sample.thread.ident == threads[0].ident
                              and not sample.is_residue])
                   for rate, recorder in recorders.items()}
-        self.assertGreater(counts[2000], 2 * counts[500], counts)
+        # Waiting for the GIL is one record for each turn, at any rate.
+        self.assertGreater(counts[2000], 1.3 * counts[500], counts)
         self.assertGreater(counts[500], 2 * counts[37], counts)
 
     @thrice
