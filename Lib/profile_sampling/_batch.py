@@ -6,7 +6,7 @@ ease.  It must not know how batches are delivered.
 """
 
 from profile_sampling._values import (
-    FUNCTION_KINDS, STATES, Frame, Function, Thread, Value)
+    FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, label_set)
 
 RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
                 'lost')
@@ -116,18 +116,8 @@ class Rows:
         """Return (labels as a dict, task name, task id) of a row."""
         found = self._label_sets.get(row)
         if found is None:
-            labels = {}
-            task_name = task_id = None
-            at = row
-            while at:
-                at, key, value, task = self.labels[at]
-                if key is None:
-                    task_name, task_id = value, task
-                else:
-                    # An inner label hides an outer one of the same name.
-                    labels.setdefault(key, value)
-            found = self._label_sets[row] = (
-                dict(sorted(labels.items())), task_name, task_id)
+            found = label_set(self.labels, row)
+            self._label_sets[row] = found
         return found
 
 

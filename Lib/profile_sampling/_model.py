@@ -11,7 +11,7 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 
 from profile_sampling._values import (
     FUNCTION_KINDS, NAMES, STATES, CalleeRow, Frame, Function, FunctionRow,
-    InstructionRow, LabelRow, LineRow, Thread, own_clock)
+    InstructionRow, LabelRow, LineRow, Thread, label_set, own_clock)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, _FRAME_COLUMNS = 'i', 5    # function, line, column, offset, opcode
@@ -387,17 +387,7 @@ class Profile:
         """Return (labels, task name, task id) of a row of labels."""
         found = self._label_cache.get(row)
         if found is None:
-            labels = {}
-            task_name = task_id = None
-            at = row
-            while at:
-                at, key, value, task = self._labels[at]
-                if key is None:
-                    task_name, task_id = value, task
-                else:
-                    # The innermost row of a name is the one that holds.
-                    labels.setdefault(key, value)
-            found = (dict(sorted(labels.items())), task_name, task_id)
+            found = label_set(self._labels, row)
             self._label_cache[row] = found
         return found
 

@@ -203,9 +203,7 @@ def _checked(mode='wall', rate_hz=1000, depth_frames=512, names=ALL_NAMES,
         hint = '; write @profile()' if callable(mode) else ''
         raise TypeError(
             f'mode must be a str, not {type(mode).__name__}{hint}')
-    if mode not in MODES:
-        raise ValueError('mode must be '
-                         f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+    _check_mode(mode)
     options = {
         'mode': mode,
         'rate_hz': _integer('rate_hz', rate_hz, MAX_RATE_HZ),
@@ -213,9 +211,19 @@ def _checked(mode='wall', rate_hz=1000, depth_frames=512, names=ALL_NAMES,
                                  MAX_DEPTH_FRAMES),
         'names': _names(names)}
     if signal is not None:
-        import _signal
-        options['signal'] = _integer('signal', signal, _signal.NSIG - 1)
+        options['signal'] = _signal_number(signal)
     return options
+
+
+def _check_mode(mode):
+    if mode not in MODES:
+        raise ValueError('mode must be '
+                         f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+
+
+def _signal_number(signal):
+    import _signal
+    return _integer('signal', signal, _signal.NSIG - 1)
 
 
 def _names(names):

@@ -9,11 +9,10 @@ import _thread
 import time
 
 from profile_sampling._batch import Batch, Rows
-from profile_sampling._session import _core, _integer, _names
-from profile_sampling._values import MODES
+from profile_sampling._session import (
+    MAX_DEPTH_FRAMES, MAX_RATE_HZ, _check_mode, _core, _integer, _names,
+    _signal_number, _tell_thread_names)
 
-MAX_RATE_HZ = 10_000
-MAX_DEPTH_FRAMES = 16_384
 # So many exceptions in a row end a subscription.
 MAX_ERRORS = 10
 
@@ -57,9 +56,7 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     if not callable(callback):
         raise TypeError(
             f'callback must be callable, not {type(callback).__name__}')
-    if mode not in MODES:
-        raise ValueError('mode must be '
-                         f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+    _check_mode(mode)
     if not 0 < batch_seconds <= 3600:
         raise ValueError('batch_seconds must be more than 0 and at most '
                          f'3600, not {batch_seconds}')
@@ -80,15 +77,13 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     if names is not None:
         options['names'] = _names(names)
     if signal is not None:
-        import _signal
-        options['signal'] = _integer('signal', signal, _signal.NSIG - 1)
+        options['signal'] = _signal_number(signal)
     return _subscribe(callback, batch_seconds, options)
 
 
 def _subscribe(callback, batch_seconds, options):
     subscription = Subscription(callback, batch_seconds, options)
-    from profile_sampling import _session
-    _session._tell_thread_names()
+    _tell_thread_names()
     return subscription
 
 

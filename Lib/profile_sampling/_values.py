@@ -230,6 +230,24 @@ class InstructionRow(_FlatRow):
         return self.unspecialised_count if self.specialised_count else 0
 
 
+def label_set(rows, row):
+    """Return (labels as a dict, task name, task id) of a row of labels.
+
+    A row is (parent row, key, value, task id); row 0 is the empty set, and
+    a row without key is an asyncio task.
+    """
+    labels = {}
+    task_name = task_id = None
+    while row:
+        row, key, value, task = rows[row]
+        if key is None:
+            task_name, task_id = value, task
+        else:
+            # An inner label hides an outer one of the same name.
+            labels.setdefault(key, value)
+    return dict(sorted(labels.items())), task_name, task_id
+
+
 def own_clock(mode):
     """Which of the two clocks a mode weighs by: 'cpu' or 'wall'."""
     return 'cpu' if mode == 'cpu' else 'wall'
