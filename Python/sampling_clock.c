@@ -49,10 +49,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Deadlines vary by a quarter of the period to both sides, so that a program
-   with a rhythm of its own is not seen at the same beat each time. */
-#define JITTER_DIVISOR 4
-
 /* Ticks that are late by more periods than this are not made up for. */
 #define MAX_LATE_PERIODS 2
 
@@ -302,16 +298,6 @@ _PySampling_ClockSettle(_PySampling_Thread *thread)
 
 /* The sampler thread. */
 
-static uint64_t
-next_random(struct _sampling_clock *clock)
-{
-    uint64_t x = clock->random;     // xorshift64, Marsaglia 2003
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return clock->random = x;
-}
-
 typedef enum {
     TICK,
     CHANGE,                     // the clock was told something
@@ -383,8 +369,8 @@ run_clock(void *arg)
     clock->can_read_proc = _PySampling_UnshareFiles();
     uint64_t period_ns = clock->period_ns;
     // The first tick falls anywhere in the first period.
-    uint64_t deadline_ns =
-        _PySampling_MonotonicNow() + next_random(clock) % period_ns + 1;
+    uint64_t deadline_ns = _PySampling_MonotonicNow() + 1
+        + _PySampling_NextRandom(&clock->random) % period_ns;
     for (;;) {
         Wakeup wakeup = sleep_until(clock, deadline_ns);
         if (wakeup == STOP) {
@@ -395,14 +381,13 @@ run_clock(void *arg)
             pthread_mutex_lock(&clock->mutex);
             period_ns = clock->period_ns;
             pthread_mutex_unlock(&clock->mutex);
-            deadline_ns = now_ns + next_random(clock) % period_ns + 1;
+            deadline_ns = now_ns + 1
+                + _PySampling_NextRandom(&clock->random) % period_ns;
             continue;
         }
         clock->is_late = now_ns > deadline_ns + LATE_TICK_NS;
         tick_locked(clock, now_ns);
-        uint64_t spread = period_ns / JITTER_DIVISOR;
-        deadline_ns += period_ns - spread
-                       + next_random(clock) % (2 * spread + 1);
+        deadline_ns += _PySampling_Jittered(period_ns, &clock->random);
         now_ns = _PySampling_MonotonicNow();
         if (now_ns > deadline_ns + MAX_LATE_PERIODS * period_ns) {
             _PySampling_COUNT(ticks_late, (now_ns - deadline_ns) / period_ns);

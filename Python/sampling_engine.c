@@ -125,16 +125,7 @@ settle_session(void)
     for (uint32_t i = 0; i < STATE->thinner.num_threads; i++) {
         struct _sampling_event event;
         while (_PySampling_ThinResidue(&STATE->thinner, i, &event)) {
-            _PySampling_TablesAdd(
-                STATE->tables, &(struct _sampling_sample_row){
-                    .node = event.node,
-                    .thread = event.thread,
-                    .labels = event.labels,
-                    .state = event.state,
-                    .count = event.count,
-                    .cpu_ns = event.cpu_ns,
-                    .wall_ns = event.wall_ns,
-                });
+            _PySampling_AddToSession(&event);
         }
     }
 }

@@ -38,20 +38,17 @@ is_for(const struct _sampling_subscription *sub,
 }
 
 /* The table of samples is one of the sinks. */
-static void
-add_to_tables(struct _sampling_event event)
+void
+_PySampling_AddToSession(const struct _sampling_event *event)
 {
-    if (!_PySampling_Thin(&STATE->thinner, &event)) {
-        return;
-    }
     _PySampling_TablesAdd(STATE->tables, &(struct _sampling_sample_row){
-        .node = event.node,
-        .thread = event.thread,
-        .labels = event.labels,
-        .state = event.state,
-        .count = event.count,
-        .cpu_ns = event.cpu_ns,
-        .wall_ns = event.wall_ns,
+        .node = event->node,
+        .thread = event->thread,
+        .labels = event->labels,
+        .state = event->state,
+        .count = event->count,
+        .cpu_ns = event->cpu_ns,
+        .wall_ns = event->wall_ns,
     });
 }
 
@@ -92,7 +89,10 @@ _PySampling_Emit(_PySampling_Thread *thread,
         .wall_ns = sample->wall_ns,
     };
     if (STATE->is_aggregating) {
-        add_to_tables(event);
+        struct _sampling_event own = event;
+        if (_PySampling_Thin(&STATE->thinner, &own)) {
+            _PySampling_AddToSession(&own);
+        }
     }
     if (STATE->subscriptions != NULL) {
         if (event.node == _PySampling_NO_NODE) {

@@ -299,14 +299,11 @@ drop_older_half(struct _sampling_subscription *sub,
 
 /* What comes in. */
 
-/* The bell may ring in vain, never too late. */
 static void
 ring(struct _sampling_subscription *sub)
 {
-    if (sub->bell != NULL
-        && _Py_atomic_exchange_int(&sub->bell->rung, 1) == 0)
-    {
-        PyThread_release_lock(sub->bell->lock);
+    if (sub->bell != NULL) {
+        _PySampling_Ring(sub->bell);
     }
 }
 

@@ -15,32 +15,11 @@
 
 #define NUM_STATES (_PySampling_UNSAMPLED + 1)
 
-/* Points vary by a quarter of the period to both sides, as ticks do. */
-#define JITTER_DIVISOR 4
-
 struct _sampling_thin_thread {
     uint64_t to_go_ns;          // to the next point; 0: the thread is new
     // What waits, by state: the last sample with the sum of their weights.
     struct _sampling_event waiting[NUM_STATES];
 };
-
-static uint64_t
-next_random(struct _sampling_thinner *thinner)
-{
-    uint64_t x = thinner->random | 1;       // xorshift64, Marsaglia 2003
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return thinner->random = x;
-}
-
-static uint64_t
-next_gap(struct _sampling_thinner *thinner)
-{
-    uint64_t spread = thinner->period_ns / JITTER_DIVISOR;
-    return thinner->period_ns - spread
-        + next_random(thinner) % (2 * spread + 1);
-}
 
 static struct _sampling_thin_thread *
 thread_of(struct _sampling_thinner *thinner, uint32_t thread)
@@ -59,7 +38,9 @@ thread_of(struct _sampling_thinner *thinner, uint32_t thread)
     }
     struct _sampling_thin_thread *t = &thinner->threads[thread];
     if (t->to_go_ns == 0) {
-        t->to_go_ns = next_random(thinner) % thinner->period_ns + 1;
+        thinner->random |= 1;       // all-zero is where a thinner begins
+        t->to_go_ns = _PySampling_NextRandom(&thinner->random)
+                      % thinner->period_ns + 1;
     }
     return t;
 }
@@ -90,7 +71,8 @@ _PySampling_Thin(struct _sampling_thinner *thinner,
     if (passes) {
         *waiting = (struct _sampling_event){0};
         wall_ns -= t->to_go_ns;
-        t->to_go_ns = next_gap(thinner);
+        t->to_go_ns = _PySampling_Jittered(thinner->period_ns,
+                                           &thinner->random);
         // Points that the sample covers besides are covered.
         if (wall_ns >= t->to_go_ns) {
             wall_ns %= thinner->period_ns;

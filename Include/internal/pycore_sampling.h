@@ -514,6 +514,27 @@ extern void _PySampling_SetThreadName(unsigned long ident,
 #define _PySampling_LEAVE_HOOK(THREAD) \
     do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
 
+// xorshift64 (Marsaglia, "Xorshift RNGs", 2003).  The state is never 0.
+static inline uint64_t
+_PySampling_NextRandom(uint64_t *state)
+{
+    uint64_t x = *state;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return *state = x;
+}
+
+// A period that varies by a quarter to both sides, so that a program with a
+// rhythm of its own is not seen at the same beat each time.
+static inline uint64_t
+_PySampling_Jittered(uint64_t period_ns, uint64_t *random_state)
+{
+    uint64_t spread = period_ns / 4;
+    return period_ns - spread
+        + _PySampling_NextRandom(random_state) % (2 * spread + 1);
+}
+
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);

@@ -86,6 +86,15 @@ struct _sampling_bell {
     int rung;
 };
 
+// The bell may ring in vain, never too late.
+static inline void
+_PySampling_Ring(struct _sampling_bell *bell)
+{
+    if (_Py_atomic_exchange_int(&bell->rung, 1) == 0) {
+        PyThread_release_lock(bell->lock);
+    }
+}
+
 struct _sampling_subscription_stats {
     uint64_t samples;           // delivered, or waiting
     uint64_t wall_ns;
@@ -222,6 +231,8 @@ extern void _PySampling_DeliverSync(PyThreadState *tstate);
 extern void _PySampling_Emit(_PySampling_Thread *thread,
                              const struct _sampling_sample_row *sample,
                              uint64_t time_ns, int flags);
+// To the table of samples, as it is.
+extern void _PySampling_AddToSession(const struct _sampling_event *event);
 // Wall time of a thread that no stack is known of.
 extern void _PySampling_EmitLost(_PySampling_Thread *thread,
                                  uint64_t wall_ns);

@@ -543,10 +543,7 @@ static PyObject *
 _profile_ring_impl(PyObject *module)
 /*[clinic end generated code: output=980892c718066eda input=2b1578c01d3b2b67]*/
 {
-    struct _sampling_bell *bell = &get_profile_state(module)->bell;
-    if (_Py_atomic_exchange_int(&bell->rung, 1) == 0) {
-        PyThread_release_lock(bell->lock);
-    }
+    _PySampling_Ring(&get_profile_state(module)->bell);
     Py_RETURN_NONE;
 }
 
