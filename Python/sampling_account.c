@@ -18,7 +18,8 @@
    - A thread that runs for less than two microseconds between two intervals
      is doing little but the call that gives the GIL up.  Such slivers are so
      rarely hit by a tick that one hit would take the time of thousands, so
-     they are booked on the stack of the interval that follows.
+     they are booked on the stack of the interval that follows.  So are some
+     longer ones, if they are short against that interval.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks, at
    detach and attach if the last reading is old enough, and when a record is
@@ -46,6 +47,10 @@
 /* Running time that is booked with the interval off the GIL that follows:
    about what giving the GIL up and taking it back costs by itself. */
 #define SLIVER_NS 2000
+
+/* And up to this, if it is no more than a part of the interval. */
+#define MAX_SLIVER_NS 10000
+#define SLIVER_DIVISOR 200
 
 /* A thread that gives the GIL up only to let others run asks for it again
    after less than this.  It is not blocked then, it waits. */
@@ -257,6 +262,18 @@ add_sliver(const struct place *place, uint64_t sliver_ns)
     }
 }
 
+/* Whether the running time before an interval goes with it, is known when the
+   interval has ended. */
+static void
+settle_sliver(struct _sampling_account *a, uint64_t interval_ns)
+{
+    if (a->sliver_ns > SLIVER_NS
+        && a->sliver_ns > interval_ns / SLIVER_DIVISOR)
+    {
+        a->carried.run_wall_ns += take(&a->sliver_ns);
+    }
+}
+
 /* Splits [detached, now) at the moment the thread asked for the GIL. */
 static void
 split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
@@ -301,6 +318,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
     uint64_t asked_ns = now_ns - wait_ns;
+    settle_sliver(a, blocked_ns + wait_ns);
     a->off_since_read_ns += blocked_ns + wait_ns;
     advance(a, now_ns);
 
@@ -413,7 +431,7 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
     uint64_t now_ns = _PySampling_WallNow();
     // If no tick has been booked since it attached.
     if (a->wall_ns == thread->attached_ns
-        && now_ns - a->wall_ns <= SLIVER_NS)
+        && now_ns - a->wall_ns <= MAX_SLIVER_NS)
     {
         a->sliver_ns = now_ns - a->wall_ns;
         advance(a, now_ns);
@@ -434,6 +452,7 @@ carry_off_gil(_PySampling_Thread *thread, uint64_t now_ns)
     struct _sampling_account *a = &thread->account;
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
+    settle_sliver(a, blocked_ns + wait_ns);
     a->carried.blocked_ns += blocked_ns;
     a->carried.wait_ns += wait_ns;
     a->carried.sliver_ns += take(&a->sliver_ns);
@@ -555,7 +574,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     uint64_t run_ns = take(&a->carried.run_wall_ns)
-                      + take(&a->carried.sliver_ns);
+                      + take(&a->carried.sliver_ns) + take(&a->sliver_ns);
     uint64_t run_cpu_ns = take(&a->carried.run_cpu_ns);
     uint64_t blocked_ns = take(&a->carried.blocked_ns);
     uint64_t wait_ns = take(&a->carried.wait_ns);
