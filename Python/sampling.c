@@ -96,7 +96,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         STATE->has_session = 0;
-        STATE->is_aggregating = 0;
+        _PySampling_EngineSetAggregating(0);
         if (STATE->subscriptions == NULL) {
             _PySampling_TablesFree(_PySampling_EngineOff(tstate));
         }
@@ -201,7 +201,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
     STATE->has_session = 0;
     STATE->exit_session = 0;
     STATE->num_inside = 0;
-    STATE->is_aggregating = 0;
+    _PySampling_EngineSetAggregating(0);
     // Subscribers may want a lower rate.
     return STATE->subscriptions != NULL
         ? _PySampling_EngineFit(tstate) : _PySampling_OK;

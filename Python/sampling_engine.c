@@ -373,6 +373,15 @@ set_rate(int rate_hz)
     }
 }
 
+/* Threads of other GILs look at it while they emit. */
+void
+_PySampling_EngineSetAggregating(int is_aggregating)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    STATE->is_aggregating = is_aggregating;
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
 _PySampling_Status
 _PySampling_EngineFit(PyThreadState *tstate)
 {
@@ -380,7 +389,7 @@ _PySampling_EngineFit(PyThreadState *tstate)
     if (!_PySampling_EngineFlush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    STATE->is_aggregating = session_samples();
+    _PySampling_EngineSetAggregating(session_samples());
     if (rate_hz != 0) {
         // There are none if a restart has failed.
         _PySampling_Options options = STATE->options;

@@ -22,6 +22,9 @@ extern "C" {
 // somebody subscribes, at the highest rate that any of them wants.
 extern _PySampling_Status _PySampling_EngineFit(PyThreadState *tstate);
 
+// Whether samples go into the table of the session.
+extern void _PySampling_EngineSetAggregating(int is_aggregating);
+
 // Tables to begin with, for `options`, if there are none.  Counters begin
 // anew.
 extern _PySampling_Status
