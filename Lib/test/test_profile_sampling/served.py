@@ -17,17 +17,16 @@ from wsgiref.simple_server import WSGIRequestHandler
 from profile_sampling import _labels, middleware
 from profile_sampling._subscribe import subscribe
 
-from .sessions import names, on_stack
+from .sessions import THOROUGH, names, on_stack
 from .subscribers import Recorder, SubscriberTest
 
 UNIT_STEPS = 150_000        # of a loop: two to five ms of CPU time
 NAP_SECONDS = 0.01
 RATE_HZ = 5000
 CLIENTS = 6
-REQUESTS = 60               # of each client
-# Of a route in the work of all, in shares of 1; on a busy machine, whose clock
-# is late, there are too few samples for that, and it is three standard
-# deviations for as many as there are.
+REQUESTS = 600 if THOROUGH else 60      # of each client
+# Of a route in the work of all, in shares of 1; where there are too few samples
+# for that, it is three standard deviations for as many as there are.
 TOLERANCE = 0.02
 
 _true_ns = Counter()
