@@ -355,7 +355,8 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
             .stack = has_ended(thread)
                 ? thread->root_node
                 : _PySampling_WalkNode(tstate, thread, is_in_c),
-            .labels = _PySampling_LabelsOf(tables, tstate),
+            .labels = _PySampling_LabelsOf(tables, tstate,
+                                           tstate->context),
         };
         add_sliver(&place, sliver_ns);
         add_off_gil(&place, blocked_ns, wait_ns, cpu_ns);
@@ -588,7 +589,8 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
         struct place root = {
             .thread = thread,
             .stack = thread->root_node,
-            .labels = _PySampling_LabelsOf(tables, thread->tstate),
+            .labels = _PySampling_LabelsOf(tables, thread->tstate,
+                                           thread->tstate->context),
         };
         if (run_ns != 0 || run_cpu_ns != 0) {
             flush_running(&root, run_cpu_ns, run_ns);

@@ -8,7 +8,8 @@
    that (code, instruction) of every frame is exact: nothing moves while the
    handler runs.  It only copies pointers.  Naming them waits for the drain,
    which runs on the same thread at its next safepoint, before it gives up the
-   GIL and before any code object dies; so the borrowed pointers are alive. */
+   GIL and before any code object or context dies; so the borrowed pointers
+   are alive. */
 
 #include "Python.h"
 
@@ -54,6 +55,7 @@ struct capture {
     int gc_generation;
     _PyInterpreterFrame *frame;     // compared, never followed
     _Py_CODEUNIT *instr;
+    PyObject *context;              // borrowed
     uint64_t time_ns;               // of its last tick
     uint64_t count;
     uint64_t cpu_ns;
@@ -188,6 +190,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     if (buffer->num_captures > 0) {
         last = &buffer->captures[buffer->num_captures - 1];
         if (last->frame != frame || last->instr != instr
+            || last->context != tstate->context
             || last->gc_generation != thread->gc_generation)
         {
             last = NULL;
@@ -207,6 +210,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .gc_generation = thread->gc_generation,
             .frame = frame,
             .instr = instr,
+            .context = tstate->context,
         };
         struct _sampling_walk w = {
             .interp = tstate->interp,
@@ -437,13 +441,13 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     uint64_t before_ns = _PySampling_MonotonicNow();
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
-    uint32_t labels =
-        tables != NULL ? _PySampling_LabelsOf(tables, tstate) : 0;
     for (int i = 0; tables != NULL && i < buffer->num_captures; i++) {
         const struct capture *capture = &buffer->captures[i];
         uint32_t node = intern_stack(tables, buffer, tstate,
                                      buffer->frames + capture->first,
                                      capture->depth);
+        uint32_t labels =
+            _PySampling_LabelsOf(tables, tstate, capture->context);
         _PySampling_Emit(thread, &(struct _sampling_sample_row){
             .node = node,
             .thread = thread->thread_index,

@@ -60,7 +60,7 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
             // The call that slept has returned.
             .node = _PySampling_WalkNode(tstate, thread, 0),
             .thread = thread->thread_index,
-            .labels = _PySampling_LabelsOf(tables, tstate),
+            .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
             .state = thread->gc_generation >= 0
                 ? _PySampling_GC : _PySampling_RUNNING,
             .count = 1,

@@ -7,9 +7,11 @@
    set of its parent row, keys ascend along the path, and row 0 is the empty
    set.  A task is one more row, without a key, below the labels.
 
-   Labels are read when a sample is recorded, on its own thread.  What waits to
-   be recorded is recorded before the context or the task changes, so that is
-   what they were when the sample was taken. */
+   Labels are read when a sample is recorded, from the context that the capture
+   found; greenlets change a thread's context without telling anybody.  What
+   waits to be recorded is recorded before a context's labels or the task change
+   and before a context dies, so the labels are what they were when the sample
+   was taken. */
 
 #include "Python.h"
 
@@ -124,10 +126,9 @@ add_pairs(struct _sampling_tables *tables, PyObject *pairs)
 /* NULL: the context has none.  Looking up a context variable compares by
    identity, so it runs no code of the program. */
 static _PySampling_LabelSet *
-set_of_context(PyThreadState *tstate)
+set_of_context(PyThreadState *tstate, PyObject *context)
 {
     struct _sampling_interpreter_state *s = &tstate->interp->sampling;
-    PyObject *context = tstate->context;
     PyObject *value;
     if (s->label_var == NULL || context == NULL
         || _PyHamt_Find(((PyContext *)context)->ctx_vars, s->label_var,
@@ -203,9 +204,10 @@ in_task(struct _sampling_tables *tables, uint32_t labels,
 }
 
 uint32_t
-_PySampling_LabelsOf(struct _sampling_tables *tables, PyThreadState *tstate)
+_PySampling_LabelsOf(struct _sampling_tables *tables, PyThreadState *tstate,
+                     PyObject *context)
 {
-    _PySampling_LabelSet *set = set_of_context(tstate);
+    _PySampling_LabelSet *set = set_of_context(tstate, context);
     return in_task(tables, set != NULL ? row_of_set(tables, set) : 0, tstate);
 }
 
@@ -224,7 +226,7 @@ _PySampling_SetTask(PyObject *task, PyObject **name)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    _PySampling_BeforeContextSwitch(tstate);
+    _PySampling_BeforeContextChange(tstate);
     impl->sampling_task_name = name;
     Py_XSETREF(impl->sampling_task, Py_XNewRef(task));
 }

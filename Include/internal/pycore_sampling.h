@@ -353,9 +353,9 @@ extern void _PySampling_Safepoint(PyThreadState *tstate);
 // samples which wait belong to.
 extern void _PySampling_RecordNow(PyThreadState *tstate);
 
-// Another context is about to become the thread's.
+// A context is about to change or to die.
 static inline void
-_PySampling_BeforeContextSwitch(PyThreadState *tstate)
+_PySampling_BeforeContextChange(PyThreadState *tstate)
 {
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)

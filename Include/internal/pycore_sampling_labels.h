@@ -24,10 +24,12 @@ typedef struct {
     uint32_t row;
 } _PySampling_LabelSet;
 
-// The labels of a thread that runs, or that stands still while the caller has
-// its GIL.  Makes no Python object.  Lock: tables_mutex.
+// The labels of `context`, which may be NULL, and the task of a thread that
+// runs, or that stands still while the caller has its GIL.  Makes no Python
+// object.  Lock: tables_mutex.
 extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
-                                     PyThreadState *tstate);
+                                     PyThreadState *tstate,
+                                     PyObject *context);
 
 // These labels (tuple of str: key, value, ...; keys ascend) in the thread's
 // task.

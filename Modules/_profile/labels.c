@@ -197,7 +197,7 @@ _Profile_EnterLabels(profile_state *state, PyObject *changes)
     if (set == NULL) {
         return NULL;
     }
-    _PySampling_BeforeContextSwitch(_PyThreadState_GET());
+    _PySampling_BeforeContextChange(_PyThreadState_GET());
     PyObject *token = PyContextVar_Set(state->label_var, set);
     Py_DECREF(set);
     return token;
@@ -206,7 +206,7 @@ _Profile_EnterLabels(profile_state *state, PyObject *changes)
 PyObject *
 _Profile_ExitLabels(profile_state *state, PyObject *token)
 {
-    _PySampling_BeforeContextSwitch(_PyThreadState_GET());
+    _PySampling_BeforeContextChange(_PyThreadState_GET());
     if (PyContextVar_Reset(state->label_var, token) < 0) {
         // A generator that is closed in another context than it ran in: the
         // labels were those of the other one.
