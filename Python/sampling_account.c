@@ -487,11 +487,11 @@ _PySampling_AccountAttach(PyThreadState *tstate, _PySampling_Thread *thread)
 /* What no tick will see any more. */
 
 /* What is left when all time is to be booked: running time after the last tick
-   goes to the stack that the *first* tick found.  A sample takes the time since
-   the one before it, so the first takes less than its share, by as much as is
-   left at the end, on average: from the last tick around to the first it is one
-   interval like any other.  Given to the last stack, half a period of each
-   thread would move from what it did first to what it did last. */
+   goes to the stack that the *first* tick found.  A sample takes the time
+   since the one before it, so the first takes less than its share, by as much
+   as is left at the end, on average: from the last tick around to the first it
+   is one interval like any other.  Given to the last stack, half a period of
+   each thread would move from what it did first to what it did last. */
 
 static void
 flush_running(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)

@@ -52,8 +52,8 @@
 /* Ticks that are late by more periods than this are not made up for. */
 #define MAX_LATE_PERIODS 2
 
-/* The sampler thread wakes within some ten microseconds of its deadline, unless
-   it has to wait for a CPU. */
+/* The sampler thread wakes within some ten microseconds of its deadline,
+   unless it has to wait for a CPU. */
 #define LATE_TICK_NS 100000
 
 /* How long a thread may take to answer.  It takes microseconds, unless the
@@ -451,8 +451,8 @@ _PySampling_ClockStart(void)
     return _PySampling_OK;
 }
 
-/* No ticks from now on.  Called by an attached thread, whose own last signal is
-   waited for. */
+/* No ticks from now on.  Called by an attached thread, whose own last signal
+   is waited for. */
 void
 _PySampling_ClockRest(_PySampling_Thread *caller)
 {

@@ -130,8 +130,8 @@ settle_session(void)
     }
 }
 
-/* For the caller, and all threads that its GIL keeps from running.  A thread of
-   another GIL accounts for itself when it attaches. */
+/* For the caller, and all threads that its GIL keeps from running.  A thread
+   of another GIL accounts for itself when it attaches. */
 static void
 for_threads(PyThreadState *tstate, uint64_t now_ns,
             void (*account)(_PySampling_Thread *thread, uint64_t now_ns))

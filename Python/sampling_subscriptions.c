@@ -1,7 +1,7 @@
 /* Sampling profiler: one subscriber's records.
 
-   Owns the bounded buffer in which they wait, and what happens when it is full.
-   Must not know where records come from, or how they are taken
+   Owns the bounded buffer in which they wait, and what happens when it is
+   full.  Must not know where records come from, or how they are taken
    (sampling_take.c).
 
    Records wait in a batch.  A batch that is full is condensed: samples

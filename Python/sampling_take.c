@@ -1,10 +1,10 @@
 /* Sampling profiler: the passage of records to whoever delivers them.
 
-   Owns which rows of the tables a subscriber has been told.  Must not know what
-   becomes of a batch.
+   Owns which rows of the tables a subscriber has been told.  Must not know
+   what becomes of a batch.
 
-   Taking a batch swaps it for a spare, and copies the rows that are new, so that
-   whoever delivers needs no lock meanwhile. */
+   Taking a batch swaps it for a spare, and copies the rows that are new, so
+   that whoever delivers needs no lock meanwhile. */
 
 #include "Python.h"
 

@@ -128,8 +128,8 @@ struct _sampling_counters {
 #undef X
 };
 
-/* Time that waits for a sample.  It is carried apart by state, so that a sample
-   of one state never takes time of another. */
+/* Time that waits for a sample.  It is carried apart by state, so that a
+   sample of one state never takes time of another. */
 struct _sampling_carries {
     uint64_t run_wall_ns;
     uint64_t run_cpu_ns;

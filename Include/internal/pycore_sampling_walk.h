@@ -1,5 +1,6 @@
-/* Sampling profiler: the copy of a stack.  Between sampling_walk.c, which makes
-   it, and sampling_capture.c, which asks for it; of no concern to others. */
+/* Sampling profiler: the copy of a stack.  Between sampling_walk.c, which
+   makes it, and sampling_capture.c, which asks for it; of no concern to
+   others. */
 
 #ifndef Py_INTERNAL_SAMPLING_WALK_H
 #define Py_INTERNAL_SAMPLING_WALK_H

@@ -157,7 +157,8 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
     if (check_options(&options, mode) < 0) {
         return NULL;
     }
-    return _Profile_RaiseStatus(_PySampling_Start(_PyThreadState_GET(), &options));
+    return _Profile_RaiseStatus(
+        _PySampling_Start(_PyThreadState_GET(), &options));
 }
 
 /*[clinic input]
@@ -247,8 +248,8 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
                    unsigned long long cpu_ns)
 /*[clinic end generated code: output=6b795527a07de8a0 input=a7545056426bef29]*/
 {
-    return _Profile_RaiseStatus(_PySampling_ManualTick(_PyThreadState_GET(), wall_ns,
-                                               cpu_ns));
+    return _Profile_RaiseStatus(
+        _PySampling_ManualTick(_PyThreadState_GET(), wall_ns, cpu_ns));
 }
 
 /*[clinic input]

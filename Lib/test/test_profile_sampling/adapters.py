@@ -143,7 +143,8 @@ def odd_samples():
     """Samples of names that formats must escape, and of an empty stack."""
     samples = []
     code = heavy.__code__.replace(
-        co_name='odd; \udc80', co_qualname='odd; \udc80', co_filename='/\udc80')
+        co_name='odd; \udc80', co_qualname='odd; \udc80',
+        co_filename='/\udc80')
     odd = type(heavy)(code, {'sessions': sessions, '__name__': 'a;\n\udc81'})
     with profile_sampling.subscribe(samples.extend):
         with label(**{'odd \udc82': ' \udc83\n'}):

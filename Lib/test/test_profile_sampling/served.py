@@ -25,8 +25,8 @@ NAP_SECONDS = 0.01
 RATE_HZ = 5000
 CLIENTS = 6
 REQUESTS = 600 if THOROUGH else 60      # of each client
-# Of a route in the work of all, in shares of 1; where there are too few samples
-# for that, it is three standard deviations for as many as there are.
+# Of a route in the work of all, in shares of 1; where there are too few
+# samples for that, it is three standard deviations for as many as there are.
 TOLERANCE = 0.02
 
 _true_ns = Counter()
