@@ -5,6 +5,7 @@ more than any other subscriber gets.  The core's own table does the same
 faster; a test holds them to the same result.
 """
 
+import os
 import time
 from array import array
 
@@ -23,6 +24,7 @@ class Aggregator:
     def __init__(self):
         self._start_time_ns = time.time_ns()
         self._start_ns = time.monotonic_ns()
+        self._pid = os.getpid()
         self._generations = {}
         self._samples = {}
         self._stats = {}
@@ -66,6 +68,7 @@ class Aggregator:
             **tables.raw(self._samples),
             'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
             'names': NAMES.index(names), 'stats': stats,
+            'pid': self._pid,
             'start_time_ns': self._start_time_ns,
             'duration_ns': time.monotonic_ns() - self._start_ns})
 

@@ -101,13 +101,13 @@ class Profile:
 
     __slots__ = ('_mode', '_rate_hz', '_depth_frames', '_names',
                  '_start_time_ns', '_duration_ns', '_python_version',
-                 '_threads', '_stats', '_functions', '_frames', '_nodes',
+                 '_pid', '_threads', '_stats', '_functions', '_frames', '_nodes',
                  '_labels', '_samples', '_totals', '_frame_cache',
                  '_label_cache')
 
     def __init__(self):
-        raise TypeError('profiles are made by stop(), snapshot(), profile() '
-                        'and Profile.load()')
+        raise TypeError('profiles are made by stop(), snapshot(), profile(), '
+                        'Profile.load() and Profile.merge()')
 
     @classmethod
     def _from_raw(cls, raw):
@@ -124,6 +124,7 @@ class Profile:
             raise ValueError(f'unknown kinds of names: {self._names}')
         self._start_time_ns = raw['start_time_ns']
         self._duration_ns = raw['duration_ns']
+        self._pid = raw.get('pid') or None
         self._python_version = raw.get('python_version')
         if self._python_version is None:
             self._python_version = _running_version()
@@ -189,6 +190,14 @@ class Profile:
     def python_version(self):
         """Version of the interpreter that was profiled; '' if unknown."""
         return self._python_version
+
+    @property
+    def pid(self):
+        """Number of the process that was profiled.
+
+        None if it is not known, or if there were several: see merge().
+        """
+        return self._pid
 
     @property
     def threads(self):
@@ -317,6 +326,27 @@ class Profile:
         """
         from profile_sampling import _pprof_read
         return cls._from_raw(_pprof_read.read(path, max_bytes))
+
+    @classmethod
+    def merge(cls, *profiles, max_bytes=None):
+        """Return the sum of profiles, such as those of several processes.
+
+        Each sample gets the label 'pid', the number of the process it was
+        taken in, unless the program has labelled it so itself.  Weights and
+        counters are added up; the duration is the time in which at least
+        one of the sessions was running.  The rate is 0 if it was not the
+        same in all.
+
+        *max_bytes* bounds the memory spent on the sum (default 512 MiB).
+
+        Raise ValueError for profiles of different modes, for none, and if
+        the sum needs more memory than that.
+        """
+        from profile_sampling import _merge
+        merger = _merge.Merger(max_bytes)
+        for profile in profiles:
+            merger.add(profile)
+        return cls._from_raw(merger.raw())
 
     def __repr__(self):
         return (f'<Profile mode={self._mode!r} rate_hz={self._rate_hz} '

@@ -272,6 +272,8 @@ class Encoder:
         yield from other_losses(profile.stats)
         yield MARK
         yield f'# python {profile.python_version}'
+        if profile.pid is not None:
+            yield f'# pid {profile.pid}'
         yield f'# mode {profile.mode}'
         yield f'# rate_hz {profile.rate_hz}'
         yield f'# depth_frames {profile.depth_frames}'

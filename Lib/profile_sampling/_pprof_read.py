@@ -186,13 +186,16 @@ class _Decoder:
             'start_time_ns': self._numbers[_TIME],
             'duration_ns': self._numbers[_DURATION],
             'python_version': '',
-            'stats': {}, 'modules': set(),
+            'stats': {}, 'modules': set(), 'pids': set(),
         }
         comments = [self._string(index) for index in self._top[_COMMENT]]
         if MARK in comments:
             for comment in comments:
                 self._budget.spend(200)
                 _take_comment(comment, facts)
+        # Of files that another tool has merged there are several.
+        pids = facts.pop('pids')
+        facts['pid'] = pids.pop() if len(pids) == 1 else None
         return facts
 
     def _read_functions(self, modules):
@@ -444,6 +447,8 @@ def _take_comment(comment, facts):
         facts['modules'].add(text)
     elif key == 'python':
         facts['python_version'] = text
+    elif key == 'pid':
+        facts['pids'].add(_number(text))
     elif key == 'mode':
         if text not in MODES:
             raise ValueError(f'has the unknown mode {text[:40]!r}')

@@ -187,7 +187,7 @@ def facts_of(profile):
             weights[i] += weight
     return {'samples': rows, 'stats': profile.stats, 'mode': profile.mode,
             'rate_hz': profile.rate_hz, 'depth_frames': profile.depth_frames,
-            'names': profile.names,
+            'names': profile.names, 'pid': profile.pid,
             'start_time_ns': profile.start_time_ns,
             'duration_ns': profile.duration_ns,
             'python_version': profile.python_version,

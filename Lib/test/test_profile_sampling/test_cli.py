@@ -13,14 +13,13 @@ from .builders import example
 PROG = 'python -m profile_sampling'
 
 
-class ReportTest(unittest.TestCase):
+class CommandLineTest(unittest.TestCase):
+    """A test that runs the command line in a directory of its own."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
-        self.profile = example().profile()
-        self.profile.save(os.path.join(self.directory, 'p.pb.gz'))
 
     def run_cli(self, *arguments, **options):
         """Return (status, stdout as bytes, stderr)."""
@@ -35,6 +34,21 @@ class ReportTest(unittest.TestCase):
     def read(self, name):
         with open(os.path.join(self.directory, name), 'rb') as file:
             return file.read()
+
+    def assertFails(self, status, message, *arguments):
+        result = self.run_cli(*arguments)
+        self.assertEqual(result[:2], (status, b''))
+        self.assertRegex(result[2], message)
+        self.assertTrue(result[2].startswith(PROG), result[2])
+        self.assertEqual(result[2].count('\n'), 1, result[2])
+
+
+class ReportTest(CommandLineTest):
+
+    def setUp(self):
+        super().setUp()
+        self.profile = example().profile()
+        self.profile.save(os.path.join(self.directory, 'p.pb.gz'))
 
     def test_text(self):
         expected = _text.render(self.profile).encode()
@@ -74,13 +88,6 @@ class ReportTest(unittest.TestCase):
         status, data, _ = self.run_cli('report', 'p.pb.gz', '--format',
                                        'pprof')
         self.assertEqual((status, data), (0, self.read('p.pb.gz')))
-
-    def assertFails(self, status, message, *arguments):
-        result = self.run_cli(*arguments)
-        self.assertEqual(result[:2], (status, b''))
-        self.assertRegex(result[2], message)
-        self.assertTrue(result[2].startswith(PROG), result[2])
-        self.assertEqual(result[2].count('\n'), 1, result[2])
 
     def test_usage(self):
         for message, arguments in (
