@@ -543,15 +543,24 @@ forget_subscriptions(void)
     STATE->num_helpers = 0;
 }
 
-/* The child is not profiled: it has one thread and no clock. */
+/* The child has one thread and no clock.  If the session goes on there, it
+   begins anew when the child is a whole process (sampling_process.c). */
 void
 _PySampling_AfterForkChild(void)
 {
     _PyMutex_at_fork_reinit(&STATE->control_mutex);
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
+    STATE->exit_writer = NULL;
     if (STATE->tables == NULL) {
         return;
+    }
+    if (STATE->exit_session && STATE->exit_children) {
+        STATE->exit_goes_on = 1;
+        if (STATE->session_options.signal != STATE->signal) {
+            // The program has taken it meanwhile; any other will do.
+            STATE->session_options.signal = 0;
+        }
     }
     _PySampling_ClockForget();
     STATE->active = 0;

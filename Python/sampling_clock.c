@@ -522,6 +522,15 @@ _PySampling_ClockLeaveSignal(void)
     }
 }
 
+void
+_PySampling_ClockAbandon(void)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (state->clock != NULL && !state->options.manual) {
+        tell(state->clock, 1, 0, state->period_ns);
+    }
+}
+
 /* In the child of a fork: the thread is not there any more. */
 void
 _PySampling_ClockForget(void)

@@ -1,19 +1,16 @@
-/* Sampling profiler: the session that lasts as long as the process.
+/* Sampling profiler: what the command line asks for.
 
-   Owns -X sampleprof=MODE[,KEY=VALUE...] and PYTHONSAMPLEPROF, and what
-   happens at exit.  A bad text ends the process with status 2 before the
-   program starts.  Nothing is imported at start-up: the text is read here, and
-   the package profile_sampling is loaded only to write the file. */
+   Owns -X sampleprof=MODE[,KEY=VALUE...] and PYTHONSAMPLEPROF.  A bad text ends
+   the process with status 2 before the program starts.  Nothing is imported
+   at start-up.  Must not know what becomes of the session in children and at
+   exit (sampling_process.c). */
 
 #include "Python.h"
 
 #include "pycore_initconfig.h"        // _Py_GetEnv()
 #include "pycore_interp.h"            // PyInterpreterState.config
-#include "pycore_pathconfig.h"        // _PyPathConfig
-#include "pycore_pylifecycle.h"       // _Py_IsMainInterpreter()
 #include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_tables.h"
 
 #include <signal.h>
 #include <unistd.h>                   // getcwd()
@@ -26,6 +23,9 @@ struct request {
     _PySampling_Options options;
     wchar_t *out;               // points into the text
     wchar_t *format;
+    int is_off;
+    int children;               // -1: not given
+    int is_per_process;         // the name of the file is
     int quiet;
     int in_names;               // the item before was names= or belonged to it
 };
@@ -56,7 +56,7 @@ parse_int(const struct request *request, const char *key,
 {
     // Digits only: wcstol() would take blanks and signs as well.
     size_t digits = wcsspn(value, L"0123456789");
-    long n = 0;
+    long n = -1;
     if (digits > 0 && digits < 10 && value[digits] == L'\0') {
         n = wcstol(value, NULL, 10);
     }
@@ -94,7 +94,11 @@ parse_mode(struct request *request, const wchar_t *mode)
         request->options.mode = _PySampling_CPU;
         return 0;
     }
-    return complain(request, "unknown mode '%ls': expected wall or cpu",
+    if (wcscmp(mode, L"off") == 0) {
+        request->is_off = 1;
+        return 0;
+    }
+    return complain(request, "unknown mode '%ls': expected wall, cpu or off",
                     mode);
 }
 
@@ -168,7 +172,8 @@ parse_item(struct request *request, wchar_t *item, int is_first)
             return parse_mode(request, item);
         }
         return complain(request, "'%ls' is no KEY=VALUE; the keys are rate, "
-                        "out, format, depth, names, signal and quiet", item);
+                        "out, format, depth, names, signal, children and "
+                        "quiet", item);
     }
     *equals = L'\0';
     wchar_t *value = equals + 1;
@@ -192,11 +197,15 @@ parse_item(struct request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"format") == 0) {
         return parse_format(request, value);
     }
+    if (wcscmp(item, L"children") == 0) {
+        return parse_int(request, "children", value, 0, 1,
+                         &request->children);
+    }
     if (wcscmp(item, L"quiet") == 0) {
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
     return complain(request, "unknown key '%ls': the keys are rate, out, "
-                    "format, depth, names, signal and quiet", item);
+                    "format, depth, names, signal, children and quiet", item);
 }
 
 /* The format of a file follows from its name unless it is given.  The same
@@ -222,6 +231,23 @@ check_out(const struct request *request)
                     ".collapsed or .txt, or add format=", request->out);
 }
 
+/* Each process needs a file of its own. */
+static int
+check_children(struct request *request)
+{
+    int is_per_process =
+        request->out == NULL || wcsstr(request->out, L"{pid}") != NULL;
+    if (request->children < 0) {
+        request->children = is_per_process;
+    }
+    if (request->children && !is_per_process) {
+        return complain(request, "children=1 needs {pid} in out=%ls, so that "
+                        "each process has a file of its own", request->out);
+    }
+    request->is_per_process = is_per_process;
+    return 0;
+}
+
 /* Takes the text apart in place. */
 static int
 parse(struct request *request, wchar_t *text)
@@ -238,7 +264,10 @@ parse(struct request *request, wchar_t *text)
         text = comma;
         is_first = 0;
     }
-    return check_out(request);
+    if (check_out(request) < 0) {
+        return -1;
+    }
+    return check_children(request);
 }
 
 /* The text after "sampleprof=", "" for none, or NULL if profiling was not
@@ -277,8 +306,8 @@ current_directory(void)
     return PyUnicode_DecodeFSDefault(path);
 }
 
-static const char *
-reason(_PySampling_Status status)
+const char *
+_PySampling_Reason(_PySampling_Status status)
 {
     switch (status) {
     case _PySampling_ERR_RUNNING:
@@ -305,6 +334,7 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
             .depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES,
             .names = _PySampling_ALL_NAMES,
         },
+        .children = -1,
     };
     wchar_t *text = requested_text(config, &request.source);
     if (text == NULL) {
@@ -314,13 +344,23 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
         PyMem_RawFree(text);
         return PyStatus_Exit(2);
     }
+    if (request.is_off) {
+        PyMem_RawFree(text);
+        return _PyStatus_OK();
+    }
     STATE->exit_quiet = request.quiet;
+    STATE->exit_children = request.children;
     STATE->exit_out = text_or_null(request.out);
     STATE->exit_format = text_or_null(request.format);
     STATE->exit_cwd = current_directory();
     PyMem_RawFree(text);
-    if (PyErr_Occurred()) {
+    int is_ours = PyErr_Occurred() ? -1
+        : request.is_per_process ? 1 : _PySampling_ClaimFile();
+    if (is_ours < 0) {
         return _PyStatus_NO_MEMORY();
+    }
+    if (!is_ours) {
+        return _PyStatus_OK();
     }
     _PySampling_Status status = _PySampling_Start(tstate, &request.options);
     if (status == _PySampling_OK) {
@@ -328,94 +368,8 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     }
     else {
         // The program matters more than its profile.
-        complain(&request, "not profiling: %s", reason(status));
+        complain(&request, "not profiling: %s",
+                 _PySampling_Reason(status));
     }
     return _PyStatus_OK();
-}
-
-
-/* Exit. */
-
-/* The program may have changed sys.path: the writer is looked for where the
-   standard library was at start-up.  Returns the old path, or NULL. */
-static PyObject *
-use_initial_path(PyThreadState *tstate)
-{
-    const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
-    PyObject *old = Py_XNewRef(PySys_GetObject("path"));
-    PyObject *path = PyList_New(0);
-    if (path == NULL) {
-        Py_XDECREF(old);
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < config->module_search_paths.length; i++) {
-        PyObject *item = PyUnicode_FromWideChar(
-            config->module_search_paths.items[i], -1);
-        if (item == NULL || PyList_Append(path, item) < 0) {
-            Py_XDECREF(item);
-            Py_DECREF(path);
-            Py_XDECREF(old);
-            return NULL;
-        }
-        Py_DECREF(item);
-    }
-    int err = PySys_SetObject("path", path);
-    Py_DECREF(path);
-    if (err < 0) {
-        Py_CLEAR(old);
-    }
-    return old;
-}
-
-static void
-write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
-{
-    PyObject *old_path = use_initial_path(tstate);
-    PyObject *raw = NULL, *module = NULL, *done = NULL;
-    if (!PyErr_Occurred()) {
-        raw = _PySampling_Export(tables);
-    }
-    if (raw != NULL) {
-        module = PyImport_ImportModule("profile_sampling._at_exit");
-    }
-    if (module != NULL) {
-        done = PyObject_CallMethod(
-            module, "write", "OOOOi", raw,
-            STATE->exit_out ? STATE->exit_out : Py_None,
-            STATE->exit_format ? STATE->exit_format : Py_None,
-            STATE->exit_cwd ? STATE->exit_cwd : Py_None,
-            STATE->exit_quiet);
-    }
-    if (done == NULL) {
-        PyErr_FormatUnraisable("sampleprof: the profile was not written");
-    }
-    if (old_path != NULL && PySys_SetObject("path", old_path) < 0) {
-        PyErr_FormatUnraisable("sampleprof: sys.path was not restored");
-    }
-    Py_XDECREF(done);
-    Py_XDECREF(module);
-    Py_XDECREF(raw);
-    Py_XDECREF(old_path);
-}
-
-void
-_PySampling_Finalize(PyThreadState *tstate)
-{
-    if (!_Py_IsMainInterpreter(tstate->interp)) {
-        return;
-    }
-    struct _sampling_tables *tables;
-    int is_exit_session = STATE->exit_session;
-    if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
-        if (is_exit_session) {
-            // The program's trace function is not asked about our frames.
-            PyThreadState_EnterTracing(tstate);
-            write_profile(tstate, tables);
-            PyThreadState_LeaveTracing(tstate);
-        }
-        _PySampling_TablesFree(tables);
-    }
-    Py_CLEAR(STATE->exit_out);
-    Py_CLEAR(STATE->exit_format);
-    Py_CLEAR(STATE->exit_cwd);
 }

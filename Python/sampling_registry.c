@@ -295,6 +295,20 @@ _PySampling_WakeOthers(PyThreadState *caller)
     HEAD_UNLOCK(&_PyRuntime);
 }
 
+/* With the registry locked. */
+static int
+has_threads(void)
+{
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (s->threads != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void
 _PySampling_ThreadEnd(PyThreadState *tstate)
 {
@@ -331,8 +345,13 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     unlink_thread(thread);
     _PySampling_SiblingsUnlink(thread);
     _Py_atomic_store_ptr_release(&impl->sampling, NULL);
+    int was_last = !has_threads();
     _PySampling_UnlockRegistry();
     free(thread);
+    if (was_last) {
+        // A process that was forked in a thread ends with its last thread.
+        _PySampling_ClockAbandon();
+    }
     errno = saved_errno;
 }
 

@@ -322,8 +322,12 @@ struct _sampling_runtime_state {
     struct _sampling_subscription *subscriptions;
     int num_sync;               // of them are served at safepoints; relaxed
     int num_helpers;            // threads that serve subscribers
-    // What -X sampleprof asked for; owner: the main thread, with the GIL.
+    // What -X sampleprof asked for.  Owner: who holds the main interpreter's
+    // GIL.
     int exit_quiet;             // no line on stderr after a success
+    int exit_children;          // children of a fork are profiled, too
+    int exit_goes_on;           // for a moment: it is to start in this child
+    PyThreadState *exit_writer; // it writes in os._exit(); NULL: nobody does
     PyObject *exit_out;         // path as given, or NULL
     PyObject *exit_format;      // or NULL
     PyObject *exit_cwd;         // where a relative path starts, or NULL
@@ -410,14 +414,23 @@ extern void _PySampling_AfterForkChild(void);
 // warn about them.
 extern int _PySampling_OwnThreads(void);
 
-/* --- Start-up and exit of the process (sampling_config.c). */
+/* --- Start-up (sampling_config.c), children and exit of the process
+   --- (sampling_process.c). */
 
 // Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
 // Returns an exit status of 2, after a message on stderr, for a bad text.
 extern PyStatus _PySampling_InitFromConfig(PyThreadState *tstate);
 
-// Ends the session; writes the profile if -X started it.  Never raises.
+// In the child of a fork, when it is a whole process again: the session that
+// -X started in the parent begins anew.
+extern void _PySampling_ContinueInChild(PyThreadState *tstate);
+
+// Ends the session; writes the profile if -X started it.  Never raises.  Runs
+// Python code.
 extern void _PySampling_Finalize(PyThreadState *tstate);
+
+// The same in a process that is about to end at once with `status`.
+extern void _PySampling_BeforeExit(int status);
 
 /* --- The session (sampling.c): what the _profile module calls. */
 
@@ -492,6 +505,13 @@ extern void _PySampling_SetThreadName(unsigned long ident,
 
 /* --- Between the parts. */
 
+// sampling_config.c.  What to tell the user.
+extern const char *_PySampling_Reason(_PySampling_Status status);
+
+// sampling_process.c.  Is the file, whose name is the same in all processes,
+// this one's to write?  -1 with an exception on failure.
+extern int _PySampling_ClaimFile(void);
+
 // Is the thread's record of the session that runs?  A thread that waits for
 // its GIL asks this, too: what it finds in the record is there, since the load
 // pairs with the store in register_thread().
@@ -548,6 +568,8 @@ extern void _PySampling_ClockRest(_PySampling_Thread *caller);
 extern _PySampling_Status _PySampling_ClockResume(void);
 extern void _PySampling_ClockSetPeriod(uint64_t period_ns);
 extern void _PySampling_ClockForget(void);
+// The last thread has ended: the sampler thread must not keep the process.
+extern void _PySampling_ClockAbandon(void);
 // On the thread itself: returns when no signal is on its way to it.
 extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
 // Leaves the signal to the program and takes another.  On a thread that is

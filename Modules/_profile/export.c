@@ -163,11 +163,12 @@ _PySampling_Export(struct _sampling_tables *tables)
         return PyErr_NoMemory();
     }
     return Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", tables->options.rate_hz,
         "depth_frames", tables->options.depth_frames,
         "names", tables->options.names,
+        "pid", _PyRuntime.sampling.owner_pid,
         "start_time_ns", (long long)tables->start_time_ns,
         "duration_ns", (unsigned long long)tables->duration_ns,
         "functions", list_of(tables, tables->num_functions, function),

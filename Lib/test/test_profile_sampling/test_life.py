@@ -127,7 +127,7 @@ class TestEnds(ProgramTest):
                    'os.kill(os.getpid(), signal.SIGKILL)', profile=False)
 
     def test_os_exit(self):
-        self.check('import os; os._exit(5)', profile=False)
+        self.check('import os; os._exit(5)')
 
     def test_abort(self):
         with support.SuppressCrashReport():
@@ -152,7 +152,7 @@ class TestEnds(ProgramTest):
         self.check('raise SystemExit(4)', setup=DAEMONS)
 
     def test_daemon_threads_and_os_exit(self):
-        self.check('import os; os._exit(6)', setup=DAEMONS, profile=False)
+        self.check('import os; os._exit(6)', setup=DAEMONS)
 
     def test_threads_that_outlive_main(self):
         profile = self.check(

@@ -1,0 +1,544 @@
+"""Children of every kind, and the profile of each.  PITFALLS L3, L4.
+
+With PROFILE_SAMPLING_CHILDREN=1000 there are that many of each kind.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from test import support
+
+from . import process_kinds
+from .process_kinds import WITH_PROFILE, WITHOUT_PROFILE
+from .sessions import (
+    THOROUGH, ProgramTest, environment, on_stack, weight)
+
+COUNT = int(os.environ.get('PROFILE_SAMPLING_CHILDREN', 2))
+TIMEOUT_S = 60 + COUNT
+OPTION = '-Xsampleprof=rate=5000,out={pid}.pb.gz'
+NO_THREADS = support.skip_if_sanitizer('it allows no threads in a child',
+                                       thread=True)
+
+
+class ChildrenTest(ProgramTest):
+
+    def profiles(self, result, suffix='.pb.gz'):
+        """All profiles, by the number of the process; each validated."""
+        profiles = {}
+        for name in self.files():
+            if name.endswith(suffix):
+                profile = result.load(name)
+                self.assertEqual(name, f'{profile.pid}{suffix}')
+                profiles[profile.pid] = profile
+        return profiles
+
+    def run_program(self, *arguments, option=OPTION, **options):
+        """Return the result, and the profile of the program itself; its
+        line is all that is on stderr."""
+        result = self.run_python(option, *arguments, timeout=TIMEOUT_S,
+                                 **options)
+        self.assertEqual(result.status, 0, result.err)
+        said = result.said()
+        self.assertEqual(result.err.splitlines(), said)
+        self.assertEqual(len(said), 1, said)
+        return result, int(said[0].split()[2].partition('.')[0])
+
+    def run_code(self, code, **options):
+        self.file('program.py', code)
+        return self.run_program('program.py', **options)
+
+
+@NO_THREADS
+class KindsTest(ChildrenTest):
+    """Programs of process_kinds: see there."""
+
+    def run_kind(self, kind, count):
+        begun = time.monotonic_ns()
+        result, pid = self.run_program(process_kinds.__file__, kind,
+                                       str(count))
+        took_ns = time.monotonic_ns() - begun
+        profiles = self.profiles(result)
+        parent = profiles.pop(pid)
+        # Of the parent nothing is missing, however often it forked.
+        main = weight([sample for sample in parent.samples
+                       if sample.thread.name == 'MainThread'])
+        self.assertAlmostEqual(main, parent.duration_ns, delta=5_000_000)
+        self.assertLess(parent.duration_ns, took_ns)
+        self.assertEqual(sum(parent.stats[name] for name in parent.stats
+                             if name.startswith('lost')), 0)
+        self.assertFalse([sample for sample in parent.samples
+                          if on_stack(sample, 'in_child')])
+        return profiles, took_ns
+
+    def lives(self):
+        """What each child knows that it lived, in ns."""
+        lives = {}
+        for name in self.files():
+            pid, _, what = name.partition('.')
+            if what == 'life':
+                with open(os.path.join(self.directory, name)) as file:
+                    lives[int(pid)] = int(file.read())
+        return lives
+
+    def check_child(self, profile, lived_ns, took_ns):
+        self.assertLessEqual(lived_ns, profile.duration_ns)
+        self.assertLessEqual(profile.duration_ns, took_ns)
+        # It began anew: with no stack, no time and no thread of the parent.
+        self.assertFalse([sample for sample in profile.samples
+                          if on_stack(sample, 'in_parent')])
+        for thread in profile.threads:
+            spent_ns = weight([sample for sample in profile.samples
+                               if sample.thread == thread])
+            self.assertLessEqual(spent_ns, profile.duration_ns)
+        computed = weight([sample for sample in profile.samples
+                           if on_stack(sample, 'in_child')], 'cpu_ns')
+        # On a busy machine most ticks may be late.
+        self.assertGreater(computed, 0)
+
+    def check_kind(self, kind):
+        profiles, took_ns = self.run_kind(kind, COUNT)
+        lives = self.lives()
+        self.assertGreaterEqual(len(lives), 1 if kind == 'executor, fork'
+                                else COUNT)
+        self.assertLessEqual(set(lives), set(profiles))
+        for pid, lived_ns in lives.items():
+            with self.subTest(pid=pid):
+                self.check_child(profiles[pid], lived_ns, took_ns)
+
+    def check_kind_without(self, kind):
+        profiles, _ = self.run_kind(kind, COUNT)
+        self.assertEqual(profiles, {})
+
+
+def _add_tests():
+    for kinds, check in ((WITH_PROFILE, KindsTest.check_kind),
+                         (WITHOUT_PROFILE, KindsTest.check_kind_without)):
+        for kind in kinds:
+            name = 'test_' + ''.join([char if char.isalnum() else '_'
+                                      for char in kind])
+
+            def test(self, kind=kind, check=check):
+                check(self, kind)
+            assert not hasattr(KindsTest, name), name
+            test.__name__ = name
+            test.__qualname__ = f'KindsTest.{name}'
+            setattr(KindsTest, name, test)
+
+
+_add_tests()
+
+
+FORK = """
+import os
+if not (pid := os.fork()):
+    %s
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+"""
+END = 'os._exit(7)'
+
+
+@NO_THREADS
+class ForksTest(ChildrenTest):
+
+    def test_options_go_on(self):
+        result, _ = self.run_code(
+            FORK % END, option='-Xsampleprof=cpu,rate=700,depth=99,'
+            'names=calls,out={pid}.pb.gz.x,format=pprof')
+        profiles = self.profiles(result, '.pb.gz.x')
+        self.assertEqual(len(profiles), 2)
+        for profile in profiles.values():
+            self.assertEqual(
+                (profile.mode, profile.rate_hz, profile.depth_frames,
+                 profile.names), ('cpu', 700, 99, 'calls'))
+
+    def test_default_name_and_variable(self):
+        self.file('program.py', FORK % END)
+        result = self.run_python(
+            'program.py', env=environment(PYTHONSAMPLEPROF='wall'))
+        self.assertEqual(result.status, 0)
+        self.assertEqual(len(result.said()), 1)
+        self.assertEqual(len(self.files()), 3)
+        for name in self.files():
+            if name != 'program.py':
+                self.assertEqual(f'sampleprof.{result.load(name).pid}.pb.gz',
+                                 name)
+
+    def test_children_of_no_interest(self):
+        result, pid = self.run_code(
+            FORK % END, option='-Xsampleprof=out={pid}.pb.gz,children=0')
+        self.assertEqual(list(self.profiles(result)), [pid])
+
+    def test_one_file_is_for_one_process(self):
+        self.file('program.py', FORK % END)
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.files(), ['p.pb.gz', 'program.py'])
+        self.assertEqual(len(result.said()), 1)
+
+    def test_directory_of_the_start(self):
+        os.mkdir(os.path.join(self.directory, 'sub'))
+        result, _ = self.run_code(
+            FORK % f'os.chdir("sub"); {END}')
+        self.assertEqual(len(self.profiles(result)), 2)
+
+    def test_session_of_the_program_ends_with_the_fork(self):
+        self.file('program.py', 'import profile_sampling\n'
+                  'profile_sampling.start()\n'
+                  + FORK % ('assert not profile_sampling.running()\n'
+                            '    profile_sampling.start()\n'
+                            '    assert profile_sampling.stop().pid '
+                            '== os.getpid()\n'
+                            f'    {END}')
+                  + 'assert profile_sampling.stop().pid == os.getpid()\n')
+        result = self.run_python('program.py')
+        self.assertEqual((result.status, result.err), (0, ''))
+        self.assertEqual(self.files(), ['program.py'])
+
+    def test_session_of_the_command_line_goes_on(self):
+        result, _ = self.run_code(
+            'import profile_sampling\n'
+            + FORK % ('assert profile_sampling.running()\n'
+                      '    try:\n'
+                      '        profile_sampling.start()\n'
+                      '    except RuntimeError:\n'
+                      '        assert profile_sampling.snapshot().pid '
+                      '== os.getpid()\n'
+                      f'        {END}'))
+        self.assertEqual(len(self.profiles(result)), 2)
+
+    def test_no_warning_about_threads(self):
+        # The child's sampler thread is none of its business either.
+        result, _ = self.run_code(
+            'import warnings\nwarnings.simplefilter("error")\n'
+            + FORK % ('if not (pid := os.fork()): os._exit(7)\n'
+                      '    os.waitpid(pid, 0)\n'
+                      f'    {END}'))
+        self.assertEqual(len(self.profiles(result)), 3)
+
+    def test_child_that_cannot_write(self):
+        os.mkdir(os.path.join(self.directory, 'sub'))
+        self.file('program.py', FORK % f'os.rmdir("sub"); {END}'
+                  + 'os.mkdir("sub")')
+        result = self.run_python(
+            '-Xsampleprof=out=sub/{pid}.pb.gz', 'program.py')
+        self.assertEqual(result.status, 0)
+        failed, wrote = result.said()
+        self.assertIn('cannot write sub/', failed)
+        self.assertIn('wrote sub/', wrote)
+        self.assertEqual(result.err.count('\n'), 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs a user for itself')
+    def test_child_that_may_have_no_thread(self):
+        os.chmod(self.directory, 0o777)
+        self.file('program.py', 'import os, resource\n'
+                  'os.setuid(1_234_567)\n'
+                  # This process, its sampler thread, and the child.
+                  'resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))\n'
+                  + FORK % END)
+        result = self.run_python(OPTION, 'program.py')
+        self.assertEqual(result.status, 0, result.err)
+        failed, wrote = result.said()
+        self.assertRegex(failed, 'not profiling process [0-9]+: Resource')
+        self.assertEqual(result.err.count('\n'), 2)
+
+    def test_handler_of_the_program(self):
+        # It took the profiler's signal after the start: both do without.
+        result, _ = self.run_code(
+            'import signal\n'
+            'got = []\n'
+            'signal.signal(signal.SIGURG, lambda *a: got.append(a))\n'
+            + FORK % ('signal.raise_signal(signal.SIGURG)\n'
+                      '    assert len(got) == 1\n'
+                      '    for i in range(10**5): pass\n'
+                      '    assert len(got) == 1\n'
+                      f'    {END}'),
+            option='-Xsampleprof=rate=5000,out={pid}.pb.gz,'
+                   f'signal={int(signal.SIGURG)}')
+        self.assertEqual(len(self.profiles(result)), 2)
+
+    def test_threads_of_the_parent_are_not_in_the_child(self):
+        result, pid = self.run_code(
+            'import threading, warnings\n'
+            'warnings.simplefilter("ignore")\n'
+            'event = threading.Event()\n'
+            'threads = [threading.Thread(target=event.wait)'
+            ' for _ in range(3)]\n'
+            '[thread.start() for thread in threads]\n'
+            + FORK % END + 'event.set()\n')
+        profiles = self.profiles(result)
+        self.assertEqual(len(profiles.pop(pid).threads), 4)
+        child, = profiles.values()
+        self.assertEqual([thread.native_id for thread in child.threads],
+                         [child.pid])
+
+    def test_merge_of_all(self):
+        result, _ = self.run_program(process_kinds.__file__,
+                                     'fork, os._exit', '5')
+        profiles = self.profiles(result)
+        merged = self.run_python('-m', 'profile_sampling', 'merge', '-o',
+                                 'all.pb.gz', '*.pb.gz')
+        self.assertEqual(merged.status, 0, merged.err)
+        self.assertIn('merged 6 files of 6 processes into', merged.err)
+        rows = result.load('all.pb.gz').label_values('pid')
+        self.assertEqual(
+            {int(row.value): (row.count, row.cpu_ns, row.wall_ns)
+             for row in rows},
+            {pid: (profile.total_count, profile.total_cpu_ns,
+                   profile.total_wall_ns)
+             for pid, profile in profiles.items()})
+
+
+class ExitTest(ChildrenTest):
+    """os._exit()."""
+
+    def run_code(self, code, status, *, profile=True):
+        self.file('program.py', code)
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, status, result.err)
+        self.assertEqual(self.files(), ['p.pb.gz'] * profile + ['program.py'])
+        said = result.said()
+        self.assertEqual((result.err.splitlines(), len(said)),
+                         (said, int(profile)))
+        return result
+
+    def test_in_a_thread(self):
+        self.run_code('import os, threading, time\n'
+                      'threading.Thread(target=os._exit, args=(9,)).start()\n'
+                      'time.sleep(60)', 9)
+
+    def test_in_atexit(self):
+        self.run_code('import atexit, os\natexit.register(os._exit, 9)', 9)
+
+    def test_in_finalization(self):
+        # The profile has been written by then.
+        self.run_code('import os\n'
+                      'class Last:\n'
+                      '    def __del__(self, end=os._exit): end(9)\n'
+                      'last = Last()', 9)
+
+    def test_in_a_subinterpreter(self):
+        self.run_code('import _interpreters\n'
+                      'i = _interpreters.create("legacy")\n'
+                      '_interpreters.exec(i, "import os; os._exit(9)")',
+                      9, profile=False)
+
+    def test_in_the_writer(self):
+        # As a signal handler could, at any moment.
+        hook = ('import os, sys\n'
+                'def hook(event, arguments):\n'
+                '    if event == "open" and ".tmp" in str(arguments[0]):\n'
+                '        os._exit(9)\n'
+                'sys.addaudithook(hook)\n')
+        for end in 'os._exit(8)', 'sys.exit(8)':
+            with self.subTest(end=end):
+                self.run_code(hook + end, 9, profile=False)
+
+    def test_while_a_thread_imports(self):
+        self.file('slow.py', 'import time\ntime.sleep(60)')
+        self.file('program.py',
+                  'import os, threading, time\n'
+                  'threading.Thread(target=__import__, args=("slow",),'
+                  ' daemon=True).start()\n'
+                  'time.sleep(0.1)\nos._exit(9)')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 9, result.err)
+        self.assertEqual(len(result.said()), 1)
+
+    def test_with_a_tracer(self):
+        self.run_code('import os, sys\n'
+                      'sys.settrace(lambda *a: print("traced"))\n'
+                      'os._exit(9)', 9)
+
+    def test_where_nothing_can_be_written(self):
+        self.file('program.py', 'import os\nos._exit(9)')
+        result = self.run_python('-Xsampleprof=out=no/p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 9)
+        self.assertEqual(len(result.said()), 1)
+        self.assertIn('cannot write no/p.pb.gz', result.err)
+
+    def test_without_the_package(self):
+        self.file('program.py',
+                  'import os, sys\n'
+                  'sys.modules["profile_sampling"] = None\nos._exit(9)')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 9)
+        self.assertIn('sampleprof: the profile was not written', result.err)
+
+    def test_session_of_the_program(self):
+        self.file('program.py', 'import os, profile_sampling\n'
+                  'profile_sampling.start()\nos._exit(9)')
+        result = self.run_python('program.py')
+        self.assertEqual((result.status, result.err, self.files()),
+                         (9, '', ['program.py']))
+
+    @unittest.skipUnless(THOROUGH, 'takes a minute; -u cpu')
+    def test_writer_that_hangs(self):
+        self.file('program.py',
+                  'import os, sys, threading\n'
+                  'class Finder:\n'
+                  '    def find_spec(self, *args):\n'
+                  '        threading.Event().wait()\n'
+                  'sys.meta_path.insert(0, Finder())\n'
+                  'os._exit(9)')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py',
+                                 timeout=120)
+        self.assertEqual(result.status, 9)
+        self.assertIn('takes too long to write', result.err)
+
+
+class ProgramsTest(ChildrenTest):
+    """Children that are Python programs of their own."""
+
+    def one_file(self, result, name='p.pb.gz'):
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.files(), [name, 'program.py'])
+        self.assertEqual(len(result.said()), 1)
+        return result.load(name)
+
+    def test_variable_with_one_file(self):
+        # The children do not overwrite it, however they are started.
+        for options in '', ', env=os.environ', ', env={**os.environ}', \
+                ', close_fds=False':
+            for flags in '', '"-I", "-Xsampleprof=out=p.pb.gz", ':
+                with self.subTest(options=options, flags=flags):
+                    self.file('program.py',
+                              'import os, subprocess, sys\n'
+                              f'subprocess.run([sys.executable, {flags}"-c",'
+                              f' "6 * 7"], check=True{options})\n'
+                              'print(os.getpid())')
+                    result = self.run_python('program.py', env=environment(
+                        PYTHONSAMPLEPROF='out=p.pb.gz'))
+                    self.assertEqual(self.one_file(result).pid,
+                                     int(result.out))
+
+    def test_options_with_one_file(self):
+        self.file('program.py',
+                  'import os, subprocess, sys\n'
+                  'subprocess.run([sys.executable,'
+                  ' *subprocess._args_from_interpreter_flags(),'
+                  ' "-c", "6 * 7"], check=True)\n'
+                  'print(os.getpid())')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(self.one_file(result).pid, int(result.out))
+
+    def test_other_file_of_a_child(self):
+        self.file('program.py',
+                  'import subprocess, sys\n'
+                  'subprocess.run([sys.executable,'
+                  ' "-Xsampleprof=out=child.pb.gz", "-c", "1"])')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 0)
+        self.assertEqual(self.files(),
+                         ['child.pb.gz', 'p.pb.gz', 'program.py'])
+
+    def test_owner_that_is_gone(self):
+        gone = subprocess.Popen([sys.executable, '-c', ''],
+                                env=environment())
+        gone.wait()
+        path = os.path.join(self.directory, 'p.pb.gz')
+        for owner in (f'{gone.pid} {path}', f'{os.getpid()} {path}.x',
+                      '', 'nonsense', f'-1 {path}', f'{path}'):
+            with self.subTest(owner=owner):
+                self.file('program.py', '')
+                result = self.run_python(
+                    '-Xsampleprof=out=p.pb.gz', 'program.py',
+                    env=environment(PYTHONSAMPLEPROF_OWNER=owner))
+                self.one_file(result)
+                os.unlink(path)
+
+    def test_owner_that_lives(self):
+        # A relative name is one file, whoever started the program.
+        path = os.path.join(self.directory, 'p.pb.gz')
+        result = self.run_python(
+            '-Xsampleprof=out=p.pb.gz', '-c', 'print(6 * 7)',
+            env=environment(PYTHONSAMPLEPROF_OWNER=f'{os.getpid()} {path}'))
+        self.assertEqual((result.status, result.out, result.err,
+                          self.files()), (0, b'42\n', '', []))
+
+    def test_program_that_execs_itself(self):
+        self.file('program.py',
+                  'import os, sys\n'
+                  'if len(sys.argv) < 2:\n'
+                  '    os.execv(sys.executable,'
+                  ' [*sys.orig_argv, "again"])\n'
+                  'print(os.getpid())')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(self.one_file(result).pid, int(result.out))
+
+    def test_environment_without_need(self):
+        self.run_code('import os\n'
+                      'assert "PYTHONSAMPLEPROF_OWNER" not in os.environ')
+
+    def test_flags_are_handed_on_once(self):
+        for text, expected in (
+                ('', 'wall'), ('=cpu,rate=50', 'cpu,rate=50'),
+                ('=rate=50,quiet=1', 'rate=50')):
+            code = ('import subprocess; '
+                    'print(*subprocess._args_from_interpreter_flags())')
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof{text}', '-c', code)
+                flags = result.out.decode().split()
+                self.assertEqual(
+                    flags, ['-X', f'sampleprof={expected},quiet=1'])
+                again = self.run_python(*flags, '-c', code)
+                self.assertEqual((again.out, again.err), (result.out, ''))
+        result = self.run_python('-c', code)
+        self.assertEqual(result.out, b'\n')
+
+    def test_off(self):
+        for text in 'off', 'off,out={pid}.pb.gz', 'off,rate=10':
+            with self.subTest(text=text):
+                result = self.run_python(
+                    f'-Xsampleprof={text}', '-c',
+                    'import _profile; print(_profile.running())',
+                    env=environment(PYTHONSAMPLEPROF='wall'))
+                self.assertEqual(
+                    (result.status, result.out, result.err, self.files()),
+                    (0, b'False\n', '', []))
+
+    def test_resource_tracker_has_no_file(self):
+        self.file('program.py',
+                  'from multiprocessing import resource_tracker\n'
+                  'resource_tracker.ensure_running()\n'
+                  'resource_tracker._resource_tracker._stop()\n')
+        result = self.run_python('program.py', env=environment(
+            PYTHONSAMPLEPROF='out={pid}.pb.gz'))
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(len(self.profiles(result)), 1)
+
+
+class TextTest(ChildrenTest):
+    """What is wrong with children= on the command line."""
+
+    def test_bad_texts(self):
+        for text, message in (
+                ('children=2', 'children=2: expected a whole number from 0 '
+                               'to 1'),
+                ('children=', 'children=: expected'),
+                ('children=no', 'children=no: expected'),
+                ('quiet=yes', 'quiet=yes: expected'),
+                ('children=1,out=p.pb.gz',
+                 'children=1 needs {pid} in out=p.pb.gz'),
+                ('off,nonsense=1', "unknown key 'nonsense'"),
+                ('of', "unknown mode 'of': expected wall, cpu or off")):
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof={text}', '-c', '1')
+                self.assertEqual(result.status, 2, result.err)
+                self.assertIn(f'-X sampleprof: {message}', result.err)
+                self.assertEqual(self.files(), [])
+
+    def test_good_texts(self):
+        for text in 'children=0', 'children=1', 'children=0,out=p.pb.gz', \
+                'children=1,out={pid}.pb.gz':
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof={text}', '-c', '1')
+                self.assertEqual(result.status, 0, result.err)
+                self.assertEqual(len(result.said()), 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

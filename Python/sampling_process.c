@@ -1,0 +1,287 @@
+/* Sampling profiler: the session of the command line, process by process.
+
+   Owns who writes which file and when: at exit, at os._exit(), in children of
+   a fork, in programs that were started with the same text.  Must not know
+   what the text looks like (sampling_config.c) or how a session is begun and
+   ended (sampling.c). */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.config
+#include "pycore_pylifecycle.h"       // _Py_IsMainInterpreter()
+#include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_tables.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>                    // dprintf()
+#include <stdlib.h>                   // getenv()
+#include <unistd.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+/* Writing takes some ten milliseconds, and a minute for the largest profile
+   that is possible.  A process that ends at once holds whatever locks its
+   threads, or those of its parent, had taken: if the writer waits for one of
+   them, the process must end nevertheless. */
+#define MAX_WRITE_S 60
+
+
+/* Whose file it is.
+
+   A program of which out= has no {pid} may start others with the same text.
+   The outermost of them writes the file; the others find its number in the
+   environment. */
+
+#define OWNER_VARIABLE "PYTHONSAMPLEPROF_OWNER"
+
+/* As bytes. */
+static PyObject *
+path_of_file(void)
+{
+    PyObject *path;
+    if (STATE->exit_cwd == NULL
+        || PyUnicode_READ_CHAR(STATE->exit_out, 0) == '/')
+    {
+        path = Py_NewRef(STATE->exit_out);
+    }
+    else {
+        path = PyUnicode_FromFormat("%U/%U", STATE->exit_cwd,
+                                    STATE->exit_out);
+    }
+    PyObject *bytes = path != NULL ? PyUnicode_EncodeFSDefault(path) : NULL;
+    Py_XDECREF(path);
+    return bytes;
+}
+
+static int
+is_anothers(const char *path)
+{
+    const char *owner = getenv(OWNER_VARIABLE);
+    if (owner == NULL) {
+        return 0;
+    }
+    char *end;
+    long pid = strtol(owner, &end, 10);
+    return *end == ' ' && strcmp(end + 1, path) == 0
+        && pid > 0 && pid != (long)getpid()
+        && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+/* In the environment, and in the copy of it that os.environ is made from. */
+static int
+tell_children(PyObject *path)
+{
+    PyObject *value = PyBytes_FromFormat("%d %s", (int)getpid(),
+                                         PyBytes_AS_STRING(path));
+    PyObject *name = PyBytes_FromString(OWNER_VARIABLE);
+    PyObject *posix = PyImport_ImportModule("posix");
+    PyObject *environ =
+        posix != NULL ? PyObject_GetAttrString(posix, "environ") : NULL;
+    int err = -1;
+    if (value != NULL && name != NULL && environ != NULL
+        && PyDict_SetItem(environ, name, value) == 0)
+    {
+        err = setenv(OWNER_VARIABLE, PyBytes_AS_STRING(value), 1);
+    }
+    Py_XDECREF(environ);
+    Py_XDECREF(posix);
+    Py_XDECREF(name);
+    Py_XDECREF(value);
+    return err;
+}
+
+int
+_PySampling_ClaimFile(void)
+{
+    PyObject *path = path_of_file();
+    if (path == NULL) {
+        return -1;
+    }
+    int result = 0;
+    if (!is_anothers(PyBytes_AS_STRING(path))) {
+        result = tell_children(path) == 0 ? 1 : -1;
+    }
+    Py_DECREF(path);
+    return result;
+}
+
+
+/* Children of a fork. */
+
+void
+_PySampling_ContinueInChild(PyThreadState *tstate)
+{
+    if (!STATE->exit_goes_on) {
+        return;
+    }
+    STATE->exit_goes_on = 0;
+#ifndef _Py_THREAD_SANITIZER    // it ends a child that starts a thread
+    // A child is one of many, and speaks on the stderr of its parent.
+    STATE->exit_quiet = 1;
+    _PySampling_Options options = STATE->session_options;
+    _PySampling_Status status = _PySampling_Start(tstate, &options);
+    if (status == _PySampling_OK) {
+        STATE->exit_session = 1;
+    }
+    else {
+        // Not through sys.stderr: it may be locked for ever.
+        dprintf(STDERR_FILENO, "sampleprof: not profiling process %d: %s\n",
+                (int)getpid(), _PySampling_Reason(status));
+    }
+#endif
+}
+
+
+/* Writing. */
+
+/* The program may have changed sys.path: the writer is looked for where the
+   standard library was at start-up.  Returns the old path, or NULL. */
+static PyObject *
+use_initial_path(PyThreadState *tstate)
+{
+    const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
+    PyObject *old = Py_XNewRef(PySys_GetObject("path"));
+    PyObject *path = PyList_New(0);
+    if (path == NULL) {
+        Py_XDECREF(old);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < config->module_search_paths.length; i++) {
+        PyObject *item = PyUnicode_FromWideChar(
+            config->module_search_paths.items[i], -1);
+        if (item == NULL || PyList_Append(path, item) < 0) {
+            Py_XDECREF(item);
+            Py_DECREF(path);
+            Py_XDECREF(old);
+            return NULL;
+        }
+        Py_DECREF(item);
+    }
+    int err = PySys_SetObject("path", path);
+    Py_DECREF(path);
+    if (err < 0) {
+        Py_CLEAR(old);
+    }
+    return old;
+}
+
+static void
+write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
+{
+    PyObject *old_path = use_initial_path(tstate);
+    PyObject *raw = NULL, *module = NULL, *done = NULL;
+    if (!PyErr_Occurred()) {
+        raw = _PySampling_Export(tables);
+    }
+    if (raw != NULL) {
+        module = PyImport_ImportModule("profile_sampling._at_exit");
+    }
+    if (module != NULL) {
+        done = PyObject_CallMethod(
+            module, "write", "OOOOi", raw,
+            STATE->exit_out ? STATE->exit_out : Py_None,
+            STATE->exit_format ? STATE->exit_format : Py_None,
+            STATE->exit_cwd ? STATE->exit_cwd : Py_None,
+            STATE->exit_quiet);
+    }
+    if (done == NULL) {
+        PyErr_FormatUnraisable("sampleprof: the profile was not written");
+    }
+    if (old_path != NULL && PySys_SetObject("path", old_path) < 0) {
+        PyErr_FormatUnraisable("sampleprof: sys.path was not restored");
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(module);
+    Py_XDECREF(raw);
+    Py_XDECREF(old_path);
+}
+
+/* Ends whatever session there is. */
+static void
+end_session(PyThreadState *tstate)
+{
+    struct _sampling_tables *tables;
+    int is_exit_session = STATE->exit_session;
+    if (_PySampling_Stop(tstate, &tables) != _PySampling_OK) {
+        return;
+    }
+    if (is_exit_session) {
+        // The program's trace function is not asked about our frames.
+        PyThreadState_EnterTracing(tstate);
+        write_profile(tstate, tables);
+        PyThreadState_LeaveTracing(tstate);
+    }
+    _PySampling_TablesFree(tables);
+}
+
+void
+_PySampling_Finalize(PyThreadState *tstate)
+{
+    if (!_Py_IsMainInterpreter(tstate->interp)) {
+        return;
+    }
+    end_session(tstate);
+    Py_CLEAR(STATE->exit_out);
+    Py_CLEAR(STATE->exit_format);
+    Py_CLEAR(STATE->exit_cwd);
+}
+
+
+/* os._exit(). */
+
+/* A thread without thread state, which needs no lock. */
+static void *
+end_in_time(void *status)
+{
+    sleep(MAX_WRITE_S);
+    dprintf(STDERR_FILENO, "sampleprof: process %d ends without its profile, "
+            "which takes too long to write\n", (int)getpid());
+    _exit((int)(intptr_t)status);
+}
+
+static void
+start_to_watch(int status)
+{
+    pthread_t thread;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    // Without it there is no more than a risk.
+    if (pthread_create(&thread, NULL, end_in_time,
+                       (void *)(intptr_t)status) == 0)
+    {
+        pthread_detach(thread);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* Another thread is about to end the process, and its status counts. */
+static void
+wait_for_end(void)
+{
+    Py_BEGIN_ALLOW_THREADS
+    for (;;) {
+        pause();
+    }
+    Py_END_ALLOW_THREADS
+}
+
+void
+_PySampling_BeforeExit(int status)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (STATE->exit_writer != NULL && STATE->exit_writer != tstate) {
+        wait_for_end();
+    }
+    if (!STATE->exit_session || !_Py_IsMainInterpreter(tstate->interp)
+        || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)
+    {
+        return;
+    }
+    STATE->exit_writer = tstate;
+    start_to_watch(status);
+    end_session(tstate);
+}
