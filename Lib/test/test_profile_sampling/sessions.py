@@ -157,6 +157,13 @@ def environment(**changes):
     return env
 
 
+def loaded(path):
+    """The Profile in a file, validated."""
+    with open(path, 'rb') as file:
+        validator.check_pprof(file.read())
+    return checked(Profile.load(path))
+
+
 class Run:
     """A finished program: status, out, err, and its files in *directory*."""
 
@@ -178,10 +185,7 @@ class Run:
                 if line.startswith('sampleprof: ')]
 
     def load(self, name):
-        path = os.path.join(self.directory, name)
-        with open(path, 'rb') as file:
-            validator.check_pprof(file.read())
-        return checked(Profile.load(path))
+        return loaded(os.path.join(self.directory, name))
 
 
 class ProgramTest(unittest.TestCase):
@@ -204,6 +208,9 @@ class ProgramTest(unittest.TestCase):
 
     def files(self):
         return sorted(os.listdir(self.directory))
+
+    def load(self, name):
+        return loaded(os.path.join(self.directory, name))
 
 
 # Threads and the collector.

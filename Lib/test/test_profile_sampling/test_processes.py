@@ -26,26 +26,26 @@ NO_THREADS = support.skip_if_sanitizer('it allows no threads in a child',
 
 class ChildrenTest(ProgramTest):
 
-    def profiles(self, result, suffix='.pb.gz'):
+    def profiles(self, suffix='.pb.gz'):
         """All profiles, by the number of the process; each validated."""
         profiles = {}
         for name in self.files():
             if name.endswith(suffix):
-                profile = result.load(name)
+                profile = self.load(name)
                 self.assertEqual(name, f'{profile.pid}{suffix}')
                 profiles[profile.pid] = profile
         return profiles
 
     def run_program(self, *arguments, option=OPTION, **options):
-        """Return the result, and the profile of the program itself; its
-        line is all that is on stderr."""
+        """Return the number of its process; its line is all that is on
+        stderr."""
         result = self.run_python(option, *arguments, timeout=TIMEOUT_S,
                                  **options)
         self.assertEqual(result.status, 0, result.err)
         said = result.said()
         self.assertEqual(result.err.splitlines(), said)
         self.assertEqual(len(said), 1, said)
-        return result, int(said[0].split()[2].partition('.')[0])
+        return int(said[0].split()[2].partition('.')[0])
 
     def run_code(self, code, **options):
         self.file('program.py', code)
@@ -58,10 +58,9 @@ class KindsTest(ChildrenTest):
 
     def run_kind(self, kind, count):
         begun = time.monotonic_ns()
-        result, pid = self.run_program(process_kinds.__file__, kind,
-                                       str(count))
+        pid = self.run_program(process_kinds.__file__, kind, str(count))
         took_ns = time.monotonic_ns() - begun
-        profiles = self.profiles(result)
+        profiles = self.profiles()
         parent = profiles.pop(pid)
         # Of the parent nothing is missing, however often it forked.
         main = weight([sample for sample in parent.samples
@@ -145,10 +144,10 @@ END = 'os._exit(7)'
 class ForksTest(ChildrenTest):
 
     def test_options_go_on(self):
-        result, _ = self.run_code(
+        self.run_code(
             FORK % END, option='-Xsampleprof=cpu,rate=700,depth=99,'
             'names=calls,out={pid}.pb.gz.x,format=pprof')
-        profiles = self.profiles(result, '.pb.gz.x')
+        profiles = self.profiles('.pb.gz.x')
         self.assertEqual(len(profiles), 2)
         for profile in profiles.values():
             self.assertEqual(
@@ -164,13 +163,13 @@ class ForksTest(ChildrenTest):
         self.assertEqual(len(self.files()), 3)
         for name in self.files():
             if name != 'program.py':
-                self.assertEqual(f'sampleprof.{result.load(name).pid}.pb.gz',
+                self.assertEqual(f'sampleprof.{self.load(name).pid}.pb.gz',
                                  name)
 
     def test_children_of_no_interest(self):
-        result, pid = self.run_code(
+        pid = self.run_code(
             FORK % END, option='-Xsampleprof=out={pid}.pb.gz,children=0')
-        self.assertEqual(list(self.profiles(result)), [pid])
+        self.assertEqual(list(self.profiles()), [pid])
 
     def test_one_file_is_for_one_process(self):
         self.file('program.py', FORK % END)
@@ -181,9 +180,9 @@ class ForksTest(ChildrenTest):
 
     def test_directory_of_the_start(self):
         os.mkdir(os.path.join(self.directory, 'sub'))
-        result, _ = self.run_code(
+        self.run_code(
             FORK % f'os.chdir("sub"); {END}')
-        self.assertEqual(len(self.profiles(result)), 2)
+        self.assertEqual(len(self.profiles()), 2)
 
     def test_session_of_the_program_ends_with_the_fork(self):
         self.file('program.py', 'import profile_sampling\n'
@@ -199,7 +198,7 @@ class ForksTest(ChildrenTest):
         self.assertEqual(self.files(), ['program.py'])
 
     def test_session_of_the_command_line_goes_on(self):
-        result, _ = self.run_code(
+        self.run_code(
             'import profile_sampling\n'
             + FORK % ('assert profile_sampling.running()\n'
                       '    try:\n'
@@ -208,16 +207,16 @@ class ForksTest(ChildrenTest):
                       '        assert profile_sampling.snapshot().pid '
                       '== os.getpid()\n'
                       f'        {END}'))
-        self.assertEqual(len(self.profiles(result)), 2)
+        self.assertEqual(len(self.profiles()), 2)
 
     def test_no_warning_about_threads(self):
         # The child's sampler thread is none of its business either.
-        result, _ = self.run_code(
+        self.run_code(
             'import warnings\nwarnings.simplefilter("error")\n'
             + FORK % ('if not (pid := os.fork()): os._exit(7)\n'
                       '    os.waitpid(pid, 0)\n'
                       f'    {END}'))
-        self.assertEqual(len(self.profiles(result)), 3)
+        self.assertEqual(len(self.profiles()), 3)
 
     def test_child_that_cannot_write(self):
         os.mkdir(os.path.join(self.directory, 'sub'))
@@ -247,7 +246,7 @@ class ForksTest(ChildrenTest):
 
     def test_handler_of_the_program(self):
         # It took the profiler's signal after the start: both do without.
-        result, _ = self.run_code(
+        self.run_code(
             'import signal\n'
             'got = []\n'
             'signal.signal(signal.SIGURG, lambda *a: got.append(a))\n'
@@ -258,10 +257,10 @@ class ForksTest(ChildrenTest):
                       f'    {END}'),
             option='-Xsampleprof=rate=5000,out={pid}.pb.gz,'
                    f'signal={int(signal.SIGURG)}')
-        self.assertEqual(len(self.profiles(result)), 2)
+        self.assertEqual(len(self.profiles()), 2)
 
     def test_threads_of_the_parent_are_not_in_the_child(self):
-        result, pid = self.run_code(
+        pid = self.run_code(
             'import threading, warnings\n'
             'warnings.simplefilter("ignore")\n'
             'event = threading.Event()\n'
@@ -269,21 +268,20 @@ class ForksTest(ChildrenTest):
             ' for _ in range(3)]\n'
             '[thread.start() for thread in threads]\n'
             + FORK % END + 'event.set()\n')
-        profiles = self.profiles(result)
+        profiles = self.profiles()
         self.assertEqual(len(profiles.pop(pid).threads), 4)
         child, = profiles.values()
         self.assertEqual([thread.native_id for thread in child.threads],
                          [child.pid])
 
     def test_merge_of_all(self):
-        result, _ = self.run_program(process_kinds.__file__,
-                                     'fork, os._exit', '5')
-        profiles = self.profiles(result)
+        self.run_program(process_kinds.__file__, 'fork, os._exit', '5')
+        profiles = self.profiles()
         merged = self.run_python('-m', 'profile_sampling', 'merge', '-o',
                                  'all.pb.gz', '*.pb.gz')
         self.assertEqual(merged.status, 0, merged.err)
         self.assertIn('merged 6 files of 6 processes into', merged.err)
-        rows = result.load('all.pb.gz').label_values('pid')
+        rows = self.load('all.pb.gz').label_values('pid')
         self.assertEqual(
             {int(row.value): (row.count, row.cpu_ns, row.wall_ns)
              for row in rows},
@@ -393,11 +391,11 @@ class ExitTest(ChildrenTest):
 class ProgramsTest(ChildrenTest):
     """Children that are Python programs of their own."""
 
-    def one_file(self, result, name='p.pb.gz'):
+    def one_file(self, result):
         self.assertEqual(result.status, 0, result.err)
-        self.assertEqual(self.files(), [name, 'program.py'])
+        self.assertEqual(self.files(), ['p.pb.gz', 'program.py'])
         self.assertEqual(len(result.said()), 1)
-        return result.load(name)
+        return self.load('p.pb.gz')
 
     def test_variable_with_one_file(self):
         # The children do not overwrite it, however they are started.
@@ -508,7 +506,7 @@ class ProgramsTest(ChildrenTest):
         result = self.run_python('program.py', env=environment(
             PYTHONSAMPLEPROF='out={pid}.pb.gz'))
         self.assertEqual(result.status, 0, result.err)
-        self.assertEqual(len(self.profiles(result)), 1)
+        self.assertEqual(len(self.profiles()), 1)
 
 
 class TextTest(ChildrenTest):
