@@ -172,7 +172,9 @@ void
 _PySampling_MemoryInit(void)
 {
     struct _sampling_memory *memory = &_PyRuntime.sampling.memory;
-    if (!dl_iterate_phdr(note_image, memory)) {
+    // Once: in the child of a fork, where the image is the same, a thread that
+    // is no more may have the loader's lock.
+    if (memory->pid == 0 && !dl_iterate_phdr(note_image, memory)) {
         memory->num_ranges = 0;
     }
     memory->pid = (int)getpid();

@@ -13,12 +13,13 @@ import unittest
 from test import support
 
 from . import process_kinds
-from .process_kinds import WITH_PROFILE, WITHOUT_PROFILE
+from .process_kinds import CHILD_CPU_S, WITH_PROFILE, WITHOUT_PROFILE
 from .sessions import (
     THOROUGH, ProgramTest, environment, on_stack, weight)
 
 COUNT = int(os.environ.get('PROFILE_SAMPLING_CHILDREN', 2))
-TIMEOUT_S = 60 + COUNT
+# Other work may take nearly all of the machine.
+TIMEOUT_S = 120 + 3 * COUNT
 OPTION = '-Xsampleprof=rate=5000,out={pid}.pb.gz'
 NO_THREADS = support.skip_if_sanitizer('it allows no threads in a child',
                                        thread=True)
@@ -93,10 +94,7 @@ class KindsTest(ChildrenTest):
             spent_ns = weight([sample for sample in profile.samples
                                if sample.thread == thread])
             self.assertLessEqual(spent_ns, profile.duration_ns)
-        computed = weight([sample for sample in profile.samples
-                           if on_stack(sample, 'in_child')], 'cpu_ns')
-        # On a busy machine most ticks may be late.
-        self.assertGreater(computed, 0)
+        self.assertGreaterEqual(profile.total_cpu_ns, CHILD_CPU_S * 1e9)
 
     def check_kind(self, kind):
         profiles, took_ns = self.run_kind(kind, COUNT)
@@ -107,6 +105,10 @@ class KindsTest(ChildrenTest):
         for pid, lived_ns in lives.items():
             with self.subTest(pid=pid):
                 self.check_child(profiles[pid], lived_ns, took_ns)
+        # Not of each: on a busy machine no tick may be in time for one.
+        self.assertTrue([pid for pid in lives for sample
+                         in profiles[pid].samples
+                         if on_stack(sample, 'in_child')])
 
     def check_kind_without(self, kind):
         profiles, _ = self.run_kind(kind, COUNT)
@@ -273,6 +275,24 @@ class ForksTest(ChildrenTest):
         child, = profiles.values()
         self.assertEqual([thread.native_id for thread in child.threads],
                          [child.pid])
+
+    def test_thread_in_the_loader(self):
+        # It has a lock of the C library that nobody unlocks in the child.
+        self.run_code(
+            'import ctypes, threading, time, warnings\n'
+            'import zlib                     # loaded before the fork\n'
+            'warnings.simplefilter("ignore")\n'
+            'inside, done = threading.Event(), threading.Event()\n'
+            '@ctypes.CFUNCTYPE(ctypes.c_int, *3 * [ctypes.c_void_p])\n'
+            'def callback(*args):\n'
+            '    inside.set()\n'
+            '    done.wait()\n'
+            '    return 1\n'
+            'function = ctypes.CDLL(None).dl_iterate_phdr\n'
+            'threading.Thread(target=function, args=(callback, None)).start()'
+            '\ninside.wait()\n'
+            + FORK % END + 'done.set()\n')
+        self.assertEqual(len(self.profiles()), 2)
 
     def test_merge_of_all(self):
         self.run_program(process_kinds.__file__, 'fork, os._exit', '5')
