@@ -28,6 +28,9 @@
    them, the process must end nevertheless. */
 #define MAX_WRITE_S 60
 
+/* The writer needs less, imports included. */
+#define WRITER_FRAMES 200
+
 
 /* Whose file it is.
 
@@ -282,6 +285,8 @@ _PySampling_BeforeExit(int status)
         return;
     }
     STATE->exit_writer = tstate;
+    // It may be a recursion without end that has come to this.
+    tstate->py_recursion_remaining += WRITER_FRAMES;
     start_to_watch(status);
     end_session(tstate);
 }

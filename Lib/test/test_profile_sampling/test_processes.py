@@ -344,6 +344,15 @@ class ExitTest(ChildrenTest):
                       '_interpreters.exec(i, "import os; os._exit(9)")',
                       9, profile=False)
 
+    def test_at_the_end_of_a_recursion(self):
+        self.run_code('import os\n'
+                      'def recurse():\n'
+                      '    try:\n'
+                      '        recurse()\n'
+                      '    except RecursionError:\n'
+                      '        os._exit(9)\n'
+                      'recurse()', 9)
+
     def test_in_the_writer(self):
         # As a signal handler could, at any moment.
         hook = ('import os, sys\n'
