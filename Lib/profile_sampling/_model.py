@@ -101,8 +101,8 @@ class Profile:
 
     __slots__ = ('_mode', '_rate_hz', '_depth_frames', '_names',
                  '_start_time_ns', '_duration_ns', '_python_version',
-                 '_pid', '_threads', '_stats', '_functions', '_frames', '_nodes',
-                 '_labels', '_samples', '_totals', '_frame_cache',
+                 '_pid', '_threads', '_stats', '_functions', '_frames',
+                 '_nodes', '_labels', '_samples', '_totals', '_frame_cache',
                  '_label_cache')
 
     def __init__(self):
