@@ -122,6 +122,7 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
     }
     STATE->exit_goes_on = 0;
 #ifndef _Py_THREAD_SANITIZER    // it ends a child that starts a thread
+    STATE->exit_is_forked = 1;
     // A child is one of many, and speaks on the stderr of its parent.
     STATE->exit_quiet = 1;
     _PySampling_Options options = STATE->session_options;
@@ -171,11 +172,29 @@ use_initial_path(PyThreadState *tstate)
     return old;
 }
 
+/* What a thread of the parent was importing at the moment of the fork is locked
+   for ever. */
+static void
+forget_module_locks(void)
+{
+    PyObject *importlib = PyImport_ImportModule("_frozen_importlib");
+    PyObject *locks = importlib != NULL
+        ? PyObject_GetAttrString(importlib, "_module_locks") : NULL;
+    if (locks != NULL && PyDict_Check(locks)) {
+        PyDict_Clear(locks);
+    }
+    Py_XDECREF(locks);
+    Py_XDECREF(importlib);
+}
+
 static void
 write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
 {
     PyObject *old_path = use_initial_path(tstate);
     PyObject *raw = NULL, *module = NULL, *done = NULL;
+    if (STATE->exit_is_forked && !PyErr_Occurred()) {
+        forget_module_locks();
+    }
     if (!PyErr_Occurred()) {
         raw = _PySampling_Export(tables);
     }

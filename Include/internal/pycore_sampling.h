@@ -326,6 +326,7 @@ struct _sampling_runtime_state {
     // GIL.
     int exit_quiet;             // no line on stderr after a success
     int exit_children;          // children of a fork are profiled, too
+    int exit_is_forked;         // the process is such a child
     int exit_goes_on;           // for a moment: it is to start in this child
     PyThreadState *exit_writer; // it writes in os._exit(); NULL: nobody does
     PyObject *exit_out;         // path as given, or NULL

@@ -294,6 +294,25 @@ class ForksTest(ChildrenTest):
             + FORK % END + 'done.set()\n')
         self.assertEqual(len(self.profiles()), 2)
 
+    def test_thread_that_imports(self):
+        # Its lock of a module that the writer needs stays locked.
+        self.run_code(
+            'import sys, threading, warnings\n'
+            'warnings.simplefilter("ignore")\n'
+            'inside, done = threading.Event(), threading.Event()\n'
+            'class Finder:\n'
+            '    def find_spec(self, name, *args):\n'
+            '        if name == "zlib" and threading.current_thread() '
+            'is thread:\n'
+            '            inside.set()\n'
+            '            done.wait()\n'
+            'sys.meta_path.insert(0, Finder())\n'
+            'thread = threading.Thread(target=__import__, args=("zlib",))\n'
+            'thread.start()\n'
+            'inside.wait()\n'
+            + FORK % END + 'done.set()\n')
+        self.assertEqual(len(self.profiles()), 2)
+
     def test_merge_of_all(self):
         self.run_program(process_kinds.__file__, 'fork, os._exit', '5')
         profiles = self.profiles()
