@@ -26,6 +26,8 @@ MAX_BYTES = 512 << 20
 _CHUNK_BYTES = 1 << 16
 # Objects made of one byte of a sample take at most so many, for a moment.
 _TRANSIENT = 64
+# No package is that deep; a name of a million dots is to cost no hours.
+_MAX_MODULE_DEPTH = 64
 # How much memory to remember stacks in, and what one takes beside its
 # bytes.
 _STACK_CACHE_BYTES = 8 << 20
@@ -200,13 +202,14 @@ class _Decoder:
 
     def _read_functions(self, modules):
         wanted = {1: VARINT, 2: VARINT, 4: VARINT, 5: VARINT}
+        names = _Names(modules, self._budget)
         for span in self._top[_FUNCTION]:
             function = message(self._data, *span, wanted)
             self._tables.function(
                 function.get(1, 0), *_function(
                     self._string(function.get(2, 0)),
                     self._string(function.get(4, 0)),
-                    signed(function.get(5, 0)), modules))
+                    signed(function.get(5, 0)), names))
 
     def _read_locations(self):
         for span in self._top[_LOCATION]:
@@ -486,7 +489,7 @@ def _opcode(name):
     return _opcodes.number(name)
 
 
-def _function(name, filename, first_line, modules):
+def _function(name, filename, first_line, names):
     """Undo what the writer does to a function."""
     kind = 0
     if not first_line:
@@ -498,11 +501,37 @@ def _function(name, filename, first_line, modules):
             kind = _PSEUDO
     module = None
     if kind != _PSEUDO:
-        # The longest that fits: 'a.b' before 'a'.
-        at = name.rfind('.')
-        while at >= 0:
-            if name[:at] in modules:
-                module, name = name[:at], name[at + 1:]
-                break
-            at = name.rfind('.', 0, at)
+        module, name = names.split(name)
     return module, name, filename, first_line, kind
+
+
+class _Names:
+    """Tells the module from the qualified name in a function's name.
+
+    Many functions may share a name: each one is taken apart once.
+    """
+
+    def __init__(self, modules, budget):
+        self._modules = modules
+        self._budget = budget
+        self._longest = max(map(len, modules), default=-1)
+        self._known = {}
+
+    def split(self, name):
+        parts = self._known.get(name)
+        if parts is None:
+            self._budget.spend(250 + 4 * len(name))
+            parts = self._known[name] = self._split(name)
+        return parts
+
+    def _split(self, name):
+        dots = []
+        at = name.find('.', 0, self._longest + 1)
+        while at >= 0 and len(dots) < _MAX_MODULE_DEPTH:
+            dots.append(at)
+            at = name.find('.', at + 1, self._longest + 1)
+        # The longest that fits: 'a.b' before 'a'.
+        for at in reversed(dots):
+            if name[:at] in self._modules:
+                return name[:at], name[at + 1:]
+        return None, name

@@ -241,7 +241,8 @@ def label_set(rows, row):
     while row:
         row, key, value, task = rows[row]
         if key is None:
-            task_name, task_id = value, task
+            # A file may name a task without its id.
+            task_name, task_id = value, task or None
         else:
             # An inner label hides an outer one of the same name.
             labels.setdefault(key, value)

@@ -6,6 +6,8 @@ import random
 import subprocess
 import sys
 import textwrap
+import time
+import tracemalloc
 import unittest
 import zlib
 
@@ -327,6 +329,34 @@ class MemoryTest(Files):
                 self.assertEqual(result.returncode, 0)
                 self.assertRegex(result.stdout, r'p\.pb\.gz: needs more '
                                  'than 25,165,824 bytes')
+
+    def test_functions_that_share_a_long_name(self):
+        # Taken apart for each function, the name was there 1,000 times.
+        functions = [b'\x08' + _pprof.varint(number) + b'\x10\x03'
+                     for number in range(1, 1000)]
+        self.write([broken(
+            strings=['', 'cpu', 'nanoseconds', 'x.' + 'a' * 1_000_000,
+                     _pprof.MARK, '# module x'],
+            functions=functions, locations=[L1], samples=[S1],
+            more=b'\x68\x04\x68\x05')])
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        profile = Profile.load(self.path, max_bytes=self.LIMIT)
+        self.assertLess(tracemalloc.get_traced_memory()[1], self.LIMIT)
+        self.assertEqual(profile.functions()[0].function.module, 'x')
+
+    def test_a_name_of_dots(self):
+        # Looking for a module in it took hours: the square of its length.
+        # In a second now.
+        for more in b'', b'\x68\x04\x68\x05':
+            self.write([broken(
+                strings=['', 'cpu', 'nanoseconds', '.' * 4_000_000,
+                         _pprof.MARK, '# module ' + '.' * 4_000_000],
+                functions=[F1 + b'\x10\x03'], locations=[L1],
+                samples=[S1], more=more)])
+            before = time.process_time()
+            self.assertEqual(Profile.load(self.path).total_cpu_ns, 7)
+            self.assertLess(time.process_time() - before, 60)
 
     def write(self, parts):
         compress = zlib.compressobj(1, wbits=31)

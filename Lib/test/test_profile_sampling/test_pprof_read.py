@@ -121,6 +121,11 @@ class RoundTripTest(Files):
         self.assertEqual([frame.function for frame in unpacked.stack],
                          [frame.function for frame in packed.stack])
 
+    def test_a_task_without_an_id(self):
+        b = Builder().sample('a.f:1', wall_ns=1, task=('t', 0))
+        sample, = self.assertKept(b).samples
+        self.assertEqual((sample.task_name, sample.task_id), ('t', None))
+
     def test_an_instruction_at_a_large_offset(self):
         self.assertKept(Builder(names=3).sample(
             f'a.f:2@NOP+{2 ** 31 - 1}', wall_ns=1))
