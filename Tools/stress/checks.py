@@ -1,0 +1,189 @@
+"""What must be true of all that the profiler gives.
+
+Owns the verdicts: clocks, counters, stacks, files.  It must not know what the
+program did beyond its ledger and call graph.
+"""
+
+import os
+import tempfile
+import time
+from collections import Counter
+
+from profile_sampling import Profile, _formats
+from test.test_profile_sampling import builders, validator
+
+# The end of one measurement and the begin of the next are two readings of the
+# clock, between which a busy machine may give the CPU to others.
+TOLERANCE_NS = 5_000_000
+# Signals that were under way when counters began anew or were read.
+SIGNALS_UNDER_WAY = 4
+FRAMES_SHOWN = 12
+# Of different stacks.
+WRONG_OPERATORS = 0.005
+# Beyond so many profiles in an episode only sums are looked at.
+FILES_WRITTEN = 3
+VALIDATED = 12
+SAMPLES_VALIDATED = 30_000
+
+
+class Judge:
+    """Collects profiles while the program runs, and judges them after."""
+
+    def __init__(self, run, graph):
+        self._run = run
+        self._graph = graph
+        self._sessions = []
+        self._subscribers = []
+        self._judged_stacks = set()
+        self._wrong_operators = []
+
+    def session(self, profile, is_complete):
+        self._sessions.append((profile, is_complete))
+
+    def subscriber(self, subscriber):
+        self._subscribers.append(subscriber)
+
+    def look_at(self, stack):
+        self._run.count('stacks')
+        if stack in self._judged_stacks:
+            return
+        self._judged_stacks.add(stack)
+        if operator := self._graph.wrong_operator(stack):
+            self._wrong_operators.append(operator)
+        for fault in self._graph.faults(stack):
+            names = [frame.function.name for frame in reversed(stack)]
+            self._run.fault(f'impossible stack: {fault}; '
+                            + ' > '.join(names[-FRAMES_SHOWN:]))
+
+    def judge(self):
+        offset_ns = time.time_ns() - time.monotonic_ns()
+        spans = self._run.ledger.spans()
+        for number, (profile, is_complete) in enumerate(self._sessions):
+            self._run.count('samples', profile.total_count)
+            self._judge_stacks(profile)
+            begin_ns = profile.start_time_ns - offset_ns
+            self._judge_clocks(profile, spans, begin_ns,
+                               begin_ns + profile.duration_ns)
+            if is_complete:
+                self._judge_counters(profile)
+            if (number < VALIDATED
+                    and len(profile.samples) < SAMPLES_VALIDATED):
+                validate(self._run, profile, number < FILES_WRITTEN)
+        for subscriber in self._subscribers:
+            self._judge_subscriber(subscriber, spans)
+        wrong = len(self._wrong_operators)
+        self._run.count('wrong_operators', wrong)
+        if wrong > 5 + WRONG_OPERATORS * len(self._judged_stacks):
+            self._run.fault('too many wrong operators: '
+                            f'{Counter(self._wrong_operators)}')
+
+    def _judge_stacks(self, profile):
+        for sample in profile.samples:
+            self.look_at(sample.stack)
+
+    def _judge_clocks(self, profile, spans, begin_ns, end_ns):
+        sums = {}
+        for sample in profile.samples:
+            key = sample.thread.ident, sample.thread.native_id
+            wall_ns, cpu_ns = sums.get(key, (0, 0))
+            sums[key] = wall_ns + sample.wall_ns, cpu_ns + sample.cpu_ns
+        excluded_ns = profile.stats['subscribers_wall_ns']
+        for key, (wall_ns, cpu_ns) in sums.items():
+            if any(span.travels for span in spans.get(key, ())):
+                continue
+            if key not in spans and self._run.interpreters_at_once:
+                continue                # started where the ledger is not
+            self._at_most(f'wall time of thread {key} in '
+                          f'{end_ns - begin_ns:,} ns', wall_ns,
+                          upper(spans.get(key), begin_ns, end_ns))
+            self._at_most(f'CPU time of thread {key}', cpu_ns, wall_ns)
+        if self._run.deferred or profile.stats['lost_threads']:
+            return
+        for key, found in spans.items():
+            if any(span.travels for span in found):
+                continue
+            least = sum([span.inner(begin_ns, end_ns) for span in found])
+            wall_ns = sums.get(key, (0, 0))[0]
+            self._at_least(f'wall time of thread {key}',
+                           wall_ns + excluded_ns, least)
+            least = sum([span.end_cpu_ns - span.begin_cpu_ns
+                         for span in found if span.end_ns is not None
+                         and begin_ns <= span.begin_ns
+                         and span.end_ns <= end_ns])
+            cpu_ns = sums.get(key, (0, 0))[1]
+            self._at_least(f'CPU time of thread {key}',
+                           cpu_ns + profile.stats['subscribers_cpu_ns'],
+                           least)
+
+    def _judge_counters(self, profile):
+        stats = profile.stats
+        outcomes = sum([stats[name] for name in (
+            'captures', 'captures_merged', 'captures_in_hook',
+            'captures_skipped', 'captures_no_room')])
+        slack = SIGNALS_UNDER_WAY * (1 + self._run.interpreters_at_once)
+        if outcomes > stats['signals_sent'] + slack:
+            self._run.fault(f'more captures than signals: {stats}')
+        more = stats['signals_late'] + stats['signals_unanswered']
+        if stats['signals_sent'] > outcomes + more + slack:
+            self._run.fault(f'signals without an outcome: {stats}')
+        if not self._run.interpreters_at_once and (
+                profile.total_count != stats['samples']):
+            self._run.fault(f'{profile.total_count} records of '
+                            f'{stats["samples"]} samples')
+        if stats['lost_table_full'] or stats['signals_stray']:
+            self._run.count('lost', stats['lost_table_full'])
+            self._run.count('stray', stats['signals_stray'])
+
+    def _judge_subscriber(self, subscriber, spans):
+        for key, wall_ns in subscriber.wall_ns.items():
+            if any(span.travels for span in spans.get(key, ())):
+                continue
+            self._at_most(f"a subscriber's time of thread {key}", wall_ns,
+                          upper(spans.get(key), subscriber.called_ns,
+                                subscriber.ended_ns))
+        if (subscriber.is_partial or subscriber.fails_at is not None
+                or self._run.sync):
+            return
+        for key, found in spans.items():
+            if any(span.serves or span.travels for span in found):
+                continue
+            least = sum([span.inner(subscriber.began_ns,
+                                    subscriber.ending_ns)
+                         for span in found])
+            self._at_least(f"a subscriber's time of thread {key}",
+                           subscriber.wall_ns.get(key, 0)
+                           + subscriber.lost_wall_ns, least)
+
+    def _at_most(self, what, found_ns, most_ns):
+        if found_ns > most_ns + TOLERANCE_NS:
+            self._run.fault(f'{what}: {found_ns:,} ns, which is '
+                            f'{found_ns - most_ns:,} too much')
+
+    def _at_least(self, what, found_ns, least_ns):
+        if found_ns < least_ns - TOLERANCE_NS:
+            self._run.fault(f'{what}: {found_ns:,} ns, which is '
+                            f'{least_ns - found_ns:,} too little')
+
+
+def upper(spans, begin_ns, end_ns):
+    """How long threads of one number may have lived in that time."""
+    if spans is None:
+        return end_ns - begin_ns
+    return sum([span.outer(begin_ns, end_ns) for span in spans])
+
+
+def validate(run, profile, with_file):
+    """Hold a profile, and a file of it, against the format's rules."""
+    try:
+        validator.check_profile(profile)
+        validator.check_pprof(_formats.encode(profile, 'pprof'))
+        if with_file:
+            with tempfile.TemporaryDirectory() as directory:
+                path = os.path.join(directory, 'p.pb.gz')
+                profile.save(path)
+                loaded = Profile.load(path)
+            if builders.facts_of(loaded) != builders.facts_of(profile):
+                run.fault('a profile is not what was saved of it')
+    except (AssertionError, ValueError) as exc:
+        run.fault(f'{type(exc).__name__} from the validator: {exc}')
+    run.count('validated')

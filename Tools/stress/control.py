@@ -1,0 +1,200 @@
+"""Those who profile: sessions, snapshots and subscriptions at random moments.
+
+Owns what is done to the profiler; what came of it goes to checks.Judge.
+"""
+
+import threading
+import time
+
+import profile_sampling
+from profile_sampling import _labels
+
+RATES_HZ = (10_000, 10_000, 10_000, 10_000, 7000, 1000, 100)
+DEPTHS = (1, 2, 17, 512, 512, 512, 2000, 16_384)
+NAMES = ('calls,opcodes', 'calls,opcodes', 'calls', 'opcodes', 'off')
+# Callbacks that look at everything would leave no time for the program.
+SAMPLES_LOOKED_AT = 100
+
+
+class Subscriber:
+    """One subscription and what it was given."""
+
+    def __init__(self, judge, rng, may_sync):
+        self._judge = judge
+        self.wall_ns = {}
+        self.lost_wall_ns = 0
+        self.sync = may_sync and rng.random() < 0.5
+        self.fails_at = rng.randrange(40) if rng.random() < 0.1 else None
+        self.flushes = not self.sync and rng.random() < 0.1
+        options = {'rate_hz': rng.choice(RATES_HZ), 'sync': self.sync,
+                   'mode': rng.choice(('wall', 'cpu')),
+                   'max_samples': rng.choice((64, 1024, 65536)),
+                   'batch_samples': rng.choice((1, 50, 1024)),
+                   'batch_seconds': rng.choice((0.001, 0.01, 1.0)),
+                   'all_interpreters': rng.random() < 0.5}
+        self.is_partial = False
+        if rng.random() < 0.2:
+            options['labels'] = {'parity': '1'}
+            self.is_partial = True
+        if rng.random() < 0.2:
+            options['threads'] = [threading.current_thread()]
+            self.is_partial = True
+        self.called_ns = time.monotonic_ns()
+        self.subscription = profile_sampling.subscribe(self, **options)
+        self.began_ns = time.monotonic_ns()
+        self.ending_ns = self.ended_ns = None
+
+    def __call__(self, batch):
+        if self.fails_at is not None:
+            self.fails_at -= 1
+            if self.fails_at == 0:
+                raise ExpectedError
+        if self.flushes:
+            batch.subscription.flush()
+        self.add(batch)
+        looked_at = 0
+        for sample in batch:
+            self._judge.look_at(sample.stack)
+            looked_at += 1
+            if looked_at == SAMPLES_LOOKED_AT:
+                break
+
+    def add(self, batch):
+        threads = batch.rows.threads
+        sums = self.wall_ns
+        for kind, thread, wall_ns in zip(batch.kind, batch.thread,
+                                         batch.wall_ns):
+            if kind == 0:
+                row = threads[thread]
+                key = row.ident, row.native_id
+                sums[key] = sums.get(key, 0) + wall_ns
+        for record in batch.records:
+            if record.kind == 'lost':
+                self.lost_wall_ns += record.wall_ns
+
+    def close(self):
+        self.ending_ns = time.monotonic_ns()
+        self.subscription.close()
+        self.ended_ns = time.monotonic_ns()
+
+
+class ExpectedError(Exception):
+    """What a hostile subscriber raises."""
+
+
+class Controller:
+    """What one thread does to the profiler."""
+
+    def __init__(self, run, judge, number):
+        self._run = run
+        self._judge = judge
+        self._rng = run.rng('control', number)
+        self._subscribers = []
+
+    def work(self):
+        rng = self._rng
+        actions = (self._toggle, self._toggle, self._snapshot, self._clear,
+                   self._subscribe, self._unsubscribe, self._set_rate,
+                   self._flush, self._block, self._stats)
+        while not self._run.over():
+            rng.choice(actions)()
+            time.sleep(rng.random() ** 2 / 10)
+        while self._subscribers:
+            self._unsubscribe()
+
+    def _toggle(self):
+        """Start or stop, whichever the others leave possible."""
+        rng = self._rng
+        if profile_sampling.running():
+            self._stop()
+            return
+        try:
+            profile_sampling.start(
+                rng.choice(('wall', 'cpu')), rate_hz=rng.choice(RATES_HZ),
+                depth_frames=rng.choice(DEPTHS), names=rng.choice(NAMES),
+                defer=self._run.deferred)
+        except RuntimeError as exc:
+            self._expect(exc, 'running', 'depth', 'names')
+        else:
+            self._run.count('sessions')
+
+    def _stop(self):
+        try:
+            profile = profile_sampling.stop()
+        except RuntimeError as exc:
+            self._expect(exc, 'no session', '-X sampleprof', 'not running',
+                         'is running')
+        else:
+            self._judge.session(profile, is_complete=True)
+
+    def _expect(self, exc, *texts):
+        """Others may have been quicker; anything else is a fault."""
+        if not any(text in str(exc) for text in texts):
+            self._run.fault(f'unexpected {exc!r}')
+
+    def _snapshot(self, clear=False):
+        try:
+            profile = profile_sampling.snapshot(clear=clear)
+        except RuntimeError as exc:
+            self._expect(exc, 'no session', 'not running', 'is running')
+        else:
+            self._run.count('snapshots')
+            self._judge.session(profile, is_complete=clear)
+
+    def _clear(self):
+        self._snapshot(clear=True)
+
+    def _subscribe(self):
+        if len(self._subscribers) < 3:
+            try:
+                subscriber = Subscriber(self._judge, self._rng,
+                                        self._run.sync)
+            except RuntimeError as exc:
+                self._expect(exc, 'depth', 'names')
+                return
+            self._subscribers.append(subscriber)
+            self._run.count('subscriptions')
+
+    def _unsubscribe(self):
+        if self._subscribers:
+            number = self._rng.randrange(len(self._subscribers))
+            subscriber = self._subscribers.pop(number)
+            subscriber.close()
+            self._judge.subscriber(subscriber)
+
+    def _set_rate(self):
+        if self._subscribers:
+            subscriber = self._rng.choice(self._subscribers)
+            subscriber.subscription.set_rate(self._rng.choice(RATES_HZ))
+            self._run.count('rate_changes')
+
+    def _flush(self):
+        if self._subscribers:
+            self._rng.choice(self._subscribers).subscription.flush()
+
+    def _block(self):
+        """A block of its own, or a part of the deferred session."""
+        block = profile_sampling.profile(controller='block')
+        try:
+            block.__enter__()
+        except RuntimeError as exc:
+            self._expect(exc, 'running', 'depth', 'names')
+            return
+        time.sleep(self._rng.random() / 50)
+        try:
+            block.__exit__(None, None, None)
+        except RuntimeError as exc:
+            # Somebody else has stopped the block's session.
+            self._expect(exc, 'no session', 'not running', 'is running',
+                         '-X sampleprof')
+        else:
+            if block.profile is not None:
+                self._run.count('sessions')
+                self._judge.session(block.profile, is_complete=True)
+
+    def _stats(self):
+        before = profile_sampling.stats()
+        if min(before.values()) < 0:
+            self._run.fault(f'a counter is negative: {before}')
+        if _labels.labels():
+            self._run.fault(f'labels were left: {_labels.labels()}')

@@ -1,0 +1,5 @@
+"""Families of workloads, one file each.
+
+A family has work(run), which goes on until run.over() says so, and declares
+which of its functions calls which; see callgraph.py.
+"""
