@@ -1,11 +1,12 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|all] [--quick] [--out DIR]
+    ./python Tools/bench/run.py [off|on|truth|events|soak|all] [--quick] [--out DIR]
 
 off     instructions with the profiler off, against the stock interpreter
 on      slowdown while it samples, against an empty signal handler
 truth   its answers, against programs that know the answer
 events  what subscribers cost, and how many samples they keep up with
+soak    whether memory grows in a long run; not part of all
 """
 
 import argparse
@@ -17,11 +18,14 @@ import events
 import machine
 import off
 import on
+import soak
 import truth
 from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
-         'events': events.measure}
+         'events': events.measure, 'soak': soak.measure}
+# An hour of its own.
+ALL = ('off', 'on', 'truth', 'events')
 
 
 def parse(args):
@@ -37,6 +41,11 @@ def parse(args):
     parser.add_argument('--stock', type=pathlib.Path, metavar='PATH',
                         default=machine.ROOT / 'build' / 'stock' / 'python',
                         help='the interpreter to compare with')
+    parser.add_argument('--soak-seconds', type=float, default=1800,
+                        metavar='N',
+                        help='length of each soak (default: 1800)')
+    parser.add_argument('--jobs', type=int, default=2,
+                        help='soaks at a time (default: 2)')
     return parser.parse_args(args)
 
 
@@ -57,7 +66,7 @@ def measure(kind, options):
 
 def main():
     options = parse(sys.argv[1:])
-    kinds = KINDS if options.kind == 'all' else [options.kind]
+    kinds = ALL if options.kind == 'all' else [options.kind]
     if 'off' in kinds and not options.stock.exists():
         print(f'no stock interpreter at {options.stock}: run "make stock", '
               'or give its path with --stock', file=sys.stderr)

@@ -1,0 +1,151 @@
+"""Uses memory as a long-lived server does: code, labels, threads and tasks
+that are new each time.  Prints readings of its memory as JSON.
+
+    soak_child.py KIND SECONDS
+"""
+
+import asyncio
+import gc
+import itertools
+import json
+import random
+import sys
+import threading
+import time
+
+import profile_sampling
+
+RATE_HZ = 10_000
+READINGS = 240
+# Leaves the machine some time for others.
+PAUSE_SECONDS = 0.01
+# As a server does that writes a profile now and then.
+CLEAR_SECONDS = 10
+TEXT = '''
+def made_N(n):
+    return sum(range(n))
+
+def caller_N(n):
+    return made_N(n) + made_N(n)
+
+caller_N(3000)
+'''
+
+numbers = itertools.count()
+
+
+def new_code():
+    number = str(next(numbers))
+    exec(compile(TEXT.replace('_N', '_' + number), f'<new {number}>',
+                 'exec'), {'__name__': 'new_' + number})
+
+
+def fill_tables():
+    """Stacks that share nothing, until the session has no room for more."""
+    space = {}
+    for i in range(300):
+        exec(f'def f{i}(path):\n'
+             f'    return path.pop()(path) if path else sum(range(3000))',
+             space)
+    functions = [space[f'f{i}'] for i in range(300)]
+    sys.setrecursionlimit(2000)
+    while not profile_sampling.stats()['lost_table_full']:
+        for _ in range(100):
+            path = random.choices(functions, k=400)
+            path.pop()(path)
+
+
+def work(n):
+    return sum(range(n))
+
+
+def new_threads(n):
+    threads = [threading.Thread(target=work, args=(5000,),
+                                name=f'thread {next(numbers)}')
+               for _ in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+async def task():
+    work(2000)
+    await asyncio.sleep(0)
+    work(2000)
+
+
+async def new_tasks(n):
+    await asyncio.gather(*[
+        asyncio.create_task(task(), name=f'task {next(numbers)}')
+        for _ in range(n)])
+
+
+def new_labels(n):
+    for _ in range(n):
+        with profile_sampling.label(request=next(numbers)):
+            work(2000)
+
+
+def one_round(kind):
+    for _ in range(10):
+        new_code()
+    new_threads(2)
+    asyncio.run(new_tasks(5))
+    if kind == 'labels':
+        new_labels(20)
+
+
+def resident_bytes():
+    with open('/proc/self/status') as lines:
+        for line in lines:
+            if line.startswith('VmRSS:'):
+                return int(line.split()[1]) << 10
+
+
+def begin(kind):
+    """Start what samples; return what has to be kept alive."""
+    if kind == 'subscriber':
+        spent = [0]
+
+        def add(batch):
+            for sample in batch:
+                spent[0] += sample.wall_ns
+        return profile_sampling.subscribe(add, rate_hz=RATE_HZ)
+    if kind != 'off':
+        profile_sampling.start(rate_hz=RATE_HZ)
+    if kind == 'full':
+        fill_tables()
+    return None
+
+
+def main():
+    kind, seconds = sys.argv[1], float(sys.argv[2])
+    subscription = begin(kind)
+    began = cleared = time.monotonic()
+    readings = []
+    rounds = 0
+    while (now := time.monotonic() - began) < seconds:
+        one_round(kind)
+        rounds += 1
+        if (kind in ('alone', 'labels')
+                and time.monotonic() - cleared > CLEAR_SECONDS):
+            profile_sampling.snapshot(clear=True)
+            cleared = time.monotonic()
+        if now >= len(readings) * seconds / READINGS:
+            gc.collect()
+            stats = profile_sampling.stats()
+            readings.append((now, resident_bytes(), stats['memory_bytes'],
+                             rounds))
+        time.sleep(PAUSE_SECONDS)
+    stats = profile_sampling.stats()
+    if subscription is not None:
+        subscription.close()
+    elif kind != 'off':
+        profile_sampling.stop()
+    json.dump({'readings': readings, 'stats': stats, 'rounds': rounds,
+               'made': next(numbers)}, sys.stdout)
+
+
+if __name__ == '__main__':
+    main()
