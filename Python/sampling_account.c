@@ -291,7 +291,7 @@ split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
     *blocked_ns = asked_ns - from_ns;
     *wait_ns = now_ns - asked_ns;
     uint64_t yield_ns =
-        thread->was_requested ? FORCED_YIELD_NS : YIELD_NS;
+        thread->is_yielding ? FORCED_YIELD_NS : YIELD_NS;
     if (*wait_ns != 0 && *blocked_ns < yield_ns) {
         *wait_ns += *blocked_ns;
         *blocked_ns = 0;
@@ -348,8 +348,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     if (tables != NULL) {
         // A thread that only yields is between two instructions.
-        int is_in_c = blocked_ns != 0
-            && !(thread->was_requested && wait_ns != 0);
+        int is_in_c = blocked_ns != 0 && !thread->is_yielding;
         struct place place = {
             .thread = thread,
             .stack = has_ended(thread)

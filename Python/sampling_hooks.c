@@ -165,6 +165,15 @@ note_root(PyThreadState *tstate, _PySampling_Thread *thread)
 }
 
 void
+_PySampling_BeforeYield(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL) {
+        thread->is_yielding = 1;
+    }
+}
+
+void
 _PySampling_BeforeDetach(PyThreadState *tstate)
 {
     int saved_errno = errno;
@@ -184,8 +193,6 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
         note_root(tstate, thread);
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    thread->was_requested = _Py_eval_breaker_bit_is_set(
-        tstate, _PY_GIL_DROP_REQUEST_BIT);
     _PySampling_AccountDetach(thread);
     _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
@@ -225,6 +232,7 @@ _PySampling_AfterAttach(PyThreadState *tstate)
         _PySampling_AccountAttach(tstate, thread);
         _PySampling_LEAVE_HOOK(thread);
     }
+    thread->is_yielding = 0;
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
     // A question of an earlier session is void.  One that the clock is about
     // to ask is not: it may still find this thread running, as it was when it

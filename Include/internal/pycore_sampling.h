@@ -210,7 +210,7 @@ typedef struct _sampling_thread {
     // and runtime->sampling.mutex; read by _PySampling_IN_SESSION().
     unsigned int session;
     int in_hook;                // handler must not touch what follows
-    int was_requested;          // the GIL, by another thread, at the detach
+    int is_yielding;            // the GIL, between two instructions
     int is_settling;            // giving the GIL up: the handler looks
     _PySampling_Exclusion excluded;
     int shadowed;               // another record has the OS thread's clock
@@ -373,6 +373,10 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 // for its name, a str or the number in the name that asyncio gives, or NULL.
 // Export for '_asyncio' shared extension.
 PyAPI_FUNC(void) _PySampling_SetTask(PyObject *task, PyObject **name);
+
+// The eval breaker is about to give up the GIL because another thread wants it:
+// this thread is in no C function.
+extern void _PySampling_BeforeYield(PyThreadState *tstate);
 
 // The thread is about to give up the GIL.
 extern void _PySampling_BeforeDetach(PyThreadState *tstate);

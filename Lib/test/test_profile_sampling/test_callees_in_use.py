@@ -1,13 +1,16 @@
 """Names of C code in programs that use well-known modules."""
 
 import contextlib
+import math
+import sys
+import threading
 import time
 import unittest
 from collections import Counter
 
 from test.support import import_helper
 
-from .sessions import Session, SessionTest
+from .sessions import Session, SessionTest, on_stack
 
 RATE_HZ = 2000
 WORK_S = 0.3
@@ -138,6 +141,39 @@ class TestModules(SessionTest):
         self.assertGreater(shares['numpy.ndarray.__matmul__'], 0.05)
         self.assertGreater(shares['numpy.ndarray.sort'], 0.005)
         self.assertIn('numpy.ndarray.__add__', shares)
+
+
+class TestYields(SessionTest):
+
+    def test_no_callee_between_two_instructions(self):
+        # What getattr() returns lies where getattr() lay, and could be called
+        # too.  The other thread wants the GIL for a moment, and has given it
+        # back when this one, which had no CPU meanwhile, asks for it.
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
+        done = threading.Event()
+
+        def ask():
+            while not done.is_set():
+                time.sleep(1e-5)
+
+        def compute():
+            end = time.monotonic() + 3 * WORK_S
+            while time.monotonic() < end:
+                for _ in range(100):
+                    getattr(math, 'sqrt')
+        asking = threading.Thread(target=ask)
+        with Session(rate_hz=10_000, names=1) as session:
+            asking.start()
+            compute()
+            done.set()
+            asking.join()
+        off_gil = [sample for sample in session.profile.samples
+                   if sample.state in ('blocked', 'gil wait')
+                   and on_stack(sample, compute.__qualname__)]
+        self.assertTrue(off_gil)
+        self.assertEqual([sample for sample in off_gil
+                          if on_stack(sample, 'sqrt')], [])
 
 
 if __name__ == '__main__':
