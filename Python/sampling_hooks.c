@@ -189,7 +189,9 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
     {
         drain_and_answer(tstate, thread);
     }
-    if (thread->root_node == 0 && tstate->current_frame != NULL) {
+    if (thread->root_node == 0 && tstate->current_frame != NULL
+        && !thread->excluded)
+    {
         note_root(tstate, thread);
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);

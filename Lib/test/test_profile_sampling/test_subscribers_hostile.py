@@ -386,5 +386,39 @@ class Sync(SubscriberTest):
                            0)
 
 
+class RootsTest(SubscriberTest):
+
+    def test_threads_that_only_served(self):
+        # The outermost frames of a thread are noted when it first gives up
+        # the GIL: for these, in the callback.
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
+        done = threading.Event()
+
+        def compete():
+            while not done.is_set():
+                pass
+
+        def short():
+            sum(range(100))
+        profile_sampling.start(rate_hz=100)
+        with running(compete, compete):
+            with subscribe(lambda batch: time.sleep(0.0002), sync=True,
+                           rate_hz=10_000, batch_samples=1):
+                for _ in range(60):
+                    with running(*[short] * 5):
+                        pass
+            done.set()
+        profile = profile_sampling.stop()
+        self.assertGreater(len(profile.threads), 300)
+        # This one delivers the rest when it closes the subscription.
+        own = threading.get_native_id()
+        self.assertEqual(
+            [sample for sample in profile.samples
+             if sample.thread.native_id != own
+             and any('deliver' in frame.function.qualname
+                     for frame in sample.stack)], [])
+
+
 if __name__ == '__main__':
     unittest.main()
