@@ -169,12 +169,14 @@ tell(_PySampling_Thread *thread, _PySampling_EventKind kind, uint64_t cpu_ns,
 }
 
 /* threading and PyGILState_Ensure() make a thread state only where there is
-   none. */
+   none.  But one of another interpreter, made later, may have a record before.
+   With the registry locked. */
 static int
-is_first_of_os_thread(PyThreadState *tstate)
+is_alone_on_os_thread(PyThreadState *tstate)
 {
-    return tstate->_whence == _PyThreadState_WHENCE_THREADING
-        || tstate->_whence == _PyThreadState_WHENCE_GILSTATE;
+    return STATE->interpreters->next == NULL
+        && (tstate->_whence == _PyThreadState_WHENCE_THREADING
+            || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
 }
 
 /* With the registry locked. */
@@ -207,7 +209,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->gc_frame = NULL;
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountStart(thread, wall_ns);
-    _PySampling_SiblingsLink(thread, is_first_of_os_thread(tstate));
+    _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
     thread->excluded = (_PySampling_Exclusion)impl->sampling_excluded;
     thread->set_aside = (struct _sampling_carries){0};
     _PySampling_EnterTables(thread);

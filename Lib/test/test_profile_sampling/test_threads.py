@@ -268,6 +268,24 @@ class TestInterpretersOnOneThread(SessionTest):
     def test_own_gil(self):
         self.check('isolated')
 
+    def test_inside_when_the_session_starts(self):
+        interpreter = _interpreters.create('legacy')
+        self.addCleanup(_interpreters.destroy, interpreter)
+        thread = threading.Thread(target=lambda: _interpreters.exec(
+            interpreter, 'import time; time.sleep(0.5)'))
+        thread.start()
+        wait_until_asleep(thread.native_id)
+        with Session(rate_hz=RATE_HZ) as session:
+            time.sleep(0.05)
+            shot = session.snapshot(clear=True)
+        thread.join()
+        for profile in shot, session.profile:
+            samples = of_thread(profile, thread.native_id)
+            self.assertLess(weight(samples), profile.duration_ns + TICK_NS)
+            self.assertEqual(
+                {names(sample)[-2:] for sample in samples},
+                {('<module>', '[blocked]')})
+
     def test_tables_exchanged_while_others_write(self):
         # No thread of another GIL may add to the new tables what it knows by
         # the numbers of rows in the old ones.
