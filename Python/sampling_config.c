@@ -30,6 +30,23 @@ struct request {
     int in_names;               // the item before was names= or belonged to it
 };
 
+/* A text that is one line and leaves the terminal alone, or NULL. */
+static PyObject *
+printable(PyObject *text)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    for (Py_ssize_t i = 0; i < length; i++) {
+        if (!Py_UNICODE_ISPRINTABLE(PyUnicode_READ_CHAR(text, i))) {
+            PyObject *bytes = PyUnicode_AsUnicodeEscapeString(text);
+            PyObject *escaped = bytes == NULL ? NULL
+                : PyUnicode_FromEncodedObject(bytes, "ascii", NULL);
+            Py_XDECREF(bytes);
+            return escaped;
+        }
+    }
+    return Py_NewRef(text);
+}
+
 /* Says on sys.stderr, which escapes what the terminal cannot show, what is
    wrong with the text.  Returns -1. */
 static int
@@ -39,6 +56,9 @@ complain(const struct request *request, const char *format, ...)
     va_start(args, format);
     PyObject *message = PyUnicode_FromFormatV(format, args);
     va_end(args);
+    if (message != NULL) {
+        Py_SETREF(message, printable(message));
+    }
     if (message == NULL) {
         PyErr_Clear();
         PySys_WriteStderr("%s: bad text\n", request->source);

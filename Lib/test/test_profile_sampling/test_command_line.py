@@ -356,6 +356,7 @@ class TestBadTexts(ProgramTest):
         self.assertEqual(self.files(), [])
         self.assertTrue(result.err.startswith(f'{source}: '), result.err)
         self.assertTrue(result.err.endswith('\n'), result.err)
+        self.assertEqual(result.err.count('\n'), 1, result.err)
         self.assertIn(part, result.err)
 
     def test_option(self):
