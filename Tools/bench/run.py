@@ -1,6 +1,7 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|soak|all] [--quick] [--out DIR]
+    ./python Tools/bench/run.py [off|on|truth|events|soak|all] [--quick]
+                                [--out DIR]
 
 off     instructions with the profiler off, against the stock interpreter
 on      slowdown while it samples, against an empty signal handler

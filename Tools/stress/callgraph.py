@@ -1,11 +1,12 @@
 """Which function may call which: what makes a stack impossible.
 
 Owns the judgement of stacks.  Each family of workloads declares, in CALLS,
-the callees of each of its functions, and in ENTRIES which functions code other
-than its own may call.  A name is a function of the same file, or a full name, or
-'module.*'.  OPERATORS are those that any of its functions may use.  INTERRUPTS is what the
-collector, signals and others may call in the midst of anything: the collector
-below its own frame, but for collections that began before the session.
+the callees of each of its functions, and in ENTRIES which functions code
+other than its own may call.  A name is a function of the same file, or a full
+name, or 'module.*'.  OPERATORS are those that any of its functions may use.
+INTERRUPTS is what the collector, signals and others may call in the midst of
+anything; the collector below its own frame, unless it began before the
+session.
 """
 
 import itertools
@@ -166,12 +167,17 @@ class CallGraph:
             for name in allowed)
 
 
+def is_of(family, function):
+    return function.filename == family.__file__ or (
+        NUMBER.sub('N', function.filename)
+        == getattr(family, 'GENERATED', None))
+
+
 def matches(callee, family, allowed):
     """Is *callee* one of the names that *family* declares?"""
     name = callee.name
     if callee.kind == 'python':
-        if callee.filename == family.__file__ or (
-                callee.filename.startswith('<')):
+        if is_of(family, callee):
             name = NUMBER.sub('N', callee.qualname)
         elif callee.module is None:
             # It had returned before its module could be seen.

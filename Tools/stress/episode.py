@@ -29,6 +29,8 @@ NAMES = ('calls', 'generators', 'coroutines', 'threads', 'churn',
 # own, profiled or not: forks, and tracemalloc.
 NOT_WITH_INTERPRETERS = {'processes', 'signals'}
 SETTLE_SECONDS = 120
+# To look at all that was sampled, which hangs nowhere but may be much.
+JUDGING_SECONDS = 600
 
 
 class Plan:
@@ -130,6 +132,7 @@ def episode(options):
         thread.join()
     if not options.unprofiled:
         end_session(judge)
+        allow(JUDGING_SECONDS)
         judge.judge()
     if plan.exit == 'daemons':
         leave_daemons(run)
@@ -158,6 +161,11 @@ def parse():
     return parser.parse_args()
 
 
+def allow(seconds):
+    """End the program, with a traceback, if it takes longer."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+
+
 def on_unraisable(args):
     if args.exc_type.__name__ != 'ExpectedError':
         sys.__unraisablehook__(args)
@@ -178,8 +186,7 @@ def main():
     # The parent's time begins here: it may have waited for its turn.
     print('started', flush=True)
     faulthandler.enable()
-    faulthandler.dump_traceback_later(
-        10 * options.seconds + SETTLE_SECONDS, exit=True)
+    allow(10 * options.seconds + SETTLE_SECONDS)
     warnings.simplefilter('ignore', DeprecationWarning)     # of os.fork()
     warnings.simplefilter('ignore', RuntimeWarning)
     threading.excepthook = on_thread_failure

@@ -60,6 +60,7 @@ class Ledger:
         main.begin_ns = time.monotonic_ns()
         main.begin_cpu_ns = time.thread_time_ns()
         self._spans.append(main)
+        self.main_key = main.key
 
     def __len__(self):
         return len(self._spans)

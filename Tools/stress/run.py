@@ -3,8 +3,9 @@
     ./python Tools/stress/run.py --seconds 60 --seed 7 --jobs 1
 
 Runs episodes of a few seconds, each in a process of its own with a seed of
-its own, so that a crash or a hang is one episode's.  A failed one is shown with
-its output and the command that repeats it.  The status is 0 if none failed.
+its own, so that a crash or a hang is one episode's.  A failed one is shown
+with its output and the command that repeats it.  The status is 0 if none
+failed.
 """
 
 import argparse
@@ -85,7 +86,8 @@ def run_episode(options, seed):
         # Its time begins when it has had its turn.
         output = process.stdout.readline()
         more, hangs = finish(process, 10 * options.episode_seconds
-                             + episode.SETTLE_SECONDS + GRACE_SECONDS)
+                             + episode.SETTLE_SECONDS
+                             + episode.JUDGING_SECONDS + GRACE_SECONDS)
         output = (output + more).decode(errors='backslashreplace')
         reason = judge(options, seed, process.returncode, hangs, output,
                        directory)

@@ -5,13 +5,14 @@ import sys
 
 import profile_sampling
 
-OPERATORS = {'_asyncio.FutureIter.send', 'FutureIter.__next__', 'Task.__await__',
-             'async_generator.__aiter__', 'async_generator.__anext__',
-             'async_generator_asend.send', 'coroutine.__await__',
-             'dict.__getitem__', 'int.__add__', 'int.__bool__', 'int.__eq__',
-             'int.__lt__', 'int.__mod__', 'int.__sub__', 'list.__iter__',
-             'list_iterator.__next__', 'module.__getattribute__',
-             'range.__iter__', 'range_iterator.__next__'}
+OPERATORS = {'FutureIter.__next__', 'Task.__await__',
+             '_asyncio.FutureIter.send', 'async_generator.__aiter__',
+             'async_generator.__anext__', 'async_generator_asend.send',
+             'coroutine.__await__', 'dict.__getitem__', 'int.__add__',
+             'int.__bool__', 'int.__eq__', 'int.__lt__', 'int.__mod__',
+             'int.__sub__', 'list.__iter__', 'list_iterator.__next__',
+             'module.__getattribute__', 'range.__iter__',
+             'range_iterator.__next__'}
 ENTRIES = {'work', 'main', 'task', 'in_a_thread', 'ticker', 'cancelled',
            'chained'}
 CALLS = {

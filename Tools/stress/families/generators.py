@@ -1,9 +1,9 @@
 """Generators: many yields, delegation, exceptions thrown in, early ends."""
 
-OPERATORS = {'int.__eq__', 'generator.__iter__', 'int.__add__', 'int.__bool__',
-             'int.__lt__', 'int.__mod__', 'int.__mul__', 'int.__sub__',
-             'range.__iter__', 'range_iterator.__next__', 'tuple.__iter__',
-             'tuple_iterator.__next__'}
+OPERATORS = {'generator.__iter__', 'int.__add__', 'int.__bool__',
+             'int.__eq__', 'int.__lt__', 'int.__mod__', 'int.__mul__',
+             'int.__sub__', 'range.__iter__', 'range_iterator.__next__',
+             'tuple.__iter__', 'tuple_iterator.__next__'}
 ENTRIES = {'work'}
 CALLS = {
     'work': {'count_up', 'delegate', 'throw_in', 'leave_early', 'pipeline',

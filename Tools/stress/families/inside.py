@@ -1,8 +1,8 @@
 """What runs in subinterpreters; see interpreters.py."""
 
-OPERATORS = {'builtins.__import__', 'dict.__getitem__', 'float.__add__', 'float.__lt__',
-             'int.__bool__', 'int.__eq__', 'int.__lt__', 'int.__sub__',
-             'list.__iter__', 'list_iterator.__next__',
+OPERATORS = {'builtins.__import__', 'dict.__getitem__', 'float.__add__',
+             'float.__lt__', 'int.__bool__', 'int.__eq__', 'int.__lt__',
+             'int.__sub__', 'list.__iter__', 'list_iterator.__next__',
              'module.__getattribute__', 'range.__iter__',
              'range_iterator.__next__'}
 ENTRIES = {'<module>', 'worker', 'Finalized.__del__'}

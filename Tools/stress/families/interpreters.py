@@ -1,9 +1,8 @@
 """Subinterpreters, with GILs of their own and without, made and destroyed."""
 
+import _interpreters
 import os
 import sys
-
-from test.support import import_helper
 
 OPERATORS = {'float.__lt__', 'float.__truediv__', 'list.__iter__',
              'list_iterator.__next__', 'module.__getattribute__',
@@ -27,7 +26,6 @@ PROGRAM = ('import sys; sys.path[:] = {path!r}\n'
 
 
 def one_after_the_other(run, config, rounds, seconds):
-    import _interpreters
     for _ in range(rounds):
         interpreter = _interpreters.create(config)
         failed = _interpreters.exec(interpreter, PROGRAM.format(
@@ -51,7 +49,6 @@ def at_once(run, rng):
 
 
 def work(run):
-    import_helper.import_module('_interpreters')
     rng = run.rng('interpreters')
     while not run.over():
         at_once(run, rng)

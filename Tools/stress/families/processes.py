@@ -14,10 +14,11 @@ OPERATORS = {'dict.__getitem__', 'float.__add__', 'float.__gt__',
              'tuple.__eq__', 'tuple.__getitem__'}
 ENTRIES = {'work', 'fork', 'fork_and_sample', 'fork_again', 'start_program'}
 CALLS = {
-    'work': {'time.sleep', 'fork', 'fork_and_sample', 'fork_again', 'start_program',
-             'program.*', 'random.*', '_random.*'},
+    'work': {'time.sleep', 'fork', 'fork_and_sample', 'fork_again',
+             'start_program', 'program.*', 'random.*', '_random.*'},
     'fork': {'logging.*', 'in_child', 'wait', 'posix.*'},
-    'fork_and_sample': {'logging.*', 'in_child', 'sample_in_child', 'wait', 'posix.*'},
+    'fork_and_sample': {'logging.*', 'in_child', 'sample_in_child', 'wait',
+                        'posix.*'},
     'fork_again': {'logging.*', 'in_child', 'wait', 'posix.*', 'spin'},
     'sample_in_child': {'spin', 'profile_sampling.*', 'builtins.sum',
                         'test.*', 'validator.*'},
