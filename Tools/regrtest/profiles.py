@@ -1,0 +1,80 @@
+"""Checks the profiles that a sampled run of tests has left.
+
+    ./python Tools/regrtest/profiles.py DIRECTORY
+
+Counts the files and the samples in them, checks one in ten chosen at random
+and prints what it found as JSON.  Status 1 if a profile is not as it should
+be; such files are named.
+"""
+
+import gzip
+import json
+import pathlib
+import random
+import sys
+
+from profile_sampling import Profile
+from test.test_profile_sampling import validator
+
+ONE_IN = 10
+SAMPLES = b'# stat samples '
+# The main thread lives for the whole session, so its samples have to add up
+# to it; the ends of both are a few microseconds apart.
+TOLERANCE_NS = 2_000_000
+
+
+def texts(data):
+    """The strings of a pprof file, found without decoding the rest."""
+    at = 0
+    while at < len(data):
+        key, at = validator._varint(data, at)
+        size, at = validator._varint(data, at)
+        if key & 7 == 2:
+            if key >> 3 == 6:
+                yield data[at:at + size]
+            at += size
+
+
+def count_samples(path):
+    for text in texts(gzip.decompress(path.read_bytes())):
+        if text.startswith(SAMPLES):
+            return int(text[len(SAMPLES):])
+    raise AssertionError('no count of samples')
+
+
+def check(path):
+    validator.check_pprof(path.read_bytes())
+    profile = Profile.load(path)
+    validator.check_profile(profile)
+    wall_ns = dict.fromkeys(profile.threads, 0)
+    for sample in profile.samples:
+        wall_ns[sample.thread] += sample.wall_ns
+    longest = max(wall_ns.values())
+    validator.check(abs(longest - profile.duration_ns) <= TOLERANCE_NS,
+                    'the longest thread has', longest, 'ns of a session of',
+                    profile.duration_ns)
+
+
+def examine(directory):
+    paths = sorted(directory.glob('*.pb.gz'))
+    chosen = random.sample(paths, -(-len(paths) // ONE_IN))
+    found = {'files': len(paths), 'samples': 0, 'checked': len(chosen),
+             'invalid': {}}
+    for path in paths:
+        try:
+            found['samples'] += count_samples(path)
+            if path in chosen:
+                check(path)
+        except Exception as exc:
+            found['invalid'][path.name] = f'{type(exc).__name__}: {exc}'
+    return found
+
+
+def main():
+    found = examine(pathlib.Path(sys.argv[1]))
+    print(json.dumps(found))
+    return 1 if found['invalid'] else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
