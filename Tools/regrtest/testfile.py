@@ -73,14 +73,14 @@ def run(python, name, log_path, *, extra_environment, wrapper='',
                    '--junit-xml', str(xml_path), '--tempdir', directory,
                    name]
         with open(log_path, 'wb') as log:
-            started = time.monotonic()
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=environment(extra_environment), start_new_session=True)
+                # A TMPDIR of its own: the same test may run beside it.
+                env=environment({'TMPDIR': directory} | extra_environment),
+                start_new_session=True)
         running.processes.add(process)
-        state = wait(process, log_path)
+        state, seconds = wait(process, log_path)
         running.processes.discard(process)
-        seconds = time.monotonic() - started
         log_text = log_path.read_text('utf-8', 'replace')
         cases = read_cases(xml_path, log_text)
     # A failed case says more than that the file has failed.
@@ -90,26 +90,25 @@ def run(python, name, log_path, *, extra_environment, wrapper='',
 
 
 def wait(process, log_path):
-    """Wait for the end; return what became of the file as a whole.
+    """Wait for the end; return (what became of it as a whole, seconds).
 
     The time counts from the first output, so that a wrapper may wait.
     """
-    deadline = None
-    while True:
-        try:
-            status = process.wait(POLL_S)
-            break
-        except subprocess.TimeoutExpired:
-            pass
-        if deadline is None and log_path.stat().st_size:
-            deadline = time.monotonic() + TIMEOUT_S + GRACE_S
-        if deadline is not None and time.monotonic() > deadline:
+    started = None
+    seconds = 0
+    while (status := process.poll()) is None:
+        time.sleep(POLL_S)
+        if started is None and log_path.stat().st_size:
+            started = time.monotonic()
+        if started is not None:
+            seconds = time.monotonic() - started
+        if seconds > TIMEOUT_S + GRACE_S:
             kill(process)
             process.wait()
-            return 'does not end'
+            return 'does not end', seconds
     if status < 0:
-        return f'killed by {signal.Signals(-status).name}'
-    return STATUS_TEXTS.get(status, f'status {status}')
+        return f'killed by {signal.Signals(-status).name}', seconds
+    return STATUS_TEXTS.get(status, f'status {status}'), seconds
 
 
 def read_cases(xml_path, log_text):

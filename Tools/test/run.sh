@@ -72,19 +72,21 @@ cpython_tests_off() {
     "$PYTHON" -m test -j"$jobs" $cpython_tests
 }
 
+# A tenth of CPython's tests; "make regrtest" runs them all.
 cpython_tests_sampled() {
-    skip_dir=$(pwd)/build/test
-    rm -rf "$skip_dir"
-    mkdir -p "$skip_dir/profiles"
-    sed -n '/^#/d; s/^\([^	]*\)	.*/\1/p' Tools/test/under_sampling.skip \
-        >"$skip_dir/skipped"
-    selected=
-    for name in $cpython_tests; do
-        grep -qx "$name" "$skip_dir/skipped" || selected="$selected $name"
-    done
-    # shellcheck disable=SC2086
-    PYTHONSAMPLEPROF="wall,rate=5000,quiet=1,out=$skip_dir/profiles/{pid}.pb.gz" \
-        "$PYTHON" -m test -j"$jobs" --ignorefile "$skip_dir/skipped" $selected
+    sampled_dir=$(pwd)/build/test
+    rm -rf "$sampled_dir"
+    mkdir -p "$sampled_dir/profiles"
+    sed -n '/^#/d; s/^\([^	]*\)	.*/\1/p' Tools/regrtest/under_sampling.txt \
+        >"$sampled_dir/skipped"
+    # Unquoted: one word per test.
+    # shellcheck disable=SC2046
+    PYTHONSAMPLEPROF="wall,rate=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
+        "$PYTHON" -m test -j"$jobs" --rerun \
+        --ignorefile "$sampled_dir/skipped" \
+        $(grep -v '^#' Tools/regrtest/tenth.txt) || return 1
+    say "the profiles:"
+    "$PYTHON" Tools/regrtest/profiles.py "$sampled_dir/profiles"
 }
 
 patches() {
