@@ -142,11 +142,16 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
 /* Writing. */
 
 /* The program may have changed sys.path: the writer is looked for where the
-   standard library was at start-up.  Returns the old path, or NULL. */
+   standard library was at start-up.  Returns the old path, or NULL.  A program
+   that calls Py_Main() after Py_Initialize() has a configuration with no path
+   in it; then sys.path is all there is. */
 static PyObject *
 use_initial_path(PyThreadState *tstate)
 {
     const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
+    if (config->module_search_paths.length == 0) {
+        return NULL;
+    }
     PyObject *old = Py_XNewRef(PySys_GetObject("path"));
     PyObject *path = PyList_New(0);
     if (path == NULL) {

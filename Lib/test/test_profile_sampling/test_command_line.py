@@ -6,6 +6,7 @@ line on stderr nothing may differ.
 
 import os
 import stat
+import subprocess
 import sys
 import unittest
 
@@ -438,6 +439,20 @@ class TestWreckedProgram(ProgramTest):
                 'import builtins; builtins.print = None'):
             with self.subTest(code=code):
                 self.check(code)
+
+    def test_main_after_initialize(self):
+        # The second configuration has no module search path.
+        builddir = os.path.dirname(os.path.realpath(sys.executable))
+        program = os.path.join(builddir, 'Programs', '_testembed')
+        if not os.path.exists(program):
+            self.skipTest('needs a build directory')
+        out = os.path.join(self.directory, 'profile.pb.gz')
+        result = subprocess.run(
+            [program, 'test_initialize_pymain'], cwd=builddir,
+            env=environment(PYTHONSAMPLEPROF=f'out={out},quiet=1'),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        checked(Profile.load(out))
 
     def test_modules_of_the_program(self):
         # A program may have modules with the names of the library's.
