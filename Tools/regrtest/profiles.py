@@ -4,7 +4,7 @@
 
 Counts the files and the samples in them, checks one in ten chosen at random
 and prints what it found as JSON.  Status 1 if a profile is not as it should
-be; such files are named.
+be, which is then named, or if there is none.
 """
 
 import collections
@@ -75,7 +75,7 @@ def examine(directory):
 def main():
     found = examine(pathlib.Path(sys.argv[1]))
     print(json.dumps(found))
-    return 1 if found['invalid'] else 0
+    return 0 if found['files'] and not found['invalid'] else 1
 
 
 if __name__ == '__main__':

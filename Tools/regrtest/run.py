@@ -17,6 +17,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -142,6 +143,9 @@ def main():
         print(f'no stock interpreter at {options.stock}: run "make stock", '
               'or give its path with --stock', file=sys.stderr)
         return 2
+    # Shells ignore it for what runs in the background, and the tests would
+    # inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     driver = Driver(options)
     if not options.compare_only:
         try:

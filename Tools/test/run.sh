@@ -82,9 +82,9 @@ cpython_tests_sampled() {
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
     PYTHONSAMPLEPROF="wall,rate=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
-        "$PYTHON" -m test -j"$jobs" --rerun \
+        "$PYTHON" -m test -j"$jobs" --rerun -u walltime \
         --ignorefile "$sampled_dir/skipped" \
-        $(grep -v '^#' Tools/regrtest/tenth.txt) || return 1
+        $(sed '/^#/d' Tools/regrtest/tenth.txt) || return 1
     say "the profiles:"
     "$PYTHON" Tools/regrtest/profiles.py "$sampled_dir/profiles"
 }
