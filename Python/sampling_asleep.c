@@ -6,7 +6,9 @@
 
    The thread's CPU clock is read twice.  If it stands still, the kernel is
    asked what the thread does; if not, how long it was off its CPU of its own
-   will since the last tick.
+   will since the last tick.  Where the kernel does not tell, a thread that is
+   off its CPU may be asleep: no system call is interrupted for want of an
+   answer.
 
    All of this runs on the sampler thread, or, in a manual session, on the
    thread that ticks itself, and with runtime->sampling.mutex held. */
@@ -40,16 +42,6 @@ _PySampling_UnshareFiles(void)
 #endif
 }
 
-static int
-is_on_cpu(_PySampling_Thread *thread, uint64_t cpu_ns)
-{
-    if (_PyRuntime.sampling.options.manual) {
-        return 1;       // the thread ticks itself
-    }
-    // Reading a running thread's clock brings it up to date.
-    return _PySampling_CpuNow(thread) != cpu_ns;
-}
-
 /* Reads /proc/self/task/TID/NAME into `text`.  Returns 0 if that is not
    possible. */
 static int
@@ -73,9 +65,9 @@ read_proc(const _PySampling_Thread *thread, const char *name,
 }
 
 /* Why is the thread not on a CPU?  It may sleep in the kernel, or have been
-   moved aside by the sampler thread itself, which runs where it ran.  Answers
-   that cannot be had are no. */
-static void
+   moved aside by the sampler thread itself, which runs where it ran.  Returns 0
+   if the answer cannot be had. */
+static int
 ask_kernel(const _PySampling_Thread *thread, int can_read_proc,
            int *is_asleep, int *is_displaced)
 {
@@ -84,7 +76,7 @@ ask_kernel(const _PySampling_Thread *thread, int can_read_proc,
     if (!can_read_proc
         || !read_proc(thread, "stat", text, sizeof(text)))
     {
-        return;
+        return 0;
     }
     // "tid (name) S ppid ...": the name may hold anything, so search
     // backwards.  The state is field 3, the CPU it ran on last is field 39.
@@ -98,6 +90,7 @@ ask_kernel(const _PySampling_Thread *thread, int can_read_proc,
     if (field != NULL) {
         *is_displaced = !*is_asleep && atoi(field + 1) == sched_getcpu();
     }
+    return 1;
 }
 
 /* Did the thread, which is on a CPU, sleep with the GIL for most of the time
@@ -124,7 +117,7 @@ has_slept(_PySampling_Thread *thread, int can_read_proc,
         || !read_proc(thread, "schedstat", text, sizeof(text))
         || sscanf(text, "%llu %llu", &run_ns, &delay_ns) != 2)
     {
-        return 0;
+        return 1;       // for all that is known
     }
     // If the last such reading is older than the last tick, some of the delay
     // may be too; then the next tick will know.  To take a delay for sleep
@@ -173,9 +166,16 @@ _PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
                    uint64_t wall_ns, uint64_t cpu_ns)
 {
     int is_asleep = 0, is_displaced = 0;
-    int on_cpu = is_on_cpu(thread, cpu_ns);
-    if (!on_cpu) {
-        ask_kernel(thread, can_read_proc, &is_asleep, &is_displaced);
+    if (_PyRuntime.sampling.options.manual) {
+        return _PySampling_ON_CPU;      // the thread ticks itself
+    }
+    // Reading a running thread's clock brings it up to date.
+    int on_cpu = _PySampling_CpuNow(thread) != cpu_ns;
+    if (!on_cpu
+        && !ask_kernel(thread, can_read_proc, &is_asleep, &is_displaced))
+    {
+        thread->sleepy_ticks = SLEEPY_TICKS;
+        return _PySampling_UNKNOWN;
     }
     if (is_asleep) {
         thread->sleepy_ticks = SLEEPY_TICKS;

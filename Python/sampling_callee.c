@@ -28,9 +28,9 @@
 static PyTypeObject *
 type_of(PyInterpreterState *interp, PyObject *object)
 {
+    // Not static_assert(), which Tools/c-analyzer cannot parse in C files.
+    Py_BUILD_ASSERT(offsetof(PyObject, ob_type) == sizeof(Py_ssize_t));
     struct { Py_ssize_t refcnt; PyTypeObject *type; } head;
-    static_assert(offsetof(PyObject, ob_type) == sizeof(Py_ssize_t),
-                  "an object starts with its reference count and type");
     if ((uintptr_t)object % sizeof(void *) != 0
         || !READ(interp, object, &head)
         || (uintptr_t)head.type % sizeof(void *) != 0)
@@ -86,9 +86,8 @@ add_descriptor(PyInterpreterState *interp, PyObject *callable, int opcode,
                _PySampling_CalleeKind kind, _PySampling_Frame *out)
 {
     // Both kinds of descriptors have their definition at the same place.
-    static_assert(offsetof(PyMethodDescrObject, d_method)
-                  == offsetof(PyWrapperDescrObject, d_base),
-                  "method and wrapper descriptors have the same layout");
+    Py_BUILD_ASSERT(offsetof(PyMethodDescrObject, d_method)
+                    == offsetof(PyWrapperDescrObject, d_base));
     struct { PyDescrObject common; void *definition; } descriptor;
     if (!_PySampling_ReadMemory(interp, callable, &descriptor,
                                 sizeof(descriptor)))

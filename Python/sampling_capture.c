@@ -19,6 +19,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_clock.h"    // _PySampling_IsFromClock()
 #include "pycore_sampling_events.h"
 #include "pycore_sampling_labels.h"
 #include "pycore_sampling_walk.h"
@@ -282,8 +283,7 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         return;
     }
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (thread == NULL || info->si_code != SI_TKILL
-        || info->si_pid != _PyRuntime.sampling.owner_pid
+    if (thread == NULL || !_PySampling_IsFromClock(info)
         || _Py_atomic_load_int_acquire(&thread->asked)
            == _PySampling_NOT_ASKED)
     {

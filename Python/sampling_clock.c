@@ -80,6 +80,7 @@ struct _sampling_clock {
     int is_changed;             // rests or the period
     uint64_t period_ns;
     int can_read_proc;
+    int is_refused;             // the system lets no signal be sent
     int is_late;                // the tick that is under way
     uint64_t random;
     struct _sampling_signal signal;
@@ -100,6 +101,14 @@ leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
     // The thread state lives: ThreadEnd needs the lock the caller holds.
     _Py_set_eval_breaker_bit(thread->tstate, _PY_SAMPLING_BIT);
     _PySampling_COUNT(ticks_noted, 1);
+}
+
+/* No signal can reach the thread, or none may. */
+static void
+leave_note_instead(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    leave_note(thread, wall_ns, 0);
+    _PySampling_COUNT(ticks_unheard, 1);
 }
 
 /* The thread waits from here on if it wants to give the GIL up, so that the
@@ -125,9 +134,24 @@ end_asking(_PySampling_Thread *thread)
     _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
 }
 
+/* The kernel did not take the signal.  A sandbox may forbid it, once and for
+   all; of real-time signals no more can be pending than RLIMIT_SIGPENDING
+   says. */
 static void
-send_signal(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns,
-            int counts_cpu)
+take_refusal(struct _sampling_clock *clock, _PySampling_Thread *thread,
+             uint64_t wall_ns, int err)
+{
+    if (err == ESRCH) {
+        _PySampling_COUNT(signals_unanswered, 1);
+        return;
+    }
+    clock->is_refused = err != EAGAIN;
+    leave_note_instead(thread, wall_ns);
+}
+
+static void
+send_signal(struct _sampling_clock *clock, _PySampling_Thread *thread,
+            uint64_t wall_ns, uint64_t cpu_ns, int counts_cpu)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
@@ -138,8 +162,8 @@ send_signal(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns,
     if (syscall(SYS_tgkill, state->owner_pid, thread->native_id,
                 state->signal) != 0)
     {
+        take_refusal(clock, thread, wall_ns, errno);
         end_asking(thread);
-        _PySampling_COUNT(signals_unanswered, 1);
         return;
     }
     // Unless the handler has run already.
@@ -184,9 +208,9 @@ tick_asked(struct _sampling_clock *clock, _PySampling_Thread *thread,
            uint64_t wall_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
-        || clock->signal.is_gone)
+        || clock->signal.is_gone || clock->is_refused)
     {
-        leave_note(thread, wall_ns, 0);
+        leave_note_instead(thread, wall_ns);
         end_asking(thread);
         return;
     }
@@ -198,13 +222,18 @@ tick_asked(struct _sampling_clock *clock, _PySampling_Thread *thread,
         end_asking(thread);
         return;
     }
+    if (found == _PySampling_UNKNOWN) {
+        leave_note_instead(thread, wall_ns);
+        end_asking(thread);
+        return;
+    }
     // A sampler thread that comes too late was kept waiting by the very thread
     // it displaces, until that one entered the kernel: the moment is the
     // thread's own choice, not the clock's.
     int is_chance = found == _PySampling_ON_CPU
         || (found == _PySampling_DISPLACED && !clock->is_late);
     thread->off_cpu_ticks = is_chance ? 0 : thread->off_cpu_ticks + 1;
-    send_signal(thread, wall_ns, cpu_ns,
+    send_signal(clock, thread, wall_ns, cpu_ns,
                 thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
 }
 
@@ -221,7 +250,7 @@ tick_interpreter(struct _sampling_clock *clock,
     }
     if (_Py_atomic_load_int_acquire(&thread->asked) != _PySampling_NOT_ASKED) {
         if (tick_unanswered(thread, wall_ns)) {
-            leave_note(thread, wall_ns, 0);
+            leave_note_instead(thread, wall_ns);
         }
     }
     else if (begin_asking(interp, thread)) {
@@ -265,7 +294,7 @@ take_back_signal(_PySampling_Thread *thread)
     // Not sigtimedwait(): glibc's reports SI_TKILL as SI_USER.
     if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, _NSIG / 8)
             == state->signal
-        && (info.si_code != SI_TKILL || info.si_pid != state->owner_pid))
+        && !_PySampling_IsFromClock(&info))
     {
         syscall(SYS_rt_tgsigqueueinfo, state->owner_pid, thread->native_id,
                 state->signal, &info);

@@ -338,7 +338,8 @@ _PySampling_Reason(_PySampling_Status status)
     case _PySampling_ERR_SIGNAL_TAKEN:
         return "the signal is in use; choose another with signal=NUMBER";
     case _PySampling_ERR_THREAD:
-        return strerror(errno);
+        return "the sampler thread cannot be started; is there a limit on "
+               "threads or memory?";
     default:
         return "out of memory";
     }

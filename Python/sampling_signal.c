@@ -40,6 +40,17 @@ install_handler(struct _sampling_signal *signal, int signum)
     return sigaction(signum, &action, NULL);
 }
 
+/* May the clock have sent the signal?  If the user's queue of pending signals is
+   full (RLIMIT_SIGPENDING), the kernel has no room for who sent it and says
+   that it was process 0. */
+int
+_PySampling_IsFromClock(const siginfo_t *info)
+{
+    return info->si_code == SI_TKILL
+        ? info->si_pid == _PyRuntime.sampling.owner_pid
+        : info->si_code == SI_USER && info->si_pid == 0;
+}
+
 static int
 handler_is_ours(int signum)
 {

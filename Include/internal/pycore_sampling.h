@@ -97,6 +97,7 @@ typedef struct {
     X(ticks_idle)           /* no thread held the interpreter's GIL */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
+    X(ticks_unheard)        /* no signal may or can reach the holder */ \
     X(signals_sent)         /* a thread was asked to capture */ \
     X(signals_late)         /* arrived after the thread gave up the GIL */ \
     X(signals_stray)        /* not ours */ \

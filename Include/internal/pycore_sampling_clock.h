@@ -26,6 +26,9 @@ struct _sampling_signal {
     struct sigaction old_action;
 };
 
+// Async-signal-safe.
+extern int _PySampling_IsFromClock(const siginfo_t *info);
+
 extern int _PySampling_SignalTake(struct _sampling_signal *signal);
 extern void _PySampling_SignalKeep(struct _sampling_signal *signal);
 extern void _PySampling_SignalLeave(struct _sampling_signal *signal);
@@ -40,6 +43,7 @@ typedef enum {
     _PySampling_OFF_CPU,        // waits for a CPU
     _PySampling_SLEEPY,         // likely to enter a system call at once
     _PySampling_ASLEEP,         // in a system call
+    _PySampling_UNKNOWN,        // off its CPU, and the kernel does not say why
 } _PySampling_Wakefulness;
 
 // On the sampler thread, at its start.  May /proc be read?

@@ -269,6 +269,11 @@ def printable(text):
         for char in text])
 
 
+# Ticks at which no signal could reach the thread that was running.  It is no
+# news below this share of all.
+TICKS_UNHEARD = 'ticks_unheard'
+UNHEARD_SHARE = 0.1
+
 # Counters of something lost that do not count samples, and what they do.
 LOST_THREADS = 'lost_threads'
 LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task'}
@@ -295,4 +300,8 @@ def other_losses(stats):
              for key, what in LOST_LABELS.items() if stats.get(key)]
     if stats.get(LOST_THREADS):
         texts.append(f'{stats[LOST_THREADS]:,} threads not profiled')
+    unheard = stats.get(TICKS_UNHEARD, 0)
+    if unheard > UNHEARD_SHARE * stats.get('ticks', 0):
+        texts.append(f'{unheard:,} ticks answered late, as signals are '
+                     'blocked or forbidden or /proc is missing')
     return texts

@@ -24,7 +24,7 @@ module _profile
 #include "clinic/_profile.c.h"
 
 PyObject *
-_Profile_RaiseStatus(_PySampling_Status status)
+_PyProfile_RaiseStatus(_PySampling_Status status)
 {
     switch (status) {
     case _PySampling_OK:
@@ -57,7 +57,9 @@ _Profile_RaiseStatus(_PySampling_Status status)
                         "signal; choose another with signal=");
         break;
     case _PySampling_ERR_THREAD:
-        PyErr_SetFromErrno(PyExc_OSError);
+        PyErr_Format(PyExc_OSError, "the sampler thread cannot be started "
+                     "(%s); is there a limit on threads or memory?",
+                     strerror(errno));
         break;
     case _PySampling_ERR_OPTIONS:
         PyErr_SetString(PyExc_RuntimeError,
@@ -81,8 +83,8 @@ export_and_free(struct _sampling_tables *tables)
 }
 
 int
-_Profile_CheckRange(const char *name, long long value, long long min,
-                    long long max)
+_PyProfile_CheckRange(const char *name, long long value, long long min,
+                      long long max)
 {
     if (value < min || value > max) {
         PyErr_Format(PyExc_ValueError,
@@ -106,12 +108,12 @@ check_options(_PySampling_Options *options, const char *mode)
                      "mode must be 'wall' or 'cpu', not '%s'", mode);
         return -1;
     }
-    if (_Profile_CheckRange("rate_hz", options->rate_hz, 1,
-                            _PySampling_MAX_RATE_HZ) < 0
-        || _Profile_CheckRange("depth_frames", options->depth_frames, 1,
-                               _PySampling_MAX_DEPTH_FRAMES) < 0
-        || _Profile_CheckRange("names", options->names, 0,
-                               _PySampling_ALL_NAMES) < 0)
+    if (_PyProfile_CheckRange("rate_hz", options->rate_hz, 1,
+                              _PySampling_MAX_RATE_HZ) < 0
+        || _PyProfile_CheckRange("depth_frames", options->depth_frames, 1,
+                                 _PySampling_MAX_DEPTH_FRAMES) < 0
+        || _PyProfile_CheckRange("names", options->names, 0,
+                                 _PySampling_ALL_NAMES) < 0)
     {
         return -1;
     }
@@ -157,7 +159,7 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
     if (check_options(&options, mode) < 0) {
         return NULL;
     }
-    return _Profile_RaiseStatus(
+    return _PyProfile_RaiseStatus(
         _PySampling_Start(_PyThreadState_GET(), &options));
 }
 
@@ -172,13 +174,13 @@ _profile_stop_impl(PyObject *module)
 /*[clinic end generated code: output=9a0d8b4f0c03d30a input=a1111cf0f8d0ce25]*/
 {
     if (_PyRuntime.sampling.exit_session) {
-        return _Profile_RaiseStatus(_PySampling_ERR_EXIT_SESSION);
+        return _PyProfile_RaiseStatus(_PySampling_ERR_EXIT_SESSION);
     }
     struct _sampling_tables *tables;
     _PySampling_Status status = _PySampling_Stop(_PyThreadState_GET(),
                                                  &tables);
     if (status != _PySampling_OK) {
-        return _Profile_RaiseStatus(status);
+        return _PyProfile_RaiseStatus(status);
     }
     return export_and_free(tables);
 }
@@ -199,7 +201,7 @@ _profile_snapshot_impl(PyObject *module, int clear)
     _PySampling_Status status = _PySampling_Snapshot(_PyThreadState_GET(),
                                                      clear, &tables);
     if (status != _PySampling_OK) {
-        return _Profile_RaiseStatus(status);
+        return _PyProfile_RaiseStatus(status);
     }
     return export_and_free(tables);
 }
@@ -248,7 +250,7 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
                    unsigned long long cpu_ns)
 /*[clinic end generated code: output=6b795527a07de8a0 input=a7545056426bef29]*/
 {
-    return _Profile_RaiseStatus(
+    return _PyProfile_RaiseStatus(
         _PySampling_ManualTick(_PyThreadState_GET(), wall_ns, cpu_ns));
 }
 
@@ -281,7 +283,7 @@ static PyObject *
 _profile_enter_impl(PyObject *module)
 /*[clinic end generated code: output=e3d73cae7b3ee203 input=385c4f5ca059d4fd]*/
 {
-    return _Profile_RaiseStatus(_PySampling_Enter(_PyThreadState_GET()));
+    return _PyProfile_RaiseStatus(_PySampling_Enter(_PyThreadState_GET()));
 }
 
 /*[clinic input]
@@ -294,7 +296,7 @@ static PyObject *
 _profile_leave_impl(PyObject *module)
 /*[clinic end generated code: output=a5f6b30baba04a32 input=3fa35369009b3ff5]*/
 {
-    return _Profile_RaiseStatus(_PySampling_Leave(_PyThreadState_GET()));
+    return _PyProfile_RaiseStatus(_PySampling_Leave(_PyThreadState_GET()));
 }
 
 /*[clinic input]
@@ -324,7 +326,7 @@ static PyObject *
 _profile_enter_labels_impl(PyObject *module, PyObject *changes)
 /*[clinic end generated code: output=c3f52243941c18be input=9ec4595bbf397ad1]*/
 {
-    return _Profile_EnterLabels(get_profile_state(module), changes);
+    return _PyProfile_EnterLabels(get_profile_state(module), changes);
 }
 
 /*[clinic input]
@@ -340,7 +342,7 @@ static PyObject *
 _profile_exit_labels(PyObject *module, PyObject *token)
 /*[clinic end generated code: output=89952680b5f88a78 input=a84b278db1ac1296]*/
 {
-    return _Profile_ExitLabels(get_profile_state(module), token);
+    return _PyProfile_ExitLabels(get_profile_state(module), token);
 }
 
 /*[clinic input]
@@ -353,7 +355,7 @@ static PyObject *
 _profile_labels_impl(PyObject *module)
 /*[clinic end generated code: output=5b8ccdf594d6c9dd input=d79023a359fbc291]*/
 {
-    return _Profile_GetLabels(get_profile_state(module));
+    return _PyProfile_GetLabels(get_profile_state(module));
 }
 
 /*[clinic input]
@@ -371,7 +373,7 @@ _profile_sample_impl(PyObject *module, unsigned long long weight,
                      PyObject *labels)
 /*[clinic end generated code: output=48125458b7a9c53e input=2f25f588d4cce243]*/
 {
-    PyObject *pairs = _Profile_PairsWith(get_profile_state(module), labels);
+    PyObject *pairs = _PyProfile_PairsWith(get_profile_state(module), labels);
     if (pairs == NULL) {
         return NULL;
     }
@@ -382,7 +384,7 @@ _profile_sample_impl(PyObject *module, unsigned long long weight,
         Py_RETURN_FALSE;
     }
     if (status != _PySampling_OK) {
-        return _Profile_RaiseStatus(status);
+        return _PyProfile_RaiseStatus(status);
     }
     Py_RETURN_TRUE;
 }
@@ -431,11 +433,11 @@ _profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
     };
     _PySampling_DefaultOptions(&options);
     if (check_options(&options, mode) < 0
-        || _Profile_CheckRange("max_samples", max_events,
-                               _PySampling_MIN_EVENTS,
-                               _PySampling_MAX_EVENTS) < 0
-        || _Profile_CheckRange("batch_samples", batch_events, 1,
-                               max_events) < 0)
+        || _PyProfile_CheckRange("max_samples", max_events,
+                                 _PySampling_MIN_EVENTS,
+                                 _PySampling_MAX_EVENTS) < 0
+        || _PyProfile_CheckRange("batch_samples", batch_events, 1,
+                                 max_events) < 0)
     {
         return NULL;
     }
@@ -462,7 +464,7 @@ _profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
             goto done;
         }
     }
-    result = _Profile_Subscribe(
+    result = _PyProfile_Subscribe(
         get_profile_state(module), &(_PySampling_SubscribeOptions){
             .mode = options.mode,
             .rate_hz = rate_hz,
@@ -530,7 +532,7 @@ static PyObject *
 _profile_renew_if_full_impl(PyObject *module)
 /*[clinic end generated code: output=357bfe0803383ddb input=bf504a12fed9acfd]*/
 {
-    return _Profile_RaiseStatus(
+    return _PyProfile_RaiseStatus(
         _PySampling_RenewIfFull(_PyThreadState_GET()));
 }
 
@@ -566,7 +568,7 @@ _profile_call_excluded_impl(PyObject *module, PyObject *callback,
                             PyObject *argument, int waiting)
 /*[clinic end generated code: output=3dd7d2b5a43447c9 input=4f74cb7bd058fe72]*/
 {
-    return _Profile_CallExcluded(callback, argument, waiting);
+    return _PyProfile_CallExcluded(callback, argument, waiting);
 }
 
 /*[clinic input]
@@ -643,12 +645,12 @@ static int
 module_exec(PyObject *module)
 {
     profile_state *state = get_profile_state(module);
-    if (_Profile_InitLabels(module, state) < 0
-        || _Profile_InitSubscriptions(module, state) < 0)
+    if (_PyProfile_InitLabels(module, state) < 0
+        || _PyProfile_InitSubscriptions(module, state) < 0)
     {
         return -1;
     }
-    return _Profile_InitCAPI(module);
+    return _PyProfile_InitCAPI(module);
 }
 
 static int
@@ -668,8 +670,8 @@ static int
 module_clear(PyObject *module)
 {
     profile_state *state = get_profile_state(module);
-    _Profile_ForgetLabels(state);
-    _Profile_ForgetSubscriptions(state);
+    _PyProfile_ForgetLabels(state);
+    _PyProfile_ForgetSubscriptions(state);
     Py_CLEAR(state->label_var);
     Py_CLEAR(state->label_set_type);
     Py_CLEAR(state->empty_labels);

@@ -26,35 +26,35 @@ get_profile_state(PyObject *module)
 }
 
 // Sets the exception for a status; returns None for _PySampling_OK.
-extern PyObject *_Profile_RaiseStatus(_PySampling_Status status);
-extern int _Profile_CheckRange(const char *name, long long value,
-                               long long min, long long max);
+extern PyObject *_PyProfile_RaiseStatus(_PySampling_Status status);
+extern int _PyProfile_CheckRange(const char *name, long long value,
+                                 long long min, long long max);
 
 // labels.c
-extern int _Profile_InitLabels(PyObject *module, profile_state *state);
-extern void _Profile_ForgetLabels(profile_state *state);
-extern PyObject *_Profile_EnterLabels(profile_state *state,
-                                      PyObject *changes);
-extern PyObject *_Profile_ExitLabels(profile_state *state, PyObject *token);
-extern PyObject *_Profile_GetLabels(profile_state *state);
+extern int _PyProfile_InitLabels(PyObject *module, profile_state *state);
+extern void _PyProfile_ForgetLabels(profile_state *state);
+extern PyObject *_PyProfile_EnterLabels(profile_state *state,
+                                        PyObject *changes);
+extern PyObject *_PyProfile_ExitLabels(profile_state *state, PyObject *token);
+extern PyObject *_PyProfile_GetLabels(profile_state *state);
 // The pairs that `changes` (dict) makes of the current set.
-extern PyObject *_Profile_PairsWith(profile_state *state, PyObject *changes);
+extern PyObject *_PyProfile_PairsWith(profile_state *state, PyObject *changes);
 
 // subscription.c
-extern int _Profile_InitSubscriptions(PyObject *module,
-                                      profile_state *state);
-extern void _Profile_ForgetSubscriptions(profile_state *state);
-extern PyObject *_Profile_Subscribe(profile_state *state,
-                                    const _PySampling_SubscribeOptions *what,
-                                    const _PySampling_Options *options,
-                                    PyObject *deliver, PyObject *owner);
-extern PyObject *_Profile_CallExcluded(PyObject *callback, PyObject *arg,
-                                       int is_waiting);
+extern int _PyProfile_InitSubscriptions(PyObject *module,
+                                        profile_state *state);
+extern void _PyProfile_ForgetSubscriptions(profile_state *state);
+extern PyObject *_PyProfile_Subscribe(profile_state *state,
+                                      const _PySampling_SubscribeOptions *what,
+                                      const _PySampling_Options *options,
+                                      PyObject *deliver, PyObject *owner);
+extern PyObject *_PyProfile_CallExcluded(PyObject *callback, PyObject *arg,
+                                         int is_waiting);
 
 // export.c
-extern PyObject *_Profile_ExportBatch(const struct _sampling_taken *taken);
+extern PyObject *_PyProfile_ExportBatch(const struct _sampling_taken *taken);
 
 // capi.c
-extern int _Profile_InitCAPI(PyObject *module);
+extern int _PyProfile_InitCAPI(PyObject *module);
 
 #endif  // !Py_PROFILE_MODULE_H

@@ -28,7 +28,7 @@ typedef struct {
 static int
 is_in_range(const char *name, long long value, long long min, long long max)
 {
-    return _Profile_CheckRange(name, value, min, max) == 0;
+    return _PyProfile_CheckRange(name, value, min, max) == 0;
 }
 
 static PySampling_Subscription *
@@ -72,7 +72,7 @@ capi_subscribe(const PySampling_Options *options)
         _PySampling_Subscribe(_PyThreadState_GET(), sub, &engine);
     if (status != _PySampling_OK) {
         _PySampling_SubscriptionFree(sub);
-        (void)_Profile_RaiseStatus(status);
+        (void)_PyProfile_RaiseStatus(status);
         return NULL;
     }
     return sub;
@@ -84,7 +84,7 @@ result_of(_PySampling_Status status)
     if (status == _PySampling_OK) {
         return 0;
     }
-    (void)_Profile_RaiseStatus(status);
+    (void)_PyProfile_RaiseStatus(status);
     return -1;
 }
 
@@ -323,7 +323,7 @@ static const PySampling_API capi = {
 };
 
 int
-_Profile_InitCAPI(PyObject *module)
+_PyProfile_InitCAPI(PyObject *module)
 {
     PyObject *capsule =
         PyCapsule_New((void *)&capi, PySampling_CAPSULE_NAME, NULL);

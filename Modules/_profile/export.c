@@ -320,7 +320,7 @@ lost(const struct _sampling_event *event)
 
 /* Lib/profile_sampling/_batch.py reads it. */
 PyObject *
-_Profile_ExportBatch(const struct _sampling_taken *taken)
+_PyProfile_ExportBatch(const struct _sampling_taken *taken)
 {
     const struct _sampling_tables *rows = &taken->rows;
     const struct _sampling_batch *batch = taken->batch;

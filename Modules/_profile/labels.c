@@ -187,7 +187,7 @@ current_set(profile_state *state)
 
 /* Returns the token that brings the old set back. */
 PyObject *
-_Profile_EnterLabels(profile_state *state, PyObject *changes)
+_PyProfile_EnterLabels(profile_state *state, PyObject *changes)
 {
     PyObject *set = current_set(state);
     if (set == NULL) {
@@ -204,7 +204,7 @@ _Profile_EnterLabels(profile_state *state, PyObject *changes)
 }
 
 PyObject *
-_Profile_ExitLabels(profile_state *state, PyObject *token)
+_PyProfile_ExitLabels(profile_state *state, PyObject *token)
 {
     _PySampling_BeforeContextChange(_PyThreadState_GET());
     if (PyContextVar_Reset(state->label_var, token) < 0) {
@@ -219,7 +219,7 @@ _Profile_ExitLabels(profile_state *state, PyObject *token)
 }
 
 PyObject *
-_Profile_GetLabels(profile_state *state)
+_PyProfile_GetLabels(profile_state *state)
 {
     PyObject *set = current_set(state);
     PyObject *labels = set != NULL ? PyDict_New() : NULL;
@@ -239,7 +239,7 @@ _Profile_GetLabels(profile_state *state)
 }
 
 PyObject *
-_Profile_PairsWith(profile_state *state, PyObject *changes)
+_PyProfile_PairsWith(profile_state *state, PyObject *changes)
 {
     PyObject *set = current_set(state);
     if (set != NULL) {
@@ -257,7 +257,7 @@ _Profile_PairsWith(profile_state *state, PyObject *changes)
 /* Life. */
 
 int
-_Profile_InitLabels(PyObject *module, profile_state *state)
+_PyProfile_InitLabels(PyObject *module, profile_state *state)
 {
     state->label_var = PyContextVar_New("profile_sampling.labels", NULL);
     state->label_set_type = (PyTypeObject *)PyType_FromModuleAndSpec(
@@ -281,7 +281,7 @@ _Profile_InitLabels(PyObject *module, profile_state *state)
 
 /* The core must not look at what the module is about to free. */
 void
-_Profile_ForgetLabels(profile_state *state)
+_PyProfile_ForgetLabels(profile_state *state)
 {
     struct _sampling_interpreter_state *s =
         &_PyInterpreterState_GET()->sampling;

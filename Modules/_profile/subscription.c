@@ -47,7 +47,7 @@ set_excluded(int excluded)
 }
 
 PyObject *
-_Profile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting)
+_PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting)
 {
     int before = set_excluded(is_waiting ? _PySampling_WAITING
                                          : _PySampling_EXCLUDED);
@@ -72,7 +72,7 @@ take(SubscriptionObject *self, uint32_t only_thread)
     if (result == 0) {
         Py_RETURN_NONE;
     }
-    PyObject *batch = _Profile_ExportBatch(&taken);
+    PyObject *batch = _PyProfile_ExportBatch(&taken);
     if (batch == NULL) {
         _PySampling_SubscriptionPutBack(self->sub, &taken);
         return NULL;
@@ -125,13 +125,13 @@ subscription_close(PyObject *op, PyObject *Py_UNUSED(ignored))
     if (self->sub->is_sync && remove_sync(op) < 0) {
         return NULL;
     }
-    return _Profile_RaiseStatus(status);
+    return _PyProfile_RaiseStatus(status);
 }
 
 static PyObject *
 subscription_flush(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
-    return _Profile_RaiseStatus(_PySampling_FlushSubscription(
+    return _PyProfile_RaiseStatus(_PySampling_FlushSubscription(
         _PyThreadState_GET(), ((SubscriptionObject *)op)->sub));
 }
 
@@ -140,12 +140,12 @@ subscription_set_rate(PyObject *op, PyObject *arg)
 {
     int rate_hz = PyLong_AsInt(arg);
     if ((rate_hz == -1 && PyErr_Occurred())
-        || _Profile_CheckRange("rate_hz", rate_hz, 1,
-                               _PySampling_MAX_RATE_HZ) < 0)
+        || _PyProfile_CheckRange("rate_hz", rate_hz, 1,
+                                 _PySampling_MAX_RATE_HZ) < 0)
     {
         return NULL;
     }
-    return _Profile_RaiseStatus(_PySampling_SetSubscriptionRate(
+    return _PyProfile_RaiseStatus(_PySampling_SetSubscriptionRate(
         _PyThreadState_GET(), ((SubscriptionObject *)op)->sub, rate_hz));
 }
 
@@ -280,10 +280,10 @@ static PyType_Spec subscription_spec = {
 };
 
 PyObject *
-_Profile_Subscribe(profile_state *state,
-                   const _PySampling_SubscribeOptions *what,
-                   const _PySampling_Options *options, PyObject *deliver,
-                   PyObject *owner)
+_PyProfile_Subscribe(profile_state *state,
+                     const _PySampling_SubscribeOptions *what,
+                     const _PySampling_Options *options, PyObject *deliver,
+                     PyObject *owner)
 {
     PyTypeObject *type = state->subscription_type;
     SubscriptionObject *self =
@@ -304,7 +304,7 @@ _Profile_Subscribe(profile_state *state,
     _PySampling_Status status =
         _PySampling_Subscribe(_PyThreadState_GET(), self->sub, options);
     if (status != _PySampling_OK) {
-        (void)_Profile_RaiseStatus(status);
+        (void)_PyProfile_RaiseStatus(status);
         Py_DECREF(self);
         return NULL;
     }
@@ -348,7 +348,7 @@ _PySampling_DeliverSync(PyThreadState *tstate)
         {
             PyObject *deliver = Py_NewRef(self->deliver);
             PyObject *owner = Py_NewRef(self->owner);
-            PyObject *result = _Profile_CallExcluded(deliver, owner, 0);
+            PyObject *result = _PyProfile_CallExcluded(deliver, owner, 0);
             if (result == NULL
                 && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
             {
@@ -373,7 +373,7 @@ _PySampling_DeliverSync(PyThreadState *tstate)
 /* Life. */
 
 int
-_Profile_InitSubscriptions(PyObject *module, profile_state *state)
+_PyProfile_InitSubscriptions(PyObject *module, profile_state *state)
 {
     state->bell.lock = PyThread_allocate_lock();
     if (state->bell.lock == NULL) {
@@ -395,7 +395,7 @@ _Profile_InitSubscriptions(PyObject *module, profile_state *state)
 }
 
 void
-_Profile_ForgetSubscriptions(profile_state *state)
+_PyProfile_ForgetSubscriptions(profile_state *state)
 {
     struct _sampling_interpreter_state *s =
         &_PyInterpreterState_GET()->sampling;

@@ -168,8 +168,8 @@ class Run:
     """A finished program: status, out, err, and its files in *directory*."""
 
     def __init__(self, *arguments, directory, input=None, env=None,
-                 timeout=60, check=None, **options):
-        command = [sys.executable, *arguments]
+                 timeout=60, check=None, prefix=(), **options):
+        command = [*prefix, sys.executable, *arguments]
         result = subprocess.run(
             command, cwd=directory, env=environment() if env is None else env,
             input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

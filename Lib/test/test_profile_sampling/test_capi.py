@@ -3,49 +3,12 @@
 The extension is compiled here, against the headers as they are installed.
 """
 
-import importlib.machinery
-import importlib.util
-import os
-import pathlib
-import shlex
-import shutil
-import subprocess
-import sysconfig
 import tempfile
 import time
 import unittest
 
+from .compiling import load_extension
 from .subscribers import SubscriberTest, running, spin
-
-SOURCE = pathlib.Path(__file__).with_name('capi_subscriber.c')
-
-
-def compile_extension(directory):
-    compiler = shlex.split(sysconfig.get_config_var('CC') or '')
-    if not compiler or shutil.which(compiler[0]) is None:
-        raise unittest.SkipTest('needs the C compiler of this build')
-    includes = {sysconfig.get_path('include'),
-                os.path.dirname(sysconfig.get_config_h_filename())}
-    if sysconfig.is_python_build():
-        includes.add(os.path.join(sysconfig.get_config_var('srcdir'),
-                                  'Include'))
-    path = os.path.join(directory, 'capi_subscriber.so')
-    process = subprocess.run(
-        [*compiler, '-shared', '-fPIC', '-O1', '-Wall', '-Werror',
-         *[f'-I{include}' for include in sorted(includes)],
-         *shlex.split(sysconfig.get_config_var('PY_CFLAGS_NODIST') or ''),
-         '-o', path, str(SOURCE)], capture_output=True, text=True)
-    if process.returncode:
-        raise AssertionError(process.stderr)
-    return path
-
-
-def load(path):
-    loader = importlib.machinery.ExtensionFileLoader('capi_subscriber', path)
-    spec = importlib.util.spec_from_loader('capi_subscriber', loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 class CAPI(SubscriberTest):
@@ -54,7 +17,7 @@ class CAPI(SubscriberTest):
     def setUpClass(cls):
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)
-        cls.capi = load(compile_extension(directory.name))
+        cls.capi = load_extension('capi_subscriber', directory.name)
 
     def test_totals_and_shares(self):
         capi = self.capi

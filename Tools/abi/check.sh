@@ -1,0 +1,70 @@
+#!/bin/sh
+# Checks what the interpreter shows to extension modules: the functions,
+# variables and types of its public ABI are those of the stock interpreter but
+# for what ours.suppr lists, it exports no name that is not Python's, and our
+# files and those that we change add no C variable.
+#
+# usage: PYTHON=build/release/python Tools/abi/check.sh
+set -eu
+cd "$(dirname "$0")/../.."
+. Tools/build/common.sh
+
+built_python=$(pwd)/${PYTHON:-build/release/python}
+build_dir=${built_python%/*}
+[ -x build/stock/python ] ||
+    die "there is no build/stock/python to compare with. Run \"make stock\"."
+
+faults=0
+fault() {
+    printf '%s: %s\n' "$program" "$*" >&2
+    faults=$((faults + 1))
+}
+
+# Both are built with the same options, so that nothing differs but the source.
+check_abi() {
+    have abidiff || {
+        fault "there is no abidiff here. \"./configure --install-deps\" as" \
+            "root installs it on Debian."
+        return
+    }
+    abidiff --suppressions Tools/abi/ours.suppr build/stock/python \
+        "$built_python" >"$scratch/abidiff" || {
+        fault "the public ABI is not the stock interpreter's:"
+        cut -c 1-200 "$scratch/abidiff" | head -n 60 >&2
+    }
+}
+
+check_names() {
+    make -s -C "$build_dir" smelly >"$scratch/smelly" 2>&1 || {
+        fault "names that do not start with Py or _Py are exported:"
+        grep -i smelly "$scratch/smelly" >&2 || tail "$scratch/smelly" >&2
+    }
+}
+
+# Not upstream's whole tree: that needs the headers of all libraries that any
+# module of it can use.
+check_globals() {
+    {
+        (cd build/src && ls Python/sampling*.c Modules/_profile/*.c)
+        sed -n 's,^+++ b/\(.*[.]c\)$,\1,p' Patches/*.patch | sort -u
+    } >"$scratch/files"
+    # Upstream's own target does not know of a build outside the source.
+    # shellcheck disable=SC2046
+    (
+        CPATH=$build_dir
+        export CPATH
+        cd build/src
+        "$built_python" -B Tools/c-analyzer/c-analyzer.py check \
+            --format summary $(cat "$scratch/files")
+    ) >"$scratch/globals" 2>&1 || {
+        fault "there are new C variables, or a file cannot be parsed:"
+        grep -v '^ *$' "$scratch/globals" | cut -c 1-200 | head -n 40 >&2
+    }
+}
+
+make_scratch
+check_abi
+check_names
+check_globals
+[ "$faults" -eq 0 ] || die "$faults faults (see above)."
+say "the public ABI is the stock interpreter's"
