@@ -4,9 +4,10 @@
 
 # Each package is here for a reason: the compiler and the tools that unpack
 # and patch, then one header package per extension module of the standard
-# library, then what the tests and benchmarks run.
+# library, then what the tests and benchmarks run (abidiff, valgrind).
 debian_packages() {
     cat <<'PACKAGES'
+abigail-tools
 build-essential
 ca-certificates
 ccache

@@ -93,11 +93,19 @@ patches() {
     PYTHON=$built_python sh Tools/patches/check.sh
 }
 
+abi() {
+    PYTHON=$built_python sh Tools/abi/check.sh
+}
+
 step "our tests, by regrtest" own_tests
 step "our tests, by pytest" own_tests_by_pytest
 step "CPython's tests, sampling off" cpython_tests_off
 step "CPython's tests, sampled at 5000 Hz" cpython_tests_sampled
 step "the patch series" patches
+# Sanitizers and assertions export names of their own.
+if [ "$built_python" = build/release/python ]; then
+    step "the public ABI" abi
+fi
 
 say ""
 [ "$failed" -eq 0 ] || say "failed:$failures"
