@@ -1,12 +1,13 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|soak|all] [--quick]
-                                [--out DIR]
+    ./python Tools/bench/run.py [off|on|truth|events|idle|soak|all]
+                                [--quick] [--out DIR]
 
 off     instructions with the profiler off, against the stock interpreter
 on      slowdown while it samples, against an empty signal handler
 truth   its answers, against programs that know the answer
 events  what subscribers cost, and how many samples they keep up with
+idle    what a tick costs when there are many threads that sleep
 soak    whether memory grows in a long run; not part of all
 """
 
@@ -16,6 +17,7 @@ import sys
 
 import children
 import events
+import idle
 import machine
 import off
 import on
@@ -24,9 +26,10 @@ import truth
 from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
-         'events': events.measure, 'soak': soak.measure}
-# An hour of its own.
-ALL = ('off', 'on', 'truth', 'events')
+         'events': events.measure, 'idle': idle.measure,
+         'soak': soak.measure}
+# What takes an hour is run by its own name.
+ALL = tuple(kind for kind in KINDS if kind != 'soak')
 
 
 def parse(args):
