@@ -56,35 +56,41 @@ class CallGraph:
                 faults.append(f'{frame.function.name} has no line '
                               f'{frame.line}')
         caller = None
-        if any(UNKNOWN_BELOW.fullmatch(frame.function.qualname)
-               for frame in stack):
-            # A collection may stand in the midst of the frames cut out.
-            stack = [frame for frame in stack
-                     if not COLLECTOR.fullmatch(frame.function.qualname)]
+        c_leaf = c_leaf_of(stack)
+        is_cut = any([UNKNOWN_BELOW.fullmatch(frame.function.qualname)
+                      for frame in stack])
         for below, above in itertools.pairwise(reversed(stack)):
             # *below* is nearer to the root.
             if below.function.kind == 'python':
                 caller = below.function
-            if above.function.kind == 'operator':
-                continue                # see wrong_operator()
+            if above.function.kind == 'operator' or above is c_leaf:
+                continue                # see wrong_leaf()
+            if is_cut and COLLECTOR.fullmatch(below.function.qualname):
+                continue                # it stands amid what was cut out
             if not self._may_call(below.function, above.function, caller):
                 faults.append(f'{below.function.name} calls '
                               f'{above.function.name}')
         return faults
 
-    def wrong_operator(self, stack):
-        """Text on an operator that its function does not use, or ''.
+    def wrong_leaf(self, stack):
+        """Text on C code that the innermost function does not use, or ''.
 
         What an instruction works on is read while it runs.  In its last
-        moment the result lies there already, and gives the wrong type.
+        moment the result lies there already, and may be taken for it; so
+        this is no fault unless it is frequent.
         """
-        if (len(stack) > 1 and stack[0].function.kind == 'operator'
-                and stack[1].function.kind == 'python'):
-            family = self._family(stack[1].function)
-            if family is not None and not matches(
-                    stack[0].function, family, family.OPERATORS):
-                return f'{stack[1].function.name}: {stack[0].function.name}'
-        return ''
+        leaf = c_leaf_of(stack)
+        if leaf is None:
+            return ''
+        caller = stack[stack.index(leaf) + 1].function
+        family = self._family(caller)
+        if caller.kind != 'python' or family is None:
+            return ''
+        if leaf.function.kind == 'operator':
+            right = matches(leaf.function, family, family.OPERATORS)
+        else:
+            right = self._may_call(caller, leaf.function, caller)
+        return '' if right else f'{caller.name}: {leaf.function.name}'
 
     def _family(self, function):
         family = self._families.get(function.filename)
@@ -134,6 +140,7 @@ class CallGraph:
         if family is None or self._family(callee) is None:
             return self._is_entry(callee)
         return (callee.qualname == '<module>'
+                or caller.name == 'builtins.__build_class__'
                 or matches(callee, family,
                            family.CALLS.get(caller.name, ()))
                 or self._is_interrupt(callee))
@@ -167,6 +174,14 @@ class CallGraph:
             for name in allowed)
 
 
+def c_leaf_of(stack):
+    """The frame of C code that the stack ends with, or None."""
+    for frame in stack[:-1]:
+        if frame.function.kind != 'pseudo':
+            return frame if frame.function.kind != 'python' else None
+    return None
+
+
 def is_of(family, function):
     return function.filename == family.__file__ or (
         NUMBER.sub('N', function.filename)
@@ -180,9 +195,7 @@ def matches(callee, family, allowed):
         if is_of(family, callee):
             name = NUMBER.sub('N', callee.qualname)
         elif callee.module is None:
-            # It had returned before its module could be seen.
-            stem = os.path.splitext(os.path.basename(callee.filename))[0]
-            name = f'{stem}.{callee.qualname}'
+            return True         # it had returned before that could be seen
     elif hasattr(family, 'GENERATED'):
         name = NUMBER.sub('N', name)
     return name in allowed or any(

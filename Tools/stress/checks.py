@@ -22,7 +22,7 @@ MAX_GAP_NS = 300_000_000
 SIGNALS_UNDER_WAY = 4
 FRAMES_SHOWN = 12
 # Of different stacks.
-WRONG_OPERATORS = 0.005
+WRONG_LEAVES = 0.005
 # Beyond so many profiles in an episode only sums are looked at.
 FILES_WRITTEN = 3
 VALIDATED = 12
@@ -39,7 +39,7 @@ class Judge:
         self._sessions = []
         self._subscribers = []
         self._judged_stacks = set()
-        self._wrong_operators = []
+        self._wrong_leaves = []
 
     def session(self, profile, is_complete):
         self._sessions.append((profile, is_complete))
@@ -52,8 +52,8 @@ class Judge:
         if stack in self._judged_stacks:
             return
         self._judged_stacks.add(stack)
-        if operator := self._graph.wrong_operator(stack):
-            self._wrong_operators.append(operator)
+        if leaf := self._graph.wrong_leaf(stack):
+            self._wrong_leaves.append(leaf)
         for fault in self._graph.faults(stack):
             names = [frame.function.name for frame in reversed(stack)]
             self._run.fault(f'impossible stack: {fault}; '
@@ -77,11 +77,11 @@ class Judge:
                 validate(self._run, profile, number < FILES_WRITTEN)
         for subscriber in self._subscribers:
             self._judge_subscriber(subscriber, spans)
-        wrong = len(self._wrong_operators)
-        self._run.count('wrong_operators', wrong)
-        if wrong > 5 + WRONG_OPERATORS * len(self._judged_stacks):
-            self._run.fault('too many wrong operators: '
-                            f'{Counter(self._wrong_operators)}')
+        wrong = len(self._wrong_leaves)
+        self._run.count('wrong_leaves', wrong)
+        if wrong > 5 + WRONG_LEAVES * len(self._judged_stacks):
+            self._run.fault('too many wrong leaves: '
+                            f'{Counter(self._wrong_leaves)}')
 
     def _judge_stacks(self, profile):
         for sample in profile.samples:

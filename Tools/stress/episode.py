@@ -8,6 +8,8 @@ counts to the file named by --result.
 """
 
 import argparse
+# It wants to be called at forks: so not to be imported during one.
+import concurrent.futures.thread  # noqa: F401
 import faulthandler
 import importlib.util
 import json
@@ -68,7 +70,9 @@ class Plan:
     def options(self):
         """Options for the interpreter."""
         if self.whole:
-            return ['-X', 'sampleprof=rate=10000,quiet=1,out=whole.pb.gz']
+            # Children of forks have sessions of their own here.
+            return ['-X', 'sampleprof=rate=10000,quiet=1,children=0,'
+                    'out=whole.pb.gz']
         return []
 
 

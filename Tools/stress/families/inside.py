@@ -22,6 +22,7 @@ CALLS = {
     'churn': {'builtins.exec', 'builtins.compile', '<module>', 'range'},
     'builtins.exec': {'<module>'},
 }
+GENERATED = '<inside>'
 
 import threading
 import time

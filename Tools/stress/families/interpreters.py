@@ -11,7 +11,8 @@ ENTRIES = {'work', 'one_after_the_other'}
 CALLS = {
     'work': {'at_once', 'one_after_the_other', 'program.*', 'random.*',
              '_random.*', 'episode.*'},
-    'at_once': {'ledger.*', 'threading.*', '_thread.*', 'range'},
+    'at_once': {'random.*', '_random.*', 'ledger.*', 'threading.*',
+                '_thread.*', 'range'},
     'one_after_the_other': {'str.format', '_interpreters.*', 'range',
                             'str.replace', 'builtins.repr', 'random.*',
                             '_random.*'},
