@@ -209,4 +209,19 @@ def judge(path, max_bytes=MAX_BYTES):
         os.unlink(again)
     validator.check(facts_of(loaded) == facts_of(profile),
                     'what is loaded is not what was saved')
+    _judge_sum(profile, max_bytes)
     return profile
+
+
+def _judge_sum(profile, max_bytes):
+    """Add a profile to a good one."""
+    good = example(mode=profile.mode).profile()
+    try:
+        merged = Profile.merge(good, profile, max_bytes=max_bytes)
+    except ValueError as exc:
+        validator.check('\n' not in str(exc) and str(exc), 'merge:', exc)
+        return
+    validator.check_profile(merged)
+    validator.check(
+        merged.total_wall_ns == good.total_wall_ns + profile.total_wall_ns,
+        'the sum of two is not their sum')

@@ -10,7 +10,8 @@ import tempfile
 from . import sessions, validator
 
 WORDS = ('wall', 'cpu', 'rate', 'out', 'format', 'depth', 'names', 'signal',
-         'quiet', 'calls', 'opcodes', 'off', 'pprof', 'collapsed', 'text',
+         'quiet', 'children', 'calls', 'opcodes', 'off', 'pprof',
+         'collapsed', 'text',
          'p.txt', 'p.pb.gz', 'p.collapsed', '{pid}', '{pid}.pb', '=', '=',
          '=', ',', ',', ',', ',', '0', '1', '-1', '+1', '9', '16', '23',
          '64', '65', '1000', '10000', '10001', '16384', '16385',
@@ -21,8 +22,16 @@ WORDS = ('wall', 'cpu', 'rate', 'out', 'format', 'depth', 'names', 'signal',
          'format=text', 'depth=5', 'quiet=1', 'out=p.txt', 'signal=23')
 
 
+ITEMS = ('rate=100', 'rate=10000', 'names=calls', 'names=calls,opcodes',
+         'names=off', 'format=text', 'format=collapsed', 'depth=5',
+         'depth=16384', 'quiet=1', 'out=p.txt', 'out={pid}.pb', 'out=.pb',
+         'signal=23', 'signal=64', 'opcodes', 'children=0', 'children=1')
+
+
 def text(rng):
     """A random text; no slash, so that what it writes stays where it is."""
+    if rng.random() < 0.4:
+        return ','.join(rng.choices(ITEMS, k=rng.randrange(1, 6)))
     return ''.join(rng.choices(WORDS, k=rng.choice((1, 2, 3, 4, 6, 9, 20))))
 
 
