@@ -12,36 +12,39 @@ import random
 import sys
 import threading
 import time
+import types
 
 import profile_sampling
 
 RATE_HZ = 10_000
 READINGS = 240
 # Leaves the machine some time for others.
-PAUSE_SECONDS = 0.01
+PAUSE_SECONDS = 0.02
 # As a server does that writes a profile now and then.
 CLEAR_SECONDS = 10
-TEXT = '''
-def made_N(n):
-    return sum(range(n))
-
-def caller_N(n):
-    return made_N(n) + made_N(n)
-
-caller_N(3000)
-'''
 
 numbers = itertools.count()
 
 
+def caller(n, callee):
+    return callee(n) + callee(n)
+
+
+def callee(n):
+    return sum(range(n))
+
+
 def new_code():
-    number = str(next(numbers))
-    exec(compile(TEXT.replace('_N', '_' + number), f'<new {number}>',
-                 'exec'), {'__name__': 'new_' + number})
+    # Another first line is another function to the profiler.  A new name
+    # would be kept for ever by the interpreter itself, which interns it.
+    parts = [types.FunctionType(function.__code__.replace(
+        co_firstlineno=next(numbers) + 1000), {}) for function in (
+            caller, callee)]
+    parts[0](3000, parts[1])
 
 
-def fill_tables():
-    """Stacks that share nothing, until the session has no room for more."""
+def fill_tables(are_full):
+    """Make stacks that share nothing."""
     space = {}
     for i in range(300):
         exec(f'def f{i}(path):\n'
@@ -49,7 +52,7 @@ def fill_tables():
              space)
     functions = [space[f'f{i}'] for i in range(300)]
     sys.setrecursionlimit(2000)
-    while not profile_sampling.stats()['lost_table_full']:
+    while not are_full():
         for _ in range(100):
             path = random.choices(functions, k=400)
             path.pop()(path)
@@ -106,16 +109,22 @@ def resident_bytes():
 def begin(kind):
     """Start what samples; return what has to be kept alive."""
     if kind == 'subscriber':
-        spent = [0]
+        serials = set()
 
         def add(batch):
-            for sample in batch:
-                spent[0] += sample.wall_ns
-        return profile_sampling.subscribe(add, rate_hz=RATE_HZ)
+            serials.add(batch.rows.serial)
+            if len(serials) > 1:
+                for sample in batch:
+                    sample.stack
+        subscription = profile_sampling.subscribe(add, rate_hz=RATE_HZ)
+        # The tables begin anew when they are half full.
+        fill_tables(lambda: len(serials) > 1)
+        return subscription
     if kind != 'off':
         profile_sampling.start(rate_hz=RATE_HZ)
     if kind == 'full':
-        fill_tables()
+        fill_tables(
+            lambda: profile_sampling.stats()['lost_table_full'])
     return None
 
 
