@@ -3,11 +3,11 @@
     python idle_child.py IDLE_THREADS RATE_HZ SECONDS
 
 Prints JSON: ticks, and the CPU time of the profiler per tick: that of the
-sampler thread, which is what the process used beyond its own threads, and what
-its counters say of the handler and the drain.
+sampler thread, by the kernel, and that of handler and drain, by its counters.
 """
 
 import json
+import pathlib
 import sys
 import threading
 import time
@@ -18,20 +18,20 @@ BUSY_THREADS = 2
 IDLE_STACK_BYTES = 64 * 1024
 
 
-def compute(end, used_ns):
-    begin_ns = time.thread_time_ns()
+def compute(end):
     while time.perf_counter() < end:
         for i in range(1000):
             str(i)
-    used_ns.append(time.thread_time_ns() - begin_ns)
 
 
 def start_idle(count):
     """Threads that sleep until the lock that is returned is released."""
     gate = threading.Lock()
     gate.acquire()
+    begun = []
 
     def idle():
+        begun.append(None)
         with gate:
             pass
     threading.stack_size(IDLE_STACK_BYTES)
@@ -39,30 +39,38 @@ def start_idle(count):
     for thread in threads:
         thread.start()
     threading.stack_size(0)
+    while len(begun) < count:
+        time.sleep(0.01)
+    time.sleep(0.2)             # the last of them come to the lock
     return gate, threads
 
 
+def sampler_ns():
+    """CPU time of the sampler thread."""
+    for task in pathlib.Path('/proc/self/task').iterdir():
+        if (task / 'comm').read_text() == 'sampleprof\n':
+            return int((task / 'schedstat').read_text().split()[0])
+    raise RuntimeError('there is no sampler thread')
+
+
 def measure(rate_hz, seconds):
-    used_ns = []
     profile_sampling.start(rate_hz=rate_hz)
     time.sleep(0.2)             # all threads have been seen once
+    cpu_ns = sampler_ns()
     before = profile_sampling.stats()
-    process_ns, own_ns = time.process_time_ns(), time.thread_time_ns()
     end = time.perf_counter() + seconds
-    threads = [threading.Thread(target=compute, args=(end, used_ns))
+    threads = [threading.Thread(target=compute, args=(end,))
                for _ in range(BUSY_THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    process_ns = time.process_time_ns() - process_ns
-    own_ns = time.thread_time_ns() - own_ns
     after = profile_sampling.stats()
+    cpu_ns = sampler_ns() - cpu_ns
     profile_sampling.stop()
     delta = {key: after[key] - before[key] for key in after}
-    cost_ns = (process_ns - own_ns - sum(used_ns)
-               + delta['overhead_capture_ns'] + delta['overhead_drain_ns'])
-    return {'ticks': delta['ticks'], 'tick_us': cost_ns / delta['ticks'] / 1e3}
+    cpu_ns += delta['overhead_capture_ns'] + delta['overhead_drain_ns']
+    return {'ticks': delta['ticks'], 'tick_us': cpu_ns / delta['ticks'] / 1e3}
 
 
 def main():
