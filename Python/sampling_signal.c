@@ -40,8 +40,8 @@ install_handler(struct _sampling_signal *signal, int signum)
     return sigaction(signum, &action, NULL);
 }
 
-/* May the clock have sent the signal?  If the user's queue of pending signals is
-   full (RLIMIT_SIGPENDING), the kernel has no room for who sent it and says
+/* May the clock have sent the signal?  If the user's queue of pending signals
+   is full (RLIMIT_SIGPENDING), the kernel has no room for who sent it and says
    that it was process 0. */
 int
 _PySampling_IsFromClock(const siginfo_t *info)

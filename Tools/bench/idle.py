@@ -25,8 +25,8 @@ def measure(report, options):
     for count in IDLE_THREADS:
         low, median, high = quartiles(found[count])
         rows.append([f'{count:,}', f'{median:.1f} [{low:.1f} {high:.1f}]'])
-    report.table(f'CPU time of a tick at {RATE_HZ:,} Hz, two busy threads, us: '
-                 'median [quartiles]', ['idle threads', 'a tick'], rows)
+    report.table(f'CPU time of a tick at {RATE_HZ:,} Hz, two busy threads, '
+                 'us: median [quartiles]', ['idle threads', 'a tick'], rows)
     report.bar('idle: a tick with 1,000 idle threads, against none',
                statistics.median(found[1000]) / statistics.median(found[0]),
                MOST_TIMES, '')

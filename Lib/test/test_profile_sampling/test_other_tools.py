@@ -79,7 +79,8 @@ debugger.use_rawinput = False
 try:
     debugger.run("work()", globals())
 finally:
-    print([line for line in out.getvalue().splitlines() if "bdb.py" not in line])
+    print([line for line in out.getvalue().splitlines()
+           if "bdb.py" not in line])
 '''
 
 
@@ -125,8 +126,9 @@ class Together(ProgramTest):
                    '    leaf(100)\n'
                    '    profile.disable()\n'
                    '    sys.settrace(None); tracemalloc.stop()\n'
-                   '    calls += sum(e.callcount for e in profile.getstats()\n'
-                   '                 if getattr(e.code, "co_name", 0) == "leaf")\n'
+                   '    calls += sum(\n'
+                   '        e.callcount for e in profile.getstats()\n'
+                   '        if getattr(e.code, "co_name", 0) == "leaf")\n'
                    '    work()\n'
                    'print(calls)')
 
