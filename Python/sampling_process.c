@@ -7,7 +7,9 @@
 
 #include "Python.h"
 
+#include "pycore_import.h"            // _PyImport_GetModules()
 #include "pycore_interp.h"            // PyInterpreterState.config
+#include "pycore_moduleobject.h"      // _PyModuleSpec_IsInitializing()
 #include "pycore_pylifecycle.h"       // _Py_IsMainInterpreter()
 #include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
 #include "pycore_runtime.h"           // _PyRuntime
@@ -177,17 +179,42 @@ use_initial_path(PyThreadState *tstate)
     return old;
 }
 
-/* What a thread of the parent was importing at the moment of the fork is locked
-   for ever. */
-static void
-forget_module_locks(void)
+/* Is a module half imported? */
+static int
+is_initializing(PyObject *module)
 {
+    PyObject *spec = PyObject_GetAttr(module, &_Py_ID(__spec__));
+    int answer = spec != NULL ? _PyModuleSpec_IsInitializing(spec) : -1;
+    Py_XDECREF(spec);
+    PyErr_Clear();          // a thing without a spec is not being imported
+    return answer > 0;
+}
+
+/* What a thread of the parent was importing at the moment of the fork is
+   locked, and half of a module, for ever. */
+static void
+forget_unfinished_imports(PyThreadState *tstate)
+{
+    PyObject *modules = _PyImport_GetModules(tstate->interp);
     PyObject *importlib = PyImport_ImportModule("_frozen_importlib");
     PyObject *locks = importlib != NULL
         ? PyObject_GetAttrString(importlib, "_module_locks") : NULL;
-    if (locks != NULL && PyDict_Check(locks)) {
+    PyObject *names = locks != NULL ? PyMapping_Keys(locks) : NULL;
+    Py_ssize_t count = names != NULL ? PyList_GET_SIZE(names) : 0;
+    for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
+        PyObject *name = PyList_GET_ITEM(names, i);
+        PyObject *module;
+        if (PyMapping_GetOptionalItem(modules, name, &module) > 0
+            && is_initializing(module))
+        {
+            PyObject_DelItem(modules, name);
+        }
+        Py_XDECREF(module);
+    }
+    if (names != NULL && PyDict_Check(locks)) {
         PyDict_Clear(locks);
     }
+    Py_XDECREF(names);
     Py_XDECREF(locks);
     Py_XDECREF(importlib);
 }
@@ -198,7 +225,7 @@ write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
     PyObject *old_path = use_initial_path(tstate);
     PyObject *raw = NULL, *module = NULL, *done = NULL;
     if (STATE->exit_is_forked && !PyErr_Occurred()) {
-        forget_module_locks();
+        forget_unfinished_imports(tstate);
     }
     if (!PyErr_Occurred()) {
         raw = _PySampling_Export(tables);

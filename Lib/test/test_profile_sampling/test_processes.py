@@ -243,7 +243,8 @@ class ForksTest(ChildrenTest):
         result = self.run_python(OPTION, 'program.py')
         self.assertEqual(result.status, 0, result.err)
         failed, wrote = result.said()
-        self.assertRegex(failed, 'not profiling process [0-9]+: Resource')
+        self.assertRegex(failed, 'not profiling process [0-9]+: the sampler '
+                         'thread cannot be started')
         self.assertEqual(result.err.count('\n'), 2)
 
     def test_handler_of_the_program(self):
@@ -298,15 +299,21 @@ class ForksTest(ChildrenTest):
         # Its lock of a module that the writer needs stays locked.
         self.run_code(
             'import sys, threading, warnings\n'
+            'from importlib.machinery import ModuleSpec\n'
             'warnings.simplefilter("ignore")\n'
             'inside, done = threading.Event(), threading.Event()\n'
-            'class Finder:\n'
+            'class Importer:\n'
             '    def find_spec(self, name, *args):\n'
             '        if name == "zlib" and threading.current_thread() '
             'is thread:\n'
-            '            inside.set()\n'
-            '            done.wait()\n'
-            'sys.meta_path.insert(0, Finder())\n'
+            '            return ModuleSpec(name, self)\n'
+            '    def create_module(self, spec):\n'
+            '        pass\n'
+            '    def exec_module(self, module):\n'
+            '        inside.set()\n'
+            '        done.wait()\n'
+            '        raise SystemExit\n'
+            'sys.meta_path.insert(0, Importer())\n'
             'thread = threading.Thread(target=__import__, args=("zlib",))\n'
             'thread.start()\n'
             'inside.wait()\n'
