@@ -76,16 +76,17 @@ class Session:
 
 def thrice(test):
     """Try a test of shares again if the machine was busy: other work on it
-    takes the CPU away at moments of its own choice."""
+    takes the CPU away at moments of its own choice.  What fails in a subTest
+    is not tried again."""
     @functools.wraps(test)
-    def wrapper(self):
+    def wrapper(self, *args):
         for _ in range(2):
             try:
-                return test(self)
+                return test(self, *args)
             except AssertionError:
                 end_session()
                 time.sleep(1)
-        return test(self)
+        return test(self, *args)
     return wrapper
 
 

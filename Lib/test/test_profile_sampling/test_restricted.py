@@ -9,7 +9,8 @@ import resource
 import unittest
 
 from . import restrictions
-from .sessions import OPTION, SANITIZER, ProgramTest, by_state, on_stack
+from .sessions import (
+    OPTION, SANITIZER, ProgramTest, by_state, on_stack, thrice)
 
 # Two threads that compute by turns and sleep; status 3.
 PROGRAM = '''
@@ -110,6 +111,7 @@ class SystemCalls(Restricted):
         self.assertIn(LATE, line)
         self.check_times(profile)
 
+    @thrice
     def test_descriptors(self):
         # No table of descriptors of the clock's own, so it asks /proc
         # nothing, and does not know who sleeps.

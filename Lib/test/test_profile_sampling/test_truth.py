@@ -277,8 +277,8 @@ class TestRecursion(SessionTest):
                 if row.function.qualname == down.__qualname__]
         self.assertGreater(row.cum_cpu_ns, 290_000_000)
 
-    def test_depths(self):
-        # T12.  Depth 1 is the thread's own root; at 50,000 most is cut.
+    @thrice
+    def check_depth(self, depth):
         def down(n):
             if n > 1:
                 return down(n - 1)
@@ -289,38 +289,39 @@ class TestRecursion(SessionTest):
             # Keeps the interpreter from leaving before the last sample.
             return None
 
-        limit = sys.getrecursionlimit()
-        self.addCleanup(sys.setrecursionlimit, limit)
+        with Session(rate_hz=RATE_HZ) as session:
+            thread = threading.Thread(target=root, args=(depth,))
+            thread.start()
+            thread.join()
+        samples = [s for s in session.profile.samples
+                   if s.thread.native_id == thread.native_id
+                   and s.state == 'running' and on_stack(s, 'busy')]
+        # 0.19: what comes before the first sample of busy.
+        self.assertGreater(weight(samples, 'cpu_ns'), 190_000_000)
+        for sample in samples:
+            stack = names(sample)
+            self.assertEqual(stack[0], 'Thread._bootstrap')
+            self.assertEqual(stack[-1], 'busy')
+            self.assertEqual(stack[-2], down.__qualname__)
+            marks = [n for n in stack if n.startswith('[')]
+            self.assertEqual(len(marks), int(depth > 512))
+            for mark in marks:
+                self.assertIn(root.__qualname__, stack)
+                named = int(mark.removeprefix('[truncated ')
+                            .removesuffix('+ frames]'))
+                # Thread's three frames, root and busy are 5 more; 512 are
+                # kept; the mark is rounded down by less than an eighth.
+                exact = depth + 5 - 512
+                self.assertLessEqual(named, exact)
+                self.assertGreater(named, exact * 7 / 8)
+
+    def test_depths(self):
+        # T12.  Depth 1 is the thread's own root; at 50,000 most is cut.
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
         sys.setrecursionlimit(60_000)
         for depth in 1, 1000, 50_000:
             with self.subTest(depth=depth):
-                with Session(rate_hz=RATE_HZ) as session:
-                    thread = threading.Thread(target=root, args=(depth,))
-                    thread.start()
-                    thread.join()
-                samples = [s for s in session.profile.samples
-                           if s.thread.native_id == thread.native_id
-                           and s.state == 'running'
-                           and on_stack(s, 'busy')]
-                # 0.19: what comes before the first sample of busy.
-                self.assertGreater(weight(samples, 'cpu_ns'), 190_000_000)
-                for sample in samples:
-                    stack = names(sample)
-                    self.assertEqual(stack[0], 'Thread._bootstrap')
-                    self.assertEqual(stack[-1], 'busy')
-                    self.assertEqual(stack[-2], down.__qualname__)
-                    marks = [n for n in stack if n.startswith('[')]
-                    self.assertEqual(len(marks), int(depth > 512))
-                    for mark in marks:
-                        self.assertIn(root.__qualname__, stack)
-                        named = int(mark.removeprefix('[truncated ')
-                                    .removesuffix('+ frames]'))
-                        # Thread's three frames, root and busy are 5 more;
-                        # 512 are kept; the mark is rounded down by less
-                        # than an eighth.
-                        exact = depth + 5 - 512
-                        self.assertLessEqual(named, exact)
-                        self.assertGreater(named, exact * 7 / 8)
+                self.check_depth(depth)
 
 
 # T3: two chains that never mix.  Names of one start with a, of the other
