@@ -1,0 +1,130 @@
+"""Runs test suites of third parties, plain and sampled, and compares.
+
+    PYTHON Tools/third_parties/run.py [--out DIR] [SUITE ...]
+
+PYTHON is of an environment with what requirements.txt lists; run.sh makes
+one.  A test passes if its verdict is the same while each process is sampled
+at 5000 Hz.  Where verdicts differ, both runs are repeated, so that a test
+that fails now and then is named as such.  The exit status is 1 if a
+difference stays.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+
+from suites import SUITES
+
+RUNS = 'plain', 'sampled'
+REPEATS = 2
+COMMAND_TIMEOUT_S = 1500
+
+
+def environment(run, profiles):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith('PYTHON')}
+    if run == 'sampled':
+        profiles.mkdir(parents=True, exist_ok=True)
+        env['PYTHONSAMPLEPROF'] = (
+            f'wall,rate=5000,quiet=1,out={profiles}/{{pid}}.pb.gz')
+    return env
+
+
+def cases(junit):
+    """{test: verdict} of a file that pytest wrote."""
+    verdicts = {}
+    for case in ElementTree.parse(junit).iter('testcase'):
+        kinds = {child.tag for child in case}
+        verdict = next((kind for kind in ('error', 'failure', 'skipped')
+                        if kind in kinds), 'passed')
+        verdicts[f'{case.get("classname")}.{case.get("name")}'] = verdict
+    return verdicts
+
+
+def run_once(command, run, directory):
+    """{test: verdict}; without a report by test, of the command as one."""
+    junit = directory / f'{run}.xml'
+    junit.unlink(missing_ok=True)
+    options = [f'--junitxml={junit}'] if 'pytest' in command else []
+    with open(directory / f'{run}.txt', 'w') as output:
+        try:
+            status = subprocess.run(
+                [sys.executable, *command, *options], cwd=directory,
+                env=environment(run, directory / 'profiles'), stdout=output,
+                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                timeout=COMMAND_TIMEOUT_S).returncode
+        except subprocess.TimeoutExpired:
+            status = 'timeout'
+    verdicts = cases(junit) if junit.exists() else {}
+    if not verdicts or status not in (0, 1):
+        verdicts['exit status'] = str(status)
+    return verdicts
+
+
+def differences(plain, sampled):
+    return {test: (plain.get(test, 'missing'), sampled.get(test, 'missing'))
+            for test in plain.keys() | sampled.keys()
+            if plain.get(test) != sampled.get(test)}
+
+
+def compare(command, directory):
+    """Verdicts of the plain run, what differs, and what differs at times."""
+    directory.mkdir(parents=True, exist_ok=True)
+    plain, sampled = [run_once(command, run, directory) for run in RUNS]
+    differ = differences(plain, sampled)
+    unsteady = {}
+    for _ in range(REPEATS):
+        if not differ:
+            break
+        again = [run_once(command, run, directory) for run in RUNS]
+        still = differences(*again)
+        for test in differ.keys() - still.keys():
+            unsteady[test] = differ.pop(test)
+    return plain, differ, unsteady
+
+
+def report(name, verdicts, differ, unsteady, seconds):
+    counts = ', '.join(f'{count} {verdict}' for verdict, count
+                       in sorted(Counter(verdicts.values()).items()))
+    print(f'{name}: {counts}; {len(differ)} differ; {seconds:.0f} s',
+          flush=True)
+    for kind, tests in ('differs', differ), ('differs at times', unsteady):
+        for test, (plain, sampled) in sorted(tests.items()):
+            print(f'    {kind}: {test}: {plain}, sampled: {sampled}',
+                  flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description='Run test suites of third parties, plain and sampled.')
+    parser.add_argument('suites', nargs='*', metavar='SUITE',
+                        help=f'of: {", ".join(SUITES)} (default: all)')
+    parser.add_argument('--out', type=pathlib.Path, metavar='DIR',
+                        default=pathlib.Path('build/third_parties'))
+    options = parser.parse_args()
+    unknown = set(options.suites) - SUITES.keys()
+    if unknown:
+        parser.error(f'no such suite: {", ".join(sorted(unknown))}')
+    out = options.out.resolve()
+    failed = 0
+    for name in options.suites or SUITES:
+        directory = out / name
+        directory.mkdir(parents=True, exist_ok=True)
+        for part, command in SUITES[name](directory).items():
+            started = time.monotonic()
+            verdicts, differ, unsteady = compare(
+                command, directory / 'runs' / part)
+            failed += len(differ)
+            report(f'{name} {part}', verdicts, differ, unsteady,
+                   time.monotonic() - started)
+    print(f'{failed} tests differ')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Runs test suites of third parties under the profiler; see run.py.
+#
+# usage: PYTHON=build/release/python Tools/third_parties/run.sh [SUITE...]
+set -eu
+cd "$(dirname "$0")/../.."
+. Tools/build/common.sh
+. Tools/build/venv.sh
+
+PYTHON=$(pwd)/${PYTHON:-build/release/python}
+[ -x "$PYTHON" ] || die "$PYTHON does not exist. Run \"make\" first."
+make_venv build/third_parties/venv Tools/third_parties/requirements.txt
+exec build/third_parties/venv/bin/python Tools/third_parties/run.py "$@"

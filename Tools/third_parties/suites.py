@@ -1,0 +1,105 @@
+"""The test suites of third parties: which there are, how one is run.
+
+Each is a function that takes a directory to work in and returns the commands
+of the suite, as arguments for the interpreter, by name.  It must not know
+what is made of the results.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+
+TIMEOUT_S = 300
+PYTEST = ('-m', 'pytest', '-q', '-p', 'no:cacheprovider',
+          f'--timeout={TIMEOUT_S}')
+
+# gevent runs each of its test modules in a process of its own; these are the
+# ones about switching, threads, processes and the loop.
+GEVENT = ('ares_timeout', 'backdoor', 'close_backend_fd', 'contextvars',
+          'core', 'core_async', 'core_callback', 'core_fork',
+          'core_loop_run', 'core_timer', 'core_watcher', 'event', 'events',
+          'exc_info', 'greenlet', 'greenletset', 'GreenletExit',
+          'hub', 'hub_join', 'import_blocking_in_greenlet', 'iwait',
+          'joinall', 'local', 'lock', 'loop_callback',
+          'monkey', 'order', 'os', 'pool', 'pywsgi', 'queue', 'real_greenlet',
+          'refcount', 'select', 'selectors', 'semaphore', 'server', 'signal',
+          'sleep0', 'socket', 'socket_close', 'ssl', 'subprocess',
+          'subprocess_interrupted', 'systemerror', 'thread', 'threading',
+          'threading_2', 'threadpool', 'timeout', 'util')
+
+
+def greenlet(_):
+    return {'tests': (*PYTEST, '--pyargs', 'greenlet.tests')}
+
+
+def gevent(_):
+    return {name: ('-m', f'gevent.tests.test__{name}') for name in GEVENT}
+
+
+def uvloop(directory):
+    tests = directory / 'tests'
+    unpack('uvloop', 'tests', tests)
+    # About the sources' layout and style, not the extension module.
+    (tests / 'test_sourcecode.py').unlink()
+    return {'tests': (*PYTEST, str(tests))}
+
+
+def numpy(_):
+    return {part: (*PYTEST, '-m', 'not slow', '--pyargs', f'numpy.{part}')
+            for part in ('_core', 'lib', 'linalg', 'random', 'ma', 'fft')}
+
+
+def lxml(directory):
+    tests = directory / 'lxml_tests'
+    unpack('lxml', 'src/lxml/tests', tests)
+    return {'tests': (*PYTEST, str(tests))}
+
+
+def pybind11(directory):
+    """An extension module made here, with callbacks, threads and errors."""
+    source = pathlib.Path(__file__).with_name('pybind11_module.cpp')
+    tests = pathlib.Path(__file__).with_name('pybind11_module_tests.py')
+    module = directory / 'pybind11_module.so'
+    includes = (
+        pybind11_includes(),
+        # An interpreter that is not installed has its headers in two places.
+        pathlib.Path(sysconfig.get_config_h_filename()).parent,
+        pathlib.Path(sysconfig.get_config_var('srcdir')) / 'Include')
+    subprocess.run(['c++', '-O2', '-shared', '-fPIC', '-std=c++17',
+                    *[f'-I{include}' for include in includes],
+                    str(source), '-o', str(module)], check=True)
+    shutil.copy(tests, directory)
+    return {'tests': (*PYTEST, str(directory / tests.name))}
+
+
+def pybind11_includes():
+    return subprocess.run(
+        [sys.executable, '-c', 'import pybind11; '
+         'print(pybind11.get_include())'],
+        check=True, capture_output=True, text=True).stdout.strip()
+
+
+SUITES = {suite.__name__: suite
+          for suite in (greenlet, gevent, uvloop, numpy, lxml, pybind11)}
+
+
+def unpack(project, folder, to):
+    """Put a folder of a project's source distribution at *to*."""
+    version = subprocess.run(
+        [sys.executable, '-c', 'import importlib.metadata, sys; '
+         'print(importlib.metadata.version(sys.argv[1]))', project],
+        check=True, capture_output=True, text=True).stdout.strip()
+    downloads = to.parent / 'sources'
+    subprocess.run(
+        [sys.executable, '-m', 'pip', 'download', '-q', '--no-deps',
+         '--no-binary', ':all:', '--no-build-isolation', '-d', downloads,
+         f'{project}=={version}'], check=True)
+    [archive] = downloads.glob(f'{project}-*.tar.gz')
+    with tarfile.open(archive) as tar:
+        tar.extractall(downloads, filter='data')
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(downloads / archive.name.removesuffix('.tar.gz') / folder,
+                    to)
