@@ -396,6 +396,12 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     return status;
 }
 
+/* Rows that no session needs are let go.  What a subscriber in Python keeps of
+   them is ten times as large, so tables that take this much are large enough;
+   but a program may need more for what it does all the time. */
+#define FIRST_RENEWAL_BYTES (2 << 20)
+#define MIN_RENEWAL_INTERVAL_NS 60000000000u
+
 static int
 is_nearly_full(const struct _sampling_tables *tables)
 {
@@ -406,11 +412,29 @@ is_nearly_full(const struct _sampling_tables *tables)
         || tables->num_threads > _PySampling_MAX_THREADS / 2;
 }
 
+/* Tables that fill up again within a minute may become twice as large. */
+static int
+is_due_for_renewal(const struct _sampling_tables *tables)
+{
+    if (is_nearly_full(tables)) {
+        return 1;
+    }
+    if (tables->bytes < Py_MAX(STATE->renewal_bytes, FIRST_RENEWAL_BYTES)) {
+        return 0;
+    }
+    uint64_t age_ns = _PySampling_MonotonicNow() - STATE->renewed_ns;
+    if (age_ns < MIN_RENEWAL_INTERVAL_NS) {
+        STATE->renewal_bytes = 2 * tables->bytes;
+        return 0;
+    }
+    return 1;
+}
+
 static _PySampling_Status
 renew_locked(PyThreadState *tstate)
 {
     if (STATE->has_session || !STATE->active
-        || !is_nearly_full(STATE->tables))
+        || !is_due_for_renewal(STATE->tables))
     {
         return _PySampling_OK;
     }
@@ -424,6 +448,7 @@ renew_locked(PyThreadState *tstate)
     // Batches that wait keep the old ones.
     _PySampling_TablesFree(_PySampling_EngineExchange(tstate, fresh));
     _PySampling_LEAVE_HOOK(own);
+    STATE->renewed_ns = _PySampling_MonotonicNow();
     return _PySampling_OK;
 }
 

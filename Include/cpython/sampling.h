@@ -175,7 +175,9 @@ typedef struct {
     PySampling_Subscription *(*subscribe)(const PySampling_Options *options);
 
     /* With an attached thread state.  0, or -1 with an exception set.  flush
-       makes records of all time up to now; after close no more come. */
+       makes records of all time up to now, and lets all numbers begin anew if
+       there are many; call it about once a second.  After close no more
+       records come. */
     int (*flush)(PySampling_Subscription *sub);
     int (*set_rate)(PySampling_Subscription *sub, int rate_hz);
     int (*close)(PySampling_Subscription *sub);

@@ -297,6 +297,9 @@ struct _sampling_runtime_state {
     // read without it.
     _PySampling_Options options;
     uint64_t period_ns;
+    // Tables that only subscribers use begin anew at that size.  Same lock.
+    uint64_t renewal_bytes;
+    uint64_t renewed_ns;
     // The session: start() to stop().  Same lock.
     int has_session;
     int is_deferred;            // it samples inside of profile() only

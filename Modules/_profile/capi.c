@@ -91,8 +91,10 @@ result_of(_PySampling_Status status)
 static int
 capi_flush(PySampling_Subscription *sub)
 {
-    return result_of(
-        _PySampling_FlushSubscription(_PyThreadState_GET(), sub));
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Status status = _PySampling_FlushSubscription(tstate, sub);
+    return result_of(status != _PySampling_OK
+                     ? status : _PySampling_RenewIfFull(tstate));
 }
 
 static int
