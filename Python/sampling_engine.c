@@ -367,9 +367,10 @@ set_rate(int rate_hz)
         set_thinner(&sub->thinner, sub->rate_hz, rate_hz);
     }
     PyMutex_Unlock(&STATE->tables_mutex);
-    if (rate_hz != STATE->options.rate_hz || STATE->period_ns == 0) {
-        STATE->options.rate_hz = rate_hz;
-        _PySampling_ClockSetPeriod(1000000000u / (uint64_t)rate_hz);
+    STATE->options.rate_hz = rate_hz;
+    uint64_t period_ns = 1000000000u / (uint64_t)rate_hz;
+    if (period_ns != STATE->period_ns) {
+        _PySampling_ClockSetPeriod(period_ns);
     }
 }
 

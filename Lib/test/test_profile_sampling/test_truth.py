@@ -157,6 +157,18 @@ class TestTime(SessionTest):
                 self.assertGreater(weight(there, 'cpu_ns') + tick_ns,
                                    0.97 * used_ns)
 
+    @thrice
+    def test_each_session_has_its_own_rate(self):
+        for rate_hz in 1000, 100, 5000, 1000:
+            with Session(rate_hz=rate_hz) as session:
+                busy(0.2)
+            profile = session.profile
+            self.assertEqual(profile.rate_hz, rate_hz)
+            # On a busy machine some are late, and not made up for.
+            expected = rate_hz * profile.duration_ns / 1e9
+            self.assertLess(profile.stats['ticks'], 1.2 * expected + 2)
+            self.assertGreater(profile.stats['ticks'], 0.6 * expected - 2)
+
     def test_short_threads(self):
         # T8.  Threads of 2 ms, in sequence, at 500 Hz: about one tick each.
         # What the threads measure themselves is compared: 5 %, as their
