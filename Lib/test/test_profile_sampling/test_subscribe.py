@@ -370,7 +370,8 @@ class Full(SubscriberTest):
 
     @support.requires_resource('cpu')
     def test_tables_begin_anew_when_they_are_full(self):
-        # More tasks than half of what the tables hold.
+        # More tasks than half of what the tables hold.  If the last time was
+        # more than a minute ago, they have begun anew before, at 2 MB.
         import asyncio
         recorder = Counter()
         serials = set()
@@ -389,7 +390,7 @@ class Full(SubscriberTest):
 
         with subscribe_manually(add, batch_seconds=0.01):
             asyncio.run(main())
-        self.assertEqual(len(serials), 2)
+        self.assertIn(len(serials), (2, 3))
         self.assertEqual([recorder[f'task {i}'] for i in range(100_000)],
                          [10] * 100_000)
 
