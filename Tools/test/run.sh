@@ -16,6 +16,15 @@ done
 PYTHON=$(pwd)/$built_python
 [ -x "$PYTHON" ] || die "$PYTHON does not exist. Run \"make\" first."
 
+# A shell may start what it runs in the background with SIGINT ignored, which
+# no shell can undo, and tests of interrupts would wait for ever.
+if [ -z "${SIGINT_IS_RESET:-}" ]; then
+    PYTHON=$built_python SIGINT_IS_RESET=1 exec "$PYTHON" -c '
+import os, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp("sh", ["sh", "Tools/test/run.sh"])'
+fi
+
 # Where the hooks run: start and end, threads, signals, forks, collections,
 # frames of every kind, and the command line.
 cpython_tests='test_embed test_capi test_threading test_signal test_fork1
