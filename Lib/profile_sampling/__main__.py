@@ -62,11 +62,8 @@ def _add_report(commands):
 
 
 def _report(options):
-    format = options.format
-    if format is None and options.output is None:
-        format = 'text'
+    format = _format(options, 'text')
     try:
-        format = _formats.choose(options.output, format)
         arguments = _formats.annotation(format, options.annotate)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
@@ -94,13 +91,7 @@ def _add_merge(commands):
 
 
 def _run_merge(options):
-    format = options.format
-    if format is None and options.output is None:
-        format = 'pprof'
-    try:
-        format = _formats.choose(options.output, format)
-    except ValueError as exc:
-        raise Failure(str(exc), 2) from None
+    format = _format(options, 'pprof')
     _refuse_terminal(format, options.output)
     paths = _expanded(options.files)
     _refuse_twice(paths, options.output)
@@ -166,6 +157,17 @@ def _refuse_twice(paths, output):
     if output is not None and os.path.realpath(output) in seen:
         raise Failure(f'{output} is to be read and to be written; name '
                       'another file with -o, or leave it out', 2)
+
+
+def _format(options, default):
+    """Return the format of the output; *default* is for stdout."""
+    format = options.format
+    if format is None and options.output is None:
+        format = default
+    try:
+        return _formats.choose(options.output, format)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
 
 
 def _refuse_terminal(format, output):
