@@ -5,12 +5,15 @@ of the suite, as arguments for the interpreter, by name.  It must not know
 what is made of the results.
 """
 
+import importlib.metadata
 import pathlib
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
+
+import pybind11 as pybind11_package
 
 TIMEOUT_S = 300
 PYTEST = ('-m', 'pytest', '-q', '-p', 'no:cacheprovider',
@@ -64,7 +67,7 @@ def pybind11(directory):
     tests = pathlib.Path(__file__).with_name('pybind11_module_tests.py')
     module = directory / 'pybind11_module.so'
     includes = (
-        pybind11_includes(),
+        pybind11_package.get_include(),
         # An interpreter that is not installed has its headers in two places.
         pathlib.Path(sysconfig.get_config_h_filename()).parent,
         pathlib.Path(sysconfig.get_config_var('srcdir')) / 'Include')
@@ -75,23 +78,13 @@ def pybind11(directory):
     return {'tests': (*PYTEST, str(directory / tests.name))}
 
 
-def pybind11_includes():
-    return subprocess.run(
-        [sys.executable, '-c', 'import pybind11; '
-         'print(pybind11.get_include())'],
-        check=True, capture_output=True, text=True).stdout.strip()
-
-
 SUITES = {suite.__name__: suite
           for suite in (greenlet, gevent, uvloop, numpy, lxml, pybind11)}
 
 
 def unpack(project, folder, to):
     """Put a folder of a project's source distribution at *to*."""
-    version = subprocess.run(
-        [sys.executable, '-c', 'import importlib.metadata, sys; '
-         'print(importlib.metadata.version(sys.argv[1]))', project],
-        check=True, capture_output=True, text=True).stdout.strip()
+    version = importlib.metadata.version(project)
     downloads = to.parent / 'sources'
     subprocess.run(
         [sys.executable, '-m', 'pip', 'download', '-q', '--no-deps',
