@@ -65,8 +65,8 @@ read_proc(const _PySampling_Thread *thread, const char *name,
 }
 
 /* Why is the thread not on a CPU?  It may sleep in the kernel, or have been
-   moved aside by the sampler thread itself, which runs where it ran.  Returns 0
-   if the answer cannot be had. */
+   moved aside by the sampler thread itself, which runs where it ran.  Returns
+   0 if the answer cannot be had. */
 static int
 ask_kernel(const _PySampling_Thread *thread, int can_read_proc,
            int *is_asleep, int *is_displaced)

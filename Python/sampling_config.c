@@ -1,8 +1,8 @@
 /* Sampling profiler: what the command line asks for.
 
-   Owns -X sampleprof=MODE[,KEY=VALUE...] and PYTHONSAMPLEPROF.  A bad text ends
-   the process with status 2 before the program starts.  Nothing is imported
-   at start-up.  Must not know what becomes of the session in children and at
+   Owns -X sampleprof=MODE[,KEY=VALUE...] and PYTHONSAMPLEPROF.  A bad text
+   ends the process with status 2 before the program starts.  Nothing is
+   imported at start-up.  Must not know what becomes of the session in children and at
    exit (sampling_process.c). */
 
 #include "Python.h"

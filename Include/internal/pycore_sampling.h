@@ -378,8 +378,8 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 // Export for '_asyncio' shared extension.
 PyAPI_FUNC(void) _PySampling_SetTask(PyObject *task, PyObject **name);
 
-// The eval breaker is about to give up the GIL because another thread wants it:
-// this thread is in no C function.
+// The eval breaker is about to give up the GIL because another thread wants
+// it: this thread is in no C function.
 extern void _PySampling_BeforeYield(PyThreadState *tstate);
 
 // The thread is about to give up the GIL.
