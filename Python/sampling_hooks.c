@@ -140,13 +140,14 @@ _PySampling_RecordNow(PyThreadState *tstate)
     errno = saved_errno;
 }
 
-void
+int
 _PySampling_Safepoint(PyThreadState *tstate)
 {
     _PySampling_RecordNow(tstate);
     if (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.num_sync)) {
-        _PySampling_DeliverSync(tstate);
+        return _PySampling_DeliverSync(tstate);
     }
+    return 0;
 }
 
 /* Once per thread: under which frames its time goes if no tick hits it. */

@@ -259,7 +259,10 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
             continue;
         }
         for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
-            if (t->native_thread_id == 0 || t->_status.cleared) {
+            int *is_bound = &((_PyThreadStateImpl *)t)->sampling_is_bound;
+            if (!_Py_atomic_load_int_acquire(is_bound)
+                || t->_status.cleared)
+            {
                 continue;       // no thread has taken it yet
             }
             _PySampling_Thread *thread = register_thread(t, wall_ns);

@@ -355,8 +355,9 @@ struct _sampling_runtime_state {
 #  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 #endif
 
-// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
-extern void _PySampling_Safepoint(PyThreadState *tstate);
+// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.  -1: a signal
+// handler raised an exception while a subscriber was called.
+extern int _PySampling_Safepoint(PyThreadState *tstate);
 
 // The same where no Python code may run, as before anything changes that the
 // samples which wait belong to.

@@ -222,8 +222,8 @@ extern uint32_t
 _PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
 
 // On a thread that is at a safepoint: calls those who subscribed with
-// is_sync (Modules/_profile/subscription.c).
-extern void _PySampling_DeliverSync(PyThreadState *tstate);
+// is_sync (Modules/_profile/subscription.c).  -1: a signal handler raised.
+extern int _PySampling_DeliverSync(PyThreadState *tstate);
 
 /* --- Where records come in (sampling_events.c). */
 

@@ -232,11 +232,9 @@ class Subscription:
         try:
             self._callback(batch)
             self._errors = 0
-        except KeyboardInterrupt as exc:
-            if ident == _thread._get_main_thread_ident():
-                raise       # it is the program that is to be interrupted
-            self._failed(exc)
         except BaseException as exc:
+            if self._core.is_interrupt(exc):
+                raise       # it is the program that is to be interrupted
             self._failed(exc)
         finally:
             if is_outermost:

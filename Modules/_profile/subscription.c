@@ -51,11 +51,21 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting)
 {
     int before = set_excluded(is_waiting ? _PySampling_WAITING
                                          : _PySampling_EXCLUDED);
+    ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling_interrupt = NULL;
     PyObject *result = PyObject_CallOneArg(callback, arg);
     PyObject *exc = PyErr_GetRaisedException();
     (void)set_excluded(before);
     PyErr_SetRaisedException(exc);
     return result;
+}
+
+/* Did a signal handler raise it, in the middle of this thread's callback?
+   Then it is the program's. */
+static int
+is_interrupt(PyObject *exc)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
+    return exc != NULL && exc == impl->sampling_interrupt;
 }
 
 
@@ -126,6 +136,12 @@ subscription_close(PyObject *op, PyObject *Py_UNUSED(ignored))
         return NULL;
     }
     return _PyProfile_RaiseStatus(status);
+}
+
+static PyObject *
+subscription_is_interrupt(PyObject *Py_UNUSED(op), PyObject *exc)
+{
+    return PyBool_FromLong(is_interrupt(exc));
 }
 
 static PyObject *
@@ -205,6 +221,8 @@ static PyMethodDef subscription_methods[] = {
                "only.")},
     {"close", subscription_close, METH_NOARGS,
      PyDoc_STR("End it.  What waits can still be taken.")},
+    {"is_interrupt", subscription_is_interrupt, METH_O,
+     PyDoc_STR("Did a signal handler raise this exception in the callback?")},
     {"flush", subscription_flush, METH_NOARGS,
      PyDoc_STR("Make a record of all time up to now.")},
     {"set_rate", subscription_set_rate, METH_O,
@@ -320,26 +338,28 @@ _PyProfile_Subscribe(profile_state *state,
 
 /* Subscribers that are called at safepoints. */
 
-/* Calls those of this interpreter, on the thread that was sampled.  Never
-   raises; a callback is not sampled, and never called again by what it does
-   itself. */
-void
+/* Calls those of this interpreter, on the thread that was sampled.  A callback
+   is not sampled, and never called again by what it does itself.  -1: a signal
+   handler raised an exception meanwhile, which is for the program. */
+int
 _PySampling_DeliverSync(PyThreadState *tstate)
 {
     PyObject *list = tstate->interp->sampling.sync_subscriptions;
     if (list == NULL || PyList_GET_SIZE(list) == 0
         || ((_PyThreadStateImpl *)tstate)->sampling_excluded)
     {
-        return;
+        return 0;
     }
     PyObject *exc = PyErr_GetRaisedException();
+    PyObject *interrupt = NULL;
     // Callbacks may subscribe and close.
     PyObject *called = PyList_GetSlice(list, 0, PyList_GET_SIZE(list));
     if (called == NULL) {
         PyErr_WriteUnraisable(NULL);
     }
     for (Py_ssize_t i = 0;
-         called != NULL && i < PyList_GET_SIZE(called); i++)
+         called != NULL && interrupt == NULL && i < PyList_GET_SIZE(called);
+         i++)
     {
         SubscriptionObject *self =
             (SubscriptionObject *)PyList_GET_ITEM(called, i);
@@ -349,13 +369,8 @@ _PySampling_DeliverSync(PyThreadState *tstate)
             PyObject *deliver = Py_NewRef(self->deliver);
             PyObject *owner = Py_NewRef(self->owner);
             PyObject *result = _PyProfile_CallExcluded(deliver, owner, 0);
-            if (result == NULL
-                && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-            {
-                // It is the program that is to be interrupted, which it will
-                // be at the end of this safepoint.
-                PyErr_Clear();
-                PyErr_SetInterrupt();
+            if (result == NULL && is_interrupt(tstate->current_exception)) {
+                interrupt = PyErr_GetRaisedException();
             }
             else if (result == NULL) {
                 PyErr_WriteUnraisable(deliver);
@@ -366,7 +381,13 @@ _PySampling_DeliverSync(PyThreadState *tstate)
         }
     }
     Py_XDECREF(called);
-    PyErr_SetRaisedException(exc);
+    if (interrupt == NULL) {
+        PyErr_SetRaisedException(exc);
+        return 0;
+    }
+    Py_XDECREF(exc);
+    PyErr_SetRaisedException(interrupt);
+    return -1;
 }
 
 

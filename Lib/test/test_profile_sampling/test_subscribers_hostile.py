@@ -112,7 +112,7 @@ class Hostile(SubscriberTest):
         self.both(callback)
 
     def test_it_raises(self):
-        for error in (ValueError, SystemExit):
+        for error in (ValueError, SystemExit, KeyboardInterrupt):
             with support.catch_unraisable_exception() as caught:
                 def callback(batch):
                     raise error('hostile')
@@ -128,28 +128,88 @@ class Hostile(SubscriberTest):
             self.assertTrue(subscription.closed)
             self.assertEqual(subscription.stats()['errors'], 10)
 
-    def test_the_user_interrupts_it(self):
+    def check_signal_handler(self, signum, handler, error):
+        """What the handler of a signal raises in the middle of a callback is
+        raised in the program."""
         for sync in (False, True):
             calls = []
 
             def callback(batch):
-                if not calls:
-                    calls.append(1)
-                    signal.raise_signal(signal.SIGINT)
+                calls.append(1)
+                if len(calls) == 1:
+                    signal.raise_signal(signum)
+                    calls.append('not interrupted')
             subscription = subscribe(callback, sync=sync,
                                      batch_seconds=3600)
-            old = signal.signal(signal.SIGINT, signal.default_int_handler)
+            old = signal.signal(signum, handler)
             try:
                 with self.subTest(sync=sync), \
-                        self.assertRaises(KeyboardInterrupt):
-                    spin(0.1)
-                    subscription.flush()
-                    spin(0.1)
+                        support.catch_unraisable_exception() as caught:
+                    with self.assertRaises(error):
+                        spin(0.1)
+                        subscription.flush()
+                    self.assertEqual(calls, [1])
+                    self.assertIsNone(caught.unraisable)
+                spin(0.1)
+                subscription.flush()
             finally:
-                signal.signal(signal.SIGINT, old)
+                signal.signal(signum, old)
+            self.assertGreater(len(calls), 1)
             self.assertFalse(subscription.closed)
             subscription.close()
             self.assertEqual(subscription.stats()['errors'], 0)
+
+    def test_the_user_interrupts_it(self):
+        self.check_signal_handler(signal.SIGINT, signal.default_int_handler,
+                                  KeyboardInterrupt)
+
+    def test_signal_handlers_raise(self):
+        def end_program(signum, frame):
+            raise SystemExit(3)
+
+        def time_out(signum, frame):
+            raise TimeoutError
+        self.check_signal_handler(signal.SIGTERM, end_program, SystemExit)
+        self.check_signal_handler(signal.SIGALRM, time_out, TimeoutError)
+
+    def test_a_timeout_ends_a_callback_that_hangs(self):
+        def time_out(signum, frame):
+            raise TimeoutError
+        calls = []
+
+        def callback(batch):
+            calls.append(1)
+            if len(calls) == 1:
+                time.sleep(support.LONG_TIMEOUT)
+        old = signal.signal(signal.SIGALRM, time_out)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with self.assertRaises(TimeoutError), \
+                    subscribe(callback, sync=True):
+                spin(support.SHORT_TIMEOUT)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+
+    def test_what_a_callback_makes_of_it_is_its_own(self):
+        def time_out(signum, frame):
+            raise TimeoutError
+
+        def callback(batch):
+            try:
+                signal.raise_signal(signal.SIGALRM)
+            except TimeoutError as exc:
+                raise ValueError from exc
+        old = signal.signal(signal.SIGALRM, time_out)
+        try:
+            with support.catch_unraisable_exception() as caught, \
+                    subscribe_manually(callback, sync=True) as subscription:
+                _profile.tick(1000, 10)
+                subscription.flush()
+                self.assertIs(caught.unraisable.exc_type, ValueError)
+            self.assertEqual(subscription.stats()['errors'], 1)
+        finally:
+            signal.signal(signal.SIGALRM, old)
 
     def test_it_raises_now_and_then(self):
         numbers = iter(range(1000))
