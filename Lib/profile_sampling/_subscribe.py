@@ -15,6 +15,8 @@ from profile_sampling._session import (
 
 # So many exceptions in a row end a subscription.
 MAX_ERRORS = 10
+# The core cuts longer texts off.
+MAX_TEXT_BYTES = 4090
 
 # Threads that are in a callback: they wait for no other one.
 _in_callback = set()
@@ -329,4 +331,10 @@ def _label_texts(labels):
     if not isinstance(labels, dict):
         raise TypeError(
             f'labels must be a dict, not {type(labels).__name__}')
-    return tuple([str(text) for pair in labels.items() for text in pair])
+    texts = tuple([str(text) for pair in labels.items() for text in pair])
+    for text in texts:
+        if '\0' in text or len(text.encode(errors='replace')) > MAX_TEXT_BYTES:
+            raise ValueError(
+                'labels to filter by must have no NUL character and at most '
+                f'{MAX_TEXT_BYTES} bytes of UTF-8, not {text[:40]!a}...')
+    return texts

@@ -414,6 +414,13 @@ class Filters(SubscriberTest):
         self.assertEqual({sample.thread.ident for sample in recorder.samples},
                          {threads[0].ident})
 
+    def test_labels_that_nothing_can_have(self):
+        for text in 'x' * 5000, '\u20ac' * 2000, 'a\0b':
+            for labels in {'route': text}, {text: '/a'}:
+                with self.subTest(text=text[:3]), \
+                        self.assertRaisesRegex(ValueError, 'labels'):
+                    subscribe(print, labels=labels)
+
     def test_labels(self):
         recorder = Recorder()
         with subscribe_manually(recorder, labels=('route', '/a')):
