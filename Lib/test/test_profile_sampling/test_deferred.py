@@ -6,6 +6,8 @@ import threading
 import time
 import unittest
 
+from test.support import threading_helper
+
 import profile_sampling
 from profile_sampling import label, labels, profile
 
@@ -168,10 +170,8 @@ class BlocksTest(DeferredTest):
                     if labels() != {'a': '1'}:
                         wrong.append(labels())
         threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with threading_helper.start_threads(threads):
+            pass
         self.assertEqual(wrong, [])
         tick(7, 0)
         self.assertNotIn(7, [row.wall_ns for row in self.stop().samples])

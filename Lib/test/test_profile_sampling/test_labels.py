@@ -10,7 +10,7 @@ import time
 import unittest
 from collections import Counter
 
-from test.support import os_helper
+from test.support import os_helper, threading_helper
 
 import profile_sampling
 from profile_sampling import Profile, label, labels, sample
@@ -192,10 +192,8 @@ class BlocksTest(LabelTest):
                 if labels():
                     wrong.append(labels())
         threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with threading_helper.start_threads(threads):
+            pass
         self.assertEqual(wrong, [])
 
     def test_they_cost_no_session(self):

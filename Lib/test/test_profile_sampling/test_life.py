@@ -15,6 +15,7 @@ import time
 import unittest
 
 from test import support
+from test.support import threading_helper
 
 from .sessions import (
     OPTION, ProgramTest, Session, SessionTest, _profile, busy, by_state,
@@ -360,10 +361,8 @@ class TestSessions(SessionTest):
                     except BaseException as exc:
                         wrong.append(exc)
         threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with threading_helper.start_threads(threads):
+            pass
         self.assertEqual(wrong, [])
 
     def test_stopped_by_another_thread(self):

@@ -230,6 +230,22 @@ def foreign(types, values, *, strings=(), default=0):
     return bytes(message.data)
 
 
+def sample_with_labels(*labels):
+    """A sample of foreign(): a label is the string of its key, the field of
+    its value (2 a text, 3 a number), the value."""
+    sample = Message()
+    sample.packed(1, [5])
+    sample.packed(2, [8])
+    for key, field, value in labels:
+        label = Message()
+        label.number(1, key)
+        label.number(field, value)
+        sample.payload(3, label.data)
+    message = Message()
+    message.payload(2, sample.data)
+    return message.data
+
+
 class OtherToolsTest(Files):
 
     def totals(self, types, values):
@@ -308,40 +324,20 @@ class OtherToolsTest(Files):
 
     def test_labels_of_our_names_are_not_ours(self):
         # String 2 is the file's name, no instruction.
-        sample = Message()
-        sample.packed(1, [5])
-        sample.packed(2, [8])
-        for key, field, value in ((3, 2, 4), (5, 3, 2 ** 40)):
-            label = Message()
-            label.number(1, key)
-            label.number(field, value)
-            sample.payload(3, label.data)
-        message = Message()
-        message.payload(2, sample.data)
         profile = self.load(
             foreign([('cpu', 'nanoseconds')], [7],
                     strings=['opcode', 'CALL', 'instruction offset'])
-            + message.data)
+            + sample_with_labels((3, 2, 4), (5, 3, 2 ** 40)))
         self.assertEqual(profile.names, 'off')
         frame, = profile.samples[0].stack
         self.assertEqual((frame.instruction_offset, frame.opcode), (-1, 0))
 
     def test_several_values_of_a_label(self):
-        sample = Message()
-        sample.packed(1, [5])
-        sample.packed(2, [8])
-        # String 2 is the file's name; field 2 is a text, 3 a number.
-        for key, field, value in ((3, 2, 4), (3, 2, 5), (3, 2, 4), (3, 3, 7),
-                                  (4, 3, 9)):
-            label = Message()
-            label.number(1, key)
-            label.number(field, value)
-            sample.payload(3, label.data)
-        message = Message()
-        message.payload(2, sample.data)
+        # String 2 is the file's name.
         profile = self.load(
-            foreign([('cpu', 'nanoseconds')], [7],
-                    strings=['tag', 'x', 'y']) + message.data)
+            foreign([('cpu', 'nanoseconds')], [7], strings=['tag', 'x', 'y'])
+            + sample_with_labels((3, 2, 4), (3, 2, 5), (3, 2, 4), (3, 3, 7),
+                                 (4, 3, 9)))
         self.assertIn({'tag': 'x, y, 7', 'x': '9'},
                       [sample.labels for sample in profile.samples])
         profile.save(self.path)
