@@ -1,0 +1,193 @@
+"""Our tests, and some of CPython's, where a mistake in memory shows itself.
+
+    python3 Tools/sanitize/run.py asan|tsan|refleaks|valgrind [TEST...]
+
+asan       build/asan: AddressSanitizer and UndefinedBehaviorSanitizer
+tsan       build/tsan: ThreadSanitizer, with CPython's own suppressions
+refleaks   build/debug: references and memory blocks that each run of a test
+           leaves behind, by regrtest's -R 3:3
+valgrind   build/release under valgrind's memcheck
+
+TEST is the name of a test file, for regrtest; CPython's are run while every
+process of them is sampled.  Reports go to build/sanitize/KIND.  Status 1 if a
+test failed or there is a report with a function of ours in it.  Under
+ThreadSanitizer there are reports without: of races that CPython has with
+subinterpreters and with daemon threads at its end.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+OURS = 'test_profile_sampling'
+OUR_TESTS = ROOT / 'Lib' / 'test' / OURS
+RATE_HZ = 1000
+TIMEOUT_SECONDS = 1800
+VARIANTS = {'asan': 'asan', 'tsan': 'tsan', 'refleaks': 'debug',
+            'valgrind': 'release'}
+
+# Where the hooks run; under ThreadSanitizer what its own list in libregrtest
+# has of them.
+CPYTHON_TESTS = {
+    'asan': ('test_threading', 'test_gc', 'test_generators', 'test_fork1',
+             'test_signal', 'test_context', 'test_sys', 'test_thread'),
+    'tsan': ('test_thread', 'test_threading_local', 'test_threadsignals',
+             'test_queue', 'test_weakref', 'test_signal', 'test_functools'),
+    'refleaks': (),
+    'valgrind': ()}
+# These run in one process, without waiting for other programs: what they
+# leave behind is ours.
+IN_PROCESS = (
+    'api', 'callees', 'collapsed', 'deferred', 'files', 'greenlets',
+    'hostile', 'instructions', 'label_decorator', 'labels', 'manual', 'merge',
+    'model', 'names', 'pprof', 'pprof_read', 'stacks', 'subscribe', 'text')
+# Fifty times slower there.
+SHORT = ('api', 'collapsed', 'deferred', 'instructions', 'label_decorator',
+         'manual', 'names', 'pprof', 'text')
+
+# The lines of a report that name a function: "#1 f ../src/Python/x.c:12".
+FRAME = re.compile(r'^\s+#\d+ .*', re.MULTILINE)
+OUR_FRAME = re.compile(r'sampling|_profile\b|_PyProfile')
+# Only where memory was used, not where it or its thread came from.
+ORIGIN = re.compile(r'^  (Location|Thread T|As if synchronized|Mutex)',
+                    re.MULTILINE)
+
+
+def tests_of(kind):
+    """All of our test files by default: each a test of its own to regrtest."""
+    if kind in ('asan', 'tsan'):
+        names = [path.stem for path in OUR_TESTS.glob('test_*.py')]
+    else:
+        names = [f'test_{name}'
+                 for name in (SHORT if kind == 'valgrind' else IN_PROCESS)]
+    return [f'{OURS}.{name}' for name in sorted(names)]
+
+
+def options(kind, directory):
+    """Settings of the sanitizers.  Reports go to files, since a test may read
+    what a program says."""
+    reports = directory / 'report'
+    if kind == 'asan':
+        return {'ASAN_OPTIONS': 'detect_leaks=0:allocator_may_return_null=1:'
+                                f'handle_segv=0:log_path={reports}',
+                'UBSAN_OPTIONS': f'print_stacktrace=1:log_path={reports}'}
+    if kind == 'tsan':
+        suppressions = ROOT / 'build/src/Tools/tsan/suppressions.txt'
+        return {'TSAN_OPTIONS': f'suppressions={suppressions}:exitcode=0:'
+                                f'log_path={reports}'}
+    if kind == 'valgrind':
+        return {'PYTHONMALLOC': 'malloc'}
+    return {}
+
+
+def environment(kind, directory, *, sampled):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith('PYTHON')}
+    env |= options(kind, directory)
+    if sampled:
+        profiles = directory / 'profiles'
+        profiles.mkdir(exist_ok=True)
+        env['PYTHONSAMPLEPROF'] = (
+            f'wall,rate={RATE_HZ},quiet=1,out={profiles}/{{pid}}.pb.gz')
+    return env
+
+
+def command(kind, python, tests, jobs, directory):
+    regrtest = ['-m', 'test', '-W', f'-j{jobs}', '--timeout',
+                str(TIMEOUT_SECONDS), *tests]
+    if kind == 'refleaks':
+        return [python, *regrtest, '-R', '3:3']
+    if kind == 'valgrind':
+        suppressions = ROOT / 'build/src/Misc/valgrind-python.supp'
+        return ['valgrind', '-q', '--error-exitcode=99',
+                f'--suppressions={suppressions}',
+                f'--log-file={directory}/report.%p', python, '-m', 'unittest',
+                '-q', *[f'test.{test}' for test in tests]]
+    return [python, *regrtest]
+
+
+def run(kind, python, tests, jobs, directory, *, sampled):
+    if not tests:
+        return 0
+    # A shell may have started this with SIGINT ignored.
+    return subprocess.run(
+        command(kind, python, tests, jobs, directory),
+        env=environment(kind, directory, sampled=sampled), cwd=directory,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ).returncode
+
+
+def reports_of(directory):
+    """[(text, is it ours?), ...]"""
+    found = []
+    for path in sorted(directory.glob('report*')):
+        for text in re.split(r'^={18,}\n', path.read_text(errors='replace'),
+                             flags=re.MULTILINE):
+            frames = FRAME.findall(ORIGIN.split(text)[0])
+            if not frames and not text.strip():
+                continue
+            found.append((text, any(map(OUR_FRAME.search, frames))))
+    return found
+
+
+def tell(reports):
+    theirs = {}
+    for text, is_ours in reports:
+        if is_ours:
+            print(text)
+            continue
+        summary = re.search('SUMMARY: .*', text)
+        line = summary[0] if summary else text.strip().partition('\n')[0]
+        theirs[line] = theirs.get(line, 0) + 1
+    for line, count in sorted(theirs.items()):
+        print(f'{count:6} {line}')
+    ours = sum(is_ours for _, is_ours in reports)
+    print(f'{len(reports)} reports, {ours} of them with a function of ours')
+    return ours
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description='Run tests under a sanitizer.')
+    parser.add_argument('kind', choices=VARIANTS)
+    parser.add_argument('tests', nargs='*', metavar='TEST',
+                        help='test files (default: ours, then some of '
+                             "CPython's, sampled)")
+    parser.add_argument('--jobs', type=int, default=os.cpu_count(),
+                        metavar='N', help='how many test files at a time')
+    args = parser.parse_args()
+    python = ROOT / 'build' / VARIANTS[args.kind] / 'python'
+    if not python.exists():
+        sys.exit(f'{python} does not exist. Run '
+                 f'"make {VARIANTS[args.kind]}" first.')
+    if args.kind == 'valgrind' and shutil.which('valgrind') is None:
+        sys.exit('there is no valgrind. Install the package "valgrind".')
+    directory = ROOT / 'build' / 'sanitize' / args.kind
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+
+    def failed(tests, *, sampled):
+        return run(args.kind, python, tests, args.jobs, directory,
+                   sampled=sampled) != 0
+    ours = [test for test in args.tests if test.startswith(OURS)]
+    theirs = [test for test in args.tests if test not in ours]
+    if not args.tests:
+        ours, theirs = tests_of(args.kind), CPYTHON_TESTS[args.kind]
+    has_failed = failed(ours, sampled=False)
+    has_failed |= failed(theirs, sampled=True)
+    n_reports = tell(reports_of(directory))
+    if args.kind != 'tsan' and reports_of(directory):
+        n_reports = 1
+    if has_failed or n_reports:
+        sys.exit(1)
+    print(f'{args.kind}: all passed')
+
+
+if __name__ == '__main__':
+    main()
