@@ -36,7 +36,7 @@ def environment(run, profiles):
 
 
 def cases(junit):
-    """{test: verdict} of a file that pytest wrote."""
+    """{test: verdict} of a file that pytest or unittest_junit.py wrote."""
     verdicts = {}
     for case in ElementTree.parse(junit).iter('testcase'):
         kinds = {child.tag for child in case}
@@ -50,11 +50,11 @@ def run_once(command, run, directory):
     """{test: verdict}; without a report by test, of the command as one."""
     junit = directory / f'{run}.xml'
     junit.unlink(missing_ok=True)
-    options = [f'--junitxml={junit}'] if 'pytest' in command else []
     with open(directory / f'{run}.txt', 'w') as output:
         try:
             status = subprocess.run(
-                [sys.executable, *command, *options], cwd=directory,
+                [sys.executable, *command, f'--junitxml={junit}'],
+                cwd=directory,
                 env=environment(run, directory / 'profiles'), stdout=output,
                 stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 timeout=COMMAND_TIMEOUT_S).returncode
@@ -62,7 +62,7 @@ def run_once(command, run, directory):
             status = 'timeout'
     verdicts = cases(junit) if junit.exists() else {}
     if not verdicts or status not in (0, 1):
-        verdicts['exit status'] = str(status)
+        verdicts['command'] = f'exit status {status}'
     return verdicts
 
 

@@ -1,8 +1,8 @@
 """The test suites of third parties: which there are, how one is run.
 
 Each is a function that takes a directory to work in and returns the commands
-of the suite, as arguments for the interpreter, by name.  It must not know
-what is made of the results.
+of the suite, as arguments for the interpreter, by name.  They take
+--junitxml=FILE besides.  It must not know what is made of the results.
 """
 
 import importlib.metadata
@@ -18,6 +18,7 @@ import pybind11 as pybind11_package
 TIMEOUT_S = 300
 PYTEST = ('-m', 'pytest', '-q', '-p', 'no:cacheprovider',
           f'--timeout={TIMEOUT_S}')
+HERE = pathlib.Path(__file__).parent
 
 # gevent runs each of its test modules in a process of its own; these are the
 # ones about switching, threads, processes and the loop.
@@ -39,7 +40,10 @@ def greenlet(_):
 
 
 def gevent(_):
-    return {name: ('-m', f'gevent.tests.test__{name}') for name in GEVENT}
+    # As gevent runs them: a module patches the process that pytest would
+    # be in.
+    return {name: (str(HERE / 'unittest_junit.py'),
+                   f'gevent.tests.test__{name}') for name in GEVENT}
 
 
 def uvloop(directory):
@@ -63,8 +67,8 @@ def lxml(directory):
 
 def pybind11(directory):
     """An extension module made here, with callbacks, threads and errors."""
-    source = pathlib.Path(__file__).with_name('pybind11_module.cpp')
-    tests = pathlib.Path(__file__).with_name('pybind11_module_tests.py')
+    source = HERE / 'pybind11_module.cpp'
+    tests = HERE / 'pybind11_module_tests.py'
     module = directory / 'pybind11_module.so'
     includes = (
         pybind11_package.get_include(),
