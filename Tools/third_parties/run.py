@@ -4,32 +4,34 @@
 
 PYTHON is of an environment with what requirements.txt lists; run.sh makes
 one.  A test passes if its verdict is the same while each process is sampled
-at 5000 Hz.  Where verdicts differ, both runs are repeated, so that a test
-that fails now and then is named as such.  The exit status is 1 if a
-difference stays.
+at 5000 Hz, and if the profiles that it leaves can be read.  Where verdicts
+differ, both runs are repeated, so that a test that fails now and then is
+named as such.  The exit status is 1 if a difference stays.
 """
 
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
+from profile_sampling import Profile
 from suites import SUITES
 
 RUNS = 'plain', 'sampled'
 REPEATS = 2
 COMMAND_TIMEOUT_S = 1500
+TOTALS = 'samples', 'signals_sent', 'captures'
 
 
 def environment(run, profiles):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith('PYTHON')}
     if run == 'sampled':
-        profiles.mkdir(parents=True, exist_ok=True)
         env['PYTHONSAMPLEPROF'] = (
             f'wall,rate=5000,quiet=1,out={profiles}/{{pid}}.pb.gz')
     return env
@@ -44,6 +46,20 @@ def cases(junit):
                         if kind in kinds), 'passed')
         verdicts[f'{case.get("classname")}.{case.get("name")}'] = verdict
     return verdicts
+
+
+def read_profiles(profiles):
+    """Totals over the profiles of a run, and what is wrong with them."""
+    totals, bad = Counter(), {}
+    for path in profiles.glob('*.pb.gz'):
+        try:
+            stats = Profile.load(path).stats
+        except Exception as exc:
+            bad[path.name] = 'none', f'unreadable ({exc})'
+        else:
+            totals['profiles'] += 1
+            totals.update({name: stats.get(name, 0) for name in TOTALS})
+    return totals, bad
 
 
 def run_once(command, run, directory):
@@ -73,9 +89,14 @@ def differences(plain, sampled):
 
 
 def compare(command, directory):
-    """Verdicts of the plain run, what differs, and what differs at times."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Verdicts of the plain run, what differs, what differs at times, and
+    what the profiles of the sampled run add up to.
+    """
+    profiles = directory / 'profiles'
+    shutil.rmtree(profiles, ignore_errors=True)
+    profiles.mkdir(parents=True)
     plain, sampled = [run_once(command, run, directory) for run in RUNS]
+    totals, bad = read_profiles(profiles)
     differ = differences(plain, sampled)
     unsteady = {}
     for _ in range(REPEATS):
@@ -85,14 +106,17 @@ def compare(command, directory):
         still = differences(*again)
         for test in differ.keys() - still.keys():
             unsteady[test] = differ.pop(test)
-    return plain, differ, unsteady
+    # Its name has a process id, which no repetition would give again.
+    return plain, differ | bad, unsteady, totals
 
 
-def report(name, verdicts, differ, unsteady, seconds):
+def report(name, verdicts, differ, unsteady, totals, seconds):
     counts = ', '.join(f'{count} {verdict}' for verdict, count
                        in sorted(Counter(verdicts.values()).items()))
     print(f'{name}: {counts}; {len(differ)} differ; {seconds:.0f} s',
           flush=True)
+    print('    ' + ', '.join(f'{totals[total]:,} {total}' for total
+                             in ('profiles', *TOTALS)), flush=True)
     for kind, tests in ('differs', differ), ('differs at times', unsteady):
         for test, (plain, sampled) in sorted(tests.items()):
             print(f'    {kind}: {test}: {plain}, sampled: {sampled}',
@@ -117,10 +141,10 @@ def main():
         directory.mkdir(parents=True, exist_ok=True)
         for part, command in SUITES[name](directory).items():
             started = time.monotonic()
-            verdicts, differ, unsteady = compare(
+            verdicts, differ, unsteady, totals = compare(
                 command, directory / 'runs' / part)
             failed += len(differ)
-            report(f'{name} {part}', verdicts, differ, unsteady,
+            report(f'{name} {part}', verdicts, differ, unsteady, totals,
                    time.monotonic() - started)
     print(f'{failed} tests differ')
     return 1 if failed else 0
