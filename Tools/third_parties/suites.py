@@ -88,8 +88,14 @@ def pybind11(directory):
     return {'tests': (*PYTEST, str(directory / tests.name))}
 
 
+def profilers(_):
+    """Profilers that read the interpreter's memory, beside our own."""
+    return {'tests': (*PYTEST, str(HERE / 'profilers_tests.py'))}
+
+
 SUITES = {suite.__name__: suite
-          for suite in (greenlet, gevent, uvloop, numpy, lxml, pybind11)}
+          for suite in (greenlet, gevent, uvloop, numpy, lxml, pybind11,
+                        profilers)}
 
 
 def unpack(project, folder, to):
