@@ -87,11 +87,17 @@ _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
     int total = 0;
     _PyInterpreterFrame *gc_frame =
         thread->gc_generation >= 0 ? thread->gc_frame : NULL;
+    int gc_index = -1;          // of the frame that it is to stand before
 
     for (; frame != NULL; frame = frame->previous) {
         if (frame == gc_frame) {
-            add_collection(w, thread, frame);
-            gc_frame = NULL;
+            if (total < leaf_frames) {
+                add_collection(w, thread, frame);
+                gc_frame = NULL;
+            }
+            else {
+                gc_index = total - leaf_frames;
+            }
             is_in_c = 0;
         }
         if (_PySampling_IsArtificial(frame)) {
@@ -121,18 +127,11 @@ _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
             break;
         }
     }
-    if (thread->gc_generation >= 0 && thread->gc_frame == NULL) {
-        // The collection was started with no Python frame: it is the root.
-        add_pseudo(w, _PySampling_PSEUDO_GC,
-                   (uint32_t)thread->gc_generation);
-    }
-    if (total <= leaf_frames) {
-        return total;
-    }
-    int beyond = total - leaf_frames;
-    int kept = Py_MIN(beyond, root_frames);
-    if (frame != NULL) {
-        kept = 0;       // gave up before the root: these are no root frames
+    int beyond = Py_MAX(total - leaf_frames, 0);
+    // If it gave up before the root, the last ones are no root frames.
+    int kept = frame == NULL ? Py_MIN(beyond, root_frames) : 0;
+    if (gc_index >= 0 && gc_index < beyond - kept) {
+        add_collection(w, thread, gc_frame);    // among those that are cut out
     }
     if (beyond > kept) {
         add_pseudo(w, _PySampling_PSEUDO_TRUNCATED,
@@ -140,10 +139,20 @@ _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
         _PySampling_COUNT(frames_truncated, 1);
     }
     for (int i = beyond - kept; i < beyond; i++) {
+        if (i == gc_index) {
+            add_collection(w, thread, gc_frame);
+        }
         if (window[i % root_frames].is_in_c) {
             add_callee(w, window[i % root_frames].frame);
         }
         add_frame(w, window[i % root_frames].frame);
+    }
+    if (gc_index >= beyond
+        || (thread->gc_generation >= 0 && thread->gc_frame == NULL))
+    {
+        // The collection was started with no Python frame: it is the root.
+        add_pseudo(w, _PySampling_PSEUDO_GC,
+                   (uint32_t)thread->gc_generation);
     }
     return total;
 }

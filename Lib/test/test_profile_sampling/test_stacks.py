@@ -1,7 +1,10 @@
 """What stacks say, by a clock that the test ticks: nothing has a tolerance."""
 
+import gc
 import threading
 import unittest
+
+from test.support import threading_helper
 
 from .manual import line_of, manual, tick
 from .sessions import SessionTest, names, of_thread
@@ -337,6 +340,59 @@ class TestDepth(SessionTest):
                 self.assertGreater(named, exact * 7 / 8)
                 if exact < 16:
                     self.assertEqual(named, exact)
+
+    def collecting(self, depth_frames):
+        """Names of a stack, root first, with a collection amid its frames."""
+        class Dying:
+            def __del__(self):
+                down(20)
+
+        def down(n):
+            if n > 1:
+                down(n - 1)
+            else:
+                tick(1, 1)
+
+        def collect():
+            dying = Dying()
+            dying.itself = dying
+            del dying
+            gc.collect()
+        found = []
+
+        def run():
+            gc.collect()
+            with manual(depth_frames=depth_frames) as session:
+                collect()
+            sample, = [
+                sample for sample in
+                of_thread(session.profile, threading.get_native_id())
+                if sample.wall_ns]
+            found.extend([name.rpartition('.')[2] for name in names(sample)])
+        with threading_helper.start_threads([threading.Thread(target=run)]):
+            pass
+        return found
+
+    def test_a_collection_keeps_its_place(self):
+        whole = self.collecting(100)
+        self.assertEqual(whole[-24:], ['run', 'collect', '[GC gen2]',
+                                       '__del__', *['down'] * 20])
+        frames = [name for name in whole if not name.startswith('[')]
+        for depth_frames in range(2, len(frames) + 1):
+            with self.subTest(depth_frames=depth_frames):
+                stack = self.collecting(depth_frames)
+                marks = [name for name in stack
+                         if name.startswith('[truncated')]
+                self.assertEqual(bool(marks), depth_frames < len(frames))
+                root = stack.index(marks[0]) if marks else 0
+                leaf = stack[root + len(marks):]
+                # Amid the frames that are cut out it stands next to the cut.
+                if leaf[0] == '[GC gen2]':
+                    self.assertEqual(whole[-len(leaf) + 1:], leaf[1:])
+                else:
+                    self.assertEqual(whole[-len(leaf):], leaf)
+                self.assertEqual(whole[:root], stack[:root])
+                self.assertEqual(stack.count('[GC gen2]'), 1)
 
     def test_depths_with_one_mark_share_a_stack(self):
         def down(n):

@@ -262,6 +262,44 @@ class TestInterpretersOnOneThread(SessionTest):
         self.assertGreater(weight(here, 'cpu_ns'), 190_000_000)
         return session.profile
 
+    def test_collection_at_the_end(self):
+        # It is started with no Python frame: it is the root, however few
+        # frames are kept.
+        script = """if True:
+            def make():
+                # Globals are gone by then.
+                from time import thread_time
+
+                class Dying:
+                    def __del__(self):
+                        down(9)
+
+                def down(n):
+                    if n:
+                        return down(n - 1)
+                    end = thread_time() + 0.05
+                    while thread_time() < end:
+                        pass
+                return Dying()
+            dying = make()
+            dying.itself = dying
+            """
+        for config in 'legacy', 'isolated':
+            for depth_frames in 2, 8, 100:
+                interpreter = _interpreters.create(config)
+                with self.subTest(config=config, depth_frames=depth_frames), \
+                        Session(rate_hz=RATE_HZ, depth_frames=depth_frames) \
+                        as session:
+                    _interpreters.exec(interpreter, script)
+                    _interpreters.destroy(interpreter)
+                found = [sample.stack for sample in session.profile.samples
+                         if sample.stack and
+                         sample.stack[0].function.name.endswith('down')]
+                self.assertGreater(len(found), 0)
+                for stack in found:
+                    names = [frame.function.name for frame in stack]
+                    self.assertRegex(names[-1], r'^\[GC gen\d\]$', names)
+
     def test_shared_gil(self):
         self.check('legacy')
 
