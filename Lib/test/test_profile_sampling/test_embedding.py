@@ -87,6 +87,7 @@ class Embedding(ProgramTest):
     def test_daemon_threads(self):
         self.check(DAEMONS, option=OPTION)
 
+    @OUTLIVED
     def test_asleep_for_ever(self):
         # A thread that never wakes up, so there can be no second round.
         for _ in range(5):
@@ -108,6 +109,7 @@ class Embedding(ProgramTest):
     def test_subinterpreters(self):
         self.check(SUBINTERPRETERS, option=OPTION)
 
+    @OUTLIVED
     def test_session_that_is_stopped(self):
         result = self.embed(
             'import profile_sampling\n'
@@ -116,6 +118,7 @@ class Embedding(ProgramTest):
             '\nassert session.profile.total_wall_ns > 0\n', threads=2)
         self.assertEqual(result.stderr, '')
 
+    @OUTLIVED
     def test_session_that_nobody_stops(self):
         # It ends with the interpreter; the next one can start its own.
         result = self.embed(
@@ -131,6 +134,7 @@ class Embedding(ProgramTest):
             'lambda batch: None, rate_hz=10_000)\n' + DAEMONS, threads=2)
         self.assertEqual(result.stderr, '')
 
+    @OUTLIVED
     def test_now_and_then(self):
         # Rounds with and without a session, in one process.
         self.embed('import os, profile_sampling\n'
