@@ -459,7 +459,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                 uint32_t old_index = t->thread_index;
                 _Py_atomic_store_uint(&t->session, STATE->session);
                 t->account.detached_ticks = 0;  // the counters began anew
-                _PySampling_EnterTables(t);
+                (void)_PySampling_EnterTables(t, 0);
                 _PySampling_TablesMoveName(fresh, t->thread_index,
                                            old, old_index);
             }

@@ -104,12 +104,15 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
         s->registered = 0;
     }
     s->running = NULL;
-    // The last collection comes after the end of its thread, which it lets
-    // take part once more.  The thread state is gone by now.
+    // What is cleared last comes after the end of its thread, which may have
+    // come to take part once more.  It still holds the GIL: whoever looks at
+    // the threads next, with the GIL, finds none of these.
     while (s->threads != NULL) {
         _PySampling_Thread *thread = s->threads;
         unlink_thread(thread);
         _PySampling_SiblingsUnlink(thread);
+        _Py_atomic_store_ptr_release(
+            &((_PyThreadStateImpl *)thread->tstate)->sampling, NULL);
         free(thread);
     }
     _PySampling_UnlockRegistry();
@@ -132,9 +135,11 @@ link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
     interp->sampling.threads = thread;
 }
 
-/* A row in the tables for a thread that takes part from `wall_ns` on. */
-void
-_PySampling_EnterTables(_PySampling_Thread *thread)
+/* A row in the tables for a thread, which is told to subscribers if it is new.
+   Returns the session of these tables: a thread of another GIL may begin the
+   next one at any moment. */
+unsigned int
+_PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
 {
     PyThreadState *tstate = thread->tstate;
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
@@ -155,16 +160,26 @@ _PySampling_EnterTables(_PySampling_Thread *thread)
         thread->last_blocked_node = 0;
         thread->last_blocked_labels = 0;
         thread->root_node = 0;
+        if (is_new) {
+            _PySampling_EmitRecord(_PySampling_EVENT_THREAD_START,
+                                   thread->thread_index, 0, 0, 0);
+        }
     }
+    unsigned int session = STATE->session;
     PyMutex_Unlock(&STATE->tables_mutex);
+    return session;
 }
 
 static void
-tell(_PySampling_Thread *thread, _PySampling_EventKind kind, uint64_t cpu_ns,
-     uint64_t wall_ns)
+tell_end(_PySampling_Thread *thread)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_EmitRecord(kind, thread->thread_index, 0, cpu_ns, wall_ns);
+    if (_PySampling_TABLES_OF(thread) != NULL) {
+        _PySampling_EmitRecord(_PySampling_EVENT_THREAD_END,
+                               thread->thread_index, 0,
+                               thread->residue_cpu_ns,
+                               thread->residue_wall_ns);
+    }
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -212,9 +227,8 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
     thread->excluded = (_PySampling_Exclusion)impl->sampling_excluded;
     thread->set_aside = (struct _sampling_carries){0};
-    _PySampling_EnterTables(thread);
-    tell(thread, _PySampling_EVENT_THREAD_START, 0, 0);
-    _Py_atomic_store_uint(&thread->session, _PySampling_SESSION());
+    _Py_atomic_store_uint(&thread->session,
+                          _PySampling_EnterTables(thread, 1));
     _Py_atomic_store_ptr_release(&impl->sampling, thread);
     return thread;
 }
@@ -337,8 +351,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
             _PySampling_Drain(caller, own);
         }
         _PySampling_AccountFlush(thread, _PySampling_WallNow());
-        tell(thread, _PySampling_EVENT_THREAD_END, thread->residue_cpu_ns,
-             thread->residue_wall_ns);
+        tell_end(thread);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);
         }

@@ -660,7 +660,8 @@ extern int _PySampling_SharesGIL(struct _sampling_interpreter_state *s,
 extern int _PySampling_RegisterExisting(PyThreadState *caller,
                                         uint64_t wall_ns);
 // With the registry locked.
-extern void _PySampling_EnterTables(_PySampling_Thread *thread);
+extern unsigned int _PySampling_EnterTables(_PySampling_Thread *thread,
+                                            int is_new);
 extern void _PySampling_WakeOthers(PyThreadState *caller);
 
 #ifdef __cplusplus

@@ -5,17 +5,24 @@ Conservation is the oracle: the weights of a thread add up to its own clocks.
 
 import _interpreters
 import ctypes
+import sys
 import threading
 import time
 import unittest
 
+from test import support
+from test.support import threading_helper
+
+import profile_sampling
+
 from .sessions import (
-    _profile, Session, SessionTest, busy, by_state, checked,
+    THOROUGH, _profile, Session, SessionTest, busy, by_state, checked,
     computing_threads, names, of_thread, on_stack, parked_thread,
     thrice, wait_until_asleep, weight)
 
 RATE_HZ = 1000
 TICK_NS = 1_000_000_000 // RATE_HZ
+SECONDS_OF_ENDS = 60 if THOROUGH else 3
 
 
 class TestConservation(SessionTest):
@@ -229,6 +236,60 @@ class TestWho(SessionTest):
                              len(threading.enumerate()))
             self.assertFalse([t for t in threading.enumerate()
                               if 'sampl' in t.name])
+
+
+class TestInterpretersThatEnd(unittest.TestCase):
+    """They come and go while others begin sessions, whose tables are new."""
+
+    # Something is left for the collections of its end.
+    SCRIPT = """if True:
+        import threading
+        thread = threading.Thread(target=sum, args=(range(1000),))
+        thread.start()
+        thread.join()
+
+        class Dying:
+            def __del__(self, end=sum, numbers=range(30_000)):
+                end(numbers)
+        dying = [Dying() for _ in range(10)]
+        for one in dying:
+            one.all = dying
+        """
+
+    def check(self, config):
+        records = []
+        end = time.monotonic() + SECONDS_OF_ENDS
+
+        def come_and_go():
+            while time.monotonic() < end:
+                interpreter = _interpreters.create(config)
+                _interpreters.exec(interpreter, self.SCRIPT)
+                _interpreters.destroy(interpreter)
+
+        def add(batch):
+            records.extend(batch.records)
+        threads = [threading.Thread(target=come_and_go) for _ in range(6)]
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
+        with support.catch_unraisable_exception() as caught:
+            with threading_helper.start_threads(threads), \
+                    profile_sampling.subscribe(add, rate_hz=10_000,
+                                               batch_seconds=0.01,
+                                               all_interpreters=True):
+                while time.monotonic() < end:
+                    with profile_sampling.profile(rate_hz=10_000):
+                        for _ in range(20):
+                            profile_sampling.snapshot()
+                        profile_sampling.snapshot(clear=True)
+            self.assertIsNone(caught.unraisable)
+        self.assertGreater(
+            len([r for r in records if r.kind == 'thread end']), 3)
+
+    def test_shared_gil(self):
+        self.check('legacy')
+
+    def test_own_gil(self):
+        self.check('isolated')
 
 
 class TestInterpretersOnOneThread(SessionTest):
