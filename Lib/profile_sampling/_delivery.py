@@ -18,6 +18,7 @@ _lock = _thread.allocate_lock()     # guards the next two
 _subscriptions = []
 _helper = None
 _is_ending = False
+_is_registered = False
 
 
 def add(subscription):
@@ -55,14 +56,15 @@ def close_all():
 
 
 def _start(run):
-    try:
-        return _thread.start_joinable_thread(run, daemon=True)
-    except RuntimeError:
-        # An interpreter that allows no daemon threads: it waits for this
-        # one, so this one has to be told before.
+    global _is_registered
+    is_daemon = _thread.daemon_threads_allowed()
+    if not is_daemon and not _is_registered:
+        # This interpreter waits for its threads, so this one has to be told
+        # before.
         import threading
         threading._register_atexit(close_all)
-        return _thread.start_joinable_thread(run, daemon=False)
+        _is_registered = True
+    return _thread.start_joinable_thread(run, daemon=is_daemon)
 
 
 def _run():
