@@ -18,7 +18,7 @@ INTERRUPTS = {'handler', 'trace', 'monitored'}
 CALLS = {
     'work': {'wait', 'take_profilers_signal', 'tracing', 'memory',
              'monitoring', 'compute', 'program.*', 'random.*', '_random.*',
-             'signal.*', '_signal.*'},
+             'signal.*', '_signal.*', 'threading.*'},
     'handler': {'spin'},
     'trace': {'spin'},
     'monitored': {'spin'},
