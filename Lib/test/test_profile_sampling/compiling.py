@@ -68,5 +68,5 @@ def compile_program(name, directory):
     return run_compiler(
         f'{name}.c', os.path.join(directory, name),
         '-Wl,--whole-archive', library, '-Wl,--no-whole-archive',
-        *words('PY_LDFLAGS', 'PY_LDFLAGS_NODIST', 'LINKFORSHARED', 'LIBS', 'MODLIBS',
-               'SYSLIBS'))
+        *words('PY_LDFLAGS', 'PY_LDFLAGS_NODIST', 'LINKFORSHARED', 'LIBS',
+               'MODLIBS', 'SYSLIBS'))

@@ -2,6 +2,7 @@
 PITFALLS L8."""
 
 import _thread
+import contextlib
 import gc
 import logging
 import os
@@ -23,6 +24,19 @@ from .subscribers import (
 subscribe = profile_sampling.subscribe
 
 SECONDS = 0.25
+
+
+@contextlib.contextmanager
+def handling(signum, handler):
+    old = signal.signal(signum, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signum, old)
+
+
+def time_out(signum, frame):
+    raise TimeoutError
 
 
 class Hostile(SubscriberTest):
@@ -143,8 +157,7 @@ class Hostile(SubscriberTest):
                     calls.append('not interrupted')
             subscription = subscribe(callback, sync=sync,
                                      batch_seconds=3600)
-            old = signal.signal(signum, handler)
-            try:
+            with handling(signum, handler):
                 with self.subTest(sync=sync), \
                         support.catch_unraisable_exception() as caught:
                     with self.assertRaises(error):
@@ -154,8 +167,6 @@ class Hostile(SubscriberTest):
                     self.assertIsNone(caught.unraisable)
                 spin(0.1)
                 subscription.flush()
-            finally:
-                signal.signal(signum, old)
             self.assertGreater(len(calls), 1)
             self.assertFalse(subscription.closed)
             subscription.close()
@@ -169,49 +180,38 @@ class Hostile(SubscriberTest):
         def end_program(signum, frame):
             raise SystemExit(3)
 
-        def time_out(signum, frame):
-            raise TimeoutError
         self.check_signal_handler(signal.SIGTERM, end_program, SystemExit)
         self.check_signal_handler(signal.SIGALRM, time_out, TimeoutError)
 
     def test_a_timeout_ends_a_callback_that_hangs(self):
-        def time_out(signum, frame):
-            raise TimeoutError
         calls = []
 
         def callback(batch):
             calls.append(1)
             if len(calls) == 1:
                 time.sleep(support.LONG_TIMEOUT)
-        old = signal.signal(signal.SIGALRM, time_out)
-        try:
+        with handling(signal.SIGALRM, time_out):
             signal.setitimer(signal.ITIMER_REAL, 0.2)
-            with self.assertRaises(TimeoutError), \
-                    subscribe(callback, sync=True):
-                spin(support.SHORT_TIMEOUT)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, old)
+            try:
+                with self.assertRaises(TimeoutError), \
+                        subscribe(callback, sync=True):
+                    spin(support.SHORT_TIMEOUT)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
 
     def test_what_a_callback_makes_of_it_is_its_own(self):
-        def time_out(signum, frame):
-            raise TimeoutError
-
         def callback(batch):
             try:
                 signal.raise_signal(signal.SIGALRM)
             except TimeoutError as exc:
                 raise ValueError from exc
-        old = signal.signal(signal.SIGALRM, time_out)
-        try:
-            with support.catch_unraisable_exception() as caught, \
-                    subscribe_manually(callback, sync=True) as subscription:
-                _profile.tick(1000, 10)
-                subscription.flush()
-                self.assertIs(caught.unraisable.exc_type, ValueError)
+        with handling(signal.SIGALRM, time_out), \
+                support.catch_unraisable_exception() as caught, \
+                subscribe_manually(callback, sync=True) as subscription:
+            _profile.tick(1000, 10)
+            subscription.flush()
+            self.assertIs(caught.unraisable.exc_type, ValueError)
             self.assertEqual(subscription.stats()['errors'], 1)
-        finally:
-            signal.signal(signal.SIGALRM, old)
 
     def test_it_raises_now_and_then(self):
         numbers = iter(range(1000))
