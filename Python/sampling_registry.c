@@ -90,6 +90,11 @@ void
 _PySampling_InterpreterEnd(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
+    // What is cleared last comes after the end of its thread, which may have
+    // come to take part once more.
+    while (s->threads != NULL) {
+        _PySampling_ThreadEnd(s->threads->tstate);
+    }
     _PySampling_LockRegistry();
     if (s->registered) {
         if (s->prev != NULL) {
@@ -104,17 +109,6 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
         s->registered = 0;
     }
     s->running = NULL;
-    // What is cleared last comes after the end of its thread, which may have
-    // come to take part once more.  It still holds the GIL: whoever looks at
-    // the threads next, with the GIL, finds none of these.
-    while (s->threads != NULL) {
-        _PySampling_Thread *thread = s->threads;
-        unlink_thread(thread);
-        _PySampling_SiblingsUnlink(thread);
-        _Py_atomic_store_ptr_release(
-            &((_PyThreadStateImpl *)thread->tstate)->sampling, NULL);
-        free(thread);
-    }
     _PySampling_UnlockRegistry();
     _PySampling_BufferFree(s->buffer);
     s->buffer = NULL;

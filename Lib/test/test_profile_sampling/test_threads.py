@@ -359,6 +359,32 @@ class TestInterpretersOnOneThread(SessionTest):
                 for stack in found:
                     self.assertRegex(stack[0], r'^\[GC gen\d\]$', stack)
 
+    def test_nothing_of_the_end_is_lost(self):
+        # Codecs go after the interpreter's thread state was cleared.  It
+        # sleeps, so it takes part once more; then no tick comes.
+        script = """if True:
+            import codecs, time
+            class Search:
+                def __call__(self, name):
+                    return None
+                def __del__(self, clock=time.monotonic, sleep=time.sleep):
+                    sleep(0.05)
+                    end = clock() + 0.05
+                    while clock() < end:
+                        pass
+            codecs.register(Search())
+            """
+        for config in 'legacy', 'isolated':
+            interpreter = _interpreters.create(config)
+            _interpreters.exec(interpreter, script)
+            with self.subTest(config=config), Session(rate_hz=1) as session:
+                wall_ns = time.monotonic_ns()
+                _interpreters.destroy(interpreter)
+                wall_ns = time.monotonic_ns() - wall_ns
+            samples = of_thread(session.profile, threading.get_native_id())
+            self.assertGreater(wall_ns, 100_000_000)
+            self.assertGreaterEqual(weight(samples), wall_ns)
+
     def test_shared_gil(self):
         self.check('legacy')
 
