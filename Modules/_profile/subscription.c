@@ -51,7 +51,10 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting)
 {
     int before = set_excluded(is_waiting ? _PySampling_WAITING
                                          : _PySampling_EXCLUDED);
-    ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling_interrupt = NULL;
+    if (!before) {
+        // A callback that calls another may be ending by such an exception.
+        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling_interrupt = NULL;
+    }
     PyObject *result = PyObject_CallOneArg(callback, arg);
     PyObject *exc = PyErr_GetRaisedException();
     (void)set_excluded(before);

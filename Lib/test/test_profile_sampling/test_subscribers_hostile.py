@@ -199,6 +199,23 @@ class Hostile(SubscriberTest):
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
 
+    def test_a_callback_serves_another_as_it_is_interrupted(self):
+        served = []
+        other = subscribe_manually(served.append)
+
+        def callback(batch):
+            try:
+                signal.raise_signal(signal.SIGALRM)
+            finally:
+                other.close()
+        with handling(signal.SIGALRM, time_out), \
+                subscribe_manually(callback) as subscription:
+            _profile.tick(1000, 10)
+            with self.assertRaises(TimeoutError):
+                subscription.flush()
+            self.assertEqual(subscription.stats()['errors'], 0)
+        self.assertGreater(len(served), 0)
+
     def test_what_a_callback_makes_of_it_is_its_own(self):
         def callback(batch):
             try:
