@@ -457,9 +457,9 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                 && t->session == STATE->session - 1)
             {
                 uint32_t old_index = t->thread_index;
-                _Py_atomic_store_uint(&t->session, STATE->session);
                 t->account.detached_ticks = 0;  // the counters began anew
-                (void)_PySampling_EnterTables(t, 0);
+                _Py_atomic_store_uint(&t->session,
+                                      _PySampling_EnterTables(t, 0));
                 _PySampling_TablesMoveName(fresh, t->thread_index,
                                            old, old_index);
             }

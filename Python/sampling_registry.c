@@ -46,9 +46,8 @@ int
 _PySampling_SharesGIL(struct _sampling_interpreter_state *s,
                       PyThreadState *caller)
 {
-    PyInterpreterState *interp =
-        _Py_CONTAINER_OF(s, PyInterpreterState, sampling);
-    return interp->ceval.gil == caller->interp->ceval.gil;
+    return _Py_atomic_load_ptr_acquire(&s->gil)
+           == caller->interp->sampling.gil;
 }
 
 /* With the registry locked. */
@@ -268,10 +267,8 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
         }
         for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
             int *is_bound = &((_PyThreadStateImpl *)t)->sampling_is_bound;
-            if (!_Py_atomic_load_int_acquire(is_bound)
-                || t->_status.cleared)
-            {
-                continue;       // no thread has taken it yet
+            if (!_Py_atomic_load_int_acquire(is_bound)) {
+                continue;       // no thread has taken it yet, or it is over
             }
             _PySampling_Thread *thread = register_thread(t, wall_ns);
             if (thread == NULL) {
@@ -326,6 +323,7 @@ void
 _PySampling_ThreadEnd(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    _Py_atomic_store_int_relaxed(&impl->sampling_is_bound, 0);
     _PySampling_Thread *thread = impl->sampling;
     if (thread == NULL) {
         return;

@@ -56,7 +56,7 @@ struct _sampling_slots {
     uint32_t mask;
     uint32_t used;                  // freed ones included
     uint32_t live;
-    size_t bytes;
+    uint64_t bytes;                 // atomic: also read without the GIL
     PyCodeObject *pending[MAX_PENDING_CODES];
     int num_pending;
     PyCodeObject *scratch_code;
@@ -309,6 +309,12 @@ find(const struct _sampling_slots *slots, const PyCodeObject *code)
 }
 
 static void
+set_bytes(struct _sampling_slots *slots, uint64_t bytes)
+{
+    _Py_atomic_store_uint64_relaxed(&slots->bytes, bytes);
+}
+
+static void
 put(struct _sampling_slots *slots, struct slot_table *table)
 {
     uint32_t i = hash_code(table->code) & slots->mask;
@@ -333,7 +339,7 @@ clear(struct _sampling_slots *slots)
     slots->mask = 0;
     slots->used = 0;
     slots->live = 0;
-    slots->bytes = 0;
+    set_bytes(slots, 0);
 }
 
 /* Returns 0 if there is no memory. */
@@ -357,8 +363,8 @@ reserve(struct _sampling_slots *slots)
     slots->mask = size - 1;
     slots->used = 0;
     slots->live = 0;
-    slots->bytes = slots->bytes - old_size * sizeof(*index)
-                   + size * sizeof(*index);
+    set_bytes(slots, slots->bytes - old_size * sizeof(*index)
+                     + size * sizeof(*index));
     for (uint32_t i = 0; i < old_size; i++) {
         if (old[i] != NULL && old[i] != &freed) {
             put(slots, old[i]);
@@ -386,7 +392,7 @@ keep(struct _sampling_slots *slots, PyCodeObject *code)
     table->code = code;
     table->num_units = num_units;
     work_out(code, table->units, num_units);
-    slots->bytes += bytes;
+    set_bytes(slots, slots->bytes + bytes);
     put(slots, table);
 }
 
@@ -416,7 +422,8 @@ _PySampling_SlotsClear(struct _sampling_slots *slots)
 size_t
 _PySampling_SlotsBytes(const struct _sampling_slots *slots)
 {
-    return sizeof(*slots) + slots->bytes;
+    return sizeof(*slots)
+           + (size_t)_Py_atomic_load_uint64_relaxed(&slots->bytes);
 }
 
 void
@@ -434,8 +441,8 @@ _PySampling_SlotsForget(struct _sampling_slots *slots, PyCodeObject *code)
 {
     struct slot_table **entry = find(slots, code);
     if (entry != NULL) {
-        slots->bytes -= sizeof(struct slot_table)
-                        + (size_t)(*entry)->num_units;
+        set_bytes(slots, slots->bytes - sizeof(struct slot_table)
+                         - (size_t)(*entry)->num_units);
         free(*entry);
         *entry = (struct slot_table *)&freed;
         slots->live--;

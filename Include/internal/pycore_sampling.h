@@ -252,6 +252,10 @@ struct _sampling_interpreter_state {
     // Who holds the GIL, as the clock sees it; NULL: nobody.
     // Release store by the thread that attaches, acquire load by the clock.
     _PySampling_Thread *running;
+    // The GIL of its threads; NULL: it has none yet.  Release store before
+    // the first of them attaches: the interpreter is in the runtime's list
+    // while it is being made.
+    struct _gil_runtime_state *gil;
     // Lock: runtime->sampling.mutex.
     _PySampling_Thread *threads;
     struct _sampling_interpreter_state *next;
