@@ -12,6 +12,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_engine.h"
 #include "pycore_sampling_labels.h"
+#include "pycore_sampling_parts.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED

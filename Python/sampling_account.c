@@ -31,6 +31,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_events.h"
 #include "pycore_sampling_labels.h"
+#include "pycore_sampling_parts.h"
 
 #ifdef _PySampling_SUPPORTED
 

@@ -17,6 +17,7 @@
 
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_clock.h"
+#include "pycore_sampling_parts.h"
 
 #ifdef _PySampling_SUPPORTED
 

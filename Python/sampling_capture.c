@@ -22,6 +22,7 @@
 #include "pycore_sampling_clock.h"    // _PySampling_IsFromClock()
 #include "pycore_sampling_events.h"
 #include "pycore_sampling_labels.h"
+#include "pycore_sampling_parts.h"
 #include "pycore_sampling_walk.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 

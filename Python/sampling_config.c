@@ -11,6 +11,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.config
 #include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_parts.h"
 
 #include <signal.h>
 #include <unistd.h>                   // getcwd()

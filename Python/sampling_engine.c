@@ -15,6 +15,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_callee.h"   // _PySampling_MemoryInit()
 #include "pycore_sampling_engine.h"
+#include "pycore_sampling_parts.h"
 #include "pycore_time.h"              // PyTime_TimeRaw()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 

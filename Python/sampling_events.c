@@ -8,6 +8,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_events.h"
+#include "pycore_sampling_parts.h"
 
 #define STATE (&_PyRuntime.sampling)
 

@@ -11,6 +11,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_callee.h"
 #include "pycore_sampling_events.h"
+#include "pycore_sampling_parts.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED

@@ -13,6 +13,7 @@
 #include "pycore_pylifecycle.h"       // _Py_IsMainInterpreter()
 #include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_parts.h"
 #include "pycore_sampling_tables.h"
 
 #include <errno.h>

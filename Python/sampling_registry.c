@@ -12,6 +12,7 @@
 #include "pycore_pystate.h"           // HEAD_LOCK()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling_events.h"
+#include "pycore_sampling_parts.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #ifdef _PySampling_SUPPORTED

@@ -12,6 +12,7 @@
 #include "Python.h"
 
 #include "pycore_sampling_events.h"
+#include "pycore_sampling_parts.h"
 
 #define NUM_STATES (_PySampling_UNSAMPLED + 1)
 

@@ -5,6 +5,7 @@
 
 #include "pycore_sampling.h"
 #include "pycore_sampling_events.h"
+#include "pycore_sampling_parts.h"
 
 #ifndef _PySampling_SUPPORTED
 

@@ -29,6 +29,9 @@ get_profile_state(PyObject *module)
 extern PyObject *_PyProfile_RaiseStatus(_PySampling_Status status);
 extern int _PyProfile_CheckRange(const char *name, long long value,
                                  long long min, long long max);
+// Fills in what a session and a subscription have in common.
+extern int _PyProfile_CheckOptions(_PySampling_Options *options,
+                                   const char *mode);
 
 // labels.c
 extern int _PyProfile_InitLabels(PyObject *module, profile_state *state);
@@ -50,6 +53,9 @@ extern PyObject *_PyProfile_Subscribe(profile_state *state,
                                       PyObject *deliver, PyObject *owner);
 extern PyObject *_PyProfile_CallExcluded(PyObject *callback, PyObject *arg,
                                          int is_waiting);
+
+// delivery.c: more functions of the module.
+extern PyMethodDef _PyProfile_DeliveryMethods[];
 
 // export.c
 extern PyObject *_PyProfile_ExportBatch(const struct _sampling_taken *taken);

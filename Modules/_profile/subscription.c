@@ -13,6 +13,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_parts.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "_profile.h"
