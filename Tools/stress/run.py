@@ -5,7 +5,8 @@
 Runs episodes of a few seconds, each in a process of its own with a seed of
 its own, so that a crash or a hang is one episode's.  A failed one is shown
 with its output and the command that repeats it.  The status is 0 if none
-failed.
+failed.  An interrupt lets the episodes under way end, and tells the totals;
+the status is 130 then.
 """
 
 import argparse
@@ -158,23 +159,35 @@ def show(options, outcome):
     print(f'again: {shlex.join(repeat)}\n', flush=True)
 
 
-def seeds(options):
+class Interrupt:
+    """The first SIGINT asks for an end, the second is as usual."""
+
+    def __init__(self):
+        self.came = False
+        signal.signal(signal.SIGINT, self.handle)
+
+    def handle(self, signum, frame):
+        self.came = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def seeds(options, interrupt):
     """Seeds of episodes, until the time is over."""
     if options.episode is not None:
         yield options.episode
         return
     end = time.monotonic() + options.seconds
     number = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end and not interrupt.came:
         yield f'{options.seed}-{number}'
         number += 1
 
 
-def outcomes(options):
+def outcomes(options, interrupt):
     """Outcomes of all episodes, some at a time."""
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         under_way = set()
-        for seed in seeds(options):
+        for seed in seeds(options, interrupt):
             under_way.add(pool.submit(run_episode, options, seed))
             while len(under_way) >= options.jobs:
                 done, under_way = concurrent.futures.wait(
@@ -190,7 +203,8 @@ def main():
     totals = Counter()
     number = failures = 0
     began = time.monotonic()
-    for outcome in outcomes(options):
+    interrupt = Interrupt()
+    for outcome in outcomes(options, interrupt):
         number += 1
         totals.update(outcome.counts)
         if outcome.reason:
@@ -203,7 +217,9 @@ def main():
     print(f'{number:,} episodes, {failures:,} failures')
     print(', '.join([f'{totals[name]:,} {name.replace("_", " ")}'
                      for name in sorted(totals)]))
-    return 1 if failures else 0
+    if failures:
+        return 1
+    return 130 if interrupt.came else 0
 
 
 if __name__ == '__main__':

@@ -42,6 +42,13 @@ SANITIZER = support.check_sanitizer(address=True, memory=True, thread=True)
 STATES_OFF_GIL = 'blocked', 'gil wait'
 
 
+def need_prompt_signals():
+    """For setUpModule() of tests whose samples name what runs right now."""
+    if support.check_sanitizer(thread=True):
+        raise unittest.SkipTest('ThreadSanitizer holds signals back until '
+                                'the next system call or atomic operation')
+
+
 def checked(raw):
     """The Profile of the core's tables, validated."""
     profile = raw if isinstance(raw, Profile) else Profile._from_raw(raw)

@@ -15,8 +15,8 @@ from collections import Counter, defaultdict
 from . import callee_sites
 from .manual import tick
 from .sessions import (
-    SANITIZER, Session, SessionTest, busy, of_thread, parked_thread, thrice,
-    weight)
+    SANITIZER, Session, SessionTest, busy, need_prompt_signals, of_thread,
+    parked_thread, thrice, weight)
 
 RATE_HZ = 10_000
 SITE_S = 0.06
@@ -28,6 +28,8 @@ FAST_SHARE = 0.75
 # A machine that has other work to do takes the CPU away for milliseconds, and
 # where it does so is not a matter of chance: what falls short is run again.
 ATTEMPTS = 3
+
+setUpModule = need_prompt_signals
 
 
 def opcode_names():

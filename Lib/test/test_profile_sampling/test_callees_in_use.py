@@ -10,10 +10,13 @@ from collections import Counter
 
 from test.support import import_helper
 
-from .sessions import Session, SessionTest, on_stack
+from .sessions import (
+    Session, SessionTest, need_prompt_signals, on_stack)
 
 RATE_HZ = 2000
 WORK_S = 0.3
+
+setUpModule = need_prompt_signals
 
 
 class TestModules(SessionTest):
