@@ -1,5 +1,5 @@
-/* A pool of threads that are not Python's, for test_churn.py: each attaches
-   through PyGILState for every single job and detaches again. */
+/* A pool of threads that are not Python's, each of which attaches through
+   PyGILState for every single job and detaches again. */
 
 #include <Python.h>
 
@@ -31,13 +31,17 @@ work(void *arg)
     return NULL;
 }
 
-/* run(threads, jobs, job): all of them do their part of the jobs. */
+/* run(threads, jobs, job, stack_bytes): all of them do their part of the
+   jobs.  A stack of 0 bytes: of the usual size. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
     int count, jobs;
     PyObject *job;
-    if (!PyArg_ParseTuple(args, "iiO:run", &count, &jobs, &job)) {
+    Py_ssize_t stack_bytes = 0;
+    if (!PyArg_ParseTuple(args, "iiO|n:run", &count, &jobs, &job,
+                          &stack_bytes))
+    {
         return NULL;
     }
     if (count < 1 || count > MAX_THREADS) {
@@ -48,15 +52,21 @@ run(PyObject *module, PyObject *args)
     Share share = {jobs / count, job, &failures};
     pthread_t threads[MAX_THREADS];
     int started = 0, err = 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (stack_bytes != 0) {
+        err = pthread_attr_setstacksize(&attributes, (size_t)stack_bytes);
+    }
     Py_BEGIN_ALLOW_THREADS
     while (started < count && err == 0) {
-        err = pthread_create(&threads[started], NULL, work, &share);
+        err = pthread_create(&threads[started], &attributes, work, &share);
         started += err == 0;
     }
     for (int i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
     }
     Py_END_ALLOW_THREADS
+    pthread_attr_destroy(&attributes);
     if (err != 0 || failures != 0) {
         PyErr_Format(PyExc_RuntimeError, "error %d, %d failures", err,
                      failures);

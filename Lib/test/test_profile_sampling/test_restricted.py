@@ -9,6 +9,7 @@ import resource
 import unittest
 
 from . import restrictions
+from .compiling import compile_extension
 from .sessions import (
     OPTION, SANITIZER, ProgramTest, by_state, on_stack, thrice)
 
@@ -204,6 +205,29 @@ class Threads(Restricted):
             'import threading\nthreading.stack_size(32768)\n' + PROGRAM, {},
             option='-Xsampleprof=rate=10000,out=profile.pb.gz')
         self.check_whole(profile)
+
+    @unittest.skipIf(SANITIZER, 'its frames are several times larger')
+    def test_smallest_stacks(self):
+        # Of threads in C, which run C code while they hold the GIL.
+        compile_extension('attaching_pool', self.directory)
+        program = (
+            'import functools, os, sys\n'
+            f'sys.path.append({self.directory!r})\n'
+            'import attaching_pool\n'
+            'job = functools.partial(sorted, list(range(20_000)))\n'
+            'attaching_pool.run(4, 4000, job,\n'
+            '                   os.sysconf("SC_THREAD_STACK_MIN"))\n')
+        plain = self.run_python('-c', program)
+        self.assertEqual(plain.status, 0, plain.err)
+        result = self.run_python(OPTION, '-c', program)
+        self.assertEqual((result.status, result.out), (0, b''), result.err)
+        profile = result.load('profile.pb.gz')
+        # They have no Python frames, and that is what is told of them.
+        workers = [sample for sample in profile.samples if not sample.stack
+                   and sample.thread.name != 'MainThread']
+        self.assertEqual(len({sample.thread for sample in workers}), 4)
+        self.assertGreater(sum([sample.cpu_ns for sample in workers]), 0.05e9)
+        self.assertGreater(profile.stats['captures'], 50)
 
     def test_handlers_have_a_stack_of_their_own(self):
         # Smaller than that of faulthandler; the program's, so it stays.
