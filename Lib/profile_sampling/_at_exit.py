@@ -39,8 +39,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False):
         shown = os.fsdecode(_formats.with_pid(out))
         format = _formats.choose(shown, format)
         profile = Profile._from_raw(raw)
-        path = shown if cwd is None else os.path.join(
-            os.fsdecode(cwd), shown)
+        path = shown if cwd is None else _path_from(os.fsdecode(cwd), shown)
         _files.replace(path, _formats.encode(profile, format))
         line = _success(profile, shown, format)
     # Nothing may leave: the exit status is the program's, not ours.
@@ -51,6 +50,19 @@ def write(raw, out=None, format=None, cwd=None, quiet=False):
     if not quiet:
         _say(line)
     return True
+
+
+def _path_from(cwd, name):
+    """Return the path of *name* in *cwd*.
+
+    A program that is there still may have given up the right to come there
+    from above: then the name alone leads to the file.
+    """
+    try:
+        is_there = os.getcwd() == cwd
+    except OSError:
+        is_there = False        # the directory it is in has been removed
+    return name if is_there else os.path.join(cwd, name)
 
 
 def _success(profile, shown, format):

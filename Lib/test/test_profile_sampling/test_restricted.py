@@ -144,6 +144,10 @@ class Files(Restricted):
 class Users(Restricted):
 
     def test_nobody(self):
+        # Who may not enter the directory above, so that no path leads here.
+        os.chmod(self.directory, 0o700)
+        self.directory = os.path.join(self.directory, 'inside')
+        os.mkdir(self.directory)
         line, profile = self.check(
             PROGRAM, restrictions.as_nobody(self.directory))
         self.assertNotIn(LATE, line)
