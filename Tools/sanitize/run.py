@@ -13,7 +13,8 @@ process of them is sampled.  Reports go to build/sanitize/KIND.  Status 1 if a
 test failed or there is a report with a function of ours in it.  What CPython
 does without us is counted: ThreadSanitizer has reports of subinterpreters and
 of daemon threads at the end, AddressSanitizer of drop_gil(), which such a
-thread calls with its state freed.
+thread calls with its state freed, valgrind of wmemcmp(), which reads whole
+vectors.
 """
 
 import argparse
@@ -52,14 +53,19 @@ IN_PROCESS = (
 SHORT = ('api', 'collapsed', 'deferred', 'instructions', 'label_decorator',
          'manual', 'names', 'pprof', 'text')
 
-# The lines of a report that name a function: "#1 f ../src/Python/x.c:12".
-FRAME = re.compile(r'^\s+#\d+ .*', re.MULTILINE)
+# The lines of a report that name a function: "#1 f ../src/Python/x.c:12", or
+# valgrind's "==9==    by 0x1F: f (x.c:12)".
+FRAME = re.compile(r'^(?:\s+#\d+|==\d+==\s+(?:at|by) 0x\w+:) .*',
+                   re.MULTILINE)
+# Between two reports.
+RULE = re.compile(r'^(?:={18,}|==\d+== )\n', re.MULTILINE)
 OUR_FRAME = re.compile(r'sampling|_profile\b|_PyProfile')
 # What CPython does by itself, by a frame.
-CPYTHONS = {'tsan': re.compile(''), 'asan': re.compile(r' in drop_gil ')}
+CPYTHONS = {'tsan': re.compile(''), 'asan': re.compile(r' in drop_gil '),
+            'valgrind': re.compile(r' __wmemcmp_')}
 # Only where memory was used, not where it or its thread came from.
-ORIGIN = re.compile(r'^  (Location|Thread T|As if synchronized|Mutex)',
-                    re.MULTILINE)
+ORIGIN = re.compile(r'^  (Location|Thread T|As if synchronized|Mutex)'
+                    r'|^==\d+==  Address ', re.MULTILINE)
 
 
 def tests_of(kind):
@@ -142,8 +148,7 @@ def judge(kind, directory):
     """Print what there is to say; return whether that is a failure."""
     verdicts, summaries = Counter(), Counter()
     for path in sorted(directory.glob('report*')):
-        for text in re.split(r'^={18,}\n', path.read_text(errors='replace'),
-                             flags=re.MULTILINE):
+        for text in RULE.split(path.read_text(errors='replace')):
             if not text.strip():
                 continue
             found = verdict(kind, text)
