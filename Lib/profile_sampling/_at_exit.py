@@ -39,8 +39,8 @@ def write(raw, out=None, format=None, cwd=None, quiet=False):
         shown = os.fsdecode(_formats.with_pid(out))
         format = _formats.choose(shown, format)
         profile = Profile._from_raw(raw)
-        path = shown if cwd is None else _path_from(os.fsdecode(cwd), shown)
-        _files.replace(path, _formats.encode(profile, format))
+        _replace(shown, _formats.encode(profile, format),
+                 os.fsdecode(cwd or b''))
         line = _success(profile, shown, format)
     # Nothing may leave: the exit status is the program's, not ours.
     except BaseException as exc:
@@ -52,17 +52,27 @@ def write(raw, out=None, format=None, cwd=None, quiet=False):
     return True
 
 
-def _path_from(cwd, name):
-    """Return the path of *name* in *cwd*.
-
-    A program that is there still may have given up the right to come there
-    from above: then the name alone leads to the file.
-    """
+def _replace(name, data, cwd):
+    """Make *name* in the directory *cwd* a file with the content *data*."""
     try:
-        is_there = os.getcwd() == cwd
+        _files.replace(os.path.join(cwd, name), data)
+    except PermissionError:
+        # A program that is there still may have given up the right to come
+        # there from above.  Other threads may change the directory.
+        fd = os.open(os.curdir, getattr(os, 'O_PATH', os.O_RDONLY))
+        try:
+            if not _is_open(cwd, fd):
+                raise
+            _files.replace(name, data, dir_fd=fd)
+        finally:
+            os.close(fd)
+
+
+def _is_open(path, fd):
+    try:
+        return os.readlink(f'/proc/self/fd/{fd}') == path
     except OSError:
-        is_there = False        # the directory it is in has been removed
-    return name if is_there else os.path.join(cwd, name)
+        return False            # nobody says so
 
 
 def _success(profile, shown, format):

@@ -8,19 +8,20 @@ import os
 import stat
 
 
-def replace(path, data):
+def replace(path, data, *, dir_fd=None):
     """Make *path* a file with the content *data*, readable by its owner.
 
     The data is written to a new file beside it, made durable and renamed,
     so that at any moment, also after a crash, *path* is the old file or
     the new one.  A symbolic link is not followed, and only a regular file
     of this user is replaced; anything else raises OSError, and so does a
-    directory that cannot be written.
+    directory that cannot be written.  A relative path starts at the directory
+    *dir_fd* if that is given.
     """
     path = os.fspath(path)
-    _check_target(path)
+    _check_target(path, dir_fd)
     beside = os.path.dirname(path)
-    fd, temporary = _create(beside, path)
+    fd, temporary = _create(beside, path, dir_fd)
     try:
         try:
             view = memoryview(data)
@@ -32,21 +33,21 @@ def replace(path, data):
         # Once more: the check above is as old as the writing was long.
         # A link made after this one is replaced by the rename, not
         # followed.
-        _check_target(path)
-        os.replace(temporary, path)
+        _check_target(path, dir_fd)
+        os.replace(temporary, path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:
         try:
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=dir_fd)
         except FileNotFoundError:
             # An interrupt just after the rename.
             pass
         raise
-    _sync_directory(beside)
+    _sync_directory(beside, dir_fd)
 
 
-def _check_target(path):
+def _check_target(path, dir_fd):
     try:
-        status = os.lstat(path)
+        status = os.lstat(path, dir_fd=dir_fd)
     except FileNotFoundError:
         return
     if stat.S_ISLNK(status.st_mode):
@@ -62,7 +63,7 @@ def _check_target(path):
             'and is not replaced; choose another name', path)
 
 
-def _create(directory, path):
+def _create(directory, path, dir_fd):
     """Open a new file in *directory*; return its descriptor and name."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_BINARY', 0)
@@ -72,18 +73,18 @@ def _create(directory, path):
         name = name.encode()
     temporary = os.path.join(directory, name)
     try:
-        return os.open(temporary, flags, 0o600), temporary
+        return os.open(temporary, flags, 0o600, dir_fd=dir_fd), temporary
     except OSError as exc:
         # The name that the caller knows says more than ours.
         raise OSError(exc.errno, exc.strerror, path) from None
 
 
-def _sync_directory(directory):
+def _sync_directory(directory, dir_fd):
     """Make the rename durable, where directories can be synced."""
     if os.name != 'posix':
         return
     try:
-        fd = os.open(directory or os.curdir, os.O_RDONLY)
+        fd = os.open(directory or os.curdir, os.O_RDONLY, dir_fd=dir_fd)
     except PermissionError:
         # A directory may be writable and not readable.
         return

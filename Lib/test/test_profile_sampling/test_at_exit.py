@@ -87,6 +87,25 @@ class AtExitTest(unittest.TestCase):
         # As the user sees it from there.
         self.assertIn('wrote a.txt ', err)
 
+    def test_a_thread_changes_the_directory(self):
+        elsewhere = os.path.join(self.directory, 'elsewhere')
+        os.mkdir(elsewhere)
+        self.run_code('''
+            import threading
+            start = os.getcwd()
+            def wander():
+                while True:
+                    os.chdir('elsewhere')
+                    os.chdir(start)
+            threading.Thread(target=wander, daemon=True).start()
+            for i in range(30):
+                assert write(raw, f'{i:02}.txt', cwd=start, quiet=True)
+            os._exit(0)
+        ''')
+        self.assertEqual(self.files(),
+                         [*[f'{i:02}.txt' for i in range(30)], 'elsewhere'])
+        self.assertEqual(os.listdir(elsewhere), [])
+
     def test_absolute_path(self):
         path = os.path.join(self.directory, 'a.txt')
         self.run_code(f'write(raw, {path!r}, cwd="/nonexistent")')
