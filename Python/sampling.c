@@ -532,6 +532,18 @@ _PySampling_BeforeSetSignal(int signum)
     errno = saved_errno;
 }
 
+/* It may be a subscriber that was interrupted by it.  Owned, so that no other
+   exception gets its address before the subscriber has returned. */
+void
+_PySampling_AfterHandlerRaised(PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (impl->sampling_excluded) {
+        Py_XSETREF(impl->sampling_interrupt,
+                   Py_NewRef(tstate->current_exception));
+    }
+}
+
 
 /* Fork. */
 

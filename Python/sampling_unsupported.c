@@ -135,6 +135,7 @@ void _PySampling_GCStart(PyThreadState *tstate, int generation) {}
 void _PySampling_GCEnd(PyThreadState *tstate) {}
 void _PySampling_CodeEnd(PyCodeObject *code) {}
 void _PySampling_TypeEnd(PyTypeObject *type) {}
+void _PySampling_AfterHandlerRaised(PyThreadState *tstate) {}
 void _PySampling_BeforeSetSignal(int signum) {}
 void _PySampling_BeforeExec(void) {}
 void _PySampling_AfterFailedExec(void) {}

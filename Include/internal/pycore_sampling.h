@@ -414,6 +414,9 @@ extern void _PySampling_CodeEnd(PyCodeObject *code);
 // A type is being deallocated: captures borrow pointers to types.
 extern void _PySampling_TypeEnd(PyTypeObject *type);
 
+// A signal handler has raised an exception, which is set.
+extern void _PySampling_AfterHandlerRaised(PyThreadState *tstate);
+
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeSetSignal(int signum);
 

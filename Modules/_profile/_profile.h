@@ -51,8 +51,9 @@ extern PyObject *_PyProfile_Subscribe(profile_state *state,
                                       const _PySampling_SubscribeOptions *what,
                                       const _PySampling_Options *options,
                                       PyObject *deliver, PyObject *owner);
+// `is_interrupted`: whether a signal handler raised the exception; may be NULL.
 extern PyObject *_PyProfile_CallExcluded(PyObject *callback, PyObject *arg,
-                                         int is_waiting);
+                                         int is_waiting, int *is_interrupted);
 
 // delivery.c: more functions of the module.
 extern PyMethodDef _PyProfile_DeliveryMethods[];

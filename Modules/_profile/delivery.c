@@ -201,7 +201,7 @@ _profile_call_excluded_impl(PyObject *module, PyObject *callback,
                             PyObject *argument, int waiting)
 /*[clinic end generated code: output=3dd7d2b5a43447c9 input=4f74cb7bd058fe72]*/
 {
-    return _PyProfile_CallExcluded(callback, argument, waiting);
+    return _PyProfile_CallExcluded(callback, argument, waiting, NULL);
 }
 
 /*[clinic input]

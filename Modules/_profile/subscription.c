@@ -47,22 +47,6 @@ set_excluded(int excluded)
     return before;
 }
 
-PyObject *
-_PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting)
-{
-    int before = set_excluded(is_waiting ? _PySampling_WAITING
-                                         : _PySampling_EXCLUDED);
-    if (!before) {
-        // A callback that calls another may be ending by such an exception.
-        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling_interrupt = NULL;
-    }
-    PyObject *result = PyObject_CallOneArg(callback, arg);
-    PyObject *exc = PyErr_GetRaisedException();
-    (void)set_excluded(before);
-    PyErr_SetRaisedException(exc);
-    return result;
-}
-
 /* Did a signal handler raise it, in the middle of this thread's callback?
    Then it is the program's. */
 static int
@@ -70,6 +54,27 @@ is_interrupt(PyObject *exc)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
     return exc != NULL && exc == impl->sampling_interrupt;
+}
+
+PyObject *
+_PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting,
+                        int *is_interrupted)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
+    int before = set_excluded(is_waiting ? _PySampling_WAITING
+                                         : _PySampling_EXCLUDED);
+    PyObject *result = PyObject_CallOneArg(callback, arg);
+    PyObject *exc = PyErr_GetRaisedException();
+    (void)set_excluded(before);
+    if (is_interrupted != NULL) {
+        *is_interrupted = is_interrupt(exc);
+    }
+    if (!before) {
+        // Not before: a callback that such an exception ends may call another.
+        Py_CLEAR(impl->sampling_interrupt);
+    }
+    PyErr_SetRaisedException(exc);
+    return result;
 }
 
 
@@ -372,8 +377,10 @@ _PySampling_DeliverSync(PyThreadState *tstate)
         {
             PyObject *deliver = Py_NewRef(self->deliver);
             PyObject *owner = Py_NewRef(self->owner);
-            PyObject *result = _PyProfile_CallExcluded(deliver, owner, 0);
-            if (result == NULL && is_interrupt(tstate->current_exception)) {
+            int is_interrupted;
+            PyObject *result = _PyProfile_CallExcluded(deliver, owner, 0,
+                                                       &is_interrupted);
+            if (result == NULL && is_interrupted) {
                 interrupt = PyErr_GetRaisedException();
             }
             else if (result == NULL) {

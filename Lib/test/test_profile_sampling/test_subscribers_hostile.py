@@ -218,6 +218,23 @@ class Hostile(SubscriberTest):
             self.assertEqual(subscription.stats()['errors'], 0)
         self.assertGreater(len(served), 0)
 
+    def test_an_exception_in_the_place_of_a_handlers(self):
+        # The handler's is gone, and the next may get its memory.
+        def callback(batch):
+            try:
+                signal.raise_signal(signal.SIGALRM)
+            except TimeoutError:
+                pass
+            raise TimeoutError('of the callback')
+        with handling(signal.SIGALRM, time_out), \
+                support.catch_unraisable_exception() as caught, \
+                subscribe_manually(callback) as subscription:
+            _profile.tick(1000, 10)
+            subscription.flush()
+            self.assertEqual(str(caught.unraisable.exc_value),
+                             'of the callback')
+            self.assertEqual(subscription.stats()['errors'], 1)
+
     def test_what_a_callback_makes_of_it_is_its_own(self):
         def callback(batch):
             try:
