@@ -90,6 +90,12 @@ void
 _PySampling_InterpreterEnd(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
+    HEAD_LOCK(&_PyRuntime);
+    for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+        _Py_atomic_store_int_relaxed(
+            &((_PyThreadStateImpl *)t)->sampling_is_bound, 0);
+    }
+    HEAD_UNLOCK(&_PyRuntime);
     // What is cleared last comes after the end of its thread, which may have
     // come to take part once more.
     while (s->threads != NULL) {
@@ -268,7 +274,7 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
         }
         for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
             int *is_bound = &((_PyThreadStateImpl *)t)->sampling_is_bound;
-            if (!_Py_atomic_load_int_acquire(is_bound)) {
+            if (t != caller && !_Py_atomic_load_int_acquire(is_bound)) {
                 continue;       // no thread has taken it yet, or it is over
             }
             _PySampling_Thread *thread = register_thread(t, wall_ns);

@@ -6,7 +6,7 @@ Runs episodes of a few seconds, each in a process of its own with a seed of
 its own, so that a crash or a hang is one episode's.  A failed one is shown
 with its output and the command that repeats it.  The status is 0 if none
 failed.  An interrupt lets the episodes under way end, and tells the totals;
-the status is 130 then.
+the status is 130 then, if none failed.
 """
 
 import argparse

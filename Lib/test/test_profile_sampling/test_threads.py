@@ -385,6 +385,39 @@ class TestInterpretersOnOneThread(SessionTest):
             self.assertGreater(wall_ns, 100_000_000)
             self.assertGreaterEqual(weight(samples), wall_ns)
 
+    def test_sessions_that_begin_at_the_end(self):
+        # In the same place: by then its thread state was cleared once.
+        script = """if True:
+            import codecs
+            from _profile import start, stop
+            from time import monotonic, sleep
+            class Search:
+                def __call__(self, name):
+                    return None
+                def __del__(self, start=start, stop=stop, clock=monotonic,
+                            sleep=sleep):
+                    {}
+                    start(rate_hz=1000)
+                    end = clock() + 0.1
+                    while clock() < end:
+                        pass
+            codecs.register(Search())
+            """
+        for config in 'legacy', 'isolated':
+            # The second one takes part in an earlier session first.
+            for earlier in '', 'sleep(0.01); stop()':
+                with self.subTest(config=config, earlier=earlier):
+                    interpreter = _interpreters.create(config)
+                    self.assertIsNone(_interpreters.exec(
+                        interpreter, script.format(earlier)))
+                    if earlier:
+                        _profile.start(rate_hz=100)
+                    _interpreters.destroy(interpreter)
+                    profile = checked(_profile.stop())
+                    self.assertGreater(
+                        weight([sample for sample in profile.samples
+                                if on_stack(sample, 'Search.__del__')]), 70_000_000)
+
     def test_shared_gil(self):
         self.check('legacy')
 
