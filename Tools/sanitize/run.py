@@ -63,6 +63,7 @@ OUR_FRAME = re.compile(r'sampling|_profile\b|_PyProfile')
 # What CPython does by itself, by a frame.
 CPYTHONS = {'tsan': re.compile(''), 'asan': re.compile(r' in drop_gil '),
             'valgrind': re.compile(r' __wmemcmp_')}
+TOTAL = re.compile(r'ThreadSanitizer: reported \d+ warnings$')
 # Only where memory was used, not where it or its thread came from.
 ORIGIN = re.compile(r'^  (Location|Thread T|As if synchronized|Mutex)'
                     r'|^==\d+==  Address ', re.MULTILINE)
@@ -149,7 +150,7 @@ def judge(kind, directory):
     verdicts, summaries = Counter(), Counter()
     for path in sorted(directory.glob('report*')):
         for text in RULE.split(path.read_text(errors='replace')):
-            if not text.strip():
+            if not text.strip() or TOTAL.match(text.strip()):
                 continue
             found = verdict(kind, text)
             verdicts[found] += 1
