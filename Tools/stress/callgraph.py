@@ -19,6 +19,8 @@ UNKNOWN_BELOW = re.compile(r'\[truncated \d+\+ frames\]')
 COLLECTOR = re.compile(r'\[GC gen[012]\]')
 # Weak references die anywhere; these are the standard library's.
 WEAK_CALLBACK = re.compile(r'.*<locals>\._?remove')
+# Reading a global name, where the instruction is not specialised.
+USED_EVERYWHERE = {'dict.__getitem__'}
 # The numbers that generated functions and files carry.
 NUMBER = re.compile(r'\d+')
 
@@ -87,7 +89,8 @@ class CallGraph:
         if caller.kind != 'python' or family is None:
             return ''
         if leaf.function.kind == 'operator':
-            right = matches(leaf.function, family, family.OPERATORS)
+            right = matches(leaf.function, family,
+                            family.OPERATORS | USED_EVERYWHERE)
         else:
             right = self._may_call(caller, leaf.function, caller)
         return '' if right else f'{caller.name}: {leaf.function.name}'

@@ -12,13 +12,15 @@ OPERATORS = {'_io._IOBase.__enter__', '_io._IOBase.__exit__',
              'str.join'}
 ENTRIES = {'work', 'root_N', '<module>', 'Made_N'}
 GENERATED = '<churn N>'
+# A class is what __build_class__() has returned, where a collection right after
+# it had begun before the session: nothing tells that the call is over.
 CALLS = {
     'work': {'builtins.next', 'make', 'import_module', 'program.*',
              'random.*', '_random.*', 'tempfile.*'},
     'make': {'builtins.exec', 'builtins.compile', '<module>', 'str.replace',
              'str'},
     'builtins.exec': {'<module>'},
-    '<module>': {'root_N', 'builtins.__build_class__'},
+    '<module>': {'root_N', 'builtins.__build_class__', 'churn_N.Made_N'},
     'builtins.__build_class__': {'Made_N'},
     'root_N': {'branch_N', 'Made_N', 'builtins.sum'},
     'branch_N': {'branch_N', 'leaf_N'},
