@@ -57,10 +57,15 @@ SHORT = ('api', 'collapsed', 'deferred', 'instructions', 'label_decorator',
 # valgrind's "==9==    by 0x1F: f (x.c:12)".
 FRAME = re.compile(r'^(?:\s+#\d+|==\d+==\s+(?:at|by) 0x\w+:) .*',
                    re.MULTILINE)
+INNERMOST = re.compile(r'\s+#0 |==\d+==\s+at ')
 # Between two reports.
 RULE = re.compile(r'^(?:={18,}|==\d+== )\n', re.MULTILINE)
 OUR_FRAME = re.compile(r'sampling|_profile\b|_PyProfile')
-# What CPython does by itself, by a frame.
+# What CPython does by itself, by a frame; first what may have frames of ours
+# besides.  At the end a thread's state and record are freed while the thread
+# may wait for the GIL; each interpreter makes the static types ready again.
+CPYTHONS_BESIDE_OURS = {
+    'tsan': re.compile(r'_PyThreadState_DeleteList |#0 _?PyType_HasFeature ')}
 CPYTHONS = {'tsan': re.compile(''), 'asan': re.compile(r' in drop_gil '),
             'valgrind': re.compile(r' __wmemcmp_')}
 TOTAL = re.compile(r'ThreadSanitizer: reported \d+ warnings$')
@@ -90,6 +95,7 @@ def options(kind, directory):
     if kind == 'tsan':
         suppressions = ROOT / 'build/src/Tools/tsan/suppressions.txt'
         return {'TSAN_OPTIONS': f'suppressions={suppressions}:exitcode=0:'
+                                'die_after_fork=0:'
                                 f'log_path={reports}'}
     if kind == 'valgrind':
         return {'PYTHONMALLOC': 'malloc'}
@@ -133,8 +139,22 @@ def run(kind, python, tests, jobs, directory, *, sampled):
     ).returncode
 
 
+def innermost(frames):
+    """Of each stack the frames below the eval loop: further out are calls of
+    Python code, which is not ours whoever called it."""
+    is_inside = True
+    for frame in frames:
+        is_inside = is_inside or INNERMOST.match(frame) is not None
+        is_inside = is_inside and '_PyEval_EvalFrameDefault' not in frame
+        if is_inside:
+            yield frame
+
+
 def verdict(kind, text):
-    frames = FRAME.findall(ORIGIN.split(text)[0])
+    frames = list(innermost(FRAME.findall(ORIGIN.split(text)[0])))
+    beside = CPYTHONS_BESIDE_OURS.get(kind)
+    if beside is not None and any(map(beside.search, frames)):
+        return "CPython's"
     if any(map(OUR_FRAME.search, frames)):
         return 'ours'
     if not frames and kind == 'asan':
