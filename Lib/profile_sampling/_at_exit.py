@@ -56,23 +56,38 @@ def _replace(name, data, cwd):
     """Make *name* in the directory *cwd* a file with the content *data*."""
     try:
         _files.replace(os.path.join(cwd, name), data)
-    except PermissionError:
+    except OSError:
         # A program that is there still may have given up the right to come
-        # there from above.  Other threads may change the directory.
-        fd = os.open(os.curdir, getattr(os, 'O_PATH', os.O_RDONLY))
+        # there from above, or the path may be too long.
+        fd = _open_here(cwd)
+        if fd is None:
+            raise
         try:
-            if not _is_open(cwd, fd):
-                raise
             _files.replace(name, data, dir_fd=fd)
         finally:
             os.close(fd)
 
 
-def _is_open(path, fd):
+def _open_here(path):
+    """Open the current directory if it is *path*, or return None.
+
+    Other threads may go elsewhere at any moment.
+    """
     try:
-        return os.readlink(f'/proc/self/fd/{fd}') == path
+        fd = os.open(os.curdir, getattr(os, 'O_PATH', os.O_RDONLY))
     except OSError:
-        return False            # nobody says so
+        return None
+    try:
+        found = os.readlink(f'/proc/self/fd/{fd}')
+    except OSError:
+        try:
+            found = os.getcwd()     # without /proc
+        except OSError:
+            found = None            # it has been removed
+    if found == path:
+        return fd
+    os.close(fd)
+    return None
 
 
 def _success(profile, shown, format):

@@ -213,8 +213,8 @@ class ReplaceTest(Directory):
         sync, rename = os.fsync, os.replace
         with (mock.patch('os.fsync', lambda fd: (
                 calls.append(stat.S_IFMT(os.fstat(fd).st_mode)), sync(fd))),
-              mock.patch('os.replace', lambda *names: (
-                calls.append('rename'), rename(*names)))):
+              mock.patch('os.replace', lambda *names, **where: (
+                calls.append('rename'), rename(*names, **where)))):
             _files.replace(self.path, b'data')
         self.assertEqual(calls, [stat.S_IFREG, 'rename', stat.S_IFDIR])
 
