@@ -261,7 +261,7 @@ link_subscription(struct _sampling_subscription *sub)
     }
     STATE->subscriptions = sub;
     sub->is_open = 1;
-    STATE->num_sync += sub->is_sync;
+    _Py_atomic_add_int(&STATE->num_sync, sub->is_sync);
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -280,7 +280,7 @@ unlink_subscription(struct _sampling_subscription *sub)
         sub->next->prev = sub->prev;
     }
     sub->is_open = 0;
-    STATE->num_sync -= sub->is_sync;
+    _Py_atomic_add_int(&STATE->num_sync, -sub->is_sync);
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -532,16 +532,27 @@ _PySampling_BeforeSetSignal(int signum)
     errno = saved_errno;
 }
 
+// A callback may live through any number of them; those it is ended by are
+// among the last.
+#define MAX_INTERRUPTS 16
+
 /* It may be a subscriber that was interrupted by it.  Owned, so that no other
    exception gets its address before the subscriber has returned. */
 void
 _PySampling_AfterHandlerRaised(PyThreadState *tstate)
 {
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (impl->sampling_excluded) {
-        Py_XSETREF(impl->sampling_interrupt,
-                   Py_NewRef(tstate->current_exception));
+    PyObject *interrupts = ((_PyThreadStateImpl *)tstate)->sampling_interrupts;
+    if (interrupts == NULL) {
+        return;
     }
+    PyObject *exc = PyErr_GetRaisedException();
+    if (PyList_Append(interrupts, exc) < 0
+        || (PyList_GET_SIZE(interrupts) > MAX_INTERRUPTS
+            && PyList_SetSlice(interrupts, 0, 1, NULL) < 0))
+    {
+        PyErr_Clear();      // no memory: it is taken for the subscriber's own
+    }
+    PyErr_SetRaisedException(exc);
 }
 
 

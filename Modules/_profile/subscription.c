@@ -52,8 +52,15 @@ set_excluded(int excluded)
 static int
 is_interrupt(PyObject *exc)
 {
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
-    return exc != NULL && exc == impl->sampling_interrupt;
+    PyObject *interrupts =
+        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling_interrupts;
+    Py_ssize_t count = interrupts != NULL ? PyList_GET_SIZE(interrupts) : 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (PyList_GET_ITEM(interrupts, i) == exc) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 PyObject *
@@ -61,18 +68,28 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting,
                         int *is_interrupted)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
+    // Of the outermost call: a callback that such an exception ends may call
+    // another.
+    PyObject *interrupts = NULL;
+    if (impl->sampling_interrupts == NULL) {
+        interrupts = impl->sampling_interrupts = PyList_New(0);
+        if (interrupts == NULL) {
+            return NULL;
+        }
+    }
     int before = set_excluded(is_waiting ? _PySampling_WAITING
                                          : _PySampling_EXCLUDED);
     PyObject *result = PyObject_CallOneArg(callback, arg);
     PyObject *exc = PyErr_GetRaisedException();
-    (void)set_excluded(before);
     if (is_interrupted != NULL) {
         *is_interrupted = is_interrupt(exc);
     }
-    if (!before) {
-        // Not before: a callback that such an exception ends may call another.
-        Py_CLEAR(impl->sampling_interrupt);
+    if (interrupts != NULL) {
+        // What the callback's frames held goes now, as part of its work.
+        impl->sampling_interrupts = NULL;
+        Py_DECREF(interrupts);
     }
+    (void)set_excluded(before);
     PyErr_SetRaisedException(exc);
     return result;
 }
@@ -377,7 +394,7 @@ _PySampling_DeliverSync(PyThreadState *tstate)
         {
             PyObject *deliver = Py_NewRef(self->deliver);
             PyObject *owner = Py_NewRef(self->owner);
-            int is_interrupted;
+            int is_interrupted = 0;
             PyObject *result = _PyProfile_CallExcluded(deliver, owner, 0,
                                                        &is_interrupted);
             if (result == NULL && is_interrupted) {

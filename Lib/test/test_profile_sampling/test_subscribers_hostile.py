@@ -239,6 +239,57 @@ class Hostile(SubscriberTest):
                              'of the callback')
             self.assertEqual(subscription.stats()['errors'], 1)
 
+    def test_another_handler_raises_while_it_ends(self):
+        def end_program(signum, frame):
+            raise SystemExit(3)
+
+        calls = []
+
+        def callback(batch):
+            calls.append(1)
+            if len(calls) > 1:
+                return
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                try:
+                    signal.raise_signal(signal.SIGALRM)
+                except TimeoutError:
+                    pass
+        with handling(signal.SIGALRM, time_out), \
+                handling(signal.SIGTERM, end_program), \
+                subscribe_manually(callback) as subscription:
+            _profile.tick(1000, 10)
+            with self.assertRaises(SystemExit):
+                subscription.flush()
+            self.assertEqual(subscription.stats()['errors'], 0)
+
+    def test_what_it_leaves_behind_is_its_own_work(self):
+        # The exception that it caught holds its frame, and what is there.
+        dying, found = [], []
+
+        class Left:
+            def __del__(self):
+                dying.append(1)
+                _profile.tick(1000, 10)
+                spin(0.001)
+                dying.pop()
+
+        def callback(batch):
+            found.append(len(dying))
+            left = Left()
+            try:
+                signal.raise_signal(signal.SIGALRM)
+            except TimeoutError:
+                del batch
+            self.assertIsNotNone(left)
+        with handling(signal.SIGALRM, time_out), \
+                subscribe_manually(callback, sync=True) as subscription:
+            _profile.tick(1000, 10)
+            spin(0.01)
+            self.assertEqual(subscription.stats()['errors'], 0)
+        self.assertEqual(set(found), {0})
+
     def test_what_a_callback_makes_of_it_is_its_own(self):
         def callback(batch):
             try:
