@@ -390,11 +390,11 @@ class TestInterpretersOnOneThread(SessionTest):
         script = """if True:
             import codecs
             from _profile import start, stop
-            from time import monotonic, sleep
+            from time import sleep, thread_time
             class Search:
                 def __call__(self, name):
                     return None
-                def __del__(self, start=start, stop=stop, clock=monotonic,
+                def __del__(self, start=start, stop=stop, clock=thread_time,
                             sleep=sleep):
                     {}
                     start(rate_hz=1000)
