@@ -68,7 +68,8 @@ CPYTHONS_BESIDE_OURS = {
     'tsan': re.compile(r'_PyThreadState_DeleteList |#0 _?PyType_HasFeature ')}
 CPYTHONS = {'tsan': re.compile(''), 'asan': re.compile(r' in drop_gil '),
             'valgrind': re.compile(r' __wmemcmp_')}
-TOTAL = re.compile(r'ThreadSanitizer: reported \d+ warnings$')
+# What it says of itself: how much there was, a thread after a fork.
+NOTICE = re.compile(r'(?:==\d+==)?ThreadSanitizer: ')
 # Only where memory was used, not where it or its thread came from.
 ORIGIN = re.compile(r'^  (Location|Thread T|As if synchronized|Mutex)'
                     r'|^==\d+==  Address ', re.MULTILINE)
@@ -170,7 +171,7 @@ def judge(kind, directory):
     verdicts, summaries = Counter(), Counter()
     for path in sorted(directory.glob('report*')):
         for text in RULE.split(path.read_text(errors='replace')):
-            if not text.strip() or TOTAL.match(text.strip()):
+            if not text.strip() or NOTICE.match(text.strip()):
                 continue
             found = verdict(kind, text)
             verdicts[found] += 1
