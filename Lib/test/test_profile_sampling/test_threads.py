@@ -359,24 +359,34 @@ class TestInterpretersOnOneThread(SessionTest):
                 for stack in found:
                     self.assertRegex(stack[0], r'^\[GC gen\d\]$', stack)
 
+    # Codecs go after the interpreter's thread state was cleared once.
+    LATE = """if True:
+        import codecs
+        from _profile import start, stop
+        from time import sleep, thread_time
+        class Search:
+            def __call__(self, name):
+                return None
+            def __del__(self, start=start, stop=stop, clock=thread_time,
+                        sleep=sleep):
+                {}
+                end = clock() + 0.1
+                while clock() < end:
+                    pass
+        codecs.register(Search())
+        """
+
+    def late(self, config, statement):
+        """An interpreter that runs the statement, and computes, at its end."""
+        interpreter = _interpreters.create(config)
+        self.assertIsNone(_interpreters.exec(
+            interpreter, self.LATE.format(statement)))
+        return interpreter
+
     def test_nothing_of_the_end_is_lost(self):
-        # Codecs go after the interpreter's thread state was cleared.  It
-        # sleeps, so it takes part once more; then no tick comes.
-        script = """if True:
-            import codecs, time
-            class Search:
-                def __call__(self, name):
-                    return None
-                def __del__(self, clock=time.monotonic, sleep=time.sleep):
-                    sleep(0.05)
-                    end = clock() + 0.05
-                    while clock() < end:
-                        pass
-            codecs.register(Search())
-            """
+        # It sleeps, so it takes part once more; then no tick comes.
         for config in 'legacy', 'isolated':
-            interpreter = _interpreters.create(config)
-            _interpreters.exec(interpreter, script)
+            interpreter = self.late(config, 'sleep(0.05)')
             with self.subTest(config=config), Session(rate_hz=1) as session:
                 wall_ns = time.monotonic_ns()
                 _interpreters.destroy(interpreter)
@@ -386,37 +396,19 @@ class TestInterpretersOnOneThread(SessionTest):
             self.assertGreaterEqual(weight(samples), wall_ns)
 
     def test_sessions_that_begin_at_the_end(self):
-        # In the same place: by then its thread state was cleared once.
-        script = """if True:
-            import codecs
-            from _profile import start, stop
-            from time import sleep, thread_time
-            class Search:
-                def __call__(self, name):
-                    return None
-                def __del__(self, start=start, stop=stop, clock=thread_time,
-                            sleep=sleep):
-                    {}
-                    start(rate_hz=1000)
-                    end = clock() + 0.1
-                    while clock() < end:
-                        pass
-            codecs.register(Search())
-            """
         for config in 'legacy', 'isolated':
             # The second one takes part in an earlier session first.
-            for earlier in '', 'sleep(0.01); stop()':
+            for earlier in '', 'sleep(0.01); stop(); ':
                 with self.subTest(config=config, earlier=earlier):
-                    interpreter = _interpreters.create(config)
-                    self.assertIsNone(_interpreters.exec(
-                        interpreter, script.format(earlier)))
+                    interpreter = self.late(
+                        config, earlier + 'start(rate_hz=1000)')
                     if earlier:
                         _profile.start(rate_hz=100)
                     _interpreters.destroy(interpreter)
                     profile = checked(_profile.stop())
-                    self.assertGreater(
-                        weight([sample for sample in profile.samples
-                                if on_stack(sample, 'Search.__del__')]), 70_000_000)
+                    late = [sample for sample in profile.samples
+                            if on_stack(sample, 'Search.__del__')]
+                    self.assertGreater(weight(late), 70_000_000)
 
     def test_shared_gil(self):
         self.check('legacy')
