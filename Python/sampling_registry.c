@@ -90,6 +90,7 @@ void
 _PySampling_InterpreterEnd(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
+    // No session that begins before they are deleted may register them.
     HEAD_LOCK(&_PyRuntime);
     for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
         _Py_atomic_store_int_relaxed(
