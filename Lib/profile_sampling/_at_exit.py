@@ -5,6 +5,7 @@ prints.  It runs while the interpreter ends: it must import little, trust
 nothing the program may have changed, and never raise.
 """
 
+import errno
 import os
 
 from profile_sampling import _files, _formats
@@ -13,6 +14,8 @@ from profile_sampling._values import lost_counts, other_losses, own_clock
 
 _STDERR = 2
 _DEFAULT_OUT = 'sampleprof.{pid}'
+# What the system says of a path that does not lead there.
+_NO_WAY = frozenset({errno.EACCES, errno.ENOENT, errno.ENAMETOOLONG})
 _SAFE = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
                   '0123456789@%+=:,./-_')
 _LOOK = {
@@ -56,7 +59,9 @@ def _replace(name, data, cwd):
     """Make *name* in the directory *cwd* a file with the content *data*."""
     try:
         _files.replace(os.path.join(cwd, name), data)
-    except OSError:
+    except OSError as exc:
+        if exc.errno not in _NO_WAY:
+            raise
         # A program that is there still may have given up the right to come
         # there from above, or the path may be too long.
         fd = _open_here(cwd)

@@ -1,11 +1,13 @@
 """What a command-line session leaves, whatever the program has done."""
 
+import errno
 import os
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
+from unittest import mock
 
 from profile_sampling import Profile, _at_exit
 
@@ -160,6 +162,14 @@ class AtExitTest(unittest.TestCase):
                     err, rf'^sampleprof: cannot write .*{reason}.*'
                     r'-X sampleprof=out=PATH\n$')
         self.assertEqual(self.files(), ['dir.txt', 'link.txt'])
+
+    def test_a_full_disk_is_tried_once(self):
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch.object(_at_exit._files, 'replace',
+                               side_effect=full) as replace:
+            with self.assertRaises(OSError):
+                _at_exit._replace('a.txt', b'', os.getcwd())
+        replace.assert_called_once()
 
     def test_nothing_is_raised(self):
         for code in ("write({}, 'a.txt')",
