@@ -38,3 +38,12 @@ def line_of(function, offset):
 
 def leaf(wall_ns, cpu_ns=0):
     tick(wall_ns, cpu_ns)
+
+
+# Two functions that can be told apart, by their names and what they spend.
+def first():
+    tick(3000, 1000)
+
+
+def second():
+    tick(5000, 2000)
