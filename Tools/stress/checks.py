@@ -9,15 +9,14 @@ import tempfile
 import time
 from collections import Counter
 
+from moments import History, wall_clock_offset_ns
 from profile_sampling import Profile, _formats
 from test.test_profile_sampling import builders, validator
 
-# What a thread's own readings of the clock may be away from the profiler's.
-TOLERANCE_NS = 5_000_000
-# A session's length and the times of its threads end at two readings of the
-# clock, between which a busy machine may give the CPU to others.  The main
-# thread, which lives all the time, tells how much that was.
-MAX_GAP_NS = 300_000_000
+# What a thread's own readings of the clock may be away from the profiler's:
+# nearly nothing, for what is held against each other are moments between which
+# a reading of the profiler's must lie, however busy the machine is.
+TOLERANCE_NS = 100_000
 # Signals that were under way when counters began anew or were read.
 SIGNALS_UNDER_WAY = 4
 FRAMES_SHOWN = 12
@@ -37,12 +36,25 @@ class Judge:
         self._run = run
         self._graph = graph
         self._sessions = []
+        self._history = History()
         self._subscribers = []
         self._judged_stacks = set()
         self._wrong_leaves = []
 
-    def session(self, profile, is_complete):
-        self._sessions.append((profile, is_complete))
+    def began(self, moments):
+        """A session has begun, or begun anew."""
+        self._history.began(moments)
+
+    def began_before(self):
+        """A session has begun before the program has."""
+        self._history.began_before()
+
+    def was_inside(self, entering, leaving):
+        """A block has been entered and left; a deferred session samples."""
+        self._history.was_inside(entering, leaving)
+
+    def session(self, profile, ending, is_complete):
+        self._sessions.append((profile, ending, is_complete))
 
     def subscriber(self, subscriber):
         self._subscribers.append(subscriber)
@@ -60,15 +72,16 @@ class Judge:
                             + ' > '.join(names[-FRAMES_SHOWN:]))
 
     def judge(self):
-        offset_ns = time.time_ns() - time.monotonic_ns()
+        offset_ns = wall_clock_offset_ns()
         spans = self._run.ledger.spans()
         last = time.monotonic() + VALIDATING_SECONDS
-        for number, (profile, is_complete) in enumerate(self._sessions):
+        for number, (profile, ending, is_complete) in enumerate(
+                self._sessions):
             self._run.count('samples', profile.total_count)
             self._judge_stacks(profile)
-            begin_ns = profile.start_time_ns - offset_ns
-            self._judge_clocks(profile, spans, begin_ns,
-                               begin_ns + profile.duration_ns)
+            beginning = self._beginning(profile.start_time_ns - offset_ns)
+            if beginning is not None:
+                self._judge_clocks(profile, beginning, ending, spans)
             if is_complete:
                 self._judge_counters(profile)
             if (number < VALIDATED and time.monotonic() < last
@@ -87,44 +100,43 @@ class Judge:
         for sample in profile.samples:
             self.look_at(sample.stack)
 
-    def _judge_clocks(self, profile, spans, begin_ns, end_ns):
-        sums = {}
-        for sample in profile.samples:
-            key = sample.thread.ident, sample.thread.native_id
-            wall_ns, cpu_ns = sums.get(key, (0, 0))
-            sums[key] = wall_ns + sample.wall_ns, cpu_ns + sample.cpu_ns
-        excluded_ns = profile.stats['subscribers_wall_ns']
-        gap_ns = abs(sums.get(self._run.ledger.main_key, (0, 0))[0]
-                     - profile.duration_ns)
-        if gap_ns > MAX_GAP_NS + excluded_ns and not self._run.deferred:
-            self._run.fault(f'{gap_ns:,} ns between the session and its '
-                            'main thread')
-        for key, (wall_ns, cpu_ns) in sums.items():
-            if any(span.travels for span in spans.get(key, ())):
-                continue
+    def _beginning(self, claimed_ns):
+        beginning = self._history.beginning(claimed_ns)
+        if beginning is None:
+            self._run.fault('a profile begins where nobody began a session')
+        return beginning
+
+    def _judge_clocks(self, profile, beginning, ending, spans):
+        outer = beginning.before_ns, ending.after_ns
+        self._at_most('duration', profile.duration_ns, outer[1] - outer[0])
+        self._at_least('duration', profile.duration_ns,
+                       ending.before_ns - beginning.after_ns)
+        sums = sums_by_thread(profile)
+        away = {key for key, found in spans.items()
+                if any(span.travels for span in found)}
+        for key in sums.keys() - away:
             if key not in spans and self._run.interpreters_at_once:
                 continue                # started where the ledger is not
-            self._at_most(f'wall time of thread {key} in '
-                          f'{end_ns - begin_ns:,} ns', wall_ns,
-                          upper(spans.get(key), begin_ns, end_ns) + gap_ns)
+            wall_ns, cpu_ns = sums[key]
+            self._at_most(f'wall time of thread {key}', wall_ns,
+                          upper(spans.get(key), *outer))
             self._at_most(f'CPU time of thread {key}', cpu_ns, wall_ns)
-        if self._run.deferred or profile.stats['lost_threads']:
-            return
-        for key, found in spans.items():
-            if any(span.travels for span in found):
-                continue
-            least = sum([span.inner(begin_ns, end_ns) for span in found])
-            wall_ns = sums.get(key, (0, 0))[0]
-            self._at_least(f'wall time of thread {key}',
-                           wall_ns + excluded_ns + gap_ns, least)
-            least = sum([span.end_cpu_ns - span.begin_cpu_ns
-                         for span in found if span.end_ns is not None
-                         and begin_ns <= span.begin_ns
-                         and span.end_ns <= end_ns])
-            cpu_ns = sums.get(key, (0, 0))[1]
-            self._at_least(f'CPU time of thread {key}',
-                           cpu_ns + profile.stats['subscribers_cpu_ns'],
-                           least)
+        inner = [(beginning.after_ns, ending.before_ns)]
+        if self._run.deferred:
+            # A block that has a session of its own was entered with it.
+            inner = list(self._history.inside(beginning, ending))
+        self._judge_lacks('wall', profile.stats['subscribers_wall_ns'], {
+            key: lack(sums.get(key, (0, 0))[0], lower(spans[key], inner))
+            for key in spans.keys() - away})
+        self._judge_lacks('CPU', profile.stats['subscribers_cpu_ns'], {
+            key: lack(sums.get(key, (0, 0))[1], lower_cpu(spans[key], inner))
+            for key in spans.keys() - away})
+
+    def _judge_lacks(self, what, excluded_ns, lacks):
+        """Nothing is missing but what subscribers took, of all threads."""
+        key = max(lacks, key=lacks.get)
+        self._at_most(f'{what} time missing, most of it of thread {key}',
+                      sum(lacks.values()), excluded_ns)
 
     def _judge_counters(self, profile):
         stats = profile.stats
@@ -150,17 +162,17 @@ class Judge:
             if any(span.travels for span in spans.get(key, ())):
                 continue
             self._at_most(f"a subscriber's time of thread {key}", wall_ns,
-                          upper(spans.get(key), subscriber.called_ns,
-                                subscriber.ended_ns))
+                          upper(spans.get(key),
+                                subscriber.opening.before_ns,
+                                subscriber.closing.after_ns))
         if (subscriber.is_partial or subscriber.fails_at is not None
                 or self._run.sync):
             return
         for key, found in spans.items():
             if any(span.serves or span.travels for span in found):
                 continue
-            least = sum([span.inner(subscriber.began_ns,
-                                    subscriber.ending_ns)
-                         for span in found])
+            least = lower(found, [(subscriber.opening.after_ns,
+                                   subscriber.closing.before_ns)])
             self._at_least(f"a subscriber's time of thread {key}",
                            subscriber.wall_ns.get(key, 0)
                            + subscriber.lost_wall_ns, least)
@@ -174,6 +186,35 @@ class Judge:
         if found_ns < least_ns - TOLERANCE_NS:
             self._run.fault(f'{what}: {found_ns:,} ns, which is '
                             f'{least_ns - found_ns:,} too little')
+
+
+def sums_by_thread(profile):
+    """Wall and CPU time by (ident, native id)."""
+    sums = {}
+    for sample in profile.samples:
+        key = sample.thread.ident, sample.thread.native_id
+        wall_ns, cpu_ns = sums.get(key, (0, 0))
+        sums[key] = wall_ns + sample.wall_ns, cpu_ns + sample.cpu_ns
+    return sums
+
+
+def lack(found_ns, least_ns):
+    """What is missing; a trifle of each of many threads is not."""
+    missing_ns = least_ns - found_ns
+    return missing_ns if missing_ns > TOLERANCE_NS else 0
+
+
+def lower(spans, inner):
+    """How long threads of one number surely lived in those times."""
+    return sum([span.inner(*times) for span in spans for times in inner])
+
+
+def lower_cpu(spans, inner):
+    """The CPU time of those that began and ended in those times."""
+    return sum([span.end_cpu_ns - span.begin_cpu_ns
+                for span in spans if span.end_ns is not None
+                and any(begin_ns <= span.begin_ns and span.end_ns <= end_ns
+                        for begin_ns, end_ns in inner)])
 
 
 def upper(spans, begin_ns, end_ns):

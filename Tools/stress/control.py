@@ -7,6 +7,7 @@ import threading
 import time
 
 import profile_sampling
+from moments import Moments
 from profile_sampling import _labels
 
 RATES_HZ = (10_000, 10_000, 10_000, 10_000, 7000, 1000, 100)
@@ -39,10 +40,8 @@ class Subscriber:
         if rng.random() < 0.2:
             options['threads'] = [threading.current_thread()]
             self.is_partial = True
-        self.called_ns = time.monotonic_ns()
-        self.subscription = profile_sampling.subscribe(self, **options)
-        self.began_ns = time.monotonic_ns()
-        self.ending_ns = self.ended_ns = None
+        with Moments() as self.opening:
+            self.subscription = profile_sampling.subscribe(self, **options)
 
     def __call__(self, batch):
         if self.fails_at is not None:
@@ -73,9 +72,8 @@ class Subscriber:
                 self.lost_wall_ns += record.wall_ns
 
     def close(self):
-        self.ending_ns = time.monotonic_ns()
-        self.subscription.close()
-        self.ended_ns = time.monotonic_ns()
+        with Moments() as self.closing:
+            self.subscription.close()
 
 
 class ExpectedError(Exception):
@@ -109,23 +107,27 @@ class Controller:
             self._stop()
             return
         try:
-            profile_sampling.start(
-                rng.choice(('wall', 'cpu')), rate_hz=rng.choice(RATES_HZ),
-                depth_frames=rng.choice(DEPTHS), names=rng.choice(NAMES),
-                defer=self._run.deferred)
+            with Moments() as beginning:
+                profile_sampling.start(
+                    rng.choice(('wall', 'cpu')),
+                    rate_hz=rng.choice(RATES_HZ),
+                    depth_frames=rng.choice(DEPTHS),
+                    names=rng.choice(NAMES), defer=self._run.deferred)
         except RuntimeError as exc:
             self._expect(exc, 'running', 'depth', 'names')
         else:
+            self._judge.began(beginning)
             self._run.count('sessions')
 
     def _stop(self):
         try:
-            profile = profile_sampling.stop()
+            with Moments() as ending:
+                profile = profile_sampling.stop()
         except RuntimeError as exc:
             self._expect(exc, 'no session', '-X sampleprof', 'not running',
                          'is running')
         else:
-            self._judge.session(profile, is_complete=True)
+            self._judge.session(profile, ending, is_complete=True)
 
     def _expect(self, exc, *texts):
         """Others may have been quicker; anything else is a fault."""
@@ -134,12 +136,15 @@ class Controller:
 
     def _snapshot(self, clear=False):
         try:
-            profile = profile_sampling.snapshot(clear=clear)
+            with Moments() as ending:
+                profile = profile_sampling.snapshot(clear=clear)
         except RuntimeError as exc:
             self._expect(exc, 'no session', 'not running', 'is running')
         else:
             self._run.count('snapshots')
-            self._judge.session(profile, is_complete=clear)
+            self._judge.session(profile, ending, is_complete=clear)
+            if clear:
+                self._judge.began(ending)
 
     def _clear(self):
         self._snapshot(clear=True)
@@ -176,21 +181,25 @@ class Controller:
         """A block of its own, or a part of the deferred session."""
         block = profile_sampling.profile(controller='block')
         try:
-            block.__enter__()
+            with Moments() as entering:
+                block.__enter__()
         except RuntimeError as exc:
             self._expect(exc, 'running', 'depth', 'names')
             return
         time.sleep(self._rng.random() / 50)
         try:
-            block.__exit__(None, None, None)
+            with Moments() as leaving:
+                block.__exit__(None, None, None)
         except RuntimeError as exc:
             # Somebody else has stopped the block's session.
             self._expect(exc, 'no session', 'not running', 'is running',
                          '-X sampleprof')
-        else:
-            if block.profile is not None:
-                self._run.count('sessions')
-                self._judge.session(block.profile, is_complete=True)
+        self._judge.was_inside(entering, leaving)
+        # Whether or not it was the block's: nothing else may begin there.
+        self._judge.began(entering)
+        if block.profile is not None:
+            self._run.count('sessions')
+            self._judge.session(block.profile, leaving, is_complete=True)
 
     def _stats(self):
         before = profile_sampling.stats()

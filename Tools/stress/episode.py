@@ -22,6 +22,7 @@ import warnings
 
 import checks
 from callgraph import CallGraph
+from moments import Moments
 from program import Run
 
 NAMES = ('calls', 'generators', 'coroutines', 'threads', 'churn',
@@ -114,6 +115,8 @@ def episode(options):
     run = Run(options.seed, options.seconds, plan)
     graph = call_graph(plan.names)
     judge = checks.Judge(run, graph)
+    if plan.whole and not options.unprofiled:
+        judge.began_before()
     sys.setswitchinterval(plan.switch_interval)
     threads = []
     on_main_thread = None
@@ -148,11 +151,17 @@ def episode(options):
 def end_session(judge):
     import profile_sampling
     if profile_sampling.running():
+        ending = Moments()
         try:
-            judge.session(profile_sampling.stop(), is_complete=True)
+            with ending:
+                profile = profile_sampling.stop()
         except RuntimeError:
             # It is the command line's.
-            judge.session(profile_sampling.snapshot(), is_complete=False)
+            with ending:
+                profile = profile_sampling.snapshot()
+            judge.session(profile, ending, is_complete=False)
+        else:
+            judge.session(profile, ending, is_complete=True)
 
 
 def parse():
