@@ -168,11 +168,14 @@ class Judge:
         if (subscriber.is_partial or subscriber.fails_at is not None
                 or self._run.sync):
             return
+        # A session that wants deeper stacks or more names than there were
+        # makes all sampling begin anew.
+        inner = list(self._history.between_beginnings(
+            subscriber.opening.after_ns, subscriber.closing.before_ns))
         for key, found in spans.items():
             if any(span.serves or span.travels for span in found):
                 continue
-            least = lower(found, [(subscriber.opening.after_ns,
-                                   subscriber.closing.before_ns)])
+            least = lower(found, inner)
             self._at_least(f"a subscriber's time of thread {key}",
                            subscriber.wall_ns.get(key, 0)
                            + subscriber.lost_wall_ns, least)
