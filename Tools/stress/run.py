@@ -3,14 +3,16 @@
     ./python Tools/stress/run.py --seconds 60 --seed 7 --jobs 1
 
 Runs episodes of a few seconds, each in a process of its own with a seed of
-its own, so that a crash or a hang is one episode's.  A failed one is shown
-with its output and the command that repeats it.  The status is 0 if none
-failed.  An interrupt lets the episodes under way end, and tells the totals;
-the status is 130 then, if none failed.
+its own, so that a crash or a hang is one episode's.  The first few have every
+family of workloads between them, however short the time.  A failed one is
+shown with its output and the command that repeats it.  The status is 0 if
+none failed.  An interrupt lets the episodes under way end, and tells the
+totals; the status is 130 then, if none failed.
 """
 
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -28,6 +30,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Beyond what an episode allows itself before it tells where it hangs.
 GRACE_SECONDS = 30
 OUTPUT_SHOWN = 12_000
+# To choose from the few that have every family: three, as a rule.
+SEEDS_LOOKED_AT = 100
 
 
 class Outcome:
@@ -44,7 +48,8 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(
         description='Stress the profiler with random mixes of workloads.')
     parser.add_argument('--seconds', type=float, default=60,
-                        help='for how long (default: 60)')
+                        help='for how long (default: 60), but until every '
+                             'family has had its turn')
     parser.add_argument('--episode-seconds', type=float, default=3,
                         metavar='N', help='of one mix (default: 3)')
     parser.add_argument('--seed', default='1',
@@ -171,16 +176,35 @@ class Interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def families(options, seed):
+    return set(episode.Plan(seed, options.only).names)
+
+
+def covering_seeds(options):
+    """A few seeds whose episodes have every family between them."""
+    found = {seed: families(options, seed) for seed in
+             [f'{options.seed}-{n}' for n in range(SEEDS_LOOKED_AT)]}
+    missing = set().union(*found.values())
+    while missing:
+        seed = max(found, key=lambda seed: len(found[seed] & missing))
+        missing -= found[seed]
+        yield seed
+
+
 def seeds(options, interrupt):
     """Seeds of episodes, until the time is over."""
     if options.episode is not None:
         yield options.episode
         return
     end = time.monotonic() + options.seconds
-    number = 0
-    while time.monotonic() < end and not interrupt.came:
-        yield f'{options.seed}-{number}'
-        number += 1
+    first = list(covering_seeds(options))
+    others = (seed for n in itertools.count()
+              if (seed := f'{options.seed}-{n}') not in first)
+    for seed in itertools.chain(first, others):
+        is_late = time.monotonic() >= end and seed not in first
+        if is_late or interrupt.came:
+            return
+        yield seed
 
 
 def outcomes(options, interrupt):
@@ -201,12 +225,14 @@ def outcomes(options, interrupt):
 def main():
     options = parse()
     totals = Counter()
+    turns = Counter()
     number = failures = 0
     began = time.monotonic()
     interrupt = Interrupt()
     for outcome in outcomes(options, interrupt):
         number += 1
         totals.update(outcome.counts)
+        turns.update(families(options, outcome.seed))
         if outcome.reason:
             failures += 1
             show(options, outcome)
@@ -215,6 +241,8 @@ def main():
     print(f'seed {options.episode or options.seed}, '
           f'{time.monotonic() - began:.0f} s')
     print(f'{number:,} episodes, {failures:,} failures')
+    print('families: ' + ', '.join([f'{name} {turns[name]:,}'
+                                    for name in sorted(turns)]))
     print(', '.join([f'{totals[name]:,} {name.replace("_", " ")}'
                      for name in sorted(totals)]))
     if failures:

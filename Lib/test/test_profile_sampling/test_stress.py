@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 import types
@@ -23,6 +24,7 @@ if not os.path.exists(DIRECTORY):
 
 with import_helper.DirsOnSysPath(DIRECTORY):
     import checks
+    import episode
     from moments import Moments
     from program import Run
 
@@ -45,6 +47,9 @@ class StressTest(unittest.TestCase):
             timeout=20 * SECONDS + 600)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn(' 0 failures', done.stdout)
+        turns = re.search('^families: (.*)$', done.stdout, re.MULTILINE)[1]
+        self.assertEqual({turn.split()[0] for turn in turns.split(', ')},
+                         set(filter(episode.is_available, episode.NAMES)))
 
 
 class Reweighted:
