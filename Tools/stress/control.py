@@ -100,6 +100,11 @@ class Controller:
         while self._subscribers:
             self._unsubscribe()
 
+    def act(self):
+        """One thing that is quickly done, from anywhere, amid another."""
+        if not self._run.over():
+            self._rng.choice((self._toggle, self._snapshot, self._clear))()
+
     def _toggle(self):
         """Start or stop, whichever the others leave possible."""
         rng = self._rng

@@ -10,6 +10,7 @@ counts to the file named by --result.
 import argparse
 # It wants to be called at forks: so not to be imported during one.
 import concurrent.futures.thread  # noqa: F401
+import contextlib
 import faulthandler
 import importlib.util
 import json
@@ -63,6 +64,8 @@ class Plan:
         # Whether subscribers are served on the threads that are sampled.
         self.sync = rng.random() < 0.4
         self.switch_interval = rng.choice((0.005, 0.005, 0.00005))
+        # Whether signal handlers and finalizers profile as well.
+        self.elsewhere = rng.random() < 0.5
 
     @property
     def status(self):
@@ -126,17 +129,16 @@ def episode(options):
             continue
         threads += [run.ledger.thread(family.work, run)
                     for _ in range(plan.threads[family.__name__[9:]])]
+    stack = contextlib.ExitStack()
     if not options.unprofiled:
-        import control
-        threads += [run.ledger.thread(
-            control.Controller(run, judge, number).work, serves=True)
-            for number in range(plan.controllers)]
+        threads += controllers(run, judge, plan, stack)
     for thread in threads:
         thread.start()
     if on_main_thread is not None:
         on_main_thread(run)
     for thread in threads:
         thread.join()
+    stack.close()
     if not options.unprofiled:
         end_session(judge)
         allow(JUDGING_SECONDS)
@@ -146,6 +148,21 @@ def episode(options):
     with open(options.result, 'w') as file:
         json.dump(run.result(), file)
     return plan.exit
+
+
+def controllers(run, judge, plan, stack):
+    """Threads that profile; *stack* is to be closed after they have ended."""
+    import control
+    import elsewhere
+    threads = [run.ledger.thread(
+        control.Controller(run, judge, number).work, serves=True)
+        for number in range(plan.controllers)]
+    if plan.elsewhere:
+        places = elsewhere.Elsewhere(
+            run, control.Controller(run, judge, 'elsewhere').act)
+        stack.callback(places.close)
+        threads.append(run.ledger.thread(places.work))
+    return threads
 
 
 def end_session(judge):
