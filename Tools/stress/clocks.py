@@ -25,6 +25,10 @@ class Clocks:
         self._offset_ns = wall_clock_offset_ns()
 
     def judge_session(self, profile, ending):
+        if self._run.profiled_inside:
+            # One that a subinterpreter began, nobody knows when, counts the
+            # threads of other GILs from when they had theirs last.
+            return
         beginning = self._history.beginning(
             profile.start_time_ns - self._offset_ns)
         if beginning is None:
@@ -76,7 +80,7 @@ class Clocks:
                           subscriber.wall_ns[key],
                           upper(self._spans.get(key), begin_ns, end_ns))
         if (subscriber.is_partial or subscriber.fails_at is not None
-                or self._run.sync):
+                or self._run.sync or self._run.profiled_inside):
             return
         # A session that wants deeper stacks or more names than there were
         # makes all sampling begin anew.

@@ -66,6 +66,9 @@ class Plan:
         self.switch_interval = rng.choice((0.005, 0.005, 0.00005))
         # Whether signal handlers and finalizers profile as well.
         self.elsewhere = rng.random() < 0.5
+        # Whether subinterpreters do.
+        self.profiled_inside = ('interpreters' in names
+                                and rng.random() < 0.3)
 
     @property
     def status(self):
@@ -115,6 +118,8 @@ def leave_daemons(run):
 
 def episode(options):
     plan = Plan(options.seed, options.only)
+    if options.unprofiled:
+        plan.profiled_inside = False
     run = Run(options.seed, options.seconds, plan)
     graph = call_graph(plan.names)
     judge = checks.Judge(run, graph)

@@ -23,6 +23,7 @@ class Run:
         self.ledger = ledger.Ledger()
         self.deferred = plan.deferred
         self.sync = plan.sync
+        self.profiled_inside = plan.profiled_inside
         self.interpreters_at_once = 8 * ('interpreters' in plan.names)
 
     def rng(self, *names):

@@ -11,8 +11,8 @@ CALLS = {
     '<module>': {'_frozen_importlib.*', '_frozen_importlib_external.*',
                  'run_inside', 'builtins.__build_class__'},
     'builtins.__build_class__': {'Finalized', 'Thrown'},
-    'run_inside': {'recurse', 'throw', 'cycles', 'churn', 'threading.*',
-                   'time.*', '_thread.*', 'range'},
+    'run_inside': {'toggle', 'recurse', 'throw', 'cycles', 'churn',
+                   'threading.*', 'time.*', '_thread.*', 'range'},
     'worker': {'range', 'recurse', 'throw', 'churn'},
     'recurse': {'recurse', 'leaf'},
     'leaf': {'builtins.sum', 'range'},
@@ -21,6 +21,7 @@ CALLS = {
     'Finalized.__del__': {'leaf'},
     'churn': {'builtins.exec', 'builtins.compile', '<module>', 'range'},
     'builtins.exec': {'<module>'},
+    'toggle': {'_frozen_importlib.*', 'profile_sampling.*', '_profile.*'},
 }
 GENERATED = '<inside>'
 
@@ -75,9 +76,23 @@ def worker():
         churn(5)
 
 
-def run_inside(seconds):
+def toggle():
+    """Start or stop a session, of all interpreters."""
+    import profile_sampling     # not in each interpreter: it takes long
+    try:
+        if profile_sampling.running():
+            profile_sampling.stop()
+        else:
+            profile_sampling.start(rate_hz=10_000)
+    except RuntimeError:
+        pass                    # others were quicker
+
+
+def run_inside(seconds, profiles):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
+        if profiles:
+            toggle()
         recurse(100)
         throw(50)
         cycles(20)
@@ -91,4 +106,4 @@ def run_inside(seconds):
 
 
 if __name__ == 'inside':
-    run_inside(SECONDS)                         # noqa: F821
+    run_inside(SECONDS, PROFILES)               # noqa: F821

@@ -23,14 +23,16 @@ with open(INSIDE, encoding='utf-8') as inside:
     TEXT = inside.read()
 PROGRAM = ('import sys; sys.path[:] = {path!r}\n'
            'exec(compile({text!r}, {file!r}, "exec"),'
-           ' {{"__name__": "inside", "SECONDS": {seconds}}})')
+           ' {{"__name__": "inside", "SECONDS": {seconds},'
+           ' "PROFILES": {profiles}}})')
 
 
-def one_after_the_other(run, config, rounds, seconds):
+def one_after_the_other(run, config, rounds, seconds, profiles):
     for _ in range(rounds):
         interpreter = _interpreters.create(config)
         failed = _interpreters.exec(interpreter, PROGRAM.format(
-            path=sys.path, text=TEXT, file=INSIDE, seconds=seconds))
+            path=sys.path, text=TEXT, file=INSIDE, seconds=seconds,
+            profiles=profiles))
         if failed is not None:
             run.fault(f'in a subinterpreter: {failed.formatted}')
         _interpreters.destroy(interpreter)
@@ -41,7 +43,8 @@ def at_once(run, rng):
     threads = [run.ledger.thread(
         one_after_the_other, run,
         'isolated' if rng.random() < 0.8 else 'legacy',
-        rng.randrange(1, 4), rng.random() / 10, travels=True)
+        rng.randrange(1, 4), rng.random() / 10,
+        run.profiled_inside and rng.random() < 0.3, travels=True)
         for _ in range(8)]
     for thread in threads:
         thread.start()
