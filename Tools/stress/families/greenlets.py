@@ -1,5 +1,7 @@
 """Switches between greenlets, which exchange whole chains of frames."""
 
+from greenlet import greenlet
+
 OPERATORS = {'int.__bool__', 'int.__sub__', 'list.__getitem__',
              'range.__iter__', 'range_iterator.__next__'}
 ENTRIES = {'work', 'left', 'right'}
@@ -44,7 +46,7 @@ def right(other, depth, n):
     right_deep(other, depth, n)
 
 
-def switch(greenlet, depth, n):
+def switch(depth, n):
     pair = []
     pair.append(greenlet(right))
     pair.append(greenlet(left))
@@ -52,7 +54,6 @@ def switch(greenlet, depth, n):
 
 
 def work(run):
-    from greenlet import greenlet
     rng = run.rng('greenlets')
     while not run.over():
-        switch(greenlet, rng.randrange(100), rng.randrange(300))
+        switch(rng.randrange(100), rng.randrange(300))

@@ -21,7 +21,8 @@ CALLS = {
     'Finalized.__del__': {'leaf'},
     'churn': {'builtins.exec', 'builtins.compile', '<module>', 'range'},
     'builtins.exec': {'<module>'},
-    'toggle': {'_frozen_importlib.*', 'profile_sampling.*', '_profile.*'},
+    'toggle': {'_frozen_importlib.*', 'importlib.*', 'profile_sampling.*',
+               '_profile.*'},
 }
 GENERATED = '<inside>'
 
