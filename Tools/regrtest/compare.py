@@ -6,6 +6,8 @@ Pure functions over the attempts of each test file.
 import collections
 import fnmatch
 
+from testfile import has_ended_itself
+
 MISSING = 'missing'
 
 # kind: 'differs', 'flaky' or 'listed'; stock and run are sets of verdicts.
@@ -40,11 +42,16 @@ def reason_for(test, case, exceptions):
     return None
 
 
+def has_broken_down(states):
+    return not all(has_ended_itself(state) for state in states)
+
+
 def differences(test, stock_attempts, run_attempts, exceptions):
     """The differences of one test file, a list of Difference.
 
     Verdicts that a case has had in both runs are no difference, but the case
-    is flaky if it has had another one as well.
+    is flaky if it has had another one as well.  A crash or a hang that stock
+    never had is a difference, however often the file has run besides.
     """
     stock, run = verdicts(stock_attempts), verdicts(run_attempts)
     found = []
@@ -54,8 +61,12 @@ def differences(test, stock_attempts, run_attempts, exceptions):
         if len(seen_stock | seen_run) == 1:
             continue
         reason = reason_for(test, case, exceptions)
-        kind = ('flaky' if seen_stock & seen_run else
-                'differs' if reason is None else 'listed')
+        if case is None and has_broken_down(seen_run - seen_stock):
+            kind = 'differs'
+        elif seen_stock & seen_run:
+            kind = 'flaky'
+        else:
+            kind = 'differs' if reason is None else 'listed'
         found.append(Difference(kind, test, case, seen_stock, seen_run,
                                 reason))
     return sorted(found, key=lambda difference: difference.case or '')

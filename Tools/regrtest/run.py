@@ -10,7 +10,8 @@ Each test file runs in a process of its own.  What is finished is kept in
 build/regrtest and not run again while the interpreter stays as it is, so the
 command can be interrupted and given again.  Where results differ, the file is
 run up to two more times, alone.  Status 1 if they still do and the list of
-exceptions has no reason for it.
+exceptions has no reason for it, or if a file has crashed or hung once as it
+never does on stock.
 """
 
 import argparse

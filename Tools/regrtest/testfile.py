@@ -35,6 +35,15 @@ LOGGED_FAILURE = re.compile(r'^(?:FAIL|ERROR): \S+ \(([\w.]+)\)', re.M)
 ADDRESS = re.compile(r'\b0x[0-9a-f]+')
 
 
+def has_ended_itself(state):
+    """Whether regrtest came to its end, be the tests good or bad.
+
+    After a crash it does not, nor after a hang, which its own limit ends
+    with a status that is not one of these.
+    """
+    return state in STATUS_TEXTS.values()
+
+
 class Running:
     """The processes that run, so that an interrupt can end them."""
 
