@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -16,8 +17,16 @@ import testfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RATE_HZ = 5000
+VALIDATOR = ROOT / 'Lib/test/test_profile_sampling/validator.py'
 # Ours is not part of the comparison: stock does not have it.
 OUR_TESTS = 'test_profile_sampling'
+SRCDIR = re.compile(r'^srcdir=\s*(\S+)$', re.M)
+
+
+def built_from(python):
+    """The source tree, whose Lib an interpreter uses where it was built."""
+    makefile = (python.parent / 'Makefile').read_text()
+    return python.parent / SRCDIR.search(makefile)[1]
 
 
 class Run:
@@ -34,14 +43,19 @@ class Run:
     def interpreter(self):
         """A digest of all that a test's result depends on."""
         digest = hashlib.sha256()
-        paths = [self.python]
+        paths = [self.python, HERE / 'testfile.py']
         built = self.python.parent / 'pybuilddir.txt'
         if built.exists():
             paths += sorted((self.python.parent / built.read_text().strip()
                              ).glob('*.so'))
+            source = built_from(self.python)
+            # The recipe is a digest of upstream's version, the security
+            # patches and our series: of all of Lib but our own files.
+            paths += [source / '.recipe',
+                      *sorted(source.glob('Lib/profile_sampling/*.py'))]
         if self.sampled:
             digest.update(str(RATE_HZ).encode())
-            paths += sorted((ROOT / 'Lib/profile_sampling').glob('*.py'))
+            paths += [HERE / 'profiles.py', VALIDATOR]
         for path in paths:
             digest.update(path.read_bytes())
         return digest.hexdigest()
