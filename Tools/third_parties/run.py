@@ -6,7 +6,9 @@ PYTHON is of an environment with what requirements.txt lists; run.sh makes
 one.  A test passes if its verdict is the same while each process is sampled
 at 5000 Hz, and if the profiles that it leaves can be read.  Where verdicts
 differ, both runs are repeated, so that a test that fails now and then is
-named as such.  The exit status is 1 if a difference stays.
+named as such.  The exit status is 1 if a difference stays, if a sampled run
+crashes or hangs once as no plain one does, and if nothing was tested or
+sampled.
 """
 
 import argparse
@@ -17,8 +19,9 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
+from collections import Counter, namedtuple
 
+import compare
 from profile_sampling import Profile
 from suites import SUITES
 
@@ -26,6 +29,10 @@ RUNS = 'plain', 'sampled'
 REPEATS = 2
 COMMAND_TIMEOUT_S = 1500
 TOTALS = 'samples', 'signals_sent', 'captures'
+
+# Of a command: its verdicts when plain; three times {test: (plain, sampled)};
+# and what the profiles of the first sampled run add up to.
+Result = namedtuple('Result', 'verdicts differ at_times lacks totals')
 
 
 def environment(run, profiles):
@@ -63,7 +70,8 @@ def read_profiles(profiles):
 
 
 def run_once(command, run, directory):
-    """{test: verdict}; without a report by test, of the command as one."""
+    """{test: verdict}, and of the command as one, if it has no report by test
+    or does not come to its end."""
     junit = directory / f'{run}.xml'
     junit.unlink(missing_ok=True)
     with open(directory / f'{run}.txt', 'w') as output:
@@ -78,46 +86,39 @@ def run_once(command, run, directory):
             status = 'timeout'
     verdicts = cases(junit) if junit.exists() else {}
     if not verdicts or status not in (0, 1):
-        verdicts['command'] = f'exit status {status}'
+        verdicts[compare.COMMAND] = (compare.PASSED if status == 0
+                                     else f'exit status {status}')
     return verdicts
 
 
-def differences(plain, sampled):
-    return {test: (plain.get(test, 'missing'), sampled.get(test, 'missing'))
-            for test in plain.keys() | sampled.keys()
-            if plain.get(test) != sampled.get(test)}
+def run_both(command, directory):
+    return [run_once(command, run, directory) for run in RUNS]
 
 
-def compare(command, directory):
-    """Verdicts of the plain run, what differs, what differs at times, and
-    what the profiles of the sampled run add up to.
-    """
+def run_and_compare(command, directory):
     profiles = directory / 'profiles'
     shutil.rmtree(profiles, ignore_errors=True)
     profiles.mkdir(parents=True)
-    plain, sampled = [run_once(command, run, directory) for run in RUNS]
+    attempts = [run_both(command, directory)]
     totals, bad = read_profiles(profiles)
-    differ = differences(plain, sampled)
-    unsteady = {}
-    for _ in range(REPEATS):
-        if not differ:
-            break
-        again = [run_once(command, run, directory) for run in RUNS]
-        still = differences(*again)
-        for test in differ.keys() - still.keys():
-            unsteady[test] = differ.pop(test)
+    while compare.judge(attempts)[0] and len(attempts) <= REPEATS:
+        attempts.append(run_both(command, directory))
+    differ, at_times = compare.judge(attempts)
     # Its name has a process id, which no repetition would give again.
-    return plain, differ | bad, unsteady, totals
+    return Result(attempts[0][0], differ | bad, at_times,
+                  compare.lacks(attempts[0], totals), totals)
 
 
-def report(name, verdicts, differ, unsteady, totals, seconds):
+def report(name, result, seconds):
     counts = ', '.join(f'{count} {verdict}' for verdict, count
-                       in sorted(Counter(verdicts.values()).items()))
-    print(f'{name}: {counts}; {len(differ)} differ; {seconds:.0f} s',
+                       in sorted(Counter(result.verdicts.values()).items()))
+    print(f'{name}: {counts}; {len(result.differ)} differ; {seconds:.0f} s',
           flush=True)
-    print('    ' + ', '.join(f'{totals[total]:,} {total}' for total
+    print('    ' + ', '.join(f'{result.totals[total]:,} {total}' for total
                              in ('profiles', *TOTALS)), flush=True)
-    for kind, tests in ('differs', differ), ('differs at times', unsteady):
+    for kind, tests in (('differs', result.differ),
+                        ('differs at times', result.at_times),
+                        ('lacks', result.lacks)):
         for test, (plain, sampled) in sorted(tests.items()):
             print(f'    {kind}: {test}: {plain}, sampled: {sampled}',
                   flush=True)
@@ -141,12 +142,10 @@ def main():
         directory.mkdir(parents=True, exist_ok=True)
         for part, command in SUITES[name](directory).items():
             started = time.monotonic()
-            verdicts, differ, unsteady, totals = compare(
-                command, directory / 'runs' / part)
-            failed += len(differ)
-            report(f'{name} {part}', verdicts, differ, unsteady, totals,
-                   time.monotonic() - started)
-    print(f'{failed} tests differ')
+            result = run_and_compare(command, directory / 'runs' / part)
+            failed += len(result.differ) + len(result.lacks)
+            report(f'{name} {part}', result, time.monotonic() - started)
+    print(f'{failed} differ or are not there')
     return 1 if failed else 0
 
 
