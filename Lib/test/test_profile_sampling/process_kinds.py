@@ -310,6 +310,10 @@ WITHOUT_PROFILE = {
     'end of a thread': each(end_of_a_thread),
     'end of a thread with another': each(end_of_a_thread_with_another),
 }
+# Of these, what becomes another program: a signal that is on its way then
+# finds no handler.
+EXECS = '/bin/true', 'vfork', 'fork and exec', 'busy fork and exec', \
+    'posix_spawn'
 
 
 def main():
