@@ -196,6 +196,7 @@ class Jumps(ProgramTest):
         self.check_durations(float(took))
 
     def test_stopped_for_a_while(self):
+        stopped_s = 1.5
         program = subprocess.Popen(
             [sys.executable, OPTION, '-c', TIMED], cwd=self.directory,
             env=environment(), stdout=subprocess.PIPE,
@@ -204,17 +205,23 @@ class Jumps(ProgramTest):
             program.stdout.readline()
             time.sleep(0.1)
             program.send_signal(signal.SIGSTOP)
-            time.sleep(1.5)
+            time.sleep(stopped_s)
             program.send_signal(signal.SIGCONT)
             out, err = program.communicate(timeout=60)
         finally:
             program.kill()
             program.communicate()
         self.assertEqual(program.returncode, 0, err)
-        self.assertGreater(float(out), 1.5)
+        self.assertGreater(float(out), stopped_s)
         profile = self.check_durations(float(out))
-        # Nobody computed meanwhile, and no tick is made up for.
+        # Nobody computed meanwhile, and no tick is made up for: these would
+        # be 7,500 more, and the clock errs by 5 % and 50 ms at most.
         self.assertLess(profile.total_cpu_ns / 1e9, float(out) - 1)
+        went_on_s = profile.duration_ns / 1e9 - stopped_s
+        self.assertLess(profile.stats['ticks'],
+                        1.05 * profile.rate_hz * (went_on_s + 0.05))
+        self.assertGreater(profile.stats['ticks_late'],
+                           0.95 * profile.rate_hz * (stopped_s - 0.05))
 
 
 if __name__ == '__main__':
