@@ -4,6 +4,7 @@ Conservation is the oracle: the weights of a thread add up to its own clocks.
 """
 
 import _interpreters
+import contextlib
 import ctypes
 import sys
 import threading
@@ -16,8 +17,8 @@ from test.support import threading_helper
 import profile_sampling
 
 from .sessions import (
-    THOROUGH, _profile, Session, SessionTest, busy, by_state, checked,
-    computing_threads, names, of_thread, on_stack, parked_thread,
+    SANITIZER, THOROUGH, _profile, Session, SessionTest, busy, by_state,
+    checked, computing_threads, names, of_thread, on_stack, parked_thread,
     thrice, wait_until_asleep, weight)
 
 RATE_HZ = 1000
@@ -236,6 +237,71 @@ class TestWho(SessionTest):
                              len(threading.enumerate()))
             self.assertFalse([t for t in threading.enumerate()
                               if 'sampl' in t.name])
+
+
+def scheduling(threads):
+    """Whether all of them sleep, and how often they ever left a CPU."""
+    all_sleep, switches = True, 0
+    for thread in threads:
+        with open(f'/proc/self/task/{thread.native_id}/status') as lines:
+            for line in lines:
+                name, _, value = line.partition(':')
+                if name == 'State':
+                    all_sleep = all_sleep and value.split()[0] == 'S'
+                elif name.endswith('ctxt_switches'):
+                    switches += int(value)
+    return all_sleep, switches
+
+
+class TestIdleThreads(SessionTest):
+    """A tick is for the thread that runs, however many sleep.  PITFALLS L9.
+
+    This counts; "bench idle" takes the time.
+    """
+
+    IDLE_THREADS = 1000
+
+    @contextlib.contextmanager
+    def idle_threads(self):
+        if not SANITIZER:
+            self.addCleanup(threading.stack_size,
+                            threading.stack_size(64 * 1024))
+        gate = threading.Lock()
+        gate.acquire()
+
+        def idle():
+            with gate:
+                pass
+        threads = [threading.Thread(target=idle)
+                   for _ in range(self.IDLE_THREADS)]
+        with threading_helper.start_threads(threads, unlock=gate.release):
+            self.wait_until_idle(threads)
+            yield threads
+
+    def wait_until_idle(self, threads):
+        seen = None
+        for _ in support.sleeping_retry(support.LONG_TIMEOUT):
+            last, seen = seen, scheduling(threads)
+            if seen == last and seen[0]:
+                break
+
+    def test_ticks_pass_them_by(self):
+        with self.idle_threads() as threads, Session(rate_hz=RATE_HZ):
+            busy(0.1)           # what comes at the start of a session is past
+            asleep = scheduling(threads)
+            before = _profile.stats()
+            busy(0.3)
+            after = _profile.stats()
+            # Nobody woke them.
+            self.assertEqual(scheduling(threads), asleep)
+        grown = {name: after[name] - before[name] for name in after}
+        asked = (grown['signals_sent'] + grown['ticks_noted']
+                 + grown['ticks_unheard'])
+        self.assertGreater(asked, 0)
+        # One more: the clock goes on while its counters are read.
+        self.assertLessEqual(asked, grown['ticks'] + 1)
+        # And no tick adds a sample of each of them.
+        self.assertLess(grown['samples'], grown['ticks'] + 50)
 
 
 class TestInterpretersThatEnd(unittest.TestCase):
