@@ -117,7 +117,8 @@ def begin(kind):
                 for sample in batch:
                     sample.stack
         subscription = profile_sampling.subscribe(add, rate_hz=RATE_HZ)
-        # The tables begin anew when they are half full.
+        # The tables begin anew when they are large: see FIRST_RENEWAL_BYTES
+        # in Python/sampling.c.
         fill_tables(lambda: len(serials) > 1)
         return subscription
     if kind != 'off':
