@@ -272,29 +272,75 @@ end_session(PyThreadState *tstate)
     _PySampling_TablesFree(tables);
 }
 
+
+/* The end of the process: of the main thread, or by os._exit() in any. */
+
+static void
+set_writer(PyThreadState *tstate)
+{
+    _Py_atomic_store_ptr(&STATE->exit_writer, tstate);
+}
+
+static int
+another_writes(PyThreadState *tstate)
+{
+    return STATE->exit_writer != NULL && STATE->exit_writer != tstate;
+}
+
+static void
+end_unwritten(int status)
+{
+    dprintf(STDERR_FILENO, "sampleprof: process %d ends without its profile, "
+            "which takes too long to write\n", (int)getpid());
+    _exit(status);
+}
+
+static void
+sleep_until_written(void)
+{
+    for (unsigned int left_s = MAX_WRITE_S; left_s != 0; ) {
+        left_s = sleep(left_s);         // a signal may end it
+    }
+}
+
+/* Another thread ends the process, and its status counts: this one would not
+   have come to run again if there were nothing to write. */
+static void
+wait_for_end(int status)
+{
+    Py_BEGIN_ALLOW_THREADS
+    sleep_until_written();
+    while (_Py_atomic_load_ptr(&STATE->exit_writer) == NULL) {
+        pause();
+    }
+    end_unwritten(status);
+    Py_END_ALLOW_THREADS
+}
+
 void
 _PySampling_Finalize(PyThreadState *tstate)
 {
     if (!_Py_IsMainInterpreter(tstate->interp)) {
         return;
     }
+    if (another_writes(tstate)) {
+        wait_for_end(0);
+    }
+    set_writer(tstate);
     end_session(tstate);
+    set_writer(NULL);
     Py_CLEAR(STATE->exit_out);
     Py_CLEAR(STATE->exit_format);
     Py_CLEAR(STATE->exit_cwd);
 }
 
-
-/* os._exit(). */
-
 /* A thread without thread state, which needs no lock. */
 static void *
 end_in_time(void *status)
 {
-    sleep(MAX_WRITE_S);
-    dprintf(STDERR_FILENO, "sampleprof: process %d ends without its profile, "
-            "which takes too long to write\n", (int)getpid());
-    _exit((int)(intptr_t)status);
+    sleep_until_written();
+    end_unwritten((int)(intptr_t)status);
+    return NULL;
 }
 
 static void
@@ -313,30 +359,19 @@ start_to_watch(int status)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Another thread is about to end the process, and its status counts. */
-static void
-wait_for_end(void)
-{
-    Py_BEGIN_ALLOW_THREADS
-    for (;;) {
-        pause();
-    }
-    Py_END_ALLOW_THREADS
-}
-
 void
 _PySampling_BeforeExit(int status)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    if (STATE->exit_writer != NULL && STATE->exit_writer != tstate) {
-        wait_for_end();
+    if (another_writes(tstate)) {
+        wait_for_end(status);
     }
     if (!STATE->exit_session || !_Py_IsMainInterpreter(tstate->interp)
         || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)
     {
         return;
     }
-    STATE->exit_writer = tstate;
+    set_writer(tstate);
     // It may be a recursion without end that has come to this.
     tstate->py_recursion_remaining += WRITER_FRAMES;
     start_to_watch(status);

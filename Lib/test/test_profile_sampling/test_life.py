@@ -155,6 +155,21 @@ class TestEnds(ProgramTest):
     def test_daemon_threads_and_os_exit(self):
         self.check('import os; os._exit(6)', setup=DAEMONS)
 
+    def test_os_exit_while_main_writes(self):
+        # Without a profile to write, the thread would not come to run.
+        for delay_ms in range(1, 25, 4):
+            self.check(f'''
+import _thread, atexit, os, threading, time
+ended = _thread.allocate_lock()
+ended.acquire()
+def watch():
+    ended.acquire()
+    time.sleep({delay_ms / 1000})
+    os._exit(9)
+threading.Thread(target=watch, daemon=True).start()
+atexit.register(ended.release)
+''')
+
     def test_threads_that_outlive_main(self):
         profile = self.check(
             'import threading, time\n'
