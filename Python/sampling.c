@@ -1,9 +1,9 @@
 /* Sampling profiler: the session.
 
    Owns what users ask for (start, stop and snapshot, deferred profiling,
-   subscriptions) and the hooks of signals and of fork.  Must not know how the
-   engine is turned on and off (sampling_engine.c), a thread comes to take
-   part, a stack is walked, a nanosecond is booked or a row is laid out. */
+   subscriptions) and the hooks of signals.  Must not know how the engine is
+   turned on and off (sampling_engine.c), a thread comes to take part, a stack
+   is walked, a nanosecond is booked or a row is laid out. */
 
 #include "Python.h"
 
@@ -18,7 +18,6 @@
 #ifdef _PySampling_SUPPORTED
 
 #include <errno.h>
-#include <unistd.h>                   // getpid()
 
 #define STATE (&_PyRuntime.sampling)
 
@@ -32,6 +31,15 @@ static void
 unlock_control(void)
 {
     PyMutex_Unlock(&STATE->control_mutex);
+}
+
+static _PySampling_Status
+may_begin(void)
+{
+    if (_PySampling_IsForkedUnheard()) {
+        return _PySampling_ERR_FORKED;
+    }
+    return _PySampling_OK;
 }
 
 
@@ -60,10 +68,13 @@ restart(PyThreadState *tstate, _PySampling_Options *options)
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
+    _PySampling_Status status = may_begin();
+    if (status != _PySampling_OK) {
+        return status;
+    }
     if (STATE->has_session) {
         return _PySampling_ERR_RUNNING;
     }
-    _PySampling_Status status = _PySampling_OK;
     if (STATE->tables == NULL) {
         status = _PySampling_EnginePrepare(options);
     }
@@ -118,7 +129,7 @@ _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 static int
 is_ours(void)
 {
-    return STATE->has_session && STATE->owner_pid == (int)getpid();
+    return STATE->has_session && !_PySampling_IsForkedUnheard();
 }
 
 static struct _sampling_tables *
@@ -305,6 +316,10 @@ static _PySampling_Status
 subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
                  const _PySampling_Options *options)
 {
+    _PySampling_Status status = may_begin();
+    if (status != _PySampling_OK) {
+        return status;
+    }
     if (STATE->tables != NULL
         && (options->depth_frames > STATE->options.depth_frames
             || (options->names & ~STATE->options.names)
@@ -312,7 +327,7 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
     {
         return _PySampling_ERR_OPTIONS;
     }
-    _PySampling_Status status = _PySampling_EnginePrepare(options);
+    status = _PySampling_EnginePrepare(options);
     if (status != _PySampling_OK || !_PySampling_EngineFlush(tstate)) {
         return status != _PySampling_OK ? status : _PySampling_ERR_NO_MEMORY;
     }
@@ -553,88 +568,6 @@ _PySampling_AfterHandlerRaised(PyThreadState *tstate)
         PyErr_Clear();      // no memory: it is taken for the subscriber's own
     }
     PyErr_SetRaisedException(exc);
-}
-
-
-/* Fork. */
-
-void
-_PySampling_BeforeFork(void)
-{
-    // So that the child finds lists and tables whole.
-    lock_control();
-    _PySampling_LockRegistry();
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-}
-
-void
-_PySampling_AfterForkParent(void)
-{
-    _PySampling_EmitRecord(_PySampling_EVENT_FORK, 0, 0, 0, 0);
-    PyMutex_Unlock(&STATE->tables_mutex);
-    _PySampling_UnlockRegistry();
-    unlock_control();
-}
-
-/* In the child: nobody subscribes any more, and what waited is the parent's to
-   deliver. */
-static void
-forget_subscriptions(void)
-{
-    struct _sampling_subscription *sub = STATE->subscriptions;
-    while (sub != NULL) {
-        struct _sampling_subscription *next = sub->next;
-        _PySampling_SubscriptionForget(sub);
-        sub = next;
-    }
-    STATE->subscriptions = NULL;
-    STATE->num_sync = 0;
-    STATE->num_helpers = 0;
-}
-
-/* The child has one thread and no clock.  If the session goes on there, it
-   begins anew when the child is a whole process (sampling_process.c). */
-void
-_PySampling_AfterForkChild(void)
-{
-    _PyMutex_at_fork_reinit(&STATE->control_mutex);
-    _PyMutex_at_fork_reinit(&STATE->mutex);
-    _PyMutex_at_fork_reinit(&STATE->tables_mutex);
-    STATE->exit_writer = NULL;
-    if (STATE->tables == NULL) {
-        return;
-    }
-    if (STATE->exit_session && STATE->exit_children) {
-        STATE->exit_goes_on = 1;
-        if (STATE->session_options.signal != STATE->signal) {
-            // The program has taken it meanwhile; any other will do.
-            STATE->session_options.signal = 0;
-        }
-    }
-    _PySampling_ClockForget();
-    STATE->active = 0;
-    STATE->has_session = 0;
-    STATE->exit_session = 0;
-    STATE->is_aggregating = 0;
-    STATE->session++;
-    forget_subscriptions();
-    _PySampling_ThinClear(&STATE->thinner);
-    PyThreadState *tstate = _PyThreadState_GET();
-    tstate->interp->sampling.running = NULL;
-    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
-    if (own != NULL) {
-        own->asked = _PySampling_NOT_ASKED;
-        own->excluded = _PySampling_NOT_EXCLUDED;
-    }
-    _PySampling_TablesFree(STATE->tables);
-    STATE->tables = NULL;
-}
-
-int
-_PySampling_OwnThreads(void)
-{
-    return (STATE->clock != NULL && !STATE->options.manual)
-        + STATE->num_helpers;
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -556,7 +556,10 @@ void
 _PySampling_ClockAbandon(void)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (state->clock != NULL && !state->options.manual) {
+    // In a child that C code has forked there is no thread to tell.
+    if (state->clock != NULL && !state->options.manual
+        && state->owner_pid == (int)getpid())
+    {
         tell(state->clock, 1, 0, state->period_ns);
     }
 }

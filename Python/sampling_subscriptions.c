@@ -390,8 +390,6 @@ _PySampling_SubscriptionForget(struct _sampling_subscription *sub)
     }
     sub->lost = (struct _sampling_event){0};
     _PySampling_ThinClear(&sub->thinner);
-    sub->is_open = 0;
-    sub->ended_by_fork = 1;
 }
 
 void

@@ -123,6 +123,12 @@ _PySampling_OwnThreads(void)
     return 0;
 }
 
+int
+_PySampling_IsForkedUnheard(void)
+{
+    return 0;
+}
+
 // Never reached: active stays 0.
 int _PySampling_Safepoint(PyThreadState *tstate) { return 0; }
 void _PySampling_RecordNow(PyThreadState *tstate) {}

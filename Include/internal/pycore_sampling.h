@@ -270,6 +270,8 @@ struct _sampling_interpreter_state {
     PyTypeObject *label_set_type;
     // Subscriptions served at safepoints (list, borrowed from the same).
     PyObject *sync_subscriptions;
+    // What the thread waits for that delivers to the others (borrowed).
+    struct _sampling_bell *bell;
 };
 
 /* What can be read without asking the kernel, and how to ask it
@@ -337,7 +339,7 @@ struct _sampling_runtime_state {
     int exit_children;          // children of a fork are profiled, too
     int exit_is_forked;         // the process is such a child
     int exit_goes_on;           // for a moment: it is to start in this child
-    PyThreadState *exit_writer; // it writes in os._exit(); NULL: nobody does
+    PyThreadState *exit_writer; // it writes and then ends the process
     PyObject *exit_out;         // path as given, or NULL
     PyObject *exit_format;      // or NULL
     PyObject *exit_cwd;         // where a relative path starts, or NULL
@@ -461,6 +463,8 @@ typedef enum {
     _PySampling_ERR_SIGNAL_TAKEN,
     _PySampling_ERR_THREAD,         // errno says why
     _PySampling_ERR_OPTIONS,        // it runs with other options
+    _PySampling_ERR_FORKED,         // by C code, which told nobody
+    _PySampling_ERR_ENDING,         // the process is about to end
     _PySampling_ERR_NO_MEMORY,
 } _PySampling_Status;
 

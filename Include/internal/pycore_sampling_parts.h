@@ -21,6 +21,16 @@ extern const char *_PySampling_Reason(_PySampling_Status status);
 // this one's to write?  -1 with an exception on failure.
 extern int _PySampling_ClaimFile(void);
 
+// sampling_fork.c.  Did C code fork without a word to the interpreter?  Then
+// there is no clock in this process, and nobody knows what other threads of
+// its parent had begun.
+extern int _PySampling_IsForkedUnheard(void);
+// From now on no fork goes unnoticed in the child.
+extern void _PySampling_WatchForks(void);
+
+// sampling.c.  Before the process ends: nobody gets samples any more.
+extern void _PySampling_EndSubscriptions(PyThreadState *tstate);
+
 // Is the thread's record of the session that runs?  A thread that waits for
 // its GIL asks this, too: what it finds in the record is there, since the load
 // pairs with the store in register_thread().

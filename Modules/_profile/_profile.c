@@ -66,6 +66,16 @@ _PyProfile_RaiseStatus(_PySampling_Status status)
                         "names than asked for; end that first, or ask for "
                         "no more");
         break;
+    case _PySampling_ERR_FORKED:
+        PyErr_SetString(PyExc_RuntimeError,
+                        "this process was forked by C code that did not call "
+                        "PyOS_AfterFork_Child(): it cannot be sampled");
+        break;
+    case _PySampling_ERR_ENDING:
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the interpreter is shutting down: it cannot be "
+                        "sampled any more");
+        break;
     case _PySampling_ERR_NO_MEMORY:
         PyErr_NoMemory();
         break;
@@ -214,7 +224,7 @@ static int
 _profile_running_impl(PyObject *module)
 /*[clinic end generated code: output=85670d238a9e47d7 input=a11a50c3a8202475]*/
 {
-    return _PyRuntime.sampling.has_session;
+    return _PyRuntime.sampling.has_session && !_PySampling_IsForkedUnheard();
 }
 
 /*[clinic input]

@@ -438,8 +438,10 @@ _PyProfile_InitSubscriptions(PyObject *module, profile_state *state)
     {
         return -1;
     }
-    _PyInterpreterState_GET()->sampling.sync_subscriptions =
-        state->sync_subscriptions;
+    struct _sampling_interpreter_state *s =
+        &_PyInterpreterState_GET()->sampling;
+    s->sync_subscriptions = state->sync_subscriptions;
+    s->bell = &state->bell;
     return 0;
 }
 
@@ -452,5 +454,6 @@ _PyProfile_ForgetSubscriptions(profile_state *state)
         && s->sync_subscriptions == state->sync_subscriptions)
     {
         s->sync_subscriptions = NULL;
+        s->bell = NULL;
     }
 }

@@ -1,0 +1,160 @@
+/* Sampling profiler: a process that forks.
+
+   Owns what parent and child do around it, also if C code forks without a word
+   to the interpreter.  Must not know how a session is begun anew in the child
+   (sampling_process.c). */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_pythread.h"          // _PyThread_at_fork_reinit()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_events.h"
+#include "pycore_sampling_parts.h"
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#ifdef _PySampling_SUPPORTED
+
+#include <pthread.h>                  // pthread_atfork()
+#include <unistd.h>                   // getpid()
+
+#define STATE (&_PyRuntime.sampling)
+
+int
+_PySampling_IsForkedUnheard(void)
+{
+    return STATE->tables != NULL && STATE->owner_pid != (int)getpid();
+}
+
+void
+_PySampling_BeforeFork(void)
+{
+    // So that the child finds lists and tables whole.
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockRegistry();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+}
+
+void
+_PySampling_AfterForkParent(void)
+{
+    _PySampling_EmitRecord(_PySampling_EVENT_FORK, 0, 0, 0, 0);
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockRegistry();
+    PyMutex_Unlock(&STATE->control_mutex);
+}
+
+/* In the child: nobody subscribes any more, and what waited is the parent's to
+   deliver. */
+static void
+forget_subscriptions(void)
+{
+    struct _sampling_subscription *sub = STATE->subscriptions;
+    while (sub != NULL) {
+        struct _sampling_subscription *next = sub->next;
+        _PySampling_SubscriptionForget(sub);
+        sub = next;
+    }
+    STATE->subscriptions = NULL;
+}
+
+/* The thread that rang, or was about to wait, is not there any more. */
+static void
+renew_bells(void)
+{
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        struct _sampling_bell *bell = interp->sampling.bell;
+        if (bell != NULL) {
+            // Without memory for a new lock the old one does as well, unless
+            // another thread was just about to use it.
+            (void)_PyThread_at_fork_reinit(&bell->lock);
+            PyThread_acquire_lock(bell->lock, NOWAIT_LOCK);
+            bell->rung = 0;
+        }
+    }
+}
+
+/* In the child of any fork, before all else.  If C code has forked, it is all
+   that is ever done: nothing is sampled, and nobody waits for what threads of
+   the parent had locked, or the clock had begun.  Async-signal-safe. */
+static void
+rest_in_child(void)
+{
+    _PyMutex_at_fork_reinit(&STATE->control_mutex);
+    _PyMutex_at_fork_reinit(&STATE->mutex);
+    _PyMutex_at_fork_reinit(&STATE->tables_mutex);
+    STATE->active = 0;
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        sub->is_open = 0;
+        sub->ended_by_fork = 1;
+    }
+    STATE->num_sync = 0;
+    STATE->num_helpers = 0;
+    STATE->exit_writer = NULL;
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (tstate == NULL) {
+        return;
+    }
+    tstate->interp->sampling.running = NULL;
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (own != NULL) {
+        own->asked = _PySampling_NOT_ASKED;
+        own->excluded = _PySampling_NOT_EXCLUDED;
+    }
+}
+
+static void
+watch_forks(void)
+{
+    // Without memory for it, C code that forks takes a risk.
+    (void)pthread_atfork(NULL, NULL, rest_in_child);
+}
+
+void
+_PySampling_WatchForks(void)
+{
+    static pthread_once_t is_watched = PTHREAD_ONCE_INIT;
+    pthread_once(&is_watched, watch_forks);
+}
+
+/* The child has one thread and no clock.  If the session goes on there, it
+   begins anew when the child is a whole process (sampling_process.c). */
+void
+_PySampling_AfterForkChild(void)
+{
+    rest_in_child();
+    renew_bells();
+    if (STATE->tables == NULL) {
+        return;
+    }
+    if (STATE->exit_session && STATE->exit_children) {
+        STATE->exit_goes_on = 1;
+        if (STATE->session_options.signal != STATE->signal) {
+            // The program has taken it meanwhile; any other will do.
+            STATE->session_options.signal = 0;
+        }
+    }
+    _PySampling_ClockForget();
+    STATE->has_session = 0;
+    STATE->exit_session = 0;
+    STATE->is_aggregating = 0;
+    STATE->session++;
+    forget_subscriptions();
+    _PySampling_ThinClear(&STATE->thinner);
+    _PySampling_TablesFree(STATE->tables);
+    STATE->tables = NULL;
+}
+
+int
+_PySampling_OwnThreads(void)
+{
+    return (STATE->clock != NULL && !STATE->options.manual)
+        + STATE->num_helpers;
+}
+
+#endif  // _PySampling_SUPPORTED
