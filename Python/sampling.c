@@ -39,7 +39,8 @@ may_begin(void)
     if (_PySampling_IsForkedUnheard()) {
         return _PySampling_ERR_FORKED;
     }
-    return _PySampling_OK;
+    return _PyRuntimeState_GetFinalizing(&_PyRuntime) == NULL
+        ? _PySampling_OK : _PySampling_ERR_ENDING;
 }
 
 
@@ -366,6 +367,20 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
     }
     unlock_control();
     return status;
+}
+
+void
+_PySampling_EndSubscriptions(PyThreadState *tstate)
+{
+    lock_control();
+    if (STATE->subscriptions != NULL && !_PySampling_IsForkedUnheard()) {
+        (void)_PySampling_EngineFlush(tstate);
+        while (STATE->subscriptions != NULL) {
+            unlink_subscription(STATE->subscriptions);
+        }
+        (void)_PySampling_EngineFit(tstate);
+    }
+    unlock_control();
 }
 
 _PySampling_Status

@@ -389,6 +389,11 @@ _PySampling_Status
 _PySampling_EngineFit(PyThreadState *tstate)
 {
     int rate_hz = wanted_rate();
+    if (rate_hz == 0 && !STATE->has_session) {
+        _PySampling_EngineSetAggregating(0);
+        _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+        return _PySampling_OK;
+    }
     if (!_PySampling_EngineFlush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
@@ -403,10 +408,7 @@ _PySampling_EngineFit(PyThreadState *tstate)
         set_rate(rate_hz);
         return STATE->active ? _PySampling_OK : start(tstate);
     }
-    if (!STATE->has_session) {
-        _PySampling_TablesFree(_PySampling_EngineOff(tstate));
-    }
-    else if (STATE->active) {
+    if (STATE->active) {
         _PySampling_ClockRest(((_PyThreadStateImpl *)tstate)->sampling);
         rest(tstate);
     }

@@ -329,6 +329,7 @@ _PySampling_Finalize(PyThreadState *tstate)
     set_writer(tstate);
     end_session(tstate);
     set_writer(NULL);
+    _PySampling_EndSubscriptions(tstate);
     Py_CLEAR(STATE->exit_out);
     Py_CLEAR(STATE->exit_format);
     Py_CLEAR(STATE->exit_cwd);

@@ -108,6 +108,11 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
 }
 
 void
+_PySampling_EndSubscriptions(PyThreadState *tstate)
+{
+}
+
+void
 _PySampling_Measure(void)
 {
 }

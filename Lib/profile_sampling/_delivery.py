@@ -1,6 +1,7 @@
 """The thread that delivers batches, one per interpreter.
 
-This file owns when a batch is delivered.  It must not know what is in it.
+This file owns when a batch is delivered, and the end of all subscriptions,
+also of those that need no such thread.  It must not know what is in a batch.
 
 The thread lives while there are subscriptions.  It is none of threading's,
 so that a program which counts its threads counts as many as without it.
@@ -14,20 +15,24 @@ import time
 from profile_sampling import _subscribe
 from profile_sampling._session import _core
 
-_lock = _thread.allocate_lock()     # guards the next two
+# Guards the next three.  A signal handler may subscribe and close, too.
+_lock = _thread.RLock()
 _subscriptions = []
 _helper = None
+_helper_pid = None
+_synchronous = []                   # none of its methods lets others run
 _is_ending = False
 _is_registered = False
 
 
 def add(subscription):
     """Deliver to it from now on."""
-    global _helper
+    global _helper, _helper_pid
     with _lock:
         if _helper is None:
             # What an excluded thread starts is excluded from the beginning.
             _helper = _core().call_excluded(_start, _run)
+            _helper_pid = os.getpid()
         _subscriptions.append(subscription)
     # It may sleep for longer than the new one can wait.
     _core().ring()
@@ -41,13 +46,28 @@ def remove(subscription):
     _core().ring()
 
 
+def close_at_end(subscription):
+    """Close it at the end; it delivers by itself."""
+    _synchronous.append(subscription)
+
+
+def forget(subscription):
+    """It is closed."""
+    try:
+        _synchronous.remove(subscription)
+    except ValueError:
+        pass        # by two threads at a time, or in the child of a fork
+
+
 def close_all():
     """Close all subscriptions and wait for the thread to end."""
     global _is_ending
-    for subscription in list(_subscriptions):
+    for subscription in [*_synchronous, *_subscriptions]:
         subscription.close()
     helper = _helper
-    if helper is not None and helper.ident != _thread.get_ident():
+    if (helper is not None and helper.ident != _thread.get_ident()
+            # C code may have forked: then it is a thread of the parent.
+            and _helper_pid == os.getpid()):
         # Daemon threads may subscribe again and again.
         _is_ending = True
         _core().ring()
@@ -115,9 +135,10 @@ def _deliver(subscription):
 def _after_fork():
     """In the child there is neither the thread nor a subscription."""
     global _lock, _helper
-    _lock = _thread.allocate_lock()
+    _lock = _thread.RLock()
     _helper = None
     _subscriptions.clear()
+    _synchronous.clear()
     _subscribe._after_fork()
 
 

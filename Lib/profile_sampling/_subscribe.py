@@ -6,6 +6,7 @@ of _batch.
 """
 
 import _thread
+import sys
 import time
 
 from profile_sampling._batch import Batch, Rows
@@ -17,6 +18,9 @@ from profile_sampling._session import (
 MAX_ERRORS = 10
 # The core cuts longer texts off.
 MAX_TEXT_BYTES = 4090
+# Between looks at whether another thread has delivered.
+MIN_PAUSE_NS = 50_000
+MAX_PAUSE_NS = 10_000_000
 
 # Threads that are in a callback: they wait for no other one.
 _in_callback = set()
@@ -118,14 +122,16 @@ class Subscription:
         # A safepoint may come before subscribe() has returned.
         self._core = None
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
-        if not self._is_sync:
-            from profile_sampling import _delivery
-            try:
-                _delivery.add(self)
-            except BaseException:
-                # No thread can be started, say.
-                self._core.close()
-                raise
+        from profile_sampling import _delivery
+        if self._is_sync:
+            _delivery.close_at_end(self)
+            return
+        try:
+            _delivery.add(self)
+        except BaseException:
+            # No thread can be started, say.
+            self._core.close()
+            raise
 
     def close(self):
         """End it, after what waits has been delivered.
@@ -133,8 +139,14 @@ class Subscription:
         Called again, it does nothing.
         """
         self._core.close()
-        if self._deliver_rest() and not self._is_sync:
-            from profile_sampling import _delivery
+        if self._deliver_rest():
+            self._forget()
+
+    def _forget(self):
+        from profile_sampling import _delivery
+        if self._is_sync:
+            _delivery.forget(self)
+        else:
             _delivery.remove(self)
 
     def flush(self):
@@ -205,27 +217,32 @@ class Subscription:
 
     def _take(self, own_only):
         """Return the next batch, or None."""
-        with self._reading:
-            if self._is_reading:
-                # In a signal handler that came in the middle of this.
+        if not _acquire(self._reading):
+            return None
+        try:
+            # A signal handler may have come in the middle of this.
+            return None if self._is_reading else self._read_next(own_only)
+        finally:
+            self._reading.release()
+
+    def _read_next(self, own_only):
+        self._is_reading = True
+        try:
+            # What could not be read, for want of memory or of stack, is read
+            # the next time.
+            raw = self._core.take(own_only)
+            if raw is not None:
+                self._unread.append(raw)
+            if not self._unread:
                 return None
-            self._is_reading = True
-            try:
-                # What could not be read, for want of memory or of stack,
-                # is read the next time.
-                raw = self._core.take(own_only)
-                if raw is not None:
-                    self._unread.append(raw)
-                if not self._unread:
-                    return None
-                raw = self._unread[0]
-                if raw['serial'] != self._rows.serial:
-                    self._rows = Rows(raw['serial'])
-                self._rows.add(raw)
-                self._unread.pop(0)
-                return Batch(raw, self._rows, self)
-            finally:
-                self._is_reading = False
+            raw = self._unread[0]
+            if raw['serial'] != self._rows.serial:
+                self._rows = Rows(raw['serial'])
+            self._rows.add(raw)
+            self._unread.pop(0)
+            return Batch(raw, self._rows, self)
+        finally:
+            self._is_reading = False
 
     def _call(self, batch):
         ident = _thread.get_ident()
@@ -258,6 +275,22 @@ class Subscription:
                 _core().write_unraisable(warning, self._callback)
 
 
+def _acquire(lock, *, waits=True):
+    """Return whether the lock is taken.
+
+    While the interpreter ends, it may be a daemon thread's for ever.  A daemon
+    thread that waits for it has to come round to find that it is to end, and
+    may not be in a lock's queue then: it would stay there.
+    """
+    pause_ns = MIN_PAUSE_NS
+    while not lock.acquire(blocking=False):
+        if not waits or sys.is_finalizing():
+            return False
+        _core().pause(pause_ns)
+        pause_ns = min(2 * pause_ns, MAX_PAUSE_NS)
+    return True
+
+
 def _deliver_own(subscription):
     """At a safepoint: the samples of this thread."""
     if subscription._core is None:
@@ -265,9 +298,9 @@ def _deliver_own(subscription):
     batch = subscription._take(True)
     if batch is not None:
         subscription._call(batch)
-    if subscription.closed:
-        # It closed itself, and left this to us.
-        _deliver_waiting(subscription)
+    # It closed itself, and left this to us?
+    if subscription.closed and _deliver_waiting(subscription):
+        subscription._forget()
 
 
 def _deliver_waiting(subscription):
@@ -278,8 +311,8 @@ def _deliver_waiting(subscription):
     if subscription.ended_by_fork:
         # Nothing waits; who delivered in the parent holds the lock for ever.
         return True
-    if not subscription._delivering.acquire(
-            blocking=_thread.get_ident() not in _in_callback):
+    if not _acquire(subscription._delivering,
+                    waits=_thread.get_ident() not in _in_callback):
         return False
     try:
         # Not what callbacks cause, unless it is the last.

@@ -15,6 +15,8 @@
 
 #include "_profile.h"
 
+#include <time.h>                     // nanosleep()
+
 /*[clinic input]
 module _profile
 [clinic start generated code]*/
@@ -142,6 +144,29 @@ _profile_wait_for_batches_impl(PyObject *module, long long timeout_ns)
 }
 
 /*[clinic input]
+_profile.pause
+
+    time_ns: long_long
+    /
+
+Let others run for so long, or until a signal comes.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_pause_impl(PyObject *module, long long time_ns)
+/*[clinic end generated code: output=b9f9be56b6567e8d input=387a93827f07f34e]*/
+{
+    struct timespec time = {
+        .tv_sec = (time_t)(time_ns / 1000000000),
+        .tv_nsec = (long)(time_ns % 1000000000),
+    };
+    Py_BEGIN_ALLOW_THREADS
+    nanosleep(&time, NULL);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
 _profile.account_blocked
 
 Make samples of the time that blocked threads have been blocked until now.
@@ -158,12 +183,12 @@ _profile_account_blocked_impl(PyObject *module)
 /*[clinic input]
 _profile.renew_if_full
 
-Begin with new tables if subscriptions have nearly filled theirs.
+Begin with new tables if those of subscriptions have grown large.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_renew_if_full_impl(PyObject *module)
-/*[clinic end generated code: output=357bfe0803383ddb input=bf504a12fed9acfd]*/
+/*[clinic end generated code: output=357bfe0803383ddb input=588ad325c52983d3]*/
 {
     return _PyProfile_RaiseStatus(
         _PySampling_RenewIfFull(_PyThreadState_GET()));
@@ -248,6 +273,7 @@ _profile_count_helpers_impl(PyObject *module, int change)
 PyMethodDef _PyProfile_DeliveryMethods[] = {
     _PROFILE_SUBSCRIBE_METHODDEF
     _PROFILE_WAIT_FOR_BATCHES_METHODDEF
+    _PROFILE_PAUSE_METHODDEF
     _PROFILE_ACCOUNT_BLOCKED_METHODDEF
     _PROFILE_RENEW_IF_FULL_METHODDEF
     _PROFILE_RING_METHODDEF

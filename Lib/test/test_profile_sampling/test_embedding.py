@@ -135,6 +135,20 @@ class Embedding(ProgramTest):
         self.assertEqual(result.stderr, '')
 
     @OUTLIVED
+    def test_synchronous_subscription_that_nobody_closes(self):
+        # More rounds than there are signals for the profiler to take.
+        result = self.embed('''
+import profile_sampling
+subscription = profile_sampling.subscribe(
+    lambda batch: None, sync=True, rate_hz=10_000)
+with open('/proc/self/status') as file:
+    print(*[line for line in file if line.startswith('SigCgt')], end='')
+''' + DAEMONS, rounds=70, threads=2)
+        self.assertEqual(result.stderr, '')
+        caught = set(result.stdout.splitlines()[:-1])
+        self.assertEqual(len(caught), 1, caught)
+
+    @OUTLIVED
     def test_now_and_then(self):
         # Rounds with and without a session, in one process.
         self.embed('import os, profile_sampling\n'

@@ -382,6 +382,25 @@ class Records(SubscriberTest):
         self.assertFalse(subscription.ended_by_fork)
         self.assertIn('fork', recorder.kinds())
 
+    @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
+    def test_fork_while_the_thread_wakes_up(self):
+        # It has been rung, but waits for the GIL, which the fork has.
+        with subscribe(Recorder(), rate_hz=5000, batch_samples=1,
+                       batch_seconds=3600):
+            for _ in range(5):
+                spin(0.03)
+                pid = os.fork()
+                if not pid:
+                    os._exit(self.is_woken_in_a_child())
+                support.wait_process(pid, exitcode=1)
+
+    def is_woken_in_a_child(self):
+        recorder = Recorder()
+        subscribe(recorder, rate_hz=5000, batch_samples=1, batch_seconds=3600)
+        end = time.monotonic() + 20
+        while not recorder.batches and time.monotonic() < end:
+            spin(0.01)
+        return bool(recorder.batches)
 
     @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
     def test_fork_while_a_callback_runs(self):
@@ -436,13 +455,60 @@ class AtExit(unittest.TestCase):
             from profile_sampling import subscribe
             def work():
                 while True:
-                    with subscribe(print, sync=True), subscribe(id):
+                    with subscribe(len, sync=True), subscribe(id):
                         sum(range(10_000))
             for _ in range(3):
                 threading.Thread(target=work, daemon=True).start()
             time.sleep(0.2)
             raise SystemExit(7)
             ''', 7)
+
+    def test_a_synchronous_one_that_nobody_closes(self):
+        # Daemon threads are ended wherever they are, which may be in the
+        # delivery; finalizers run after that.
+        for _ in range(3):
+            self.run_python('''
+                import profile_sampling, sys, threading, time
+                subscription = profile_sampling.subscribe(
+                    lambda batch: sum(sample.wall_ns for sample in batch),
+                    sync=True, rate_hz=10_000, batch_samples=1)
+                class Late:
+                    def __del__(self, clock=time.monotonic,
+                                subscription=subscription):
+                        end = clock() + 0.05
+                        while clock() < end:
+                            pass
+                        subscription.flush()
+                        subscription.close()
+                def forever():
+                    while True:
+                        sorted(range(300), key=str)
+                for _ in range(3):
+                    threading.Thread(target=forever, daemon=True).start()
+                sys.late = Late()
+                end = time.monotonic() + 0.1
+                while time.monotonic() < end:
+                    sum(range(50))
+                raise SystemExit(7)
+                ''', 7)
+
+    def test_what_begins_too_late_is_refused(self):
+        out = self.run_python('''
+            from profile_sampling import start, subscribe
+            class Late:
+                def __del__(self):
+                    for begin in (start, lambda: subscribe(print),
+                                  lambda: subscribe(print, sync=True)):
+                        try:
+                            begin()
+                        except RuntimeError as exc:
+                            print(exc)
+            # The last collection finds it, when all modules are whole.
+            late = Late()
+            late.itself = late
+            del late
+            ''')
+        self.assertEqual(out.count('the interpreter is shutting down'), 3)
 
     def test_a_program_that_counts_its_threads(self):
         out = self.run_python('''
@@ -456,6 +522,28 @@ class AtExit(unittest.TestCase):
                 os.wait()
             ''')
         self.assertIn('1 1', out)
+
+    def test_interpreters_that_close_nothing(self):
+        out = self.run_python('''
+            import _interpreters, glob
+            def is_sampler(path):
+                with open(path) as file:
+                    return file.read() == 'sampleprof\\n'
+            for config in 'legacy', 'isolated':
+                for sync in False, True:
+                    interpreter = _interpreters.create(config)
+                    error = _interpreters.exec(interpreter, f"""if True:
+                        import profile_sampling
+                        subscription = profile_sampling.subscribe(
+                            lambda batch: None, sync={sync})
+                        for i in range(100_000): pass
+                        """)
+                    assert error is None, error
+                    _interpreters.destroy(interpreter)
+                    print(sum(map(is_sampler, glob.glob(
+                        '/proc/self/task/*/comm'))))
+            ''')
+        self.assertEqual(out.split(), ['0'] * 4)
 
     def test_interpreters(self):
         out = self.run_python('''

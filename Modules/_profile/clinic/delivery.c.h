@@ -232,6 +232,34 @@ exit:
     return return_value;
 }
 
+PyDoc_STRVAR(_profile_pause__doc__,
+"pause($module, time_ns, /)\n"
+"--\n"
+"\n"
+"Let others run for so long, or until a signal comes.");
+
+#define _PROFILE_PAUSE_METHODDEF    \
+    {"pause", (PyCFunction)_profile_pause, METH_O, _profile_pause__doc__},
+
+static PyObject *
+_profile_pause_impl(PyObject *module, long long time_ns);
+
+static PyObject *
+_profile_pause(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    long long time_ns;
+
+    time_ns = PyLong_AsLongLong(arg);
+    if (time_ns == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = _profile_pause_impl(module, time_ns);
+
+exit:
+    return return_value;
+}
+
 PyDoc_STRVAR(_profile_account_blocked__doc__,
 "account_blocked($module, /)\n"
 "--\n"
@@ -254,7 +282,7 @@ PyDoc_STRVAR(_profile_renew_if_full__doc__,
 "renew_if_full($module, /)\n"
 "--\n"
 "\n"
-"Begin with new tables if subscriptions have nearly filled theirs.");
+"Begin with new tables if those of subscriptions have grown large.");
 
 #define _PROFILE_RENEW_IF_FULL_METHODDEF    \
     {"renew_if_full", (PyCFunction)_profile_renew_if_full, METH_NOARGS, _profile_renew_if_full__doc__},
@@ -386,4 +414,4 @@ _profile_count_helpers(PyObject *module, PyObject *arg)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=3d9aa40cd1c34392 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=790d6b350593ca34 input=a9049054013a1b77]*/
