@@ -423,7 +423,8 @@ extern void _PySampling_AfterHandlerRaised(PyThreadState *tstate);
 extern void _PySampling_BeforeSetSignal(int signum);
 
 // Around exec: a signal on its way would outlive the handler.
-extern void _PySampling_BeforeExec(void);
+// Export for '_posixsubprocess' shared extension.
+PyAPI_FUNC(void) _PySampling_BeforeExec(void);
 extern void _PySampling_AfterFailedExec(void);
 
 extern void _PySampling_BeforeFork(void);

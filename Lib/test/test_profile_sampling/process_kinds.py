@@ -312,8 +312,8 @@ WITHOUT_PROFILE = {
 }
 # Of these, what becomes another program: a signal that is on its way then
 # finds no handler.
-EXECS = '/bin/true', 'vfork', 'fork and exec', 'busy fork and exec', \
-    'posix_spawn'
+EXECS = '/bin/true', 'vfork', 'preexec_fn', 'fork and exec', \
+    'busy fork and exec', 'posix_spawn'
 
 
 def main():
