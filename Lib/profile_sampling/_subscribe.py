@@ -57,7 +57,8 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
 
     Raise TypeError or ValueError for a wrong argument, RuntimeError if
     sampling is under way with fewer depth_frames or names than asked for,
-    NotImplementedError if the platform cannot.
+    the interpreter is shutting down or the process was forked by C code that
+    told nobody, NotImplementedError if the platform cannot.
     """
     if not callable(callback):
         raise TypeError(
