@@ -262,7 +262,12 @@ start_locked(PyThreadState *tstate)
     _PySampling_TablesForgetAddresses(STATE->tables);
     next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
-    if (!_PySampling_RegisterExisting(tstate, _PySampling_WallNow())) {
+    // After a restart there is no moment that nobody is told of.
+    uint64_t wall_ns = STATE->is_restarting ? STATE->rested_wall_ns
+                                            : _PySampling_WallNow();
+    if (!_PySampling_RegisterExisting(tstate, wall_ns,
+                                      STATE->is_restarting))
+    {
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_Status status =
@@ -304,6 +309,8 @@ rest(PyThreadState *tstate)
         flush_threads(tstate, now_ns);
     }
     book_lost_threads(tstate, now_ns);
+    STATE->rested_session = STATE->session;
+    STATE->rested_wall_ns = now_ns;
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
@@ -419,9 +426,17 @@ _PySampling_Status
 _PySampling_EngineRestart(PyThreadState *tstate,
                           const _PySampling_Options *options)
 {
+    // Manual clocks begin anew with the tables.
+    int was_active = STATE->active && !STATE->options.manual;
     _PySampling_TablesFree(_PySampling_EngineOff(tstate));
     _PySampling_Status status = _PySampling_EnginePrepare(options);
-    return status != _PySampling_OK ? status : _PySampling_EngineFit(tstate);
+    if (status != _PySampling_OK) {
+        return status;
+    }
+    STATE->is_restarting = was_active;
+    status = _PySampling_EngineFit(tstate);
+    STATE->is_restarting = 0;
+    return status;
 }
 
 

@@ -195,9 +195,10 @@ is_alone_on_os_thread(PyThreadState *tstate)
             || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
 }
 
-/* With the registry locked. */
+/* With the registry locked.  `goes_on`: what it has been booked up to holds, if
+   it took part when the engine came to rest. */
 static _PySampling_Thread *
-register_thread(PyThreadState *tstate, uint64_t wall_ns)
+register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     if (!register_interpreter(tstate->interp)) {
@@ -224,7 +225,9 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    _PySampling_AccountStart(thread, wall_ns);
+    if (!goes_on || thread->session != STATE->rested_session) {
+        _PySampling_AccountStart(thread, wall_ns);
+    }
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
     thread->excluded = (_PySampling_Exclusion)impl->sampling_excluded;
     thread->set_aside = (struct _sampling_carries){0};
@@ -250,7 +253,7 @@ _PySampling_ThreadOf(PyThreadState *tstate)
     _PySampling_LockRegistry();
     thread = NULL;
     if (_PySampling_ACTIVE()) {
-        thread = register_thread(tstate, _PySampling_WallNow());
+        thread = register_thread(tstate, _PySampling_WallNow(), 0);
         if (thread == NULL) {
             _PySampling_COUNT(lost_threads, 1);
         }
@@ -263,7 +266,8 @@ _PySampling_ThreadOf(PyThreadState *tstate)
    locked; the caller is attached, all other threads that its GIL keeps from
    running are detached.  Threads of other GILs join when they attach next. */
 int
-_PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
+_PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
+                             int goes_on)
 {
     int ok = 1;
     HEAD_LOCK(&_PyRuntime);
@@ -278,7 +282,7 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
             if (t != caller && !_Py_atomic_load_int_acquire(is_bound)) {
                 continue;       // no thread has taken it yet, or it is over
             }
-            _PySampling_Thread *thread = register_thread(t, wall_ns);
+            _PySampling_Thread *thread = register_thread(t, wall_ns, goes_on);
             if (thread == NULL) {
                 ok = 0;
                 break;

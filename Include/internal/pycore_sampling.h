@@ -312,6 +312,11 @@ struct _sampling_runtime_state {
     int is_deferred;            // it samples inside of profile() only
     int num_inside;             // how many are
     _PySampling_Options session_options;
+    // When the engine came to rest, in which session; whether it is only to
+    // go on with other options.  Same lock.
+    unsigned int rested_session;
+    uint64_t rested_wall_ns;
+    int is_restarting;
     int64_t start_time_ns;      // time.time_ns() at the start
     uint64_t start_wall_ns;     // monotonic
     int signal;

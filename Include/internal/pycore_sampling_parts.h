@@ -167,7 +167,7 @@ extern int _PySampling_SharesGIL(struct _sampling_interpreter_state *s,
                                  PyThreadState *caller);
 // With the registry locked.  Returns 0 if there is no memory.
 extern int _PySampling_RegisterExisting(PyThreadState *caller,
-                                        uint64_t wall_ns);
+                                        uint64_t wall_ns, int goes_on);
 // With the registry locked.
 extern unsigned int _PySampling_EnterTables(_PySampling_Thread *thread,
                                             int is_new);

@@ -11,7 +11,7 @@ import profile_sampling
 from profile_sampling._aggregate import Aggregator
 
 from .manual import first, second
-from .sessions import _profile, checked, names, thrice
+from .sessions import _profile, checked, names, parked_thread, thrice
 from .subscribers import (
     Recorder, SubscriberTest, running, spin, subscribe_manually)
 
@@ -149,6 +149,20 @@ class Sums(SubscriberTest):
         self.assertGreater(max(len(s.stack) for s in profile.samples), 6)
         self.assertEqual(recorder.wall_ns(), 8000)
         self.assertEqual(len({b.rows.serial for b in recorder.batches}), 2)
+
+    def test_nothing_is_missing_where_sessions_with_more_depth_begin(self):
+        recorder = Recorder()
+        with (parked_thread() as thread,
+              subscribe(recorder, depth_frames=4)):
+            for depth_frames in range(8, 72, 8):
+                profile_sampling.start(depth_frames=depth_frames)
+                spin(0.005)
+                profile_sampling.stop()
+        own = [sample for sample in recorder.samples
+               if sample.thread.ident == thread.ident]
+        begun_ns = own[0].time_ns - own[0].wall_ns
+        self.assertEqual(sum([sample.wall_ns for sample in own]),
+                         own[-1].time_ns - begun_ns, 'to the nanosecond')
 
     def test_a_session_with_more_depth_after_all_was_delivered(self):
         # What waits for labels that nobody has is nothing, when the tables
