@@ -124,9 +124,7 @@ def _serve(core):
 
 def _deliver(subscription):
     try:
-        is_closed = subscription.closed
-        if subscription._deliver_rest() and is_closed:
-            remove(subscription)
+        subscription._deliver_rest()
     except Exception as exc:
         # No memory, say: it is delivered the next time.
         _core().write_unraisable(exc, subscription)

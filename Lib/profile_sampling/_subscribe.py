@@ -109,8 +109,9 @@ class Subscription:
         self._batch_seconds = batch_seconds
         self._is_sync = options['sync']
         self._batch_events = options['batch_events']
-        # Held by who delivers what waits; by who reads a batch.
-        self._delivering = _thread.allocate_lock()
+        # Held by who delivers what waits; by who reads a batch.  A signal
+        # handler in the middle of that must be able to tell.
+        self._delivering = _thread.RLock()
         self._reading = _thread.RLock()
         self._is_reading = False
         self._rows = Rows(0)
@@ -140,8 +141,7 @@ class Subscription:
         Called again, it does nothing.
         """
         self._core.close()
-        if self._deliver_rest():
-            self._forget()
+        self._deliver_rest()
 
     def _forget(self):
         from profile_sampling import _delivery
@@ -213,8 +213,8 @@ class Subscription:
                 or self._core.waiting >= self._batch_events)
 
     def _deliver_rest(self):
-        """Deliver what waits; return False if somebody else does."""
-        return _core().call_excluded(_deliver_waiting, self)
+        """Deliver what waits, unless somebody else does."""
+        _core().call_excluded(_deliver_waiting, self)
 
     def _take(self, own_only):
         """Return the next batch, or None."""
@@ -299,22 +299,25 @@ def _deliver_own(subscription):
     batch = subscription._take(True)
     if batch is not None:
         subscription._call(batch)
-    # It closed itself, and left this to us?
-    if subscription.closed and _deliver_waiting(subscription):
-        subscription._forget()
+    if subscription.closed:
+        # It closed itself, and left this to us.
+        _deliver_waiting(subscription)
 
 
 def _deliver_waiting(subscription):
     """Deliver all that waits, in order, one thread at a time.
 
-    Return False when called from a callback while somebody delivers.
+    Called from a callback, or by a signal handler in the middle of this, it
+    leaves that to whoever delivers.
     """
     if subscription.ended_by_fork:
         # Nothing waits; who delivered in the parent holds the lock for ever.
-        return True
-    if not _acquire(subscription._delivering,
-                    waits=_thread.get_ident() not in _in_callback):
-        return False
+        subscription._forget()
+        return
+    if (subscription._delivering._is_owned()
+            or not _acquire(subscription._delivering,
+                            waits=_thread.get_ident() not in _in_callback)):
+        return
     try:
         # Not what callbacks cause, unless it is the last.
         n_batches = subscription._core.batches + len(subscription._unread)
@@ -326,7 +329,8 @@ def _deliver_waiting(subscription):
             n_batches -= 1
     finally:
         subscription._delivering.release()
-    return True
+    if subscription.closed:
+        subscription._forget()
 
 
 def _after_fork():

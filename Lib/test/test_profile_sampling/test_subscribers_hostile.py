@@ -13,7 +13,7 @@ import time
 import unittest
 
 from test import support
-from test.support import threading_helper
+from test.support import script_helper, threading_helper
 
 import profile_sampling
 
@@ -480,6 +480,50 @@ class Hostile(SubscriberTest):
                     errors.append(exc)
         self.assertEqual(errors, [])
         self.assert_idle()
+
+
+class Handlers(unittest.TestCase):
+    """Signal handlers do what they interrupt the thread in."""
+
+    PROGRAM = '''
+import faulthandler, signal, sys, time
+import profile_sampling
+faulthandler.dump_traceback_later(60, exit=True)
+calls = is_handling = 0
+kept = profile_sampling.subscribe(len, rate_hz=1000, batch_seconds=0.001)
+
+def act():
+    %s
+
+def handle(*_):
+    global calls, is_handling
+    if not is_handling:
+        is_handling = 1
+        act()
+        is_handling = 0
+        calls += 1
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.0013)
+end = time.monotonic() + 60
+while calls < 200 and time.monotonic() < end:
+    act()
+signal.setitimer(signal.ITIMER_REAL, 0)
+kept.close()
+assert calls >= 200
+'''
+
+    def check(self, act):
+        script_helper.assert_python_ok('-c', self.PROGRAM % act)
+
+    def test_they_subscribe_and_close(self):
+        self.check('profile_sampling.subscribe(len, rate_hz=1000).close()')
+
+    def test_they_subscribe_and_close_synchronous_ones(self):
+        self.check('profile_sampling.subscribe(len, sync=True).close()')
+
+    def test_they_flush(self):
+        self.check('kept.flush()')
 
 
 class Sync(SubscriberTest):
