@@ -90,15 +90,15 @@ class Rows:
                                   for numbers in raw['threads']]
         for row, numbers in raw['changed_threads']:
             threads[row] = thread(*numbers)
-        # From here on nothing fails.
+        # From here on nothing fails, and no signal handler is called.
+        if moved:
+            self._stacks = {}
         self.strings = strings
         self.functions = functions
         self.frames = frames
         self.nodes += nodes
         self.labels += labels
         self.threads = threads
-        if moved:
-            self._stacks.clear()
 
     def stack(self, node):
         """Return the stack of a node as a tuple of Frame, leaf first."""

@@ -6,6 +6,7 @@ of _batch.
 """
 
 import _thread
+import os
 import sys
 import time
 
@@ -113,7 +114,7 @@ class Subscription:
         # handler in the middle of that must be able to tell.
         self._delivering = _thread.RLock()
         self._reading = _thread.RLock()
-        self._is_reading = False
+        self._pid = os.getpid()
         self._rows = Rows(0)
         self._unread = []
         self._errors = 0
@@ -121,12 +122,14 @@ class Subscription:
         self._due = time.monotonic() + batch_seconds
         self.start_time_ns = time.time_ns()
         self.start_ns = time.monotonic_ns()
+        from profile_sampling import _delivery
         # A safepoint may come before subscribe() has returned.
         self._core = None
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
-        from profile_sampling import _delivery
         if self._is_sync:
             _delivery.close_at_end(self)
+            if self.closed:             # by its first call
+                self._forget()
             return
         try:
             _delivery.add(self)
@@ -206,7 +209,9 @@ class Subscription:
         return f'<Subscription {state}>'
 
     # Delivery.  All of it runs excluded from sampling, so that no safepoint
-    # of it calls a subscriber again.
+    # of it calls a subscriber again.  A signal handler may raise after any
+    # call: so "try" stands before the call that acquires a lock, and the
+    # first call after "finally" is the one that releases it.
 
     def _is_due(self, now):
         return (now >= self._due or self.closed
@@ -218,32 +223,30 @@ class Subscription:
 
     def _take(self, own_only):
         """Return the next batch, or None."""
-        if not _acquire(self._reading):
-            return None
+        if self._reading._is_owned():
+            return None     # in a signal handler, in the middle of this
         try:
-            # A signal handler may have come in the middle of this.
-            return None if self._is_reading else self._read_next(own_only)
+            if not _acquire(self._reading):
+                return None
+            return self._read_next(own_only)
         finally:
-            self._reading.release()
+            try:
+                self._reading.release()
+            except RuntimeError:
+                pass        # it was not acquired
 
     def _read_next(self, own_only):
-        self._is_reading = True
-        try:
-            # What could not be read, for want of memory or of stack, is read
-            # the next time.
-            raw = self._core.take(own_only)
-            if raw is not None:
-                self._unread.append(raw)
-            if not self._unread:
-                return None
-            raw = self._unread[0]
-            if raw['serial'] != self._rows.serial:
-                self._rows = Rows(raw['serial'])
-            self._rows.add(raw)
-            self._unread.pop(0)
-            return Batch(raw, self._rows, self)
-        finally:
-            self._is_reading = False
+        # What could not be read, for want of memory or of stack, or since a
+        # signal handler has raised, is read the next time.
+        self._core.take(own_only, self._unread)
+        if not self._unread:
+            return None
+        raw = self._unread[0]
+        if raw['serial'] != self._rows.serial:
+            self._rows = Rows(raw['serial'])
+        self._rows.add(raw)
+        self._unread.pop(0)
+        return Batch(raw, self._rows, self)
 
     def _call(self, batch):
         ident = _thread.get_ident()
@@ -310,15 +313,16 @@ def _deliver_waiting(subscription):
     Called from a callback, or by a signal handler in the middle of this, it
     leaves that to whoever delivers.
     """
-    if subscription.ended_by_fork:
+    if subscription._pid != os.getpid():
         # Nothing waits; who delivered in the parent holds the lock for ever.
-        subscription._forget()
         return
-    if (subscription._delivering._is_owned()
-            or not _acquire(subscription._delivering,
-                            waits=_thread.get_ident() not in _in_callback)):
+    lock = subscription._delivering
+    if lock._is_owned():
         return
     try:
+        if not _acquire(lock,
+                        waits=_thread.get_ident() not in _in_callback):
+            return
         # Not what callbacks cause, unless it is the last.
         n_batches = subscription._core.batches + len(subscription._unread)
         while n_batches > 0 or subscription.closed:
@@ -328,7 +332,10 @@ def _deliver_waiting(subscription):
             subscription._call(batch)
             n_batches -= 1
     finally:
-        subscription._delivering.release()
+        try:
+            lock.release()
+        except RuntimeError:
+            pass            # it was not acquired
     if subscription.closed:
         subscription._forget()
 
@@ -339,15 +346,18 @@ def _after_fork():
 
 
 def _interpreter(all_interpreters):
-    import _interpreters
-    own, _ = _interpreters.get_current()
-    main, _ = _interpreters.get_main()
     if not all_interpreters:
-        return own
-    if own != main:
+        import _interpreters
+        return _interpreters.get_current()[0]
+    if not _is_main_interpreter():
         raise ValueError('all_interpreters: only the main interpreter may '
                          'see the samples of others')
     return -1
+
+
+def _is_main_interpreter():
+    import _interpreters
+    return _interpreters.get_current()[0] == _interpreters.get_main()[0]
 
 
 def _idents(threads):

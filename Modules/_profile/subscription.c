@@ -97,8 +97,9 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting,
 
 /* Methods. */
 
+/* Appends what waits to a list, so that no signal handler comes between. */
 static PyObject *
-take(SubscriptionObject *self, uint32_t only_thread)
+take(SubscriptionObject *self, uint32_t only_thread, PyObject *batches)
 {
     struct _sampling_taken taken;
     int result = _PySampling_SubscriptionTake(self->sub, only_thread, &taken);
@@ -109,12 +110,14 @@ take(SubscriptionObject *self, uint32_t only_thread)
         Py_RETURN_NONE;
     }
     PyObject *batch = _PyProfile_ExportBatch(&taken);
-    if (batch == NULL) {
+    if (batch == NULL || PyList_Append(batches, batch) < 0) {
+        Py_XDECREF(batch);
         _PySampling_SubscriptionPutBack(self->sub, &taken);
         return NULL;
     }
+    Py_DECREF(batch);
     _PySampling_SubscriptionGiveBack(self->sub, &taken);
-    return batch;
+    Py_RETURN_NONE;
 }
 
 /* The row of the calling thread; UINT32_MAX: it has none. */
@@ -130,11 +133,17 @@ own_row(void)
 }
 
 static PyObject *
-subscription_take(PyObject *op, PyObject *own_only)
+subscription_take(PyObject *op, PyObject *args)
 {
-    uint32_t only_thread =
-        Py_IsTrue(own_only) ? own_row() : UINT32_MAX;
-    return take((SubscriptionObject *)op, only_thread);
+    int own_only;
+    PyObject *batches;
+    if (!PyArg_ParseTuple(args, "pO!:take", &own_only, &PyList_Type,
+                          &batches))
+    {
+        return NULL;
+    }
+    return take((SubscriptionObject *)op, own_only ? own_row() : UINT32_MAX,
+                batches);
 }
 
 static int
@@ -242,9 +251,9 @@ get_rate_hz(PyObject *op, void *Py_UNUSED(closure))
 }
 
 static PyMethodDef subscription_methods[] = {
-    {"take", subscription_take, METH_O,
-     PyDoc_STR("The batch that waits, or None.  With True, of this thread "
-               "only.")},
+    {"take", subscription_take, METH_VARARGS,
+     PyDoc_STR("take(own_only, batches): append the batch that waits, if any, "
+               "to a list.\nWith True, of this thread only.")},
     {"close", subscription_close, METH_NOARGS,
      PyDoc_STR("End it.  What waits can still be taken.")},
     {"is_interrupt", subscription_is_interrupt, METH_O,

@@ -16,6 +16,7 @@ from test import support
 from test.support import script_helper, threading_helper
 
 import profile_sampling
+from profile_sampling import _delivery
 
 from .sessions import _profile
 from .subscribers import (
@@ -524,6 +525,72 @@ assert calls >= 200
 
     def test_they_flush(self):
         self.check('kept.flush()')
+
+    def test_they_raise_wherever_it_is(self):
+        # What is delivered, or read, at that moment is delivered after all.
+        script_helper.assert_python_ok('-c', '''
+import faulthandler, random, signal, threading, time
+import profile_sampling
+faulthandler.dump_traceback_later(60, exit=True)
+seen = {True: 0, False: 0}
+
+def subscribe(sync):
+    def add(batch):
+        seen[sync] += sum(batch.wall_ns)
+    return profile_sampling.subscribe(
+        add, sync=sync, rate_hz=5000, batch_samples=1, batch_seconds=0.001)
+
+def raise_(*_):
+    raise TimeoutError
+
+subscriptions = [subscribe(False), subscribe(True)]
+done = threading.Event()
+
+def work():
+    while not done.is_set():
+        exec(f'def f{random.randrange(10**9)}(): return 1')
+
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+signal.signal(signal.SIGALRM, raise_)
+timeouts = 0
+while timeouts < 300:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 4e-3))
+        while True:
+            subscriptions[0].flush()
+    except TimeoutError:
+        timeouts += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+done.set()
+for thread in threads:
+    thread.join()
+for subscription in subscriptions:
+    subscription.close()
+    stats = subscription.stats()
+    assert stats['errors'] == 0, stats
+    told = seen[subscription is subscriptions[1]]
+    assert told > 0.5 * stats['wall_ns'], (told, stats)
+''')
+
+    def test_nothing_keeps_what_is_closed(self):
+        kept = _delivery._synchronous
+        before = list(kept)
+
+        def close(batch):
+            batch.subscription.close()
+        for _ in range(100):
+            subscription = subscribe(close, sync=True, rate_hz=10_000,
+                                     max_samples=64, batch_samples=1)
+            while not subscription.closed:
+                spin(0.0001)
+        for _ in range(20):
+            subscription = subscribe(close, sync=True, rate_hz=1,
+                                     max_samples=64, batch_samples=1)
+            while not subscription.closed:
+                subscription.flush()
+        self.assertEqual(kept, before)
 
 
 class Sync(SubscriberTest):
