@@ -232,6 +232,9 @@ _PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
 static _PySampling_Status
 change_inside(PyThreadState *tstate, int change)
 {
+    if (_PySampling_IsForkedUnheard()) {
+        return _PySampling_OK;      // the program goes on, unsampled
+    }
     lock_control();
     _PySampling_Status status = _PySampling_OK;
     if (!is_ours() || !STATE->is_deferred || STATE->num_inside + change < 0) {
@@ -272,6 +275,7 @@ link_subscription(struct _sampling_subscription *sub)
         sub->next->prev = sub;
     }
     STATE->subscriptions = sub;
+    sub->is_linked = 1;
     sub->is_open = 1;
     _Py_atomic_add_int(&STATE->num_sync, sub->is_sync);
     PyMutex_Unlock(&STATE->tables_mutex);
@@ -281,7 +285,10 @@ static void
 unlink_subscription(struct _sampling_subscription *sub)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_SubscriptionEnd(sub);
+    if (sub->is_open) {
+        _PySampling_SubscriptionEnd(sub);
+        _Py_atomic_add_int(&STATE->num_sync, -sub->is_sync);
+    }
     if (sub->prev != NULL) {
         sub->prev->next = sub->next;
     }
@@ -292,7 +299,7 @@ unlink_subscription(struct _sampling_subscription *sub)
         sub->next->prev = sub->prev;
     }
     sub->is_open = 0;
-    _Py_atomic_add_int(&STATE->num_sync, -sub->is_sync);
+    sub->is_linked = 0;
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -364,6 +371,9 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
         (void)_PySampling_EngineFlush(tstate);
         unlink_subscription(sub);
         status = _PySampling_EngineFit(tstate);
+    }
+    else if (sub->is_linked) {
+        unlink_subscription(sub);   // in a child that C code has forked
     }
     unlock_control();
     return status;

@@ -558,7 +558,7 @@ _PySampling_ClockAbandon(void)
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     // In a child that C code has forked there is no thread to tell.
     if (state->clock != NULL && !state->options.manual
-        && state->owner_pid == (int)getpid())
+        && !_PySampling_IsForkedUnheard())
     {
         tell(state->clock, 1, 0, state->period_ns);
     }

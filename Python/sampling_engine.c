@@ -95,6 +95,7 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
     reset_counters();
     STATE->options = *options;
     STATE->owner_pid = (int)getpid();
+    STATE->is_unheard_child = 0;
     _PySampling_WatchForks();
     _Py_atomic_store_uint64_relaxed(&STATE->manual_wall_ns,
                                     options->manual != 0);

@@ -24,7 +24,8 @@
 int
 _PySampling_IsForkedUnheard(void)
 {
-    return STATE->tables != NULL && STATE->owner_pid != (int)getpid();
+    return STATE->tables != NULL
+        && (STATE->is_unheard_child || STATE->owner_pid != (int)getpid());
 }
 
 void
@@ -54,6 +55,7 @@ forget_subscriptions(void)
     while (sub != NULL) {
         struct _sampling_subscription *next = sub->next;
         _PySampling_SubscriptionForget(sub);
+        sub->is_linked = 0;
         sub = next;
     }
     STATE->subscriptions = NULL;
@@ -73,6 +75,7 @@ renew_bells(void)
             (void)_PyThread_at_fork_reinit(&bell->lock);
             PyThread_acquire_lock(bell->lock, NOWAIT_LOCK);
             bell->rung = 0;
+            bell->helper = NULL;
         }
     }
 }
@@ -87,6 +90,7 @@ rest_in_child(void)
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
     STATE->active = 0;
+    STATE->is_unheard_child = 1;
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
     {
@@ -128,7 +132,9 @@ void
 _PySampling_AfterForkChild(void)
 {
     rest_in_child();
+    STATE->is_unheard_child = 0;
     renew_bells();
+    forget_subscriptions();
     if (STATE->tables == NULL) {
         return;
     }
@@ -144,7 +150,6 @@ _PySampling_AfterForkChild(void)
     STATE->exit_session = 0;
     STATE->is_aggregating = 0;
     STATE->session++;
-    forget_subscriptions();
     _PySampling_ThinClear(&STATE->thinner);
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;

@@ -31,6 +31,9 @@
    them, the process must end nevertheless. */
 #define MAX_WRITE_S 60
 
+/* A helper has what waits to deliver, and then to end. */
+#define MAX_HELPER_MS 1000
+
 /* The writer needs less, imports included. */
 #define WRITER_FRAMES 200
 
@@ -310,11 +313,29 @@ wait_for_end(int status)
 {
     Py_BEGIN_ALLOW_THREADS
     sleep_until_written();
-    while (_Py_atomic_load_ptr(&STATE->exit_writer) == NULL) {
+    if (_Py_atomic_load_ptr(&STATE->exit_writer) != NULL) {
+        end_unwritten(status);
+    }
+    for (;;) {
         pause();
     }
-    end_unwritten(status);
     Py_END_ALLOW_THREADS
+}
+
+/* Those of the main interpreter have ended.  One of an interpreter that is left
+   over would be trapped from now on, and no interpreter may end before its
+   threads have. */
+static void
+wait_for_helpers(void)
+{
+    for (int left_ms = MAX_HELPER_MS;
+         left_ms > 0 && _Py_atomic_load_int(&STATE->num_helpers) > 0;
+         left_ms--)
+    {
+        Py_BEGIN_ALLOW_THREADS
+        usleep(1000);
+        Py_END_ALLOW_THREADS
+    }
 }
 
 void
@@ -330,6 +351,7 @@ _PySampling_Finalize(PyThreadState *tstate)
     end_session(tstate);
     set_writer(NULL);
     _PySampling_EndSubscriptions(tstate);
+    wait_for_helpers();
     Py_CLEAR(STATE->exit_out);
     Py_CLEAR(STATE->exit_format);
     Py_CLEAR(STATE->exit_cwd);
@@ -367,7 +389,8 @@ _PySampling_BeforeExit(int status)
     if (another_writes(tstate)) {
         wait_for_end(status);
     }
-    if (!STATE->exit_session || !_Py_IsMainInterpreter(tstate->interp)
+    if (!STATE->exit_session || _PySampling_IsForkedUnheard()
+        || !_Py_IsMainInterpreter(tstate->interp)
         || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)
     {
         return;

@@ -331,11 +331,22 @@ has_threads(void)
     return 0;
 }
 
+static void
+forget_helper(PyThreadState *tstate)
+{
+    struct _sampling_bell *bell = tstate->interp->sampling.bell;
+    if (bell != NULL && bell->helper == tstate) {
+        bell->helper = NULL;
+        (void)_Py_atomic_add_int(&STATE->num_helpers, -1);
+    }
+}
+
 void
 _PySampling_ThreadEnd(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     _Py_atomic_store_int_relaxed(&impl->sampling_is_bound, 0);
+    forget_helper(tstate);
     _PySampling_Thread *thread = impl->sampling;
     if (thread == NULL) {
         return;

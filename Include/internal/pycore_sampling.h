@@ -299,7 +299,9 @@ struct _sampling_runtime_state {
     // Numbers the sessions; 0: none yet.  Lock: tables_mutex, but threads of
     // other GILs and those that wait for one read it without.
     unsigned int session;
-    int owner_pid;              // a fork without hooks is noticed by this
+    // A fork that called no hook is noticed by these.
+    int owner_pid;
+    int is_unheard_child;
     // The engine (sampling_engine.c).  Lock: control_mutex; the period is
     // read without it.
     _PySampling_Options options;

@@ -84,6 +84,7 @@ typedef struct {
 struct _sampling_bell {
     PyThread_type_lock lock;    // released: something waits
     int rung;
+    PyThreadState *helper;      // who waits; NULL: nobody.  Not dereferenced
 };
 
 // The bell may ring in vain, never too late.
@@ -125,7 +126,8 @@ struct _sampling_subscription {
     int rate_hz;
     int64_t interpreter_id;
     int is_sync;
-    int is_open;                // in the list
+    int is_linked;              // in the list
+    int is_open;                // and samples come in
     int ended_by_fork;
     uint32_t max_events;
     uint32_t batch_events;

@@ -10,6 +10,7 @@ so that a program which counts its threads counts as many as without it.
 import _thread
 import atexit
 import os
+import sys
 import time
 
 from profile_sampling import _subscribe
@@ -22,6 +23,7 @@ _helper = None
 _helper_pid = None
 _synchronous = []                   # none of its methods lets others run
 _is_ending = False
+_is_over = False
 _is_registered = False
 
 
@@ -29,6 +31,9 @@ def add(subscription):
     """Deliver to it from now on."""
     global _helper, _helper_pid
     with _lock:
+        if _is_over:
+            raise RuntimeError('the interpreter is shutting down: it cannot '
+                               'be sampled any more')
         if _helper is None:
             # What an excluded thread starts is excluded from the beginning.
             _helper = _core().call_excluded(_start, _run)
@@ -61,13 +66,19 @@ def forget(subscription):
 
 def close_all():
     """Close all subscriptions and wait for the thread to end."""
-    global _is_ending
+    global _is_ending, _is_over
+    if not _subscribe._is_main_interpreter():
+        # It must not be ended before its threads.  Of the main interpreter
+        # the core ends what begins now.
+        _is_over = True
     for subscription in [*_synchronous, *_subscriptions]:
         subscription.close()
     helper = _helper
     if (helper is not None and helper.ident != _thread.get_ident()
             # C code may have forked: then it is a thread of the parent.
-            and _helper_pid == os.getpid()):
+            and _helper_pid == os.getpid()
+            # Then it has ended, or never will.
+            and not sys.is_finalizing()):
         # Daemon threads may subscribe again and again.
         _is_ending = True
         _core().ring()
@@ -84,17 +95,20 @@ def _start(run):
         import threading
         threading._register_atexit(close_all)
         _is_registered = True
-    return _thread.start_joinable_thread(run, daemon=is_daemon)
+    core = _core()
+    core.count_helpers(1)
+    try:
+        return _thread.start_joinable_thread(run, daemon=is_daemon)
+    except BaseException:
+        core.count_helpers(-1)
+        raise
 
 
 def _run():
     core = _core()
-    core.count_helpers(1)
+    core.begin_to_serve()
     core.set_thread_name(_thread.get_ident(), 'profile_sampling')
-    try:
-        core.call_excluded(_serve, core, True)
-    finally:
-        core.count_helpers(-1)
+    core.call_excluded(_serve, core, True)
 
 
 def _serve(core):
@@ -132,9 +146,10 @@ def _deliver(subscription):
 
 def _after_fork():
     """In the child there is neither the thread nor a subscription."""
-    global _lock, _helper
+    global _lock, _helper, _is_ending
     _lock = _thread.RLock()
     _helper = None
+    _is_ending = False
     _subscriptions.clear()
     _synchronous.clear()
     _subscribe._after_fork()

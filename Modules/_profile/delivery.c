@@ -259,14 +259,28 @@ _profile.count_helpers
     change: int
     /
 
-Tell that a thread which serves subscribers began (1) or ended (-1).
+Tell that a thread which serves subscribers is to begin (1), or cannot (-1).
 [clinic start generated code]*/
 
 static PyObject *
 _profile_count_helpers_impl(PyObject *module, int change)
-/*[clinic end generated code: output=1c15b5e3c0451dad input=0fcaa83c5ea10029]*/
+/*[clinic end generated code: output=1c15b5e3c0451dad input=b2dc7467a094114c]*/
 {
     (void)_Py_atomic_add_int(&_PyRuntime.sampling.num_helpers, change);
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
+_profile.begin_to_serve
+
+Tell that it is this thread, until it ends.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_begin_to_serve_impl(PyObject *module)
+/*[clinic end generated code: output=e06739c088ec66ff input=0a6c00092edf5a3f]*/
+{
+    get_profile_state(module)->bell.helper = _PyThreadState_GET();
     Py_RETURN_NONE;
 }
 
@@ -279,6 +293,7 @@ PyMethodDef _PyProfile_DeliveryMethods[] = {
     _PROFILE_RING_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF
     _PROFILE_COUNT_HELPERS_METHODDEF
+    _PROFILE_BEGIN_TO_SERVE_METHODDEF
     _PROFILE_WRITE_UNRAISABLE_METHODDEF
     {NULL, NULL}
 };

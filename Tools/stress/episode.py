@@ -69,6 +69,8 @@ class Plan:
         # Whether subinterpreters do.
         self.profiled_inside = ('interpreters' in names
                                 and rng.random() < 0.3)
+        # Whether a subscriber that is called on all threads is left open.
+        self.leaves_open = rng.random() < 0.3
 
     @property
     def status(self):
@@ -102,6 +104,13 @@ def call_graph(names):
 
 class Expected(Exception):
     """How some episodes are to end."""
+
+
+def leave_subscriber():
+    """One that is called, on whatever thread, until the interpreter ends."""
+    import profile_sampling
+    profile_sampling.subscribe(lambda batch: None, sync=True, rate_hz=10_000,
+                               batch_samples=1)
 
 
 def leave_daemons(run):
@@ -148,6 +157,8 @@ def episode(options):
         end_session(judge)
         allow(JUDGING_SECONDS)
         judge.judge()
+    if plan.leaves_open and not options.unprofiled:
+        leave_subscriber()
     if plan.exit == 'daemons':
         leave_daemons(run)
     with open(options.result, 'w') as file:

@@ -403,6 +403,28 @@ class Records(SubscriberTest):
         return bool(recorder.batches)
 
     @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
+    def test_fork_while_another_thread_closes_it(self):
+        began = threading.Event()
+        done = threading.Event()
+
+        def callback(batch):
+            began.set()
+            done.wait()
+        subscription = subscribe(callback, batch_seconds=3600)
+        spin(0.02)
+        thread = threading.Thread(target=subscription.close)
+        thread.start()
+        began.wait()
+        pid = os.fork()
+        if not pid:
+            # Who delivers is the parent's thread, and is not here.
+            subscription.close()
+            os._exit(0)
+        done.set()
+        thread.join()
+        support.wait_process(pid, exitcode=0)
+
+    @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
     def test_fork_while_a_callback_runs(self):
         began = threading.Event()
         done = threading.Event()
@@ -544,6 +566,30 @@ class AtExit(unittest.TestCase):
                         '/proc/self/task/*/comm'))))
             ''')
         self.assertEqual(out.split(), ['0'] * 4)
+
+    def test_interpreters_that_are_left_over(self):
+        for config in 'legacy', 'isolated':
+            for code in ('profile_sampling.subscribe(len)',
+                         'profile_sampling.subscribe(len, sync=True)',
+                         'import atexit\\n'
+                         'def late():\\n'
+                         '    try:\\n'
+                         '        profile_sampling.subscribe(len)\\n'
+                         '    except RuntimeError:\\n'
+                         '        pass\\n'
+                         '    else:\\n'
+                         '        raise AssertionError\\n'
+                         'atexit.register(late)'):
+                self.run_python(f'''
+                    import _interpreters, warnings
+                    interpreter = _interpreters.create('{config}')
+                    error = _interpreters.exec(
+                        interpreter,
+                        "import profile_sampling\\n{code}\\n")
+                    assert error is None, error
+                    # CPython's, of interpreters that are left over.
+                    warnings.simplefilter('ignore')
+                    ''')
 
     def test_interpreters(self):
         out = self.run_python('''

@@ -122,10 +122,14 @@ assert calls
 
 
 @NO_THREADS
-class Refused(ProgramTest):
+class WithoutOption(ProgramTest):
+
+    def check(self, code):
+        result = self.run_python('-c', FORK + code)
+        self.assertEqual((result.status, result.err), (0, ''))
 
     def test_what_begins_there_is_refused(self):
-        result = self.run_python('-c', FORK + '''
+        self.check('''
 def live():
     assert refused(profile_sampling.start)
     assert refused(lambda: profile_sampling.subscribe(print))
@@ -138,7 +142,34 @@ profile_sampling.stop()
 with profile_sampling.subscribe(len):
     check(1, live)
 ''')
-        self.assertEqual((result.status, result.err), (0, ''))
+
+    def test_a_subscription_that_is_dropped(self):
+        self.check('''
+def live():
+    subscription.close()
+    del globals()['subscription']
+    kept = [bytes(size) for size in range(0, 6000, 40)]
+    pid = os.fork()
+    if not pid:
+        os._exit(7)
+    wait(pid)
+subscription = profile_sampling.subscribe(len, max_samples=64)
+check(1, live)
+subscription.close()
+''')
+
+    def test_a_deferred_session(self):
+        self.check('''
+@profile_sampling.profile()
+def work():
+    return 3
+def live():
+    assert work() == 3
+profile_sampling.start(defer=True)
+check(5, live)
+assert work() == 3
+profile_sampling.stop()
+''')
 
 
 if __name__ == '__main__':

@@ -391,7 +391,7 @@ PyDoc_STRVAR(_profile_count_helpers__doc__,
 "count_helpers($module, change, /)\n"
 "--\n"
 "\n"
-"Tell that a thread which serves subscribers began (1) or ended (-1).");
+"Tell that a thread which serves subscribers is to begin (1), or cannot (-1).");
 
 #define _PROFILE_COUNT_HELPERS_METHODDEF    \
     {"count_helpers", (PyCFunction)_profile_count_helpers, METH_O, _profile_count_helpers__doc__},
@@ -414,4 +414,22 @@ _profile_count_helpers(PyObject *module, PyObject *arg)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=790d6b350593ca34 input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_begin_to_serve__doc__,
+"begin_to_serve($module, /)\n"
+"--\n"
+"\n"
+"Tell that it is this thread, until it ends.");
+
+#define _PROFILE_BEGIN_TO_SERVE_METHODDEF    \
+    {"begin_to_serve", (PyCFunction)_profile_begin_to_serve, METH_NOARGS, _profile_begin_to_serve__doc__},
+
+static PyObject *
+_profile_begin_to_serve_impl(PyObject *module);
+
+static PyObject *
+_profile_begin_to_serve(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_begin_to_serve_impl(module);
+}
+/*[clinic end generated code: output=aa9c2ca0096230de input=a9049054013a1b77]*/
