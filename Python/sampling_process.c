@@ -352,6 +352,10 @@ _PySampling_Finalize(PyThreadState *tstate)
     set_writer(NULL);
     _PySampling_EndSubscriptions(tstate);
     wait_for_helpers();
+    // What daemon threads have begun meanwhile.  From here on none of them
+    // comes to run.
+    end_session(tstate);
+    _PySampling_EndSubscriptions(tstate);
     Py_CLEAR(STATE->exit_out);
     Py_CLEAR(STATE->exit_format);
     Py_CLEAR(STATE->exit_cwd);
