@@ -89,10 +89,7 @@ class Clocks:
         if (subscriber.is_partial or subscriber.fails_at is not None
                 or self._run.sync or self._run.profiled_inside):
             return
-        # A session that wants deeper stacks or more names than there were
-        # makes all sampling begin anew.
-        inner = list(self._history.between_beginnings(
-            subscriber.opening.after_ns, subscriber.closing.before_ns))
+        inner = [(subscriber.opening.after_ns, subscriber.closing.before_ns)]
         for key in self._spans.keys() - self._away:
             found = self._spans[key]
             if any(span.serves for span in found):

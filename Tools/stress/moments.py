@@ -79,15 +79,6 @@ class History:
                 yield begin_ns, end_ns
                 last_ns = end_ns
 
-    def between_beginnings(self, begin_ns, end_ns):
-        """Disjoint times in which nobody was about to begin a session."""
-        for moments in sorted(self._beginnings,
-                              key=lambda moments: moments.before_ns or 0):
-            if begin_ns < moments.after_ns:
-                yield begin_ns, min(moments.before_ns or 0, end_ns)
-                begin_ns = moments.after_ns
-        yield begin_ns, end_ns
-
 
 def wall_clock_offset_ns():
     """What to add to the monotonic clock to get time.time_ns()."""

@@ -149,12 +149,6 @@ class HistoryTest(unittest.TestCase):
         self.history.was_inside(Moments(5, 11), Moments(40, 45))
         self.assertEqual(self.inside(), [])
 
-    def test_starts_are_left_out(self):
-        self.history.began(Moments(30, 35))
-        self.history.began(Moments(0, 5))
-        self.assertEqual(list(self.history.between_beginnings(20, 80)),
-                         [(20, 30), (35, 80)])
-
     def test_beginnings_that_are_alike(self):
         second_ns = 1_000_000_000
         self.history.began(Moments(second_ns, second_ns + 10))
