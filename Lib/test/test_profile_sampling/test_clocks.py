@@ -118,7 +118,9 @@ class Contention(SessionTest):
     def test_spinners_beside(self):
         # T10.  Other processes take the CPUs: more wall time, the same CPU
         # time at the same places.  4 points: a sampling error of
-        # 0.5 / sqrt(600) = 2 points is one standard deviation.
+        # 0.5 / sqrt(600) = 2 points is one standard deviation.  If others
+        # leave less than half of a CPU, the kernel takes it away where it
+        # likes, and ticks are bound to that: 5 points have been seen.
         spinners = [
             subprocess.Popen([sys.executable, '-c', 'while True: pass'],
                              env=environment())
@@ -127,6 +129,7 @@ class Contention(SessionTest):
             spent = [0, 0]
             with Session(rate_hz=1000) as session:
                 start = time.thread_time_ns()
+                start_wall = time.monotonic_ns()
                 while sum(spent) < 700_000_000:
                     t0 = time.thread_time_ns()
                     compute_strings()
@@ -135,6 +138,7 @@ class Contention(SessionTest):
                     spent[0] += t1 - t0
                     spent[1] += time.thread_time_ns() - t1
                 used_ns = time.thread_time_ns() - start
+                wall_ns = time.monotonic_ns() - start_wall
         finally:
             for spinner in spinners:
                 spinner.kill()
@@ -145,8 +149,9 @@ class Contention(SessionTest):
                  for function in ('compute_strings', 'compute_numbers')]
         self.assertAlmostEqual(weight(samples, 'cpu_ns'), used_ns,
                                delta=0.01 * used_ns + 3_000_000)
+        is_crowded = SANITIZER or used_ns < wall_ns / 2
         self.assertAlmostEqual(found[0] / sum(found), spent[0] / sum(spent),
-                               delta=0.06 if SANITIZER else 0.04)
+                               delta=0.08 if is_crowded else 0.04)
 
 
 # How long it takes by a clock that nobody sets.
