@@ -62,10 +62,12 @@ INNERMOST = re.compile(r'\s+#0 |==\d+==\s+at ')
 RULE = re.compile(r'^(?:={18,}|==\d+== )\n', re.MULTILINE)
 OUR_FRAME = re.compile(r'sampling|_profile\b|_PyProfile')
 # What CPython does by itself, by a frame; first what may have frames of ours
-# besides.  At the end a thread's state and record are freed while the thread
-# may wait for the GIL; each interpreter makes the static types ready again.
+# besides.  At the end a thread's state and record are freed, and its
+# interpreter cleared, while the thread may wait for the GIL; each interpreter
+# makes the static types ready again.
 CPYTHONS_BESIDE_OURS = {
-    'tsan': re.compile(r'_PyThreadState_DeleteList |#0 _?PyType_HasFeature ')}
+    'tsan': re.compile(r'_PyThreadState_DeleteList |#0 interpreter_clear '
+                       r'|#0 _?PyType_HasFeature ')}
 CPYTHONS = {'tsan': re.compile(''), 'asan': re.compile(r' in drop_gil '),
             'valgrind': re.compile(r' __wmemcmp_')}
 # What it says of itself: how much there was, a thread after a fork.
