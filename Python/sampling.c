@@ -298,7 +298,7 @@ unlink_subscription(struct _sampling_subscription *sub)
     if (sub->next != NULL) {
         sub->next->prev = sub->prev;
     }
-    sub->is_open = 0;
+    _Py_atomic_store_int_relaxed(&sub->is_open, 0);
     sub->is_linked = 0;
     PyMutex_Unlock(&STATE->tables_mutex);
 }

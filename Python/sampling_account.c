@@ -404,7 +404,7 @@ set_excluded(_PySampling_Thread *thread, _PySampling_Exclusion excluded)
         _PySampling_COUNT(subscribers_cpu_ns, c->run_cpu_ns + c->off_cpu_ns);
     }
     *c = excluded ? (struct _sampling_carries){0} : thread->set_aside;
-    thread->excluded = excluded;
+    _Py_atomic_store_int_relaxed(&thread->excluded, excluded);
 }
 
 /* Says what the thread does from here on.  On the thread itself, attached,
@@ -414,7 +414,7 @@ _PySampling_AccountExclude(_PySampling_Thread *thread,
                            _PySampling_Exclusion excluded)
 {
     struct _sampling_account *a = &thread->account;
-    if (thread->excluded != excluded) {
+    if (thread->excluded != (int)excluded) {
         uint64_t now_ns = _PySampling_WallNow();
         carry_run_wall(a, now_ns);
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));

@@ -70,8 +70,10 @@ _PySampling_Emit(_PySampling_Thread *thread,
                  const struct _sampling_sample_row *sample, uint64_t time_ns,
                  int flags)
 {
-    if (thread->excluded) {
-        if (thread->excluded == _PySampling_EXCLUDED) {
+    // A thread of another GIL may tell what is lost.
+    int excluded = _Py_atomic_load_int_relaxed(&thread->excluded);
+    if (excluded) {
+        if (excluded == _PySampling_EXCLUDED) {
             _PySampling_COUNT(subscribers_wall_ns, sample->wall_ns);
             _PySampling_COUNT(subscribers_cpu_ns, sample->cpu_ns);
         }

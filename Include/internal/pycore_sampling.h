@@ -214,7 +214,7 @@ typedef struct _sampling_thread {
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
     int is_settling;            // giving the GIL up: the handler looks
-    _PySampling_Exclusion excluded;
+    int excluded;               // _PySampling_Exclusion
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
     struct _PyInterpreterFrame *gc_frame;

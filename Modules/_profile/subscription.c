@@ -221,7 +221,9 @@ subscription_stats(PyObject *op, PyObject *Py_UNUSED(ignored))
 static PyObject *
 get_is_open(PyObject *op, void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(((SubscriptionObject *)op)->sub->is_open);
+    // The main interpreter ends those of others, too.
+    return PyBool_FromLong(_Py_atomic_load_int_relaxed(
+        &((SubscriptionObject *)op)->sub->is_open));
 }
 
 static PyObject *
