@@ -161,11 +161,16 @@ class TestBounds(SessionTest):
             self.assertLess(resident_kib() - before, 4096)
 
     def test_clear_gives_back(self):
+        sizes = []
         with Session(manual=True) as session:
-            for i in range(30):
-                churn(50)
+            for _ in range(30):
+                churn(500)
+                full = _profile.stats()['memory_bytes']
                 profile = session.snapshot(clear=True)
-            self.assertEqual(profile.stats['ticks'], 50)
+                self.assertEqual(profile.stats['ticks'], 500)
+                sizes.append(_profile.stats()['memory_bytes'])
+                self.assertLess(sizes[-1], full)
+        self.assertLessEqual(max(sizes), sizes[0] + 4096)
 
     def test_tracemalloc_sees_nothing(self):
         started_here = not tracemalloc.is_tracing()
@@ -211,7 +216,7 @@ def work():
 class TestRounds(SessionTest):
     """Rounds of the same work, in which all has to be told apart.
 
-    PITFALLS L10; "bench soak" goes on for half an hour.
+    PITFALLS L10; "bench soak" goes on for half an hour with each of five programs.
     """
 
     ROUNDS = 40

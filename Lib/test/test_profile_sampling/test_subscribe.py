@@ -1,4 +1,7 @@
-"""Subscriptions: what a subscriber gets, and when.  DESIGN §7."""
+"""Subscriptions: what a subscriber gets, and when.
+
+See "Records and who gets them" in InternalDocs/profile_sampling.md.
+"""
 
 import contextlib
 import gc

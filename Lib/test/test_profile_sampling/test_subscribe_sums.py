@@ -1,5 +1,7 @@
 """Subscriptions: each gets all the weight, and a session beside them too.
-DESIGN §7."""
+
+See "Records and who gets them" in InternalDocs/profile_sampling.md.
+"""
 
 import gc
 import signal
@@ -191,7 +193,7 @@ class Sums(SubscriberTest):
                 self.assertEqual(sample.labels, {'a': 'b'})
                 self.assertTrue(sample.stack)
 
-    def test_a_session_that_cannot_begin_as_the_program_has_the_signal(self):
+    def test_a_session_begins_though_the_program_has_taken_the_signal(self):
         recorder = Recorder()
         old = signal.getsignal(signal.SIGUSR2)
         self.addCleanup(signal.signal, signal.SIGUSR2, old)
