@@ -1,7 +1,7 @@
 """What one sample costs, by the profiler's own counters, in a hot loop under
 many frames.
 
-    python depth_child.py RATE_HZ DEPTH_FRAMES WINDOW_MS WINDOWS
+    python depth_child.py NAMES RATE_HZ DEPTH_FRAMES WINDOW_MS WINDOWS
 
 Prints JSON: [[capture_ns, drain_ns, captures], ...], one item per window:
 the two are means of one sample.

@@ -36,5 +36,5 @@ else
     mv "$fresh" build/patchwork
     die "Patches/$ours does not apply (git's messages are above). The" \
         "patches before it are commits in build/patchwork; go on there with" \
-        "\"git am -3 ../../Patches/$ours\" and resolve the conflict."
+        "\"git am --reject ../../Patches/$ours\"; CONTRIBUTING.md says how."
 fi
