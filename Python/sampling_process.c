@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>                    // dprintf()
 #include <stdlib.h>                   // getenv()
+#include <time.h>                     // clock_nanosleep()
 #include <unistd.h>
 
 #define STATE (&_PyRuntime.sampling)
@@ -32,7 +33,7 @@
 #define MAX_WRITE_S 60
 
 /* A helper has what waits to deliver, and then to end. */
-#define MAX_HELPER_MS 1000
+#define MAX_HELPER_NS 1000000000
 
 /* The writer needs less, imports included. */
 #define WRITER_FRAMES 200
@@ -287,7 +288,8 @@ set_writer(PyThreadState *tstate)
 static int
 another_writes(PyThreadState *tstate)
 {
-    return STATE->exit_writer != NULL && STATE->exit_writer != tstate;
+    PyThreadState *writer = _Py_atomic_load_ptr(&STATE->exit_writer);
+    return writer != NULL && writer != tstate;
 }
 
 static void
@@ -301,20 +303,26 @@ end_unwritten(int status)
 static void
 sleep_until_written(void)
 {
-    for (unsigned int left_s = MAX_WRITE_S; left_s != 0; ) {
-        left_s = sleep(left_s);         // a signal may end it
+    struct timespec deadline;
+    (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += MAX_WRITE_S;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL)
+           == EINTR)
+    {
+        // Signals are the program's.
     }
 }
 
 /* Another thread ends the process, and its status counts: this one would not
-   have come to run again if there were nothing to write. */
+   have come to run again if there were nothing to write.  `status`: if it has
+   none. */
 static void
 wait_for_end(int status)
 {
     Py_BEGIN_ALLOW_THREADS
     sleep_until_written();
     if (_Py_atomic_load_ptr(&STATE->exit_writer) != NULL) {
-        end_unwritten(status);
+        end_unwritten(STATE->exit_has_status ? STATE->exit_status : status);
     }
     for (;;) {
         pause();
@@ -328,9 +336,9 @@ wait_for_end(int status)
 static void
 wait_for_helpers(void)
 {
-    for (int left_ms = MAX_HELPER_MS;
-         left_ms > 0 && _Py_atomic_load_int(&STATE->num_helpers) > 0;
-         left_ms--)
+    uint64_t deadline_ns = _PySampling_WallNow() + MAX_HELPER_NS;
+    while (_Py_atomic_load_int(&STATE->num_helpers) > 0
+           && _PySampling_WallNow() < deadline_ns)
     {
         Py_BEGIN_ALLOW_THREADS
         usleep(1000);
@@ -399,6 +407,8 @@ _PySampling_BeforeExit(int status)
     {
         return;
     }
+    STATE->exit_status = status;
+    STATE->exit_has_status = 1;
     set_writer(tstate);
     // It may be a recursion without end that has come to this.
     tstate->py_recursion_remaining += WRITER_FRAMES;

@@ -347,6 +347,8 @@ struct _sampling_runtime_state {
     int exit_is_forked;         // the process is such a child
     int exit_goes_on;           // for a moment: it is to start in this child
     PyThreadState *exit_writer; // it writes and then ends the process
+    int exit_has_status;        // by os._exit(); written before exit_writer
+    int exit_status;
     PyObject *exit_out;         // path as given, or NULL
     PyObject *exit_format;      // or NULL
     PyObject *exit_cwd;         // where a relative path starts, or NULL

@@ -170,6 +170,22 @@ threading.Thread(target=watch, daemon=True).start()
 atexit.register(ended.release)
 ''')
 
+    def test_os_exit_while_signals_arrive(self):
+        # Each of them ends the main thread's wait for the writer.
+        self.check('''
+import os, signal, threading, time
+from profile_sampling import _at_exit
+write = _at_exit.write
+def write_slowly(*args):
+    time.sleep(2)
+    return write(*args)
+_at_exit.write = write_slowly
+signal.signal(signal.SIGALRM, lambda *args: None)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+threading.Thread(target=os._exit, args=(3,), daemon=True).start()
+time.sleep(0.1)
+''')
+
     def test_threads_that_outlive_main(self):
         profile = self.check(
             'import threading, time\n'
