@@ -308,7 +308,7 @@ void
 _PySampling_ClockSettle(_PySampling_Thread *thread)
 {
     int asked = _Py_atomic_load_int(&thread->asked);
-    while (asked == _PySampling_ASKING) {
+    while (asked == _PySampling_ASKING && !_PySampling_IsForkedUnheard()) {
         sched_yield();          // the clock is between two instructions
         asked = _Py_atomic_load_int(&thread->asked);
     }

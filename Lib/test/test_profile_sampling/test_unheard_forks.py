@@ -13,7 +13,8 @@ from .test_processes import NO_THREADS, ChildrenTest
 # The more forks, the more of them fall into a tick.
 COUNT = 60
 
-# libc.fork() is called with the GIL held and tells nobody.
+# libc.fork() tells nobody.  It is called with the GIL held, or by CDLL as a
+# thread that is detached.
 FORK = '''
 import ctypes, os, sys, threading, time
 import profile_sampling
@@ -84,6 +85,16 @@ check({COUNT}, live)
 
     def test_os_exit(self):
         self.check(f'check({COUNT}, lambda: os._exit(7))')
+
+    def test_by_a_thread_that_is_detached(self):
+        self.check(f'''
+libc = ctypes.CDLL(None)
+def live():
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+check({COUNT}, live)
+''')
 
     def test_the_childs_own_child(self):
         # A whole process again, since this fork tells everybody.
