@@ -46,21 +46,35 @@ may_begin(void)
 
 /* Sessions. */
 
+/* Which the clock has, or will take; 0: any. */
+static int
+clock_signal(void)
+{
+    return STATE->clock != NULL ? STATE->signal : STATE->options.signal;
+}
+
+/* The options that hold, but for a signal that the program has taken
+   meanwhile: any other will do then. */
+static _PySampling_Options
+current_options(void)
+{
+    _PySampling_Options options = STATE->options;
+    if (options.signal != clock_signal()) {
+        options.signal = 0;
+    }
+    return options;
+}
+
 /* Subscriptions go on, even if the session cannot begin. */
 static _PySampling_Status
-restart(PyThreadState *tstate, _PySampling_Options *options)
+restart(PyThreadState *tstate, const _PySampling_Options *options)
 {
-    _PySampling_Options before = STATE->options;
-    if (STATE->active && before.signal != 0
-        && before.signal != STATE->signal)
-    {
-        // The program has taken it meanwhile; any other will do again.
-        before.signal = options->signal = 0;
-    }
+    _PySampling_Options before = current_options();
     _PySampling_Status status = _PySampling_EngineRestart(tstate, options);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         (void)_PySampling_EngineRestart(tstate, &before);
+        STATE->is_restarting = 0;
         errno = saved_errno;
     }
     return status;
@@ -81,7 +95,10 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     }
     else {
         // For subscribers it goes on with what it tells them, and more.
-        _PySampling_Options wider = STATE->options;
+        _PySampling_Options wider = current_options();
+        if (options->signal != 0 && options->signal != clock_signal()) {
+            wider.signal = options->signal;
+        }
         wider.depth_frames = Py_MAX(wider.depth_frames,
                                     options->depth_frames);
         wider.names |= options->names;
@@ -331,6 +348,7 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
     if (STATE->tables != NULL
         && (options->depth_frames > STATE->options.depth_frames
             || (options->names & ~STATE->options.names)
+            || (options->signal != 0 && options->signal != clock_signal())
             || options->manual != STATE->options.manual))
     {
         return _PySampling_ERR_OPTIONS;

@@ -263,7 +263,8 @@ start_locked(PyThreadState *tstate)
     _PySampling_TablesForgetAddresses(STATE->tables);
     next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
-    // After a restart there is no moment that nobody is told of.
+    // After a restart there is no moment of these threads that nobody is told
+    // of; those of other GILs begin when they join.
     uint64_t wall_ns = STATE->is_restarting ? STATE->rested_wall_ns
                                             : _PySampling_WallNow();
     if (!_PySampling_RegisterExisting(tstate, wall_ns,
@@ -291,7 +292,10 @@ start(PyThreadState *tstate)
     _PySampling_Status status = start_locked(tstate);
     int saved_errno = errno;
     if (status != _PySampling_OK) {
-        next_session();       // the records just made belong to none
+        // The records just made belong to none.  If there were some before, it
+        // is tried again with other options.
+        STATE->rested_session = STATE->session;
+        next_session();
     }
     _PySampling_UnlockRegistry();
     errno = saved_errno;
@@ -434,9 +438,12 @@ _PySampling_EngineRestart(PyThreadState *tstate,
     if (status != _PySampling_OK) {
         return status;
     }
-    STATE->is_restarting = was_active;
+    // If it failed before, it goes on where it then rested.
+    STATE->is_restarting |= was_active;
     status = _PySampling_EngineFit(tstate);
-    STATE->is_restarting = 0;
+    if (status == _PySampling_OK) {
+        STATE->is_restarting = 0;
+    }
     return status;
 }
 

@@ -57,9 +57,10 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     A session of start() may run meanwhile, or not.
 
     Raise TypeError or ValueError for a wrong argument, RuntimeError if
-    sampling is under way with fewer depth_frames or names than asked for,
-    the interpreter is shutting down or the process was forked by C code that
-    told nobody, NotImplementedError if the platform cannot.
+    sampling is under way with fewer depth_frames, fewer names or another
+    signal than asked for, the interpreter is shutting down or the process was
+    forked by C code that told nobody, NotImplementedError if the platform
+    cannot.
     """
     if not callable(callback):
         raise TypeError(

@@ -63,8 +63,8 @@ _PyProfile_RaiseStatus(_PySampling_Status status)
     case _PySampling_ERR_OPTIONS:
         PyErr_SetString(PyExc_RuntimeError,
                         "sampling is under way with fewer depth_frames or "
-                        "names than asked for; end that first, or ask for "
-                        "no more");
+                        "names or another signal than asked for; end that "
+                        "first, or leave these out");
         break;
     case _PySampling_ERR_FORKED:
         PyErr_SetString(PyExc_RuntimeError,

@@ -205,6 +205,43 @@ class Sums(SubscriberTest):
         self.assertGreater(profile.total_wall_ns, 0.09e9)
         self.assertGreater(recorder.wall_ns(), 0.09e9)
 
+    def test_subscriptions_go_on_if_a_session_cannot_begin(self):
+        recorder = Recorder()
+        old = signal.signal(signal.SIGUSR2, lambda *args: None)
+        self.addCleanup(signal.signal, signal.SIGUSR2, old)
+        with (parked_thread() as thread,
+              subscribe(recorder, depth_frames=4)):
+            spin(0.02)
+            for _ in range(3):
+                with self.assertRaisesRegex(RuntimeError, 'a handler'):
+                    profile_sampling.start(depth_frames=64,
+                                           signal=signal.SIGUSR2)
+                self.assertFalse(profile_sampling.running())
+                spin(0.02)
+        self.assertGreater(recorder.wall_ns(thread=threading.get_ident()),
+                           0.07e9)
+        own = [sample for sample in recorder.samples
+               if sample.thread.ident == thread.ident]
+        begun_ns = own[0].time_ns - own[0].wall_ns
+        self.assertEqual(sum([sample.wall_ns for sample in own]),
+                         own[-1].time_ns - begun_ns, 'to the nanosecond')
+
+    def test_a_session_may_choose_the_signal(self):
+        recorder = Recorder()
+        with subscribe(recorder):
+            with self.assertRaisesRegex(RuntimeError, 'another signal'):
+                subscribe(len, signal=signal.SIGUSR2)
+            profile_sampling.start(signal=signal.SIGUSR2)
+            with subscribe(len, signal=signal.SIGUSR2):
+                spin(0.05)
+            # It is the program's now; sampling goes on by another.
+            old = signal.signal(signal.SIGUSR2, lambda *args: None)
+            self.addCleanup(signal.signal, signal.SIGUSR2, old)
+            spin(0.05)
+            profile = profile_sampling.stop()
+            self.assertEqual(profile.stats['signals_moved'], 1)
+        self.assertGreater(profile.total_wall_ns, 0.09e9)
+
     def test_a_session_outlives_the_last_subscription(self):
         _profile.start(manual=True, names=0)
         with subscribe_manually(Recorder()):
