@@ -590,27 +590,4 @@ _PySampling_BeforeSetSignal(int signum)
     errno = saved_errno;
 }
 
-// A callback may live through any number of them; those it is ended by are
-// among the last.
-#define MAX_INTERRUPTS 16
-
-/* It may be a subscriber that was interrupted by it.  Owned, so that no other
-   exception gets its address before the subscriber has returned. */
-void
-_PySampling_AfterHandlerRaised(PyThreadState *tstate)
-{
-    PyObject *interrupts = ((_PyThreadStateImpl *)tstate)->sampling_interrupts;
-    if (interrupts == NULL) {
-        return;
-    }
-    PyObject *exc = PyErr_GetRaisedException();
-    if (PyList_Append(interrupts, exc) < 0
-        || (PyList_GET_SIZE(interrupts) > MAX_INTERRUPTS
-            && PyList_SetSlice(interrupts, 0, 1, NULL) < 0))
-    {
-        PyErr_Clear();      // no memory: it is taken for the subscriber's own
-    }
-    PyErr_SetRaisedException(exc);
-}
-
 #endif  // _PySampling_SUPPORTED

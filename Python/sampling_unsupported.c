@@ -81,6 +81,12 @@ _PySampling_AccountForBlocked(PyThreadState *tstate)
 {
 }
 
+int
+_PySampling_PutOffSignals(PyThreadState *tstate, int put_off)
+{
+    return 0;
+}
+
 void
 _PySampling_DefaultOptions(_PySampling_Options *options)
 {
@@ -147,6 +153,7 @@ void _PySampling_GCEnd(PyThreadState *tstate) {}
 void _PySampling_CodeEnd(PyCodeObject *code) {}
 void _PySampling_TypeEnd(PyTypeObject *type) {}
 void _PySampling_AfterHandlerRaised(PyThreadState *tstate) {}
+int _PySampling_PutsOffSignals(PyThreadState *tstate) { return 0; }
 void _PySampling_BeforeSetSignal(int signum) {}
 void _PySampling_BeforeExec(void) {}
 void _PySampling_AfterFailedExec(void) {}

@@ -427,6 +427,8 @@ extern void _PySampling_TypeEnd(PyTypeObject *type);
 
 // A signal handler has raised an exception, which is set.
 extern void _PySampling_AfterHandlerRaised(PyThreadState *tstate);
+// Signals have come.  Do their handlers have to wait?
+extern int _PySampling_PutsOffSignals(PyThreadState *tstate);
 
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeSetSignal(int signum);

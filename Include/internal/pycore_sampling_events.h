@@ -227,6 +227,12 @@ _PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
 // is_sync (Modules/_profile/subscription.c).  -1: a signal handler raised.
 extern int _PySampling_DeliverSync(PyThreadState *tstate);
 
+/* --- Signal handlers beside subscribers (sampling_interrupts.c). */
+
+// From now on those of this thread wait, or run again.  Returns whether they
+// waited before, for the next call.
+extern int _PySampling_PutOffSignals(PyThreadState *tstate, int put_off);
+
 /* --- Where records come in (sampling_events.c). */
 
 // A sample of a thread: the time up to `time_ns`.

@@ -16,38 +16,54 @@ import time
 from profile_sampling import _subscribe
 from profile_sampling._session import _core
 
-# Guards the next three.  A signal handler may subscribe and close, too.
+ENDING = ('the interpreter is shutting down: it cannot be sampled any more')
+
+# Guards the next six.  A finalizer may subscribe and close in the middle of
+# this; signal handlers wait, or a lock would stay taken when one raises.
 _lock = _thread.RLock()
 _subscriptions = []
 _helper = None
 _helper_pid = None
+_is_starting = False
+_is_over = False
 _synchronous = []                   # none of its methods lets others run
 _is_ending = False
-_is_over = False
 _is_registered = False
 
 
 def add(subscription):
     """Deliver to it from now on."""
-    global _helper, _helper_pid
-    with _lock:
+    global _helper, _helper_pid, _is_starting
+    if not _subscribe._acquire(_lock):
+        raise RuntimeError(ENDING)
+    try:
         if _is_over:
-            raise RuntimeError('the interpreter is shutting down: it cannot '
-                               'be sampled any more')
-        if _helper is None:
-            # What an excluded thread starts is excluded from the beginning.
-            _helper = _core().call_excluded(_start, _run)
+            raise RuntimeError(ENDING)
+        if _helper is None and not _is_starting:
+            _is_starting = True
+            try:
+                # What an excluded thread starts is excluded from the
+                # beginning.
+                _helper = _core().call_excluded(_start, _run)
+            finally:
+                _is_starting = False
             _helper_pid = os.getpid()
         _subscriptions.append(subscription)
+    finally:
+        _lock.release()
     # It may sleep for longer than the new one can wait.
     _core().ring()
 
 
 def remove(subscription):
     """Deliver to it no more."""
-    with _lock:
+    if not _subscribe._acquire(_lock):
+        return
+    try:
         if subscription in _subscriptions:
             _subscriptions.remove(subscription)
+    finally:
+        _lock.release()
     _core().ring()
 
 
@@ -66,11 +82,11 @@ def forget(subscription):
 
 def close_all():
     """Close all subscriptions and wait for the thread to end."""
-    global _is_ending, _is_over
+    global _is_ending
     if not _subscribe._is_main_interpreter():
         # It must not be ended before its threads.  Of the main interpreter
         # the core ends what begins now.
-        _is_over = True
+        _core().call_uninterrupted(_refuse_more, None)
     for subscription in [*_synchronous, *_subscriptions]:
         subscription.close()
     helper = _helper
@@ -84,6 +100,14 @@ def close_all():
         _core().ring()
         helper.join()
         _is_ending = False
+
+
+def _refuse_more(_):
+    global _is_over
+    if not _subscribe._acquire(_lock):
+        return
+    _is_over = True
+    _lock.release()
 
 
 def _start(run):
@@ -114,11 +138,15 @@ def _run():
 def _serve(core):
     global _helper
     while True:
-        with _lock:
+        if not _subscribe._acquire(_lock):
+            return
+        try:
             subscriptions = list(_subscriptions)
             if not subscriptions or _is_ending:
                 _helper = None
                 return
+        finally:
+            _lock.release()
         now = time.monotonic()
         if any([now >= subscription._due for subscription in subscriptions]):
             # A thread that is blocked accounts for itself when it goes on,
@@ -146,9 +174,10 @@ def _deliver(subscription):
 
 def _after_fork():
     """In the child there is neither the thread nor a subscription."""
-    global _lock, _helper, _is_ending
+    global _lock, _helper, _is_starting, _is_ending
     _lock = _thread.RLock()
     _helper = None
+    _is_starting = False
     _is_ending = False
     _subscriptions.clear()
     _synchronous.clear()

@@ -91,9 +91,22 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
 
 
 def _subscribe(callback, batch_seconds, options):
-    subscription = Subscription(callback, batch_seconds, options)
-    _tell_thread_names()
-    return subscription
+    made = []
+    try:
+        _core().call_uninterrupted(
+            _make, (made, callback, batch_seconds, options))
+        _tell_thread_names()
+        return made[0]
+    except BaseException:
+        # A signal handler may have raised it: nobody would ever close it.
+        for subscription in made:
+            subscription.close()
+        raise
+
+
+def _make(args):
+    made, callback, batch_seconds, options = args
+    made.append(Subscription(callback, batch_seconds, options))
 
 
 class Subscription:
@@ -111,8 +124,8 @@ class Subscription:
         self._batch_seconds = batch_seconds
         self._is_sync = options['sync']
         self._batch_events = options['batch_events']
-        # Held by who delivers what waits; by who reads a batch.  A signal
-        # handler in the middle of that must be able to tell.
+        # Held by who delivers what waits; by who reads a batch.  A finalizer
+        # in the middle of that must be able to tell.
         self._delivering = _thread.RLock()
         self._reading = _thread.RLock()
         self._pid = os.getpid()
@@ -127,13 +140,13 @@ class Subscription:
         # A safepoint may come before subscribe() has returned.
         self._core = None
         self._core = _core().subscribe(_deliver_own, owner=self, **options)
-        if self._is_sync:
-            _delivery.close_at_end(self)
-            if self.closed:             # by its first call
-                self._forget()
-            return
         try:
-            _delivery.add(self)
+            if self._is_sync:
+                _delivery.close_at_end(self)
+                if self.closed:             # by its first call
+                    self._forget()
+            else:
+                _delivery.add(self)
         except BaseException:
             # No thread can be started, say.
             self._core.close()
@@ -210,9 +223,9 @@ class Subscription:
         return f'<Subscription {state}>'
 
     # Delivery.  All of it runs excluded from sampling, so that no safepoint
-    # of it calls a subscriber again.  A signal handler may raise after any
-    # call: so "try" stands before the call that acquires a lock, and the
-    # first call after "finally" is the one that releases it.
+    # of it calls a subscriber again; and signal handlers wait, except in the
+    # callback and in pauses, or one that raises would leave a lock taken or a
+    # batch lost.
 
     def _is_due(self, now):
         return (now >= self._due or self.closed
@@ -225,20 +238,17 @@ class Subscription:
     def _take(self, own_only):
         """Return the next batch, or None."""
         if self._reading._is_owned():
-            return None     # in a signal handler, in the middle of this
+            return None     # in a finalizer, in the middle of this
+        if not _acquire(self._reading):
+            return None
         try:
-            if not _acquire(self._reading):
-                return None
             return self._read_next(own_only)
         finally:
-            try:
-                self._reading.release()
-            except RuntimeError:
-                pass        # it was not acquired
+            self._reading.release()
 
     def _read_next(self, own_only):
-        # What could not be read, for want of memory or of stack, or since a
-        # signal handler has raised, is read the next time.
+        # What could not be read, for want of memory or of stack, is read the
+        # next time.
         self._core.take(own_only, self._unread)
         if not self._unread:
             return None
@@ -246,15 +256,16 @@ class Subscription:
         if raw['serial'] != self._rows.serial:
             self._rows = Rows(raw['serial'])
         self._rows.add(raw)
+        batch = Batch(raw, self._rows, self)
         self._unread.pop(0)
-        return Batch(raw, self._rows, self)
+        return batch
 
     def _call(self, batch):
         ident = _thread.get_ident()
         is_outermost = ident not in _in_callback
         _in_callback.add(ident)
         try:
-            self._callback(batch)
+            _core().call_subscriber(self._callback, batch)
             self._errors = 0
         except BaseException as exc:
             if self._core.is_interrupt(exc):
@@ -270,22 +281,26 @@ class Subscription:
         _core().write_unraisable(exc, self._callback)
         if self._errors == MAX_ERRORS and not self.closed:
             self._core.close()
-            import warnings
             try:
-                warnings.warn(
-                    f'{self._callback!r} raised {MAX_ERRORS} exceptions in '
-                    'a row: its subscription to samples is closed',
-                    RuntimeWarning, stacklevel=2)
+                _core().call_subscriber(_warn_of_errors, self._callback)
             except RuntimeWarning as warning:
                 _core().write_unraisable(warning, self._callback)
+
+
+def _warn_of_errors(callback):
+    import warnings
+    warnings.warn(
+        f'{callback!r} raised {MAX_ERRORS} exceptions in a row: its '
+        'subscription to samples is closed', RuntimeWarning, stacklevel=2)
 
 
 def _acquire(lock, *, waits=True):
     """Return whether the lock is taken.
 
-    While the interpreter ends, it may be a daemon thread's for ever.  A daemon
-    thread that waits for it has to come round to find that it is to end, and
-    may not be in a lock's queue then: it would stay there.
+    Until it is, signal handlers run, and may raise.  While the interpreter
+    ends, it may be a daemon thread's for ever.  A daemon thread that waits for
+    it has to come round to find that it is to end, and may not be in a lock's
+    queue then: it would stay there.
     """
     pause_ns = MIN_PAUSE_NS
     while not lock.acquire(blocking=False):
@@ -311,7 +326,7 @@ def _deliver_own(subscription):
 def _deliver_waiting(subscription):
     """Deliver all that waits, in order, one thread at a time.
 
-    Called from a callback, or by a signal handler in the middle of this, it
+    Called from a callback, or by a finalizer in the middle of this, it
     leaves that to whoever delivers.
     """
     if subscription._pid != os.getpid():
@@ -320,25 +335,31 @@ def _deliver_waiting(subscription):
     lock = subscription._delivering
     if lock._is_owned():
         return
-    try:
+    is_last = False
+    # Who closes it while this goes on may leave the rest to us.
+    while not is_last:
+        is_last = subscription.closed
         if not _acquire(lock,
                         waits=_thread.get_ident() not in _in_callback):
             return
-        # Not what callbacks cause, unless it is the last.
-        n_batches = subscription._core.batches + len(subscription._unread)
-        while n_batches > 0 or subscription.closed:
-            batch = subscription._take(False)
-            if batch is None:
-                break
-            subscription._call(batch)
-            n_batches -= 1
-    finally:
         try:
+            _deliver_batches(subscription)
+        finally:
             lock.release()
-        except RuntimeError:
-            pass            # it was not acquired
-    if subscription.closed:
-        subscription._forget()
+        if not subscription.closed:
+            return
+    subscription._forget()
+
+
+def _deliver_batches(subscription):
+    # Not what callbacks cause, unless it is the last.
+    n_batches = subscription._core.batches + len(subscription._unread)
+    while n_batches > 0 or subscription.closed:
+        batch = subscription._take(False)
+        if batch is None:
+            break
+        subscription._call(batch)
+        n_batches -= 1
 
 
 def _after_fork():

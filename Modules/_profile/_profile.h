@@ -54,6 +54,8 @@ extern PyObject *_PyProfile_Subscribe(profile_state *state,
 // `is_interrupted`: whether a signal handler raised the exception; may be NULL.
 extern PyObject *_PyProfile_CallExcluded(PyObject *callback, PyObject *arg,
                                          int is_waiting, int *is_interrupted);
+extern PyObject *_PyProfile_CallWithSignals(PyObject *callback, PyObject *arg,
+                                            int with);
 
 // delivery.c: more functions of the module.
 extern PyMethodDef _PyProfile_DeliveryMethods[];

@@ -149,12 +149,12 @@ _profile.pause
     time_ns: long_long
     /
 
-Let others run for so long, or until a signal comes.
+Let others run for so long, or until a signal comes, and its handler run.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_pause_impl(PyObject *module, long long time_ns)
-/*[clinic end generated code: output=b9f9be56b6567e8d input=387a93827f07f34e]*/
+/*[clinic end generated code: output=b9f9be56b6567e8d input=a5258b24212ff00b]*/
 {
     struct timespec time = {
         .tv_sec = (time_t)(time_ns / 1000000000),
@@ -163,6 +163,13 @@ _profile_pause_impl(PyObject *module, long long time_ns)
     Py_BEGIN_ALLOW_THREADS
     nanosleep(&time, NULL);
     Py_END_ALLOW_THREADS
+    PyThreadState *tstate = _PyThreadState_GET();
+    int before = _PySampling_PutOffSignals(tstate, 0);
+    int result = PyErr_CheckSignals();
+    (void)_PySampling_PutOffSignals(tstate, before);
+    if (result < 0) {
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 
@@ -230,6 +237,44 @@ _profile_call_excluded_impl(PyObject *module, PyObject *callback,
 }
 
 /*[clinic input]
+_profile.call_subscriber
+
+    callback: object
+    batch: object
+    /
+
+Call it; signal handlers may interrupt it, as they may any call.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_call_subscriber_impl(PyObject *module, PyObject *callback,
+                              PyObject *batch)
+/*[clinic end generated code: output=66c082d03df8e555 input=50e0bc0dd4451402]*/
+
+{
+    return _PyProfile_CallWithSignals(callback, batch, 1);
+}
+
+/*[clinic input]
+_profile.call_uninterrupted
+
+    function: object
+    argument: object
+    /
+
+Call it; signal handlers wait until it is over.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_call_uninterrupted_impl(PyObject *module, PyObject *function,
+                                 PyObject *argument)
+/*[clinic end generated code: output=42bec909f370698b input=7b82ef9798a521cd]*/
+
+{
+    return _PyProfile_CallWithSignals(function, argument, 0);
+}
+
+/*[clinic input]
 _profile.write_unraisable
 
     exception: object
@@ -248,8 +293,12 @@ _profile_write_unraisable_impl(PyObject *module, PyObject *exception,
         PyErr_Format(PyExc_TypeError, "%R is no exception", exception);
         return NULL;
     }
+    // The hook is the program's.
+    PyThreadState *tstate = _PyThreadState_GET();
+    int before = _PySampling_PutOffSignals(tstate, 0);
     PyErr_SetRaisedException(Py_NewRef(exception));
     PyErr_WriteUnraisable(where);
+    (void)_PySampling_PutOffSignals(tstate, before);
     Py_RETURN_NONE;
 }
 
@@ -292,6 +341,8 @@ PyMethodDef _PyProfile_DeliveryMethods[] = {
     _PROFILE_RENEW_IF_FULL_METHODDEF
     _PROFILE_RING_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF
+    _PROFILE_CALL_SUBSCRIBER_METHODDEF
+    _PROFILE_CALL_UNINTERRUPTED_METHODDEF
     _PROFILE_COUNT_HELPERS_METHODDEF
     _PROFILE_BEGIN_TO_SERVE_METHODDEF
     _PROFILE_WRITE_UNRAISABLE_METHODDEF

@@ -47,6 +47,17 @@ set_excluded(int excluded)
     return before;
 }
 
+/* With 0, signal handlers of the program wait until the call is over. */
+PyObject *
+_PyProfile_CallWithSignals(PyObject *callback, PyObject *arg, int with)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    int before = _PySampling_PutOffSignals(tstate, !with);
+    PyObject *result = PyObject_CallOneArg(callback, arg);
+    (void)_PySampling_PutOffSignals(tstate, before);
+    return result;
+}
+
 /* Did a signal handler raise it, in the middle of this thread's callback?
    Then it is the program's. */
 static int
@@ -79,7 +90,7 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting,
     }
     int before = set_excluded(is_waiting ? _PySampling_WAITING
                                          : _PySampling_EXCLUDED);
-    PyObject *result = PyObject_CallOneArg(callback, arg);
+    PyObject *result = _PyProfile_CallWithSignals(callback, arg, 0);
     PyObject *exc = PyErr_GetRaisedException();
     if (is_interrupted != NULL) {
         *is_interrupted = is_interrupt(exc);

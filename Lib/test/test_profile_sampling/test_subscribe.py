@@ -488,6 +488,29 @@ class AtExit(unittest.TestCase):
             raise SystemExit(7)
             ''', 7)
 
+    def test_one_that_a_finalizer_closes(self):
+        # A daemon thread may have been ended with the lock of the delivery.
+        for _ in range(4):
+            self.run_python('''
+                import gc, sys, threading, time
+                from profile_sampling import subscribe
+                def work():
+                    while True:
+                        subscribe(len).close()
+                class Late:
+                    def __init__(self):
+                        self.cycle = self
+                        self.subscription = subscribe(len)
+                    def __del__(self):
+                        self.subscription.close()
+                gc.set_threshold(0)
+                Late()
+                for _ in range(4):
+                    threading.Thread(target=work, daemon=True).start()
+                time.sleep(0.2)
+                raise SystemExit(7)
+                ''', 7)
+
     def test_a_synchronous_one_that_nobody_closes(self):
         # Daemon threads are ended wherever they are, which may be in the
         # delivery; finalizers run after that.

@@ -13,7 +13,7 @@ import time
 import unittest
 
 from test import support
-from test.support import script_helper, threading_helper
+from test.support import threading_helper
 
 import profile_sampling
 from profile_sampling import _delivery
@@ -487,98 +487,6 @@ class Hostile(SubscriberTest):
                     errors.append(exc)
         self.assertEqual(errors, [])
         self.assert_idle()
-
-
-class Handlers(unittest.TestCase):
-    """Signal handlers do what they interrupt the thread in."""
-
-    PROGRAM = '''
-import faulthandler, signal, sys, time
-import profile_sampling
-faulthandler.dump_traceback_later(60, exit=True)
-calls = is_handling = 0
-kept = profile_sampling.subscribe(len, rate_hz=1000, batch_seconds=0.001)
-
-def act():
-    %s
-
-def handle(*_):
-    global calls, is_handling
-    if not is_handling:
-        is_handling = 1
-        act()
-        is_handling = 0
-        calls += 1
-
-signal.signal(signal.SIGALRM, handle)
-signal.setitimer(signal.ITIMER_REAL, 0.002, 0.0013)
-end = time.monotonic() + 60
-while calls < 200 and time.monotonic() < end:
-    act()
-signal.setitimer(signal.ITIMER_REAL, 0)
-kept.close()
-assert calls >= 200
-'''
-
-    def check(self, act):
-        script_helper.assert_python_ok('-c', self.PROGRAM % act)
-
-    def test_they_subscribe_and_close(self):
-        self.check('profile_sampling.subscribe(len, rate_hz=1000).close()')
-
-    def test_they_subscribe_and_close_synchronous_ones(self):
-        self.check('profile_sampling.subscribe(len, sync=True).close()')
-
-    def test_they_flush(self):
-        self.check('kept.flush()')
-
-    def test_they_raise_wherever_it_is(self):
-        # What is delivered, or read, at that moment is delivered after all.
-        script_helper.assert_python_ok('-c', '''
-import faulthandler, random, signal, threading, time
-import profile_sampling
-faulthandler.dump_traceback_later(60, exit=True)
-seen = {True: 0, False: 0}
-
-def subscribe(sync):
-    def add(batch):
-        seen[sync] += sum(batch.wall_ns)
-    return profile_sampling.subscribe(
-        add, sync=sync, rate_hz=5000, batch_samples=1, batch_seconds=0.001)
-
-def raise_(*_):
-    raise TimeoutError
-
-subscriptions = [subscribe(False), subscribe(True)]
-done = threading.Event()
-
-def work():
-    while not done.is_set():
-        exec(f'def f{random.randrange(10**9)}(): return 1')
-
-threads = [threading.Thread(target=work) for _ in range(2)]
-for thread in threads:
-    thread.start()
-signal.signal(signal.SIGALRM, raise_)
-timeouts = 0
-while timeouts < 300:
-    try:
-        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 4e-3))
-        while True:
-            subscriptions[0].flush()
-    except TimeoutError:
-        timeouts += 1
-signal.setitimer(signal.ITIMER_REAL, 0)
-done.set()
-for thread in threads:
-    thread.join()
-for subscription in subscriptions:
-    subscription.close()
-    stats = subscription.stats()
-    assert stats['errors'] == 0, stats
-    told = seen[subscription is subscriptions[1]]
-    assert told > 0.5 * stats['wall_ns'], (told, stats)
-''')
 
     def test_nothing_keeps_what_is_closed(self):
         kept = _delivery._synchronous

@@ -236,7 +236,7 @@ PyDoc_STRVAR(_profile_pause__doc__,
 "pause($module, time_ns, /)\n"
 "--\n"
 "\n"
-"Let others run for so long, or until a signal comes.");
+"Let others run for so long, or until a signal comes, and its handler run.");
 
 #define _PROFILE_PAUSE_METHODDEF    \
     {"pause", (PyCFunction)_profile_pause, METH_O, _profile_pause__doc__},
@@ -356,6 +356,68 @@ exit:
     return return_value;
 }
 
+PyDoc_STRVAR(_profile_call_subscriber__doc__,
+"call_subscriber($module, callback, batch, /)\n"
+"--\n"
+"\n"
+"Call it; signal handlers may interrupt it, as they may any call.");
+
+#define _PROFILE_CALL_SUBSCRIBER_METHODDEF    \
+    {"call_subscriber", _PyCFunction_CAST(_profile_call_subscriber), METH_FASTCALL, _profile_call_subscriber__doc__},
+
+static PyObject *
+_profile_call_subscriber_impl(PyObject *module, PyObject *callback,
+                              PyObject *batch);
+
+static PyObject *
+_profile_call_subscriber(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *callback;
+    PyObject *batch;
+
+    if (!_PyArg_CheckPositional("call_subscriber", nargs, 2, 2)) {
+        goto exit;
+    }
+    callback = args[0];
+    batch = args[1];
+    return_value = _profile_call_subscriber_impl(module, callback, batch);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_call_uninterrupted__doc__,
+"call_uninterrupted($module, function, argument, /)\n"
+"--\n"
+"\n"
+"Call it; signal handlers wait until it is over.");
+
+#define _PROFILE_CALL_UNINTERRUPTED_METHODDEF    \
+    {"call_uninterrupted", _PyCFunction_CAST(_profile_call_uninterrupted), METH_FASTCALL, _profile_call_uninterrupted__doc__},
+
+static PyObject *
+_profile_call_uninterrupted_impl(PyObject *module, PyObject *function,
+                                 PyObject *argument);
+
+static PyObject *
+_profile_call_uninterrupted(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *function;
+    PyObject *argument;
+
+    if (!_PyArg_CheckPositional("call_uninterrupted", nargs, 2, 2)) {
+        goto exit;
+    }
+    function = args[0];
+    argument = args[1];
+    return_value = _profile_call_uninterrupted_impl(module, function, argument);
+
+exit:
+    return return_value;
+}
+
 PyDoc_STRVAR(_profile_write_unraisable__doc__,
 "write_unraisable($module, exception, where, /)\n"
 "--\n"
@@ -432,4 +494,4 @@ _profile_begin_to_serve(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     return _profile_begin_to_serve_impl(module);
 }
-/*[clinic end generated code: output=aa9c2ca0096230de input=a9049054013a1b77]*/
+/*[clinic end generated code: output=4be2390ee6b7e751 input=a9049054013a1b77]*/
