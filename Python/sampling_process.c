@@ -336,9 +336,9 @@ wait_for_end(int status)
 static void
 wait_for_helpers(void)
 {
-    uint64_t deadline_ns = _PySampling_WallNow() + MAX_HELPER_NS;
+    uint64_t deadline_ns = _PySampling_MonotonicNow() + MAX_HELPER_NS;
     while (_Py_atomic_load_int(&STATE->num_helpers) > 0
-           && _PySampling_WallNow() < deadline_ns)
+           && _PySampling_MonotonicNow() < deadline_ns)
     {
         Py_BEGIN_ALLOW_THREADS
         usleep(1000);

@@ -19,7 +19,9 @@ from profile_sampling._session import _core
 ENDING = ('the interpreter is shutting down: it cannot be sampled any more')
 
 # Guards the next six.  A finalizer may subscribe and close in the middle of
-# this; signal handlers wait, or a lock would stay taken when one raises.
+# this; signal handlers wait.  What else is raised at any moment, by a trace
+# function say, must leave no lock taken: so "try" stands before the call that
+# acquires it, and the first call after "finally" is the one that releases it.
 _lock = _thread.RLock()
 _subscriptions = []
 _helper = None
@@ -34,10 +36,8 @@ _is_registered = False
 def add(subscription):
     """Deliver to it from now on."""
     global _helper, _helper_pid, _is_starting
-    if not _subscribe._acquire(_lock):
-        raise RuntimeError(ENDING)
     try:
-        if _is_over:
+        if not _subscribe._acquire(_lock) or _is_over:
             raise RuntimeError(ENDING)
         if _helper is None and not _is_starting:
             _is_starting = True
@@ -45,25 +45,37 @@ def add(subscription):
                 # What an excluded thread starts is excluded from the
                 # beginning.
                 _helper = _core().call_excluded(_start, _run)
+            except BaseException:
+                # A finalizer's, which relies on this.
+                for inner in _subscriptions:
+                    inner._core.close()
+                _subscriptions.clear()
+                raise
             finally:
                 _is_starting = False
             _helper_pid = os.getpid()
         _subscriptions.append(subscription)
     finally:
-        _lock.release()
+        try:
+            _lock.release()
+        except RuntimeError:
+            pass            # it was not acquired
     # It may sleep for longer than the new one can wait.
     _core().ring()
 
 
 def remove(subscription):
     """Deliver to it no more."""
-    if not _subscribe._acquire(_lock):
-        return
     try:
+        if not _subscribe._acquire(_lock):
+            return
         if subscription in _subscriptions:
             _subscriptions.remove(subscription)
     finally:
-        _lock.release()
+        try:
+            _lock.release()
+        except RuntimeError:
+            pass            # it was not acquired
     _core().ring()
 
 
@@ -104,10 +116,13 @@ def close_all():
 
 def _refuse_more(_):
     global _is_over
-    if not _subscribe._acquire(_lock):
-        return
-    _is_over = True
-    _lock.release()
+    try:
+        _is_over = _subscribe._acquire(_lock)
+    finally:
+        try:
+            _lock.release()
+        except RuntimeError:
+            pass            # it was not acquired
 
 
 def _start(run):
@@ -138,15 +153,18 @@ def _run():
 def _serve(core):
     global _helper
     while True:
-        if not _subscribe._acquire(_lock):
-            return
         try:
-            subscriptions = list(_subscriptions)
-            if not subscriptions or _is_ending:
+            if not _subscribe._acquire(_lock):
+                return
+            if not _subscriptions or _is_ending:
                 _helper = None
                 return
+            subscriptions = list(_subscriptions)
         finally:
-            _lock.release()
+            try:
+                _lock.release()
+            except RuntimeError:
+                pass        # it was not acquired
         now = time.monotonic()
         if any([now >= subscription._due for subscription in subscriptions]):
             # A thread that is blocked accounts for itself when it goes on,

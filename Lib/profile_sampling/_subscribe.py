@@ -224,8 +224,8 @@ class Subscription:
 
     # Delivery.  All of it runs excluded from sampling, so that no safepoint
     # of it calls a subscriber again; and signal handlers wait, except in the
-    # callback and in pauses, or one that raises would leave a lock taken or a
-    # batch lost.
+    # callback and in pauses, or what one raises would lose a batch.  For what
+    # else may be raised at any moment, see _delivery.
 
     def _is_due(self, now):
         return (now >= self._due or self.closed
@@ -239,12 +239,15 @@ class Subscription:
         """Return the next batch, or None."""
         if self._reading._is_owned():
             return None     # in a finalizer, in the middle of this
-        if not _acquire(self._reading):
-            return None
         try:
+            if not _acquire(self._reading):
+                return None
             return self._read_next(own_only)
         finally:
-            self._reading.release()
+            try:
+                self._reading.release()
+            except RuntimeError:
+                pass        # it was not acquired
 
     def _read_next(self, own_only):
         # What could not be read, for want of memory or of stack, is read the
@@ -263,8 +266,8 @@ class Subscription:
     def _call(self, batch):
         ident = _thread.get_ident()
         is_outermost = ident not in _in_callback
-        _in_callback.add(ident)
         try:
+            _in_callback.add(ident)
             _core().call_subscriber(self._callback, batch)
             self._errors = 0
         except BaseException as exc:
@@ -279,7 +282,7 @@ class Subscription:
         self._errors += 1
         self._total_errors += 1
         _core().write_unraisable(exc, self._callback)
-        if self._errors == MAX_ERRORS and not self.closed:
+        if self._errors >= MAX_ERRORS and not self.closed:
             self._core.close()
             try:
                 _core().call_subscriber(_warn_of_errors, self._callback)
@@ -339,13 +342,16 @@ def _deliver_waiting(subscription):
     # Who closes it while this goes on may leave the rest to us.
     while not is_last:
         is_last = subscription.closed
-        if not _acquire(lock,
-                        waits=_thread.get_ident() not in _in_callback):
-            return
         try:
+            if not _acquire(lock,
+                            waits=_thread.get_ident() not in _in_callback):
+                return
             _deliver_batches(subscription)
         finally:
-            lock.release()
+            try:
+                lock.release()
+            except RuntimeError:
+                pass        # it was not acquired
         if not subscription.closed:
             return
     subscription._forget()

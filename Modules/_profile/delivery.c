@@ -293,12 +293,19 @@ _profile_write_unraisable_impl(PyObject *module, PyObject *exception,
         PyErr_Format(PyExc_TypeError, "%R is no exception", exception);
         return NULL;
     }
-    // The hook is the program's.
+    // The hook is the program's, but it drops what is raised in it: what has
+    // come before goes on.
     PyThreadState *tstate = _PyThreadState_GET();
     int before = _PySampling_PutOffSignals(tstate, 0);
-    PyErr_SetRaisedException(Py_NewRef(exception));
-    PyErr_WriteUnraisable(where);
+    int result = PyErr_CheckSignals();
+    if (result == 0) {
+        PyErr_SetRaisedException(Py_NewRef(exception));
+        PyErr_WriteUnraisable(where);
+    }
     (void)_PySampling_PutOffSignals(tstate, before);
+    if (result < 0) {
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 

@@ -393,8 +393,11 @@ int
 _PySampling_DeliverSync(PyThreadState *tstate)
 {
     PyObject *list = tstate->interp->sampling.sync_subscriptions;
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     if (list == NULL || PyList_GET_SIZE(list) == 0
-        || ((_PyThreadStateImpl *)tstate)->sampling_excluded)
+        || impl->sampling_excluded
+        // A callback may be interrupted; what goes on here may not.
+        || impl->sampling_signals)
     {
         return 0;
     }

@@ -9,6 +9,7 @@ import signal
 import unittest
 from unittest import mock
 
+from test import support
 from test.support import script_helper
 
 import profile_sampling
@@ -80,7 +81,9 @@ def interrupt(count, act):
     timeouts = 0
     while timeouts < count:
         try:
-            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 4e-3))
+            # Again if it was raised in a finalizer, where it is lost.
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 4e-3),
+                             0.05)
             while True:
                 act()
         except Timeout:
@@ -123,9 +126,15 @@ for got, subscription in zip(batches, subscriptions):
 ''')
 
     def test_nothing_stays_open_when_they_raise(self):
+        # Nor beside a subscriber that may be interrupted at any safepoint.
         for sync in (False, True):
             with self.subTest(sync=sync):
                 script_helper.assert_python_ok('-c', self.RAISING % f'''
+def note(batch):
+    for _ in range(10):
+        sorted(range(10))
+other = profile_sampling.subscribe(note, sync=True, rate_hz=5000,
+                                   batch_samples=1)
 kept = []
 def act():
     kept.append(profile_sampling.subscribe(len, sync={sync}))
@@ -133,7 +142,7 @@ def act():
         kept[-1].close()
         kept.pop()
 interrupt(200, act)
-for subscription in kept:
+for subscription in [*kept, other]:
     subscription.close()
 assert not _delivery._subscriptions and not _delivery._synchronous
 assert not profile_sampling.running()
@@ -185,11 +194,31 @@ class Moments(SubscriberTest):
             calls.append('handler')
         old = signal.signal(signal.SIGALRM, handle)
         self.addCleanup(signal.signal, signal.SIGALRM, old)
-        with subscribe_manually(lambda batch: 1 / 0) as subscription, \
-                mock.patch('sys.unraisablehook', hook):
+        with mock.patch('sys.unraisablehook', hook), \
+                subscribe_manually(lambda batch: 1 / 0) as subscription:
             _profile.tick(1000, 10)
             subscription.flush()
         self.assertEqual(calls[:3], [1, 'handler', 2])
+
+    def test_the_hook_swallows_nothing_that_came_before(self):
+        failed = _subscribe.Subscription._failed
+
+        def failed_beside_signals(subscription, exc):
+            signal.raise_signal(signal.SIGALRM)
+            failed(subscription, exc)
+
+        def handle(*_):
+            raise TimeoutError
+        old = signal.signal(signal.SIGALRM, handle)
+        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        with support.catch_unraisable_exception(), \
+                subscribe_manually(lambda batch: 1 / 0) as subscription:
+            _profile.tick(1000, 10)
+            with mock.patch.object(_subscribe.Subscription, '_failed',
+                                   failed_beside_signals), \
+                    self.assertRaises(TimeoutError):
+                subscription.flush()
+            self.assertEqual(subscription.stats()['errors'], 1)
 
     def test_it_is_closed_when_all_was_taken(self):
         # By a thread in another callback, which leaves the rest to us.
@@ -233,6 +262,19 @@ class Moments(SubscriberTest):
         inner[0].close()
         helper.join()
         self.assertEqual(_thread._count(), threads)
+
+    def test_no_helper_can_be_started_for_a_finalizers(self):
+        inner = []
+
+        def fail(run):
+            inner.append(subscribe_manually(len))
+            raise RuntimeError("can't start new thread")
+        with mock.patch.object(_delivery, '_start', fail), \
+                self.assertRaisesRegex(RuntimeError, 'start new thread'):
+            subscribe_manually(len)
+        self.assertTrue(inner[0].closed)
+        self.assertEqual(_delivery._subscriptions, [])
+        self.assert_idle()
 
 
 if __name__ == '__main__':
