@@ -22,6 +22,10 @@ HEAVY = {'re', 'typing', 'dataclasses', 'argparse', 'json', 'inspect',
 DEFAULTS = {'mode': 'wall', 'rate_hz': 1000, 'depth_frames': 512, 'names': 3}
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def modules_loaded_by(code):
     """Return the names of the modules that code imports."""
     code = textwrap.dedent(f'''

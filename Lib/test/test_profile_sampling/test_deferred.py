@@ -18,6 +18,10 @@ from .subscribers import spin
 from .test_api import ApiTest
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def tick(wall_ns, cpu_ns):
     """A tick that nobody asks for, outside, is refused."""
     with contextlib.suppress(RuntimeError):

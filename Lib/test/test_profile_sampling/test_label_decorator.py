@@ -14,6 +14,10 @@ from .labelling import LabelTest, labelled, sums
 from .manual import manual, tick
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 class DecoratorTest(LabelTest):
 
     def test_function(self):

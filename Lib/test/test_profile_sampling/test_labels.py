@@ -21,6 +21,10 @@ from .sessions import SANITIZER, _profile, checked, thrice
 from .subscribers import subscribe_manually
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 class BlocksTest(LabelTest):
 
     def test_ticks(self):

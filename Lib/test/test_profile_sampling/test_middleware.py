@@ -17,6 +17,10 @@ from .served import (
 ROUTE = {'route': 'GET /things/{id}'}
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def template(request):
     return '/things/{id}'
 

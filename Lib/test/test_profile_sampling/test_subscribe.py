@@ -214,6 +214,7 @@ class Full(SubscriberTest):
 
         with subscribe_manually(add, batch_seconds=0.01):
             asyncio.run(main())
+        asyncio.set_event_loop_policy(None)     # as it was
         self.assertIn(len(serials), (2, 3))
         self.assertEqual([recorder[f'task {i}'] for i in range(100_000)],
                          [10] * 100_000)

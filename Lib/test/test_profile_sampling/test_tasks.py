@@ -22,6 +22,10 @@ except ImportError:
     uvloop = None
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def make_function(name):
     """A function of its own code, that spins for so many seconds."""
     space = {'perf_counter': time.perf_counter}
