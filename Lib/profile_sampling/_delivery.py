@@ -15,13 +15,10 @@ import time
 
 from profile_sampling import _subscribe
 from profile_sampling._session import _core
-
-ENDING = ('the interpreter is shutting down: it cannot be sampled any more')
+from profile_sampling._subscribe import _locked
 
 # Guards the next six.  A finalizer may subscribe and close in the middle of
-# this; signal handlers wait.  What else is raised at any moment, by a trace
-# function say, must leave no lock taken: so "try" stands before the call that
-# acquires it, and the first call after "finally" is the one that releases it.
+# this.
 _lock = _thread.RLock()
 _subscriptions = []
 _helper = None
@@ -35,48 +32,31 @@ _is_registered = False
 
 def add(subscription):
     """Deliver to it from now on."""
-    global _helper, _helper_pid, _is_starting
-    try:
-        if not _subscribe._acquire(_lock) or _is_over:
-            raise RuntimeError(ENDING)
-        if _helper is None and not _is_starting:
-            _is_starting = True
-            try:
-                # What an excluded thread starts is excluded from the
-                # beginning.
-                _helper = _core().call_excluded(_start, _run)
-            except BaseException:
-                # A finalizer's, which relies on this.
-                for inner in _subscriptions:
-                    inner._core.close()
-                _subscriptions.clear()
-                raise
-            finally:
-                _is_starting = False
-            _helper_pid = os.getpid()
-        _subscriptions.append(subscription)
-    finally:
-        try:
-            _lock.release()
-        except RuntimeError:
-            pass            # it was not acquired
+    if not _locked(_lock, _add, subscription):
+        raise RuntimeError('the interpreter is shutting down: it cannot be '
+                           'sampled any more')
     # It may sleep for longer than the new one can wait.
     _core().ring()
 
 
+def _add(subscription):
+    if _is_over:
+        return False
+    if _helper is None and not _is_starting:
+        _start_helper()
+    _subscriptions.append(subscription)
+    return True
+
+
 def remove(subscription):
     """Deliver to it no more."""
-    try:
-        if not _subscribe._acquire(_lock):
-            return
-        if subscription in _subscriptions:
-            _subscriptions.remove(subscription)
-    finally:
-        try:
-            _lock.release()
-        except RuntimeError:
-            pass            # it was not acquired
+    _locked(_lock, _remove, subscription)
     _core().ring()
+
+
+def _remove(subscription):
+    if subscription in _subscriptions:
+        _subscriptions.remove(subscription)
 
 
 def close_at_end(subscription):
@@ -98,7 +78,7 @@ def close_all():
     if not _subscribe._is_main_interpreter():
         # It must not be ended before its threads.  Of the main interpreter
         # the core ends what begins now.
-        _core().call_uninterrupted(_refuse_more, None)
+        _locked(_lock, _refuse_more)
     for subscription in [*_synchronous, *_subscriptions]:
         subscription.close()
     helper = _helper
@@ -114,15 +94,26 @@ def close_all():
         _is_ending = False
 
 
-def _refuse_more(_):
+def _refuse_more():
     global _is_over
+    _is_over = True
+
+
+def _start_helper():
+    global _helper, _helper_pid, _is_starting
+    _is_starting = True
     try:
-        _is_over = _subscribe._acquire(_lock)
+        # What an excluded thread starts is excluded from the beginning.
+        _helper = _core().call_excluded(_start, _run)
+        _helper_pid = os.getpid()
+    except BaseException:
+        # A finalizer's, which rely on this.
+        for subscription in _subscriptions:
+            subscription._core.close()
+        _subscriptions.clear()
+        raise
     finally:
-        try:
-            _lock.release()
-        except RuntimeError:
-            pass            # it was not acquired
+        _is_starting = False
 
 
 def _start(run):
@@ -151,20 +142,7 @@ def _run():
 
 
 def _serve(core):
-    global _helper
-    while True:
-        try:
-            if not _subscribe._acquire(_lock):
-                return
-            if not _subscriptions or _is_ending:
-                _helper = None
-                return
-            subscriptions = list(_subscriptions)
-        finally:
-            try:
-                _lock.release()
-            except RuntimeError:
-                pass        # it was not acquired
+    while (subscriptions := _locked(_lock, _whom_to_serve)) is not None:
         now = time.monotonic()
         if any([now >= subscription._due for subscription in subscriptions]):
             # A thread that is blocked accounts for itself when it goes on,
@@ -180,6 +158,15 @@ def _serve(core):
         del subscriptions
         core.wait_for_batches(
             max(0, int((due - time.monotonic()) * 1e9)))
+
+
+def _whom_to_serve():
+    """Return a list, or None if the thread is to end."""
+    global _helper
+    if not _subscriptions or _is_ending:
+        _helper = None
+        return None
+    return list(_subscriptions)
 
 
 def _deliver(subscription):

@@ -224,8 +224,7 @@ class Subscription:
 
     # Delivery.  All of it runs excluded from sampling, so that no safepoint
     # of it calls a subscriber again; and signal handlers wait, except in the
-    # callback and in pauses, or what one raises would lose a batch.  For what
-    # else may be raised at any moment, see _delivery.
+    # callback and in pauses, or what one raises would lose a batch.
 
     def _is_due(self, now):
         return (now >= self._due or self.closed
@@ -239,15 +238,7 @@ class Subscription:
         """Return the next batch, or None."""
         if self._reading._is_owned():
             return None     # in a finalizer, in the middle of this
-        try:
-            if not _acquire(self._reading):
-                return None
-            return self._read_next(own_only)
-        finally:
-            try:
-                self._reading.release()
-            except RuntimeError:
-                pass        # it was not acquired
+        return _locked(self._reading, self._read_next, own_only)
 
     def _read_next(self, own_only):
         # What could not be read, for want of memory or of stack, is read the
@@ -297,13 +288,29 @@ def _warn_of_errors(callback):
         'subscription to samples is closed', RuntimeWarning, stacklevel=2)
 
 
-def _acquire(lock, *, waits=True):
+def _locked(lock, function, *args, waits=True):
+    """Return function(*args), called with the lock; or None without it.
+
+    Until it is taken, signal handlers run, and may raise.  What else is raised
+    at any moment, by a trace function say, leaves no lock taken: "try" stands
+    before the call that acquires it, and the first call after "finally" is the
+    one that releases it.
+    """
+    try:
+        return function(*args) if _acquire(lock, waits) else None
+    finally:
+        try:
+            lock.release()
+        except RuntimeError:
+            pass            # it was not acquired
+
+
+def _acquire(lock, waits):
     """Return whether the lock is taken.
 
-    Until it is, signal handlers run, and may raise.  While the interpreter
-    ends, it may be a daemon thread's for ever.  A daemon thread that waits for
-    it has to come round to find that it is to end, and may not be in a lock's
-    queue then: it would stay there.
+    While the interpreter ends, it may be a daemon thread's for ever.  A daemon
+    thread that waits for it has to come round to find that it is to end, and
+    may not be in a lock's queue then: it would stay there.
     """
     pause_ns = MIN_PAUSE_NS
     while not lock.acquire(blocking=False):
@@ -342,17 +349,9 @@ def _deliver_waiting(subscription):
     # Who closes it while this goes on may leave the rest to us.
     while not is_last:
         is_last = subscription.closed
-        try:
-            if not _acquire(lock,
-                            waits=_thread.get_ident() not in _in_callback):
-                return
-            _deliver_batches(subscription)
-        finally:
-            try:
-                lock.release()
-            except RuntimeError:
-                pass        # it was not acquired
-        if not subscription.closed:
+        is_done = _locked(lock, _deliver_batches, subscription,
+                          waits=_thread.get_ident() not in _in_callback)
+        if not is_done or not subscription.closed:
             return
     subscription._forget()
 
@@ -366,6 +365,7 @@ def _deliver_batches(subscription):
             break
         subscription._call(batch)
         n_batches -= 1
+    return True
 
 
 def _after_fork():

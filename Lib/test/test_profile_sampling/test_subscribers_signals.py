@@ -235,11 +235,12 @@ class Moments(SubscriberTest):
         closed = []
 
         def deliver_and_close(subscription):
-            deliver(subscription)
+            is_done = deliver(subscription)
             if not closed:
                 closed.append(1)
                 first()
                 subscription._core.close()
+            return is_done
         with subscribe_manually(recorder) as subscription:
             first()
             with mock.patch.object(_subscribe, '_deliver_batches',
