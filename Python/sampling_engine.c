@@ -74,12 +74,19 @@ set_tables(struct _sampling_tables *tables)
 }
 
 static void
-start_clocks(void)
+start_clocks(uint64_t wall_ns)
 {
     PyTime_t now = 0;
     (void)PyTime_TimeRaw(&now);
     STATE->start_time_ns = now;
-    STATE->start_wall_ns = _PySampling_WallNow();
+    STATE->start_wall_ns = wall_ns;
+}
+
+/* All time before this moment is on samples, if anybody flushed just now. */
+static uint64_t
+flushed_ns(void)
+{
+    return STATE->active ? STATE->flushed_wall_ns : _PySampling_WallNow();
 }
 
 _PySampling_Status
@@ -101,21 +108,28 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
                                     options->manual != 0);
     _PySampling_MemoryInit();
     (void)set_tables(tables);
-    start_clocks();
+    start_clocks(_PySampling_WallNow());
+    STATE->flushed_wall_ns = 0;
     return _PySampling_OK;
 }
 
-void
-_PySampling_EngineDescribe(struct _sampling_tables *tables)
+static void
+describe(struct _sampling_tables *tables, uint64_t now_ns)
 {
     tables->options = STATE->session_options;
     tables->start_time_ns = STATE->start_time_ns;
-    tables->duration_ns = _PySampling_WallNow() - STATE->start_wall_ns;
+    tables->duration_ns = now_ns - STATE->start_wall_ns;
 #define X(name) \
     tables->counters.name = \
         _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
     _PySampling_COUNTERS(X)
 #undef X
+}
+
+void
+_PySampling_EngineDescribe(struct _sampling_tables *tables)
+{
+    describe(tables, flushed_ns());
 }
 
 
@@ -164,6 +178,7 @@ static void
 flush_threads(PyThreadState *tstate, uint64_t now_ns)
 {
     for_threads(tstate, now_ns, _PySampling_AccountFlush);
+    STATE->flushed_wall_ns = now_ns;
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     settle_session();
     PyMutex_Unlock(&STATE->tables_mutex);
@@ -267,6 +282,13 @@ start_locked(PyThreadState *tstate)
     // of; those of other GILs begin when they join.
     uint64_t wall_ns = STATE->is_restarting ? STATE->rested_wall_ns
                                             : _PySampling_WallNow();
+    if (STATE->flushed_wall_ns == 0
+        && !(STATE->has_session && STATE->is_deferred))
+    {
+        // For the first time with these tables: they and their threads begin
+        // at the same moment.
+        start_clocks(wall_ns);
+    }
     if (!_PySampling_RegisterExisting(tstate, wall_ns,
                                       STATE->is_restarting))
     {
@@ -328,12 +350,14 @@ _PySampling_EngineOff(PyThreadState *tstate)
 {
     // Without the registry locked: the clock needs it to finish.
     _PySampling_ClockStop(((_PyThreadStateImpl *)tstate)->sampling);
-    if (STATE->active) {
+    int was_active = STATE->active;
+    if (was_active) {
         rest(tstate);
     }
     struct _sampling_tables *tables = STATE->tables;
     if (tables != NULL) {
-        _PySampling_EngineDescribe(tables);
+        describe(tables, was_active ? STATE->rested_wall_ns
+                                    : _PySampling_WallNow());
         (void)set_tables(NULL);
     }
     _PySampling_ThinClear(&STATE->thinner);
@@ -409,6 +433,12 @@ _PySampling_EngineFit(PyThreadState *tstate)
     if (!_PySampling_EngineFlush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
+    if (STATE->active && session_samples() && !STATE->is_deferred
+        && !STATE->is_aggregating)
+    {
+        // Beside subscribers: what was before is theirs.
+        start_clocks(flushed_ns());
+    }
     _PySampling_EngineSetAggregating(session_samples());
     if (rate_hz != 0) {
         // There are none if a restart has failed.
@@ -457,7 +487,7 @@ _PySampling_EngineClearSamples(void)
     _PySampling_TablesClearSamples(STATE->tables);
     PyMutex_Unlock(&STATE->tables_mutex);
     reset_counters();
-    start_clocks();
+    start_clocks(flushed_ns());
 }
 
 /* The tables begin anew; the threads that stand still get new rows. */
@@ -475,7 +505,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     // Threads of other GILs see that their rows are gone.
     struct _sampling_tables *old = set_tables(fresh);
     reset_counters();
-    start_clocks();
+    start_clocks(flushed_ns());
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {

@@ -319,6 +319,7 @@ struct _sampling_runtime_state {
     unsigned int rested_session;
     uint64_t rested_wall_ns;
     int is_restarting;
+    uint64_t flushed_wall_ns;   // of the last flush of these tables, or 0
     int64_t start_time_ns;      // time.time_ns() at the start
     uint64_t start_wall_ns;     // monotonic
     int signal;

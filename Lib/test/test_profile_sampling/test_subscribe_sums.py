@@ -226,6 +226,26 @@ class Sums(SubscriberTest):
         self.assertEqual(sum([sample.wall_ns for sample in own]),
                          own[-1].time_ns - begun_ns, 'to the nanosecond')
 
+    def test_a_session_lasts_as_long_as_its_threads(self):
+        # To the nanosecond, whenever the process is made to wait.
+        def check(profile):
+            own = [sample.wall_ns for sample in profile.samples
+                   if sample.thread.ident == threading.get_ident()]
+            self.assertEqual(sum(own), profile.duration_ns)
+        profile_sampling.start()
+        for clear in (False, True, True):
+            spin(0.005)
+            check(profile_sampling.snapshot(clear=clear))
+        spin(0.005)
+        check(profile_sampling.stop())
+        with subscribe(len, depth_frames=4):
+            for depth_frames in (4, 64):
+                spin(0.005)
+                profile_sampling.start(depth_frames=depth_frames)
+                spin(0.005)
+                check(profile_sampling.snapshot())
+                check(profile_sampling.stop())
+
     def test_a_session_may_choose_the_signal(self):
         recorder = Recorder()
         with subscribe(recorder):
