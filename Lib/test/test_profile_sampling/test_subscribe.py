@@ -489,6 +489,8 @@ class AtExit(unittest.TestCase):
             raise SystemExit(7)
             ''', 7)
 
+    @support.skip_if_sanitizer("drop_gil() of CPython's daemon threads",
+                               address=True)
     def test_one_that_a_finalizer_closes(self):
         # A daemon thread may have been ended with the lock of the delivery.
         for _ in range(4):
