@@ -11,10 +11,10 @@ valgrind   build/release under valgrind's memcheck
 TEST is the name of a test file, for regrtest; CPython's are run while every
 process of them is sampled.  Reports go to build/sanitize/KIND.  Status 1 if a
 test failed, or there is a report with a function of ours in it or one that is
-not known.  What CPython does without us is counted: ThreadSanitizer has reports of subinterpreters and
-of daemon threads at the end, AddressSanitizer of drop_gil(), which such a
-thread calls with its state freed, valgrind of wmemcmp(), which reads whole
-vectors.
+not known.  What CPython does without us is counted: ThreadSanitizer has reports
+of subinterpreters and of daemon threads at the end, AddressSanitizer of
+drop_gil(), which such a thread calls with its state freed, valgrind of
+wmemcmp(), which reads whole vectors.
 """
 
 import argparse

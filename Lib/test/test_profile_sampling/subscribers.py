@@ -1,6 +1,7 @@
 """Subscribing in tests."""
 
 import contextlib
+import signal
 import threading
 import time
 
@@ -67,6 +68,19 @@ def running(*targets):
     finally:
         for thread in threads:
             thread.join()
+
+
+@contextlib.contextmanager
+def handling(signum, handler):
+    old = signal.signal(signum, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signum, old)
+
+
+def time_out(signum, frame):
+    raise TimeoutError
 
 
 class SubscriberTest(SessionTest):

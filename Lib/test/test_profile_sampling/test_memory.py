@@ -216,7 +216,8 @@ def work():
 class TestRounds(SessionTest):
     """Rounds of the same work, in which all has to be told apart.
 
-    PITFALLS L10; "bench soak" goes on for half an hour with each of five programs.
+    PITFALLS L10; "bench soak" goes on for half an hour with each of five
+    programs.
     """
 
     ROUNDS = 40

@@ -35,6 +35,13 @@ def weights(samples):
 
 class Sums(SubscriberTest):
 
+    def assert_whole(self, recorder, thread):
+        own = [sample for sample in recorder.samples
+               if sample.thread.ident == thread.ident]
+        begun_ns = own[0].time_ns - own[0].wall_ns
+        self.assertEqual(sum([sample.wall_ns for sample in own]),
+                         own[-1].time_ns - begun_ns, 'to the nanosecond')
+
     def test_weights_sum_up_at_every_rate(self):
         recorders = {rate: Recorder() for rate in (2000, 500, 37)}
         subscriptions = [subscribe(recorder, rate_hz=rate)
@@ -160,11 +167,7 @@ class Sums(SubscriberTest):
                 profile_sampling.start(depth_frames=depth_frames)
                 spin(0.005)
                 profile_sampling.stop()
-        own = [sample for sample in recorder.samples
-               if sample.thread.ident == thread.ident]
-        begun_ns = own[0].time_ns - own[0].wall_ns
-        self.assertEqual(sum([sample.wall_ns for sample in own]),
-                         own[-1].time_ns - begun_ns, 'to the nanosecond')
+        self.assert_whole(recorder, thread)
 
     def test_a_session_with_more_depth_after_all_was_delivered(self):
         # What waits for labels that nobody has is nothing, when the tables
@@ -220,11 +223,7 @@ class Sums(SubscriberTest):
                 spin(0.02)
         self.assertGreater(recorder.wall_ns(thread=threading.get_ident()),
                            0.07e9)
-        own = [sample for sample in recorder.samples
-               if sample.thread.ident == thread.ident]
-        begun_ns = own[0].time_ns - own[0].wall_ns
-        self.assertEqual(sum([sample.wall_ns for sample in own]),
-                         own[-1].time_ns - begun_ns, 'to the nanosecond')
+        self.assert_whole(recorder, thread)
 
     def test_a_session_lasts_as_long_as_its_threads(self):
         # To the nanosecond, whenever the process is made to wait.

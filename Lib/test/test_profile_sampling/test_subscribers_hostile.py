@@ -2,7 +2,6 @@
 PITFALLS L8."""
 
 import _thread
-import contextlib
 import gc
 import logging
 import os
@@ -20,24 +19,12 @@ from profile_sampling import _delivery
 
 from .sessions import _profile
 from .subscribers import (
-    Recorder, SubscriberTest, running, spin, subscribe_manually)
+    Recorder, SubscriberTest, handling, running, spin, subscribe_manually,
+    time_out)
 
 subscribe = profile_sampling.subscribe
 
 SECONDS = 0.25
-
-
-@contextlib.contextmanager
-def handling(signum, handler):
-    old = signal.signal(signum, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signum, old)
-
-
-def time_out(signum, frame):
-    raise TimeoutError
 
 
 def end_program(signum, frame):

@@ -17,7 +17,8 @@ from profile_sampling import _batch, _delivery, _subscribe
 
 from .manual import first
 from .sessions import _profile
-from .subscribers import Recorder, SubscriberTest, spin, subscribe_manually
+from .subscribers import (
+    Recorder, SubscriberTest, handling, subscribe_manually, time_out)
 
 
 class Handlers(unittest.TestCase):
@@ -177,8 +178,7 @@ class Moments(SubscriberTest):
         def handle(*_):
             calls.append(list(inside))
             raise TimeoutError
-        old = signal.signal(signal.SIGALRM, handle)
-        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        self.enterContext(handling(signal.SIGALRM, handle))
         got = []
         with subscribe_manually(got.append) as subscription:
             _profile.tick(1000, 10)
@@ -200,8 +200,7 @@ class Moments(SubscriberTest):
 
         def handle(*_):
             calls.append('handler')
-        old = signal.signal(signal.SIGALRM, handle)
-        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        self.enterContext(handling(signal.SIGALRM, handle))
         with mock.patch('sys.unraisablehook', hook), \
                 subscribe_manually(lambda batch: 1 / 0) as subscription:
             _profile.tick(1000, 10)
@@ -215,10 +214,7 @@ class Moments(SubscriberTest):
             signal.raise_signal(signal.SIGALRM)
             failed(subscription, exc)
 
-        def handle(*_):
-            raise TimeoutError
-        old = signal.signal(signal.SIGALRM, handle)
-        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        self.enterContext(handling(signal.SIGALRM, time_out))
         with support.catch_unraisable_exception(), \
                 subscribe_manually(lambda batch: 1 / 0) as subscription:
             _profile.tick(1000, 10)
