@@ -175,16 +175,18 @@ snapshot_locked(PyThreadState *tstate, int clear,
             return _PySampling_ERR_NO_MEMORY;
         }
     }
-    if (!_PySampling_EngineFlush(tstate)) {
-        _PySampling_TablesFree(fresh);
-        return _PySampling_ERR_NO_MEMORY;
-    }
-    // What comes now counts for what follows.
-    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    // No tick from here on: what it captured would go with the tables, and
+    // the time that it took counts for what follows.
+    _PySampling_Thread *own =
+        STATE->active ? _PySampling_ThreadOf(tstate) : NULL;
     if (own != NULL) {
         _PySampling_ENTER_HOOK(own);
     }
-    if (exchanges) {
+    if (!_PySampling_EngineFlush(tstate)) {
+        _PySampling_TablesFree(fresh);
+        *result = NULL;
+    }
+    else if (exchanges) {
         *result = _PySampling_EngineExchange(tstate, fresh);
     }
     else {
@@ -418,12 +420,7 @@ _PySampling_FlushSubscription(PyThreadState *tstate,
     _PySampling_Status status = _PySampling_OK;
     lock_control();
     if (sub->is_open) {
-        if (_PySampling_EngineFlush(tstate)) {
-            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-            _PySampling_SubscriptionSettle(sub);
-            PyMutex_Unlock(&STATE->tables_mutex);
-        }
-        else {
+        if (!_PySampling_EngineFlush(tstate)) {
             status = _PySampling_ERR_NO_MEMORY;
         }
     }
@@ -444,7 +441,7 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     }
     if (sub->is_open && status == _PySampling_OK) {
         PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-        _PySampling_SubscriptionAdd(sub, (struct _sampling_event){
+        _PySampling_SubscriptionAdd(sub, &(struct _sampling_event){
             .time_ns = _PySampling_WallNow(),
             .kind = _PySampling_EVENT_RATE,
             .count = (uint64_t)rate_hz,
@@ -563,10 +560,11 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_LockRegistry();
+    const struct _sampling_time distance = {wall_ns, cpu_ns};
     wall_ns += _PySampling_WallNow();
     _Py_atomic_store_uint64_relaxed(&STATE->manual_wall_ns, wall_ns);
     own->manual_cpu_ns += cpu_ns;
-    _PySampling_ClockTickAll(wall_ns);
+    _PySampling_ClockTickAll(wall_ns, distance);
     _PySampling_UnlockRegistry();
     return _PySampling_OK;
 }

@@ -1,20 +1,22 @@
-/* Sampling profiler: WHAT a sample weighs.
+/* Sampling profiler: WHAT a thread's time is spent on.
 
    Owns each thread's clocks: every nanosecond of a thread, wall and CPU, goes
-   to exactly one sample.  Must not know signals or the layout of tables.
+   to exactly one sample.  Must not know signals or the layout of tables, nor
+   how samples share the time that a thread holds the GIL
+   (sampling_weights.c).
 
    A thread is in one of three states: it runs (holds the GIL), is blocked
    (gave it up), or waits for it.  Time of each state is carried apart:
 
-   - Running: a capture takes the running time since the last capture.  Ticks
-     fall uniformly into running time, so that is unbiased; what is left when
-     the thread detaches is carried to its next capture.
+   - Running: the clock looks at it now and then.  What passed since the last
+     capture is handed on with the next.
    - Off the GIL the stack stands still, so detach and attach tell everything.
      An interval of at least half a period is booked as it is, to the
-     nanosecond.  A shorter one is booked only if a tick fell into it, and then
-     takes with it the time of all the short ones that no tick hit.  A tick
-     hits an interval in proportion to its length, so that is unbiased too.
-     The cost is bounded: at most three records per period.
+     nanosecond.  Shorter ones are laid end to end, and points on that axis, a
+     period apart on average, say which of them are booked: each with the
+     distance to the point before.  An interval covers a point in proportion to
+     its length, so that is unbiased.  The cost is bounded: at most three
+     records per period.
    - A thread that runs for less than two microseconds between two intervals
      is doing little but the call that gives the GIL up.  Such slivers are so
      rarely hit by a tick that one hit would take the time of thousands, so
@@ -42,8 +44,17 @@
 #define CPU_READ_INTERVAL_NS 100000
 
 /* Intervals off the GIL of a period divided by this, or longer, are booked one
-   by one. */
+   by one.  Shorter ones never cover two points of their axis, which are three
+   quarters of a period apart at the least. */
 #define LONG_PERIOD_DIVISOR 2
+
+/* CPU time burnt off the GIL is estimated from the intervals that are booked.
+   Of what their sum owes, each takes this part. */
+#define OFF_CPU_DEBT_DIVISOR 64
+
+/* Samples of a thread that has not run for so long wait no longer for others
+   to share its time with. */
+#define IDLE_NS 1000000000
 
 /* Running time that is booked with the interval off the GIL that follows:
    about what giving the GIL up and taking it back costs by itself. */
@@ -126,9 +137,9 @@ carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
     // Without an interval off the GIL all of it ran, whatever the two
     // clocks say about each other.
     uint64_t run = a->off_since_read_ns ? Py_MIN(burnt, ran) : burnt;
-    a->carried.run_cpu_ns += run;
+    a->carried.run.cpu_ns += run;
     a->carried.off_cpu_ns += burnt - run;
-    a->cpu_ns = cpu_ns;
+    _Py_atomic_store_uint64_relaxed(&a->cpu_ns, cpu_ns);  // the clock looks
     a->cpu_read_wall_ns = wall_ns;
     a->off_since_read_ns = 0;
 }
@@ -137,7 +148,7 @@ static void
 carry_run_wall(struct _sampling_account *a, uint64_t wall_ns)
 {
     if (wall_ns > a->wall_ns) {
-        a->carried.run_wall_ns += wall_ns - a->wall_ns;
+        a->carried.run.wall_ns += wall_ns - a->wall_ns;
         advance(a, wall_ns);
     }
 }
@@ -157,55 +168,36 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
         .wall_ns = wall_ns,
         .cpu_ns = _PySampling_CpuNow(thread),
         .cpu_read_wall_ns = wall_ns,
+        .axes.random = _PyRuntime.sampling.options.manual
+            ? 1 : (wall_ns ^ (uintptr_t)thread) | 1,
     };
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns, wall_ns);
 }
 
-/* The weight of a capture at a tick: running time since the last one.  A tick
-   that finds the thread without a CPU (tick_cpu_ns is 0) says nothing about
-   where it burns CPU time: kernels take the CPU away at places they prefer,
-   such as the return from a system call.  Runs in the signal handler. */
-void
-_PySampling_AccountRun(_PySampling_Thread *thread,
-                       uint64_t tick_wall_ns, uint64_t tick_cpu_ns,
-                       uint64_t *wall_ns, uint64_t *cpu_ns)
+_PySampling_Time
+_PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
+                       uint64_t cpu_ns)
 {
     struct _sampling_account *a = &thread->account;
-    if (tick_wall_ns > a->wall_ns) {    // else: older than the last record
-        carry_run_wall(a, tick_wall_ns);
-        carry_cpu(a, tick_wall_ns, tick_cpu_ns);
+    if (wall_ns > a->wall_ns) {         // else: older than the last record
+        carry_run_wall(a, wall_ns);
+        carry_cpu(a, wall_ns, cpu_ns);
     }
-    *wall_ns = take(&a->carried.run_wall_ns);
-    *cpu_ns = tick_cpu_ns != 0 ? take(&a->carried.run_cpu_ns) : 0;
-}
-
-/* The thread held the GIL but used less CPU time than wall time passed since
-   the last record, because it slept.  Returns the time it slept and carries
-   the rest. */
-uint64_t
-_PySampling_AccountAsleep(_PySampling_Thread *thread, uint64_t wall_ns,
-                          uint64_t cpu_ns)
-{
-    struct _sampling_account *a = &thread->account;
-    if (wall_ns <= a->wall_ns) {
-        return 0;
-    }
-    uint64_t elapsed = wall_ns - a->wall_ns;
-    uint64_t burnt_before = a->carried.run_cpu_ns;
-    carry_cpu(a, wall_ns, cpu_ns);
-    uint64_t ran = Py_MIN(a->carried.run_cpu_ns - burnt_before, elapsed);
-    a->carried.run_wall_ns += ran;
-    advance(a, wall_ns);
-    return elapsed - ran;
+    struct _sampling_time spent = a->carried.run;
+    a->carried.run = (struct _sampling_time){0};
+    return spent;
 }
 
 
 /* Records of time off the GIL. */
 
-/* What a record is about: a stack of a thread, and its labels. */
+/* What a record is about: a stack of a thread, and its labels; who held the
+   GIL, if it waited for it. */
 struct place {
     _PySampling_Thread *thread;
     uint32_t stack;
     uint32_t labels;
+    struct _sampling_wait_part holder;
 };
 
 static void
@@ -218,6 +210,8 @@ emit(const struct place *place, _PySampling_State state, uint64_t count,
         .thread = thread->thread_index,
         .labels = place->labels,
         .state = state,
+        .holder_thread = place->holder.holder_thread,
+        .holder_node = place->holder.holder_node,
         .count = count,
         .cpu_ns = cpu_ns,
         .wall_ns = wall_ns,
@@ -233,21 +227,57 @@ below(const struct place *place, _PySampling_Pseudo pseudo)
     return child;
 }
 
+/* A wait for the GIL that weighs what it took is booked on all who held the
+   GIL meanwhile.  One that weighs for others is booked on who held it at the
+   moment that chose it. */
 static void
-add_off_gil(const struct place *place, uint64_t blocked_ns, uint64_t wait_ns,
-            uint64_t cpu_ns)
+add_wait(const struct place *place, uint64_t wait_ns, uint64_t from_ns,
+         uint64_t to_ns)
 {
-    if (blocked_ns != 0 || cpu_ns != 0) {
+    struct place leaf = below(place, _PySampling_PSEUDO_GIL_WAIT);
+    if (from_ns == to_ns) {
+        leaf.holder = _PySampling_HolderAt(place->thread, from_ns);
+        emit(&leaf, _PySampling_GIL_WAIT, 1, 0, wait_ns);
+        return;
+    }
+    assert(wait_ns == to_ns - from_ns);
+    const struct _sampling_wait_part *parts;
+    int num_parts = _PySampling_HoldersSplit(place->thread, from_ns, to_ns,
+                                             &parts);
+    for (int i = 0; i < num_parts; i++) {
+        leaf.holder = parts[i];
+        emit(&leaf, _PySampling_GIL_WAIT, 1, 0, parts[i].wall_ns);
+    }
+}
+
+/* What is booked of the interval off the GIL that ends now. */
+struct off_gil {
+    uint64_t blocked_ns;
+    uint64_t wait_ns;
+    // It waited from then until then; or the moment that stands for all waits
+    // since the one before.
+    uint64_t wait_from_ns;
+    uint64_t wait_until_ns;
+    uint64_t cpu_ns;
+    uint64_t sliver_ns;
+    int is_in_c;
+};
+
+static void
+add_off_gil(const struct place *place, const struct off_gil *booked)
+{
+    if (booked->blocked_ns != 0 || booked->cpu_ns != 0) {
         struct place leaf = below(place, _PySampling_PSEUDO_BLOCKED);
-        emit(&leaf, _PySampling_BLOCKED, 1, cpu_ns, blocked_ns);
+        emit(&leaf, _PySampling_BLOCKED, 1, booked->cpu_ns,
+             booked->blocked_ns);
         if (leaf.stack != _PySampling_NO_NODE && !place->thread->excluded) {
             place->thread->last_blocked_node = leaf.stack;
             place->thread->last_blocked_labels = leaf.labels;
         }
     }
-    if (wait_ns != 0) {
-        struct place leaf = below(place, _PySampling_PSEUDO_GIL_WAIT);
-        emit(&leaf, _PySampling_GIL_WAIT, 1, 0, wait_ns);
+    if (booked->wait_ns != 0) {
+        add_wait(place, booked->wait_ns, booked->wait_from_ns,
+                 booked->wait_until_ns);
     }
 }
 
@@ -256,8 +286,8 @@ static void
 add_sliver(const struct place *place, uint64_t sliver_ns)
 {
     struct _sampling_account *a = &place->thread->account;
-    uint64_t cpu_ns = Py_MIN(sliver_ns, a->carried.run_cpu_ns);
-    a->carried.run_cpu_ns -= cpu_ns;
+    uint64_t cpu_ns = Py_MIN(sliver_ns, a->carried.run.cpu_ns);
+    a->carried.run.cpu_ns -= cpu_ns;
     if (sliver_ns != 0) {
         emit(place, _PySampling_RUNNING, 0, cpu_ns, sliver_ns);
     }
@@ -271,7 +301,7 @@ settle_sliver(struct _sampling_account *a, uint64_t interval_ns)
     if (a->sliver_ns > SLIVER_NS
         && a->sliver_ns > interval_ns / SLIVER_DIVISOR)
     {
-        a->carried.run_wall_ns += take(&a->sliver_ns);
+        a->carried.run.wall_ns += take(&a->sliver_ns);
     }
 }
 
@@ -308,14 +338,60 @@ has_ended(_PySampling_Thread *thread)
         && _PySampling_CpuNow(thread) == 0;
 }
 
-/* Books the interval off the GIL that ends now.  The thread's stack must
-   stand still: it is attaching, or detached and the caller has its GIL. */
-static void
-book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
-             uint64_t now_ns, int exact)
+/* A short interval at the end of its axis: booked if it covers a point, with
+   the distance to the point before.  What lies behind the point is carried. */
+static uint64_t
+cover(struct _sampling_account *a, uint64_t *to_go_ns, uint64_t *carried_ns,
+      uint64_t length_ns)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    uint64_t period_ns = _PyRuntime.sampling.period_ns;
+    if (*to_go_ns == 0) {
+        // The first point lies anywhere in the first period.
+        *to_go_ns = 1 + _PySampling_NextRandom(&a->axes.random) % period_ns;
+    }
+    if (length_ns < *to_go_ns) {
+        *to_go_ns -= length_ns;
+        *carried_ns += length_ns;
+        return 0;
+    }
+    uint64_t booked_ns = *carried_ns + *to_go_ns;
+    *carried_ns = length_ns - *to_go_ns;
+    *to_go_ns = _PySampling_Jittered(period_ns, &a->axes.random)
+                - *carried_ns;
+    return booked_ns;
+}
+
+static int
+is_long(uint64_t length_ns)
+{
+    return length_ns >= _PyRuntime.sampling.period_ns / LONG_PERIOD_DIVISOR;
+}
+
+/* CPU time of a short interval that is booked with `booked_ns` for all since
+   the point before: as dense there as in the interval itself, and a part of
+   what is owed. */
+static uint64_t
+off_gil_cpu(struct _sampling_account *a, uint64_t own_ns, uint64_t length_ns,
+            uint64_t booked_ns)
+{
+    uint64_t there_ns = a->carried.off_cpu_ns;
+    double density = (double)Py_MIN(own_ns, length_ns) / (double)length_ns;
+    uint64_t cpu_ns = (uint64_t)(density * (double)booked_ns);
+    if (cpu_ns < there_ns) {
+        cpu_ns += (there_ns - cpu_ns) / OFF_CPU_DEBT_DIVISOR;
+    }
+    cpu_ns = Py_MIN(cpu_ns, there_ns);
+    a->carried.off_cpu_ns -= cpu_ns;
+    return cpu_ns;
+}
+
+/* Decides how the interval off the GIL that ends now is booked, and carries
+   the rest.  `all`: it is not to wait for a point. */
+static struct off_gil
+measure_off_gil(_PySampling_Thread *thread, uint64_t now_ns, int all)
+{
     struct _sampling_account *a = &thread->account;
+    struct _sampling_carries *c = &a->carried;
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
     uint64_t asked_ns = now_ns - wait_ns;
@@ -323,43 +399,80 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     a->off_since_read_ns += blocked_ns + wait_ns;
     advance(a, now_ns);
 
-    uint64_t cpu_before_ns = a->carried.off_cpu_ns;
-    carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
-    uint64_t cpu_ns = a->carried.off_cpu_ns - cpu_before_ns;
-    uint64_t sliver_ns = take(&a->sliver_ns);
-    if (exact) {
-        a->carried.off_cpu_ns = cpu_before_ns;
+    int blocked_is_exact = all || is_long(blocked_ns);
+    int wait_is_exact = all || is_long(wait_ns);
+    struct off_gil booked = {
+        .blocked_ns = blocked_is_exact ? blocked_ns
+            : cover(a, &a->axes.blocked_to_go_ns, &c->blocked_ns, blocked_ns),
+        .wait_from_ns = asked_ns,
+        .wait_until_ns = now_ns,
+        // A thread that only yields is between two instructions.
+        .is_in_c = blocked_ns != 0 && !thread->is_yielding,
+    };
+    if (wait_is_exact) {
+        booked.wait_ns = wait_ns;
     }
     else {
-        cpu_ns = take(&a->carried.off_cpu_ns);
-        sliver_ns += take(&a->carried.sliver_ns);
-        // The tick fell into one of the two parts; the other is carried.
-        uint64_t tick_ns =
-            _Py_atomic_load_uint64_relaxed(&state->last_tick_wall_ns);
-        if (wait_ns == 0 || (blocked_ns != 0 && tick_ns < asked_ns)) {
-            blocked_ns += take(&a->carried.blocked_ns);
-            a->carried.wait_ns += take(&wait_ns);
+        uint64_t to_go_ns = a->axes.wait_to_go_ns;
+        booked.wait_ns =
+            cover(a, &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns);
+        booked.wait_from_ns += Py_MIN(to_go_ns, wait_ns);
+        booked.wait_until_ns = booked.wait_from_ns;
+    }
+    int is_booked = booked.blocked_ns != 0 || booked.wait_ns != 0;
+    uint64_t cpu_before_ns = c->off_cpu_ns;
+    if (is_booked
+        || now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS)
+    {
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+    }
+    uint64_t own_cpu_ns = c->off_cpu_ns - cpu_before_ns;
+    if (booked.blocked_ns != 0 && blocked_is_exact) {
+        booked.cpu_ns = own_cpu_ns;
+        c->off_cpu_ns = cpu_before_ns;
+    }
+    else if (booked.blocked_ns != 0) {
+        booked.cpu_ns = off_gil_cpu(a, own_cpu_ns, blocked_ns,
+                                    booked.blocked_ns);
+    }
+    if (!is_booked) {
+        c->sliver_ns += take(&a->sliver_ns);
+    }
+    else {
+        booked.sliver_ns = take(&a->sliver_ns);
+        if (!blocked_is_exact && !wait_is_exact) {
+            booked.sliver_ns += take(&c->sliver_ns);
         }
-        else {
-            wait_ns += take(&a->carried.wait_ns);
-            a->carried.blocked_ns += take(&blocked_ns);
-        }
+    }
+    return booked;
+}
+
+/* Books the interval off the GIL that ends now.  The thread's stack must
+   stand still: it is attaching, or detached and the caller has its GIL. */
+static void
+book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
+             uint64_t now_ns, int all)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct off_gil booked = measure_off_gil(thread, now_ns, all);
+    if (booked.blocked_ns == 0 && booked.wait_ns == 0
+        && booked.sliver_ns == 0 && booked.cpu_ns == 0)
+    {
+        return;
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     if (tables != NULL) {
-        // A thread that only yields is between two instructions.
-        int is_in_c = blocked_ns != 0 && !thread->is_yielding;
         struct place place = {
             .thread = thread,
             .stack = has_ended(thread)
                 ? thread->root_node
-                : _PySampling_WalkNode(tstate, thread, is_in_c),
+                : _PySampling_WalkNode(tstate, thread, booked.is_in_c),
             .labels = _PySampling_LabelsOf(tables, tstate,
                                            tstate->context),
         };
-        add_sliver(&place, sliver_ns);
-        add_off_gil(&place, blocked_ns, wait_ns, cpu_ns);
+        add_sliver(&place, booked.sliver_ns);
+        add_off_gil(&place, &booked);
     }
     PyMutex_Unlock(&state->tables_mutex);
 }
@@ -375,14 +488,18 @@ _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
 {
     struct _sampling_account *f = &from->account;
     struct _sampling_account *t = &to->account;
-    uint64_t now_ns = _PySampling_WallNow();
-    f->off_since_read_ns += now_ns - f->wall_ns;
-    carry_cpu(f, now_ns, _PySampling_CpuNow(from));
+    // Else all of it was booked just now, maybe for the last time.
+    if (f->cpu_read_wall_ns < f->wall_ns) {
+        uint64_t now_ns = _PySampling_WallNow();
+        f->off_since_read_ns += now_ns - f->wall_ns;
+        carry_cpu(f, now_ns, _PySampling_CpuNow(from));
+    }
     advance(t, f->wall_ns);
     t->detached_ns = f->wall_ns;
-    t->detached_ticks = f->detached_ticks;
-    t->cpu_ns = _PySampling_CpuNow(to);
-    t->cpu_read_wall_ns = now_ns;
+    // One clock, unless the tests tick those of each.
+    t->cpu_ns = _PyRuntime.sampling.options.manual
+        ? _PySampling_CpuNow(to) : f->cpu_ns;
+    t->cpu_read_wall_ns = f->cpu_read_wall_ns;
     t->off_since_read_ns = 0;
 }
 
@@ -399,9 +516,9 @@ set_excluded(_PySampling_Thread *thread, _PySampling_Exclusion excluded)
     }
     else if (thread->excluded == _PySampling_EXCLUDED) {
         _PySampling_COUNT(subscribers_wall_ns,
-                          c->run_wall_ns + c->sliver_ns + c->blocked_ns
+                          c->run.wall_ns + c->sliver_ns + c->blocked_ns
                           + c->wait_ns);
-        _PySampling_COUNT(subscribers_cpu_ns, c->run_cpu_ns + c->off_cpu_ns);
+        _PySampling_COUNT(subscribers_cpu_ns, c->run.cpu_ns + c->off_cpu_ns);
     }
     *c = excluded ? (struct _sampling_carries){0} : thread->set_aside;
     _Py_atomic_store_int_relaxed(&thread->excluded, excluded);
@@ -441,77 +558,37 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
     if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
-    a->detached_ticks = _Py_atomic_load_uint64_relaxed(
-        &_PyRuntime.sampling.counters.ticks);
     a->detached_ns = now_ns;
-}
-
-/* Too short to be booked, unless a tick hit it. */
-static void
-carry_off_gil(_PySampling_Thread *thread, uint64_t now_ns)
-{
-    struct _sampling_account *a = &thread->account;
-    uint64_t blocked_ns, wait_ns;
-    split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
-    settle_sliver(a, blocked_ns + wait_ns);
-    a->carried.blocked_ns += blocked_ns;
-    a->carried.wait_ns += wait_ns;
-    a->carried.sliver_ns += take(&a->sliver_ns);
-    a->off_since_read_ns += blocked_ns + wait_ns;
-    advance(a, now_ns);
-    if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
-        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
-    }
 }
 
 void
 _PySampling_AccountAttach(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    struct _sampling_account *a = &thread->account;
     uint64_t now_ns = _PySampling_WallNow();
-    uint64_t ticks = _Py_atomic_load_uint64_relaxed(
-        &_PyRuntime.sampling.counters.ticks);
-    int is_long = now_ns - a->detached_ns >= _PyRuntime.sampling.period_ns
-                                             / LONG_PERIOD_DIVISOR;
-    if (is_long || ticks != a->detached_ticks) {
-        book_off_gil(tstate, thread, now_ns, is_long);
-    }
-    else {
-        carry_off_gil(thread, now_ns);
-    }
-    a->detached_ns = 0;
+    book_off_gil(tstate, thread, now_ns, 0);
+    thread->account.detached_ns = 0;
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
 }
 
 
 /* What no tick will see any more. */
 
-/* What is left when all time is to be booked: running time after the last tick
-   goes to the stack that the *first* tick found.  A sample takes the time
-   since the one before it, so the first takes less than its share, by as much
-   as is left at the end, on average: from the last tick around to the first it
-   is one interval like any other.  Given to the last stack, half a period of
-   each thread would move from what it did first to what it did last. */
-
+/* Running time of a thread none of whose samples waits to share it. */
 static void
-flush_running(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
+flush_running(const struct place *root, struct _sampling_time time)
 {
     const _PySampling_Thread *thread = root->thread;
     struct place place = *root;
-    if (thread->first_node != 0) {
-        place.stack = thread->first_node;
-        place.labels = thread->first_labels;
-    }
-    else if (thread->last_node != 0) {
+    _PySampling_State state = _PySampling_RUNNING;
+    if (thread->last_node != 0) {
         place.stack = thread->last_node;
         place.labels = thread->last_labels;
     }
     else {
         place = below(root, _PySampling_PSEUDO_UNSAMPLED);
-        emit(&place, _PySampling_UNSAMPLED, 0, cpu_ns, wall_ns);
-        return;
+        state = _PySampling_UNSAMPLED;
     }
-    emit(&place, _PySampling_RUNNING, 0, cpu_ns, wall_ns);
+    emit(&place, state, 0, time.cpu_ns, time.wall_ns);
 }
 
 static void
@@ -530,6 +607,21 @@ flush_blocked(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
     emit(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
 }
 
+/* The samples that wait take all running time there is. */
+static void
+weigh_all(_PySampling_Thread *thread)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    struct _sampling_carries *c = &thread->account.carried;
+    PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (_PySampling_TABLES_OF(thread) != NULL
+        && _PySampling_WeighAll(thread, c->run))
+    {
+        c->run = (struct _sampling_time){0};
+    }
+    PyMutex_Unlock(&state->tables_mutex);
+}
+
 /* Books the interval off the GIL that the thread is in, if it is long.  Called
    with the thread's GIL. */
 void
@@ -537,20 +629,22 @@ _PySampling_AccountBlocked(_PySampling_Thread *thread, uint64_t now_ns)
 {
     struct _sampling_account *a = &thread->account;
     if (thread->shadowed || a->detached_ns == 0
-        || now_ns - a->detached_ns
-           < _PyRuntime.sampling.period_ns / LONG_PERIOD_DIVISOR)
+        || !is_long(now_ns - a->detached_ns))
     {
         return;
     }
     _PySampling_ENTER_HOOK(thread);
     book_off_gil(thread->tstate, thread, now_ns, 1);
     a->detached_ns = now_ns;
+    // What is carried, and where it goes, is a subscriber's meanwhile.
+    if (!thread->excluded && now_ns - thread->attached_ns >= IDLE_NS) {
+        weigh_all(thread);
+    }
     _PySampling_LEAVE_HOOK(thread);
 }
 
 /* Books all that is carried, and, for a thread that stands still, the
-   interval it is in.  Called with the thread's GIL, for a snapshot, at the
-   end of the thread or of the session. */
+   interval it is in.  Called with the thread's GIL. */
 void
 _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
 {
@@ -574,15 +668,15 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
-    uint64_t run_ns = take(&a->carried.run_wall_ns)
-                      + take(&a->carried.sliver_ns) + take(&a->sliver_ns);
-    uint64_t run_cpu_ns = take(&a->carried.run_cpu_ns);
+    struct _sampling_time run = a->carried.run;
+    a->carried.run = (struct _sampling_time){0};
+    run.wall_ns += take(&a->carried.sliver_ns) + take(&a->sliver_ns);
     uint64_t blocked_ns = take(&a->carried.blocked_ns);
     uint64_t wait_ns = take(&a->carried.wait_ns);
     uint64_t off_cpu_ns = take(&a->carried.off_cpu_ns);
     if (blocked_ns == 0) {
         // No short interval is left that could have burnt it.
-        run_cpu_ns += off_cpu_ns;
+        run.cpu_ns += off_cpu_ns;
         off_cpu_ns = 0;
     }
     if (tables != NULL) {
@@ -592,25 +686,41 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
             .labels = _PySampling_LabelsOf(tables, thread->tstate,
                                            thread->tstate->context),
         };
-        if (run_ns != 0 || run_cpu_ns != 0) {
-            flush_running(&root, run_cpu_ns, run_ns);
+        if (_PySampling_WeighAll(thread, run)) {
+            run = (struct _sampling_time){0};
+        }
+        else if (run.wall_ns != 0 || run.cpu_ns != 0) {
+            flush_running(&root, run);
         }
         if (blocked_ns != 0 || off_cpu_ns != 0) {
             flush_blocked(&root, off_cpu_ns, blocked_ns);
         }
         if (wait_ns != 0) {
+            // Of many waits that no tick hit.
             struct place leaf = below(&root, _PySampling_PSEUDO_GIL_WAIT);
+            leaf.holder = _PySampling_HolderNotKnown();
             emit(&leaf, _PySampling_GIL_WAIT, 0, 0, wait_ns);
         }
     }
-    thread->first_node = 0;
-    thread->residue_cpu_ns = run_cpu_ns + off_cpu_ns;
-    thread->residue_wall_ns = run_ns + blocked_ns + wait_ns;
+    thread->residue_cpu_ns = run.cpu_ns + off_cpu_ns;
+    thread->residue_wall_ns = run.wall_ns + blocked_ns + wait_ns;
     PyMutex_Unlock(&state->tables_mutex);
     if (excluded) {
         set_excluded(thread, excluded);
     }
     _PySampling_LEAVE_HOOK(thread);
+}
+
+/* At the end of the thread or of the session: there is no next run in which an
+   overdue tick could be captured. */
+void
+_PySampling_AccountEnd(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    _PySampling_AccountFlush(thread, now_ns);
+    if (thread->overdue_ns != 0) {
+        thread->overdue_ns = 0;
+        _PySampling_COUNT(signals_late, 1);
+    }
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -209,7 +209,9 @@ _PySampling_OpcodeAt(PyCodeObject *code, _Py_CODEUNIT *instr)
 int
 _PySampling_CaptureCallee(PyInterpreterState *interp,
                           struct _sampling_slots *slots,
-                          _PyInterpreterFrame *frame, _PySampling_Frame *out)
+                          _PyInterpreterFrame *frame,
+                          const struct _sampling_sleeper *sleeper,
+                          _PySampling_Frame *out)
 {
     PyCodeObject *code = (PyCodeObject *)frame->f_executable;
     _Py_CODEUNIT *instr = frame->instr_ptr;
@@ -225,7 +227,16 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
     {
         return 0;
     }
+    PyObject *of_sleeper[2];
     PyObject **operands = frame->localsplus + code->co_nlocalsplus + slot;
+    if (sleeper != NULL) {
+        if (slot + 1 >= _PySampling_SLEEPER_OPERANDS) {
+            return 0;
+        }
+        of_sleeper[0] = sleeper->operands[slot];
+        of_sleeper[1] = sleeper->operands[slot + 1];
+        operands = of_sleeper;
+    }
     switch (opcode) {
     case CALL:
     case CALL_KW:
@@ -236,6 +247,38 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
         return add_operator(interp, slots, code, instr, opcode, operands,
                             out);
     }
+}
+
+_PyInterpreterFrame *
+_PySampling_ReadSleeper(PyThreadState *tstate,
+                        struct _sampling_sleeper *sleeper)
+{
+    _PyInterpreterFrame *at = _Py_atomic_load_ptr_relaxed(
+        &tstate->current_frame);
+    _PyInterpreterFrame frame;
+    PyCodeObject code;
+    if (at == NULL
+        || !_PySampling_ReadMemory(NULL, at, &frame, sizeof(frame))
+        || frame.owner == FRAME_OWNED_BY_CSTACK
+        || !_PySampling_ReadMemory(NULL, frame.f_executable, &code,
+                                   sizeof(code)))
+    {
+        return NULL;
+    }
+    int num_operands =
+        Py_MIN(code.co_stacksize, _PySampling_SLEEPER_OPERANDS);
+    if (num_operands <= 0 || code.co_nlocalsplus < 0) {
+        return NULL;
+    }
+    memset(sleeper->operands, 0, sizeof(sleeper->operands));
+    sleeper->instr = frame.instr_ptr;
+    if (!_PySampling_ReadMemory(NULL, at->localsplus + code.co_nlocalsplus,
+                                sleeper->operands,
+                                (size_t)num_operands * sizeof(PyObject *)))
+    {
+        return NULL;
+    }
+    return at;
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -60,8 +60,8 @@ struct capture {
     PyObject *context;              // borrowed
     uint64_t time_ns;               // of its last tick
     uint64_t count;
-    uint64_t cpu_ns;
-    uint64_t wall_ns;
+    struct _sampling_time span;     // what its ticks stand for
+    struct _sampling_time spent;    // since the capture before
 };
 
 /* One per interpreter, used by whichever thread holds its GIL: a thread
@@ -169,11 +169,26 @@ _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
 
 /* Capture. */
 
-/* Takes the stack as it stands at a tick whose clocks are given.  Returns 0
-   if there was no room.  Runs in the signal handler, on the thread. */
+static void
+add_time(struct _sampling_time *to, struct _sampling_time time)
+{
+    to->wall_ns += time.wall_ns;
+    to->cpu_ns += time.cpu_ns;
+}
+
+_PySampling_Time
+_PySampling_TakeSpan(_PySampling_Thread *thread)
+{
+    return (struct _sampling_time){
+        .wall_ns = _Py_atomic_exchange_uint64(&thread->span.wall_ns, 0),
+        .cpu_ns = _Py_atomic_exchange_uint64(&thread->span.cpu_ns, 0),
+    };
+}
+
+/* Runs in the signal handler, on the thread, or at a safepoint. */
 int
 _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
-                    uint64_t wall_ns, uint64_t cpu_ns)
+                    uint64_t wall_ns, uint64_t cpu_ns, int is_in_c)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     _PyInterpreterFrame *frame = tstate->current_frame;
@@ -221,7 +236,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .out = buffer->frames + buffer->used,
         };
         int walked =
-            _PySampling_Walk(&w, thread, frame, buffer->depth_frames, 1);
+            _PySampling_Walk(&w, thread, frame, buffer->depth_frames, is_in_c);
         assert(w.num_entries <= max_entries(buffer->depth_frames));
         last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
@@ -232,26 +247,12 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     else {
         _PySampling_COUNT(captures_merged, 1);
     }
-    uint64_t run_wall_ns, run_cpu_ns;
-    _PySampling_AccountRun(thread, wall_ns, cpu_ns,
-                           &run_wall_ns, &run_cpu_ns);
+    add_time(&last->spent, _PySampling_AccountRun(thread, wall_ns, cpu_ns));
+    add_time(&last->span, _PySampling_TakeSpan(thread));
     last->time_ns = thread->account.wall_ns;
     last->count++;
-    last->wall_ns += run_wall_ns;
-    last->cpu_ns += run_cpu_ns;
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     return 1;
-}
-
-/* Has the thread run for so long since it attached that other ticks fell into
-   this run?  Then one that reaches it while it gives the GIL up is left out:
-   in the microseconds that a signal takes it went on to the call that gives
-   the GIL up, and the time of what it did before would be booked there. */
-static int
-is_in_long_run(_PySampling_Thread *thread)
-{
-    return _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns)
-           - thread->attached_ns > _PyRuntime.sampling.period_ns;
 }
 
 static void
@@ -262,13 +263,37 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
     uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
     if (now_ns - wall_ns > LATE_NS && !_PyRuntime.sampling.options.manual) {
         wall_ns = now_ns;
-        if (cpu_ns != 0) {
-            cpu_ns = _PySampling_CpuNow(thread);
-        }
+        cpu_ns = _PySampling_CpuNow(thread);
     }
-    _PySampling_Capture(tstate, thread, wall_ns, cpu_ns);
+    _PySampling_Capture(tstate, thread, wall_ns, cpu_ns, 1);
     _PySampling_COUNT(overhead_capture_ns,
                       _PySampling_MonotonicNow() - now_ns);
+}
+
+/* The signal meets a thread that gives the GIL up: in the microseconds that a
+   signal takes, its run has come to an end.  All ticks reach a thread that much
+   later than the clock looked, so this one is due in the thread's next run, as
+   long after its beginning as the signal came after the end of this one.  Else
+   the ends of runs would be sampled too often, and their beginnings never. */
+static void
+put_off_tick(_PySampling_Thread *thread)
+{
+    thread->overdue_ns = thread->settling_ns + 1;
+    _PySampling_COUNT(signals_overdue, 1);
+}
+
+int
+_PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
+                           int is_in_c)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (now_ns < thread->attached_ns + thread->overdue_ns) {
+        return 0;
+    }
+    thread->overdue_ns = 0;
+    _PySampling_Capture(tstate, thread, now_ns, _PySampling_CpuNow(thread),
+                        is_in_c);
+    return 1;
 }
 
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
@@ -304,8 +329,8 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         thread->skip_ticks--;
         _PySampling_COUNT(captures_skipped, 1);
     }
-    else if (thread->is_settling && is_in_long_run(thread)) {
-        _PySampling_COUNT(signals_late, 1);
+    else if (thread->is_settling) {
+        put_off_tick(thread);
     }
     else {
         capture_tick(tstate, thread);
@@ -449,25 +474,21 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
                                      capture->depth);
         uint32_t labels =
             _PySampling_LabelsOf(tables, tstate, capture->context);
-        _PySampling_Emit(thread, &(struct _sampling_sample_row){
+        _PySampling_Weigh(thread, &(struct _sampling_pending){
+            .time_ns = capture->time_ns,
+            .count = capture->count,
+            .span = capture->span,
             .node = node,
-            .thread = thread->thread_index,
             .labels = labels,
             .state = capture->gc_generation >= 0
                 ? _PySampling_GC : _PySampling_RUNNING,
-            .count = capture->count,
-            .cpu_ns = capture->cpu_ns,
-            .wall_ns = capture->wall_ns,
-        }, capture->time_ns, 0);
+        }, capture->spent);
+        _PySampling_HoldersSaw(thread, node, capture->time_ns);
         if (node != _PySampling_NO_NODE && capture->gc_generation < 0
             && !thread->excluded)
         {
             thread->last_node = node;
             thread->last_labels = labels;
-            if (thread->first_node == 0) {
-                thread->first_node = node;
-                thread->first_labels = labels;
-            }
         }
     }
     PyMutex_Unlock(&state->tables_mutex);
@@ -484,7 +505,8 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 
 static uint32_t
 walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
-          _PyInterpreterFrame *frame, int names, int is_in_c, int max_depth)
+          _PyInterpreterFrame *frame, int names, int is_in_c, int max_depth,
+          const struct _sampling_sleeper *sleeper)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
@@ -493,6 +515,7 @@ walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
         .interp = tstate->interp,
         .slots = buffer->slots,
         .names = names,
+        .sleeper = sleeper,
         .out = buffer->frames,
     };
     _PySampling_Walk(&w, thread, frame, buffer->depth_frames, is_in_c);
@@ -507,7 +530,22 @@ _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread,
                      int is_in_c)
 {
     return walk_node(tstate, thread, tstate->current_frame,
-                     _PyRuntime.sampling.options.names, is_in_c, INT_MAX);
+                     _PyRuntime.sampling.options.names, is_in_c, INT_MAX,
+                     NULL);
+}
+
+uint32_t
+_PySampling_SleeperNode(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _PyInterpreterFrame *frame = tstate->current_frame;
+    int is_known = frame != NULL
+        && _Py_atomic_load_ptr_acquire(&thread->sleeper.frame) == frame
+        && thread->sleeper.instr == frame->instr_ptr;
+    struct _sampling_sleeper sleeper = thread->sleeper;
+    _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
+    return walk_node(tstate, thread, frame,
+                     _PyRuntime.sampling.options.names, is_known, INT_MAX,
+                     is_known ? &sleeper : NULL);
 }
 
 uint32_t
@@ -518,14 +556,14 @@ _PySampling_CallerNode(PyThreadState *tstate, _PySampling_Thread *thread)
         frame = frame->previous;
     }
     return walk_node(tstate, thread, frame != NULL ? frame->previous : NULL,
-                     _PyRuntime.sampling.options.names, 0, INT_MAX);
+                     _PyRuntime.sampling.options.names, 0, INT_MAX, NULL);
 }
 
 uint32_t
 _PySampling_RootNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     return walk_node(tstate, thread, tstate->current_frame, 0, 0,
-                     OUTERMOST_FRAMES);
+                     OUTERMOST_FRAMES, NULL);
 }
 
 #endif  // _PySampling_SUPPORTED

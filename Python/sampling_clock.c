@@ -29,19 +29,25 @@
    A thread that holds the GIL while it sleeps in a system call would be woken
    too early.  So the clock first looks whether the thread is asleep or likely
    to be so at once: then it only leaves a note, which the thread finds at its
-   next safepoint. */
+   next safepoint.
+
+   When nobody holds a GIL for some looks, the clock rests: it costs a program
+   that waits nothing.  The thread that attaches next wakes it, and it goes on
+   as if it had ticked all the while, so that no run is favoured. */
 
 #include "Python.h"
 
 #include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_callee.h"   // _PySampling_ReadSleeper()
 #include "pycore_sampling_clock.h"
 #include "pycore_sampling_parts.h"
 
 #ifdef _PySampling_SUPPORTED
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>                    // sched_yield()
 #include <signal.h>
@@ -50,40 +56,47 @@
 #include <time.h>
 #include <unistd.h>
 
+#define STATE (&_PyRuntime.sampling)
+
 /* Ticks that are late by more periods than this are not made up for. */
 #define MAX_LATE_PERIODS 2
 
-/* The sampler thread wakes within some ten microseconds of its deadline,
-   unless it has to wait for a CPU. */
-#define LATE_TICK_NS 100000
+/* A look stands for the time since the one before it, but for no more than
+   this, unless the thread has run for longer: the process may have been
+   stopped, or the machine asleep. */
+#define MAX_SPAN_PERIODS 2
+
+/* After that many looks in a row with nobody who held a GIL at any of them or
+   between, the clock rests.  Threads that wait for shorter need not wake it. */
+#define IDLE_LOOKS 4
 
 /* How long a thread may take to answer.  It takes microseconds, unless the
    machine is overloaded or the thread blocks the signal. */
 #define ANSWER_NS 20000000
 
-/* Of ticks in a row that find a thread waiting for a CPU, this one counts as
-   if it had one, so that CPU time is not put off for ever. */
-#define OFF_CPU_TICKS 4
-
 /* A thread that left a signal unanswered gets that many notes before the next
    one is tried. */
 #define DEAF_TICKS 500
+
+/* The shortest slice that Linux gives. */
+#define SLICE_NS 100000
 
 /* The sampler thread's stack: its deepest call is snprintf(). */
 #define STACK_BYTES (128 * 1024)
 
 struct _sampling_clock {
     pthread_t thread;
-    pthread_mutex_t mutex;      // guards the next four
-    pthread_cond_t wakeup;
+    // What it is told.  Written before clock_wakeups rises, read after.
     int stop;
-    int rests;                  // no ticks until it is told to resume
-    int is_changed;             // rests or the period
-    uint64_t period_ns;
-    int can_read_proc;
+    int is_paused;              // no ticks until it is told to resume
+    int is_changed;             // paused or the period
+    // Owner: the sampler thread.
+    uint64_t deadline_ns;
+    uint64_t looked_ns;
+    int idle_looks;             // in a row
     int is_refused;             // the system lets no signal be sent
-    int is_late;                // the tick that is under way
     uint64_t random;
+    struct _sampling_proc proc;
     struct _sampling_signal signal;
 };
 
@@ -93,10 +106,8 @@ struct _sampling_clock {
 static void
 leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
 {
-    // A note that still waits tells that the thread has come to no safepoint:
-    // if it slept then, it is still in the same call.
-    if (asleep || _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0) {
-        _Py_atomic_store_int_relaxed(&thread->note_asleep, asleep);
+    if (asleep) {
+        (void)_Py_atomic_add_int(&thread->note_asleep, 1);
     }
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, wall_ns);
     // The thread state lives: ThreadEnd needs the lock the caller holds.
@@ -152,16 +163,14 @@ take_refusal(struct _sampling_clock *clock, _PySampling_Thread *thread,
 
 static void
 send_signal(struct _sampling_clock *clock, _PySampling_Thread *thread,
-            uint64_t wall_ns, uint64_t cpu_ns, int counts_cpu)
+            uint64_t wall_ns, uint64_t cpu_ns)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
-    _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns,
-                                    counts_cpu ? cpu_ns : 0);
+    _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
     thread->asked_ns = wall_ns;
     thread->asked_cpu_ns = cpu_ns;
-    if (syscall(SYS_tgkill, state->owner_pid, thread->native_id,
-                state->signal) != 0)
+    if (syscall(SYS_tgkill, STATE->owner_pid, thread->native_id,
+                STATE->signal) != 0)
     {
         take_refusal(clock, thread, wall_ns, errno);
         end_asking(thread);
@@ -183,102 +192,133 @@ is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
         && cpu_ns - thread->asked_cpu_ns >= ANSWER_NS / 2;
 }
 
-/* The last signal is unanswered.  Returns 1 if there is to be a note
-   instead. */
-static int
-tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns)
+/* What this look stands for is added to what the thread has not captured. */
+static void
+add_span(_PySampling_Thread *thread, uint64_t wall_ns,
+         struct _sampling_time distance, _PySampling_Wakefulness found)
 {
-    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0) {
-        return 1;
+    uint64_t attached_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->attached_ns);
+    uint64_t most_ns = MAX_SPAN_PERIODS * STATE->period_ns;
+    if (wall_ns > attached_ns) {
+        most_ns = Py_MAX(most_ns, wall_ns - attached_ns);
     }
-    if (!is_deaf(thread, wall_ns, _PySampling_CpuNow(thread))) {
-        _PySampling_COUNT(ticks_busy, 1);
-        return 0;
+    uint64_t *span_ns = found == _PySampling_ASLEEP
+        ? &thread->asleep_span_ns : &thread->span.wall_ns;
+    (void)_Py_atomic_add_uint64(span_ns, Py_MIN(distance.wall_ns, most_ns));
+    // A tick that finds it off its CPU says nothing about where CPU time is
+    // burnt: kernels take the CPU away at places they prefer.
+    if (found == _PySampling_ON_CPU || found == _PySampling_SLEEPY) {
+        (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
+                                    Py_MIN(distance.cpu_ns, most_ns));
     }
-    // The signal stays in the thread's queue: it takes it out when it
-    // detaches, or answers it when it unblocks it.
-    _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
-    _PySampling_COUNT(signals_unanswered, 1);
-    return 1;
+}
+
+/* The last signal is unanswered: the thread waits for a CPU or is in the
+   kernel, or it blocks the signal.  Then it gets a note instead. */
+static void
+tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0) {
+        if (!is_deaf(thread, wall_ns, cpu_ns)) {
+            _PySampling_COUNT(ticks_busy, 1);
+            return;
+        }
+        // The signal stays in the thread's queue: it takes it out when it
+        // detaches, or answers it when it unblocks it.
+        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
+        _PySampling_COUNT(signals_unanswered, 1);
+    }
+    leave_note_instead(thread, wall_ns);
 }
 
 /* The thread holds the GIL, and waits for the end of this if it wants to give
    it up. */
 static void
 tick_asked(struct _sampling_clock *clock, _PySampling_Thread *thread,
-           uint64_t wall_ns)
+           uint64_t wall_ns, uint64_t cpu_ns, _PySampling_Wakefulness found)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
-        || clock->signal.is_gone || clock->is_refused)
+        || clock->signal.is_gone || clock->is_refused
+        || found == _PySampling_UNKNOWN)
     {
         leave_note_instead(thread, wall_ns);
         end_asking(thread);
-        return;
     }
-    uint64_t cpu_ns = _PySampling_CpuNow(thread);
-    _PySampling_Wakefulness found = _PySampling_LookAt(
-        thread, clock->can_read_proc, wall_ns, cpu_ns);
-    if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
+    else if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
         leave_note(thread, wall_ns, found == _PySampling_ASLEEP);
         end_asking(thread);
-        return;
-    }
-    if (found == _PySampling_UNKNOWN) {
-        leave_note_instead(thread, wall_ns);
-        end_asking(thread);
-        return;
-    }
-    // A sampler thread that comes too late was kept waiting by the very thread
-    // it displaces, until that one entered the kernel: the moment is the
-    // thread's own choice, not the clock's.
-    int is_chance = found == _PySampling_ON_CPU
-        || (found == _PySampling_DISPLACED && !clock->is_late);
-    thread->off_cpu_ticks = is_chance ? 0 : thread->off_cpu_ticks + 1;
-    send_signal(clock, thread, wall_ns, cpu_ns,
-                thread->off_cpu_ticks % OFF_CPU_TICKS == 0);
-}
-
-/* A tick for the interpreter's running thread. */
-static void
-tick_interpreter(struct _sampling_clock *clock,
-                 struct _sampling_interpreter_state *interp,
-                 uint64_t wall_ns)
-{
-    _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
-    if (thread == NULL) {
-        _PySampling_COUNT(ticks_idle, 1);
-        return;
-    }
-    if (_Py_atomic_load_int_acquire(&thread->asked) != _PySampling_NOT_ASKED) {
-        if (tick_unanswered(thread, wall_ns)) {
-            leave_note_instead(thread, wall_ns);
-        }
-    }
-    else if (begin_asking(interp, thread)) {
-        tick_asked(clock, thread, wall_ns);
     }
     else {
+        send_signal(clock, thread, wall_ns, cpu_ns);
+    }
+}
+
+/* Names what the thread sleeps in, if it sleeps on while its stack is read. */
+static void
+see_sleeper(_PySampling_Thread *thread, uint64_t cpu_ns)
+{
+    _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
+    struct _PyInterpreterFrame *frame =
+        _PySampling_ReadSleeper(thread->tstate, &thread->sleeper);
+    if (frame != NULL && _PySampling_CpuNow(thread) == cpu_ns) {
+        _Py_atomic_store_ptr_release(&thread->sleeper.frame, frame);
+    }
+}
+
+/* A look at the interpreter's running thread.  Returns 0 if there is none. */
+static int
+tick_interpreter(struct _sampling_clock *clock,
+                 struct _sampling_interpreter_state *interp,
+                 uint64_t wall_ns, struct _sampling_time distance)
+{
+    _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
+    int is_answered = thread != NULL
+        && _Py_atomic_load_int_acquire(&thread->asked)
+           == _PySampling_NOT_ASKED;
+    if (thread == NULL || (is_answered && !begin_asking(interp, thread))) {
         _PySampling_COUNT(ticks_idle, 1);
+        return 0;
+    }
+    uint64_t cpu_ns = _PySampling_CpuNow(thread);
+    _PySampling_Wakefulness found =
+        _PySampling_LookAt(thread, &clock->proc, wall_ns, cpu_ns);
+    if (found == _PySampling_ASLEEP
+        && (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
+            || thread->sleeper.frame == NULL))
+    {
+        see_sleeper(thread, cpu_ns);
+    }
+    add_span(thread, wall_ns, distance, found);
+    if (is_answered) {
+        tick_asked(clock, thread, wall_ns, cpu_ns, found);
+    }
+    else {
+        tick_unanswered(thread, wall_ns, cpu_ns);
     }
     int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
     if (deaf_ticks > 0) {
         _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
     }
+    return 1;
 }
 
-/* A tick of all interpreters.  Caller holds runtime->sampling.mutex. */
-static void
-tick(struct _sampling_clock *clock, uint64_t wall_ns)
+/* A look at all interpreters.  Returns how many threads ran.  Caller holds
+   runtime->sampling.mutex. */
+static int
+tick(struct _sampling_clock *clock, uint64_t wall_ns,
+     struct _sampling_time distance)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    _Py_atomic_store_uint64_relaxed(&state->last_tick_wall_ns, wall_ns);
+    clock->looked_ns = wall_ns;
     _PySampling_COUNT(ticks, 1);
     _PySampling_SignalKeep(&clock->signal);
-    for (struct _sampling_interpreter_state *interp = state->interpreters;
+    int num_running = 0;
+    for (struct _sampling_interpreter_state *interp = STATE->interpreters;
          interp != NULL; interp = interp->next)
     {
-        tick_interpreter(clock, interp, wall_ns);
+        num_running += tick_interpreter(clock, interp, wall_ns, distance);
     }
+    return num_running;
 }
 
 /* Takes back the signal that this thread blocks.  One that somebody else has
@@ -286,19 +326,18 @@ tick(struct _sampling_clock *clock, uint64_t wall_ns)
 static void
 take_back_signal(_PySampling_Thread *thread)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, state->signal);
+    sigaddset(&set, STATE->signal);
     struct timespec now = {0, 0};
     siginfo_t info;
     // Not sigtimedwait(): glibc's reports SI_TKILL as SI_USER.
     if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, _NSIG / 8)
-            == state->signal
+            == STATE->signal
         && !_PySampling_IsFromClock(&info))
     {
-        syscall(SYS_rt_tgsigqueueinfo, state->owner_pid, thread->native_id,
-                state->signal, &info);
+        syscall(SYS_rt_tgsigqueueinfo, STATE->owner_pid, thread->native_id,
+                STATE->signal, &info);
     }
 }
 
@@ -308,8 +347,13 @@ void
 _PySampling_ClockSettle(_PySampling_Thread *thread)
 {
     int asked = _Py_atomic_load_int(&thread->asked);
+    if (asked == _PySampling_NOT_ASKED) {
+        return;
+    }
+    uint64_t from_ns = _PySampling_MonotonicNow();
     while (asked == _PySampling_ASKING && !_PySampling_IsForkedUnheard()) {
         sched_yield();          // the clock is between two instructions
+        thread->settling_ns = _PySampling_MonotonicNow() - from_ns;
         asked = _Py_atomic_load_int(&thread->asked);
     }
     if (asked == _PySampling_NOT_ASKED) {
@@ -328,66 +372,163 @@ _PySampling_ClockSettle(_PySampling_Thread *thread)
 
 /* The sampler thread. */
 
-typedef enum {
-    TICK,
-    CHANGE,                     // the clock was told something
-    STOP,
-} Wakeup;
+/* Lets the sampler thread preempt whoever has its CPU when it wakes up: else
+   it gets the CPU when the program blocks, and finds nobody running.  Linux
+   6.12 and later do that for a thread with a short slice, which anyone may
+   have; a real-time policy does it everywhere, where it is permitted.  For
+   others, ticks_missed tells. */
+static void
+ask_for_prompt_wakeups(void)
+{
+    // struct sched_attr of the kernel, which the C library may not declare.
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime_ns, deadline_ns, period_ns;
+    } attr = {.size = sizeof(attr)};
+    if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0
+        || (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+    {
+        return;         // as the program was started
+    }
+    attr.runtime_ns = SLICE_NS;
+    if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0
+        && syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) == 0
+        && attr.runtime_ns == SLICE_NS)
+    {
+        return;
+    }
+    const struct sched_param lowest = {.sched_priority = 1};
+    (void)sched_setscheduler(0, SCHED_FIFO, &lowest);
+}
 
-/* Sleeps until the deadline, or until the clock is told something. */
-static Wakeup
-sleep_until(struct _sampling_clock *clock, uint64_t deadline_ns)
+/* Waits until the deadline, or until the clock is told something.  0: no
+   deadline. */
+static void
+wait_until(uint64_t deadline_ns, uint32_t seen_wakeups)
 {
     struct timespec ts = {
         .tv_sec = (time_t)(deadline_ns / 1000000000u),
         .tv_nsec = (long)(deadline_ns % 1000000000u),
     };
-    Wakeup wakeup = TICK;
-    pthread_mutex_lock(&clock->mutex);
-    while (!clock->stop && !clock->is_changed) {
-        if (pthread_cond_timedwait(&clock->wakeup, &clock->mutex, &ts)
-            == ETIMEDOUT)
-        {
-            break;
-        }
-    }
-    while (!clock->stop && clock->rests) {
-        pthread_cond_wait(&clock->wakeup, &clock->mutex);
-    }
-    if (clock->stop) {
-        wakeup = STOP;
-    }
-    else if (clock->is_changed) {
-        clock->is_changed = 0;
-        wakeup = CHANGE;
-    }
-    pthread_mutex_unlock(&clock->mutex);
-    return wakeup;
+    syscall(SYS_futex, &STATE->clock_wakeups, FUTEX_WAIT_BITSET_PRIVATE,
+            seen_wakeups, deadline_ns != 0 ? &ts : NULL, NULL,
+            FUTEX_BITSET_MATCH_ANY);
 }
 
-/* Tells the clock something.  Called without runtime->sampling.mutex. */
 static void
-tell(struct _sampling_clock *clock, int stop, int rests, uint64_t period_ns)
+wake_up(void)
 {
-    pthread_mutex_lock(&clock->mutex);
-    clock->stop = stop;
-    clock->rests = rests;
-    clock->period_ns = period_ns;
-    clock->is_changed = 1;
-    pthread_cond_signal(&clock->wakeup);
-    pthread_mutex_unlock(&clock->mutex);
+    (void)_Py_atomic_add_uint32(&STATE->clock_wakeups, 1);
+    syscall(SYS_futex, &STATE->clock_wakeups, FUTEX_WAKE_PRIVATE, 1, NULL,
+            NULL, 0);
+}
+
+void
+_PySampling_ClockWakeUp(void)
+{
+    // Written by others, too, if they hold other GILs: it is the same moment.
+    _Py_atomic_store_uint64(&STATE->clock_woken_ns,
+                            _PySampling_MonotonicNow());
+    if (_Py_atomic_exchange_int(&STATE->clock_rests, 0)) {
+        wake_up();
+    }
+}
+
+static void
+set_deadline(struct _sampling_clock *clock, uint64_t deadline_ns)
+{
+    clock->deadline_ns = deadline_ns;
+    _Py_atomic_store_uint64_relaxed(&STATE->deadline_ns, deadline_ns);
+}
+
+/* The next deadline is as far away from `from_ns` as if the clock had ticked
+   all the time: what wakes it must not choose the moment. */
+static void
+begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
+{
+    uint64_t period_ns = STATE->period_ns;
+    clock->looked_ns =
+        from_ns - _PySampling_NextRandom(&clock->random) % period_ns;
+    uint64_t deadline_ns =
+        clock->looked_ns + _PySampling_Jittered(period_ns, &clock->random);
+    while (deadline_ns <= from_ns) {
+        clock->looked_ns = deadline_ns;
+        deadline_ns += _PySampling_Jittered(period_ns, &clock->random);
+    }
+    set_deadline(clock, deadline_ns);
+    clock->idle_looks = 0;
 }
 
 /* Ticks, unless the clock was told meanwhile to rest. */
 static void
 tick_locked(struct _sampling_clock *clock, uint64_t wall_ns)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
+    int num_running = 0;
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     if (_PySampling_ACTIVE()) {
-        tick(clock, wall_ns);
+        uint64_t distance_ns = wall_ns - clock->looked_ns;
+        num_running = tick(clock, wall_ns, (struct _sampling_time){
+            .wall_ns = distance_ns, .cpu_ns = distance_ns});
     }
-    PyMutex_Unlock(&state->mutex);
+    PyMutex_Unlock(&STATE->mutex);
+    int is_idle = num_running == 0
+        && !_Py_atomic_exchange_int(&STATE->somebody_ran, 0);
+    clock->idle_looks = is_idle ? clock->idle_looks + 1 : 0;
+}
+
+static void
+look(struct _sampling_clock *clock, uint64_t now_ns)
+{
+    uint64_t period_ns = STATE->period_ns;
+    uint64_t next_ns =
+        clock->deadline_ns + _PySampling_Jittered(period_ns, &clock->random);
+    if (now_ns > next_ns + MAX_LATE_PERIODS * period_ns) {
+        _PySampling_COUNT(ticks_late, (now_ns - next_ns) / period_ns);
+        next_ns = now_ns + _PySampling_Jittered(period_ns, &clock->random);
+    }
+    // Before it looks: a run that ends after this is not one it has missed.
+    set_deadline(clock, next_ns);
+    tick_locked(clock, now_ns);
+}
+
+static int
+somebody_runs(void)
+{
+    int found = 0;
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    for (struct _sampling_interpreter_state *interp = STATE->interpreters;
+         interp != NULL && !found; interp = interp->next)
+    {
+        found = _Py_atomic_load_ptr(&interp->running) != NULL;
+    }
+    PyMutex_Unlock(&STATE->mutex);
+    return found;
+}
+
+/* Until somebody holds a GIL, or the clock is told something. */
+static void
+rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
+{
+    // A thread that attaches stores what it does, then looks whether the clock
+    // rests; here it is the other way round.  One of both sees the other.
+    _Py_atomic_store_int(&STATE->clock_rests, 1);
+    if (!somebody_runs()) {
+        set_deadline(clock, UINT64_MAX);
+        wait_until(0, seen_wakeups);
+    }
+    // Ticks reach a thread that much after the deadline.  So some whose
+    // deadlines were before the run reach it, and the beginnings of runs that
+    // wake the clock get as many as any place.
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t woken_ns = now_ns;
+    if (!_Py_atomic_exchange_int(&STATE->clock_rests, 0)) {
+        woken_ns = _Py_atomic_load_uint64(&STATE->clock_woken_ns);
+    }
+    begin_anew(clock, woken_ns - Py_MIN(now_ns - woken_ns,
+                                        _PySampling_WAKE_UP_NS));
 }
 
 static void *
@@ -396,34 +537,43 @@ run_clock(void *arg)
     struct _sampling_clock *clock = arg;
     prctl(PR_SET_NAME, "sampleprof");
     prctl(PR_SET_TIMERSLACK, 1);
-    clock->can_read_proc = _PySampling_UnshareFiles();
-    uint64_t period_ns = clock->period_ns;
-    // The first tick falls anywhere in the first period.
-    uint64_t deadline_ns = _PySampling_MonotonicNow() + 1
-        + _PySampling_NextRandom(&clock->random) % period_ns;
+    ask_for_prompt_wakeups();
+    _PySampling_ProcOpen(&clock->proc);
+    begin_anew(clock, _PySampling_MonotonicNow());
     for (;;) {
-        Wakeup wakeup = sleep_until(clock, deadline_ns);
-        if (wakeup == STOP) {
-            return NULL;
-        }
+        uint32_t seen_wakeups = _Py_atomic_load_uint32(&STATE->clock_wakeups);
         uint64_t now_ns = _PySampling_MonotonicNow();
-        if (wakeup == CHANGE) {
-            pthread_mutex_lock(&clock->mutex);
-            period_ns = clock->period_ns;
-            pthread_mutex_unlock(&clock->mutex);
-            deadline_ns = now_ns + 1
-                + _PySampling_NextRandom(&clock->random) % period_ns;
-            continue;
+        if (_Py_atomic_load_int(&clock->stop)) {
+            break;
         }
-        clock->is_late = now_ns > deadline_ns + LATE_TICK_NS;
-        tick_locked(clock, now_ns);
-        deadline_ns += _PySampling_Jittered(period_ns, &clock->random);
-        now_ns = _PySampling_MonotonicNow();
-        if (now_ns > deadline_ns + MAX_LATE_PERIODS * period_ns) {
-            _PySampling_COUNT(ticks_late, (now_ns - deadline_ns) / period_ns);
-            deadline_ns = now_ns + period_ns;
+        if (_Py_atomic_exchange_int(&clock->is_changed, 0)) {
+            begin_anew(clock, now_ns);
+        }
+        else if (_Py_atomic_load_int(&clock->is_paused)) {
+            wait_until(0, seen_wakeups);
+        }
+        else if (clock->idle_looks >= IDLE_LOOKS) {
+            rest(clock, seen_wakeups);
+        }
+        else if (now_ns < clock->deadline_ns) {
+            wait_until(clock->deadline_ns, seen_wakeups);
+        }
+        else {
+            look(clock, now_ns);
         }
     }
+    _PySampling_ProcClose(&clock->proc);
+    return NULL;
+}
+
+/* Tells the clock something.  Called without runtime->sampling.mutex. */
+static void
+tell(struct _sampling_clock *clock, int stop, int is_paused)
+{
+    _Py_atomic_store_int(&clock->stop, stop);
+    _Py_atomic_store_int(&clock->is_paused, is_paused);
+    _Py_atomic_store_int(&clock->is_changed, 1);
+    wake_up();
 }
 
 
@@ -432,13 +582,6 @@ run_clock(void *arg)
 static int
 start_thread(struct _sampling_clock *clock)
 {
-    pthread_condattr_t condattr;
-    pthread_condattr_init(&condattr);
-    pthread_condattr_setclock(&condattr, CLOCK_MONOTONIC);
-    pthread_cond_init(&clock->wakeup, &condattr);
-    pthread_condattr_destroy(&condattr);
-    pthread_mutex_init(&clock->mutex, NULL);
-
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -455,7 +598,6 @@ start_thread(struct _sampling_clock *clock)
 _PySampling_Status
 _PySampling_ClockStart(void)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     struct _sampling_clock *clock = calloc(1, sizeof(*clock));
     if (clock == NULL) {
         return _PySampling_ERR_NO_MEMORY;
@@ -464,17 +606,18 @@ _PySampling_ClockStart(void)
         free(clock);
         return _PySampling_ERR_SIGNAL_TAKEN;
     }
-    state->clock = clock;
+    STATE->clock = clock;
     clock->random = _PySampling_MonotonicNow() | 1;
-    clock->period_ns = state->period_ns;
-    if (state->options.manual) {
+    clock->looked_ns = _PySampling_WallNow();
+    set_deadline(clock, UINT64_MAX);
+    if (STATE->options.manual) {
         return _PySampling_OK;
     }
     int err = start_thread(clock);
     if (err != 0) {
         _PySampling_SignalGiveBack(&clock->signal);
         free(clock);
-        state->clock = NULL;
+        STATE->clock = NULL;
         errno = err;
         return _PySampling_ERR_THREAD;
     }
@@ -486,13 +629,12 @@ _PySampling_ClockStart(void)
 void
 _PySampling_ClockRest(_PySampling_Thread *caller)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (!state->options.manual) {
-        tell(state->clock, 0, 1, state->period_ns);
+    if (!STATE->options.manual) {
+        tell(STATE->clock, 0, 1);
     }
     // A tick that is under way holds the registry.
-    PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
-    PyMutex_Unlock(&state->mutex);
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    PyMutex_Unlock(&STATE->mutex);
     if (caller != NULL) {
         _PySampling_ClockSettle(caller);
     }
@@ -501,9 +643,8 @@ _PySampling_ClockRest(_PySampling_Thread *caller)
 _PySampling_Status
 _PySampling_ClockResume(void)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (!state->options.manual) {
-        tell(state->clock, 0, 0, state->period_ns);
+    if (!STATE->options.manual) {
+        tell(STATE->clock, 0, 0);
     }
     return _PySampling_OK;
 }
@@ -511,10 +652,9 @@ _PySampling_ClockResume(void)
 void
 _PySampling_ClockSetPeriod(uint64_t period_ns)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    state->period_ns = period_ns;
-    if (state->clock != NULL && !state->options.manual) {
-        tell(state->clock, 0, state->clock->rests, period_ns);
+    STATE->period_ns = period_ns;
+    if (STATE->clock != NULL && !STATE->options.manual) {
+        tell(STATE->clock, 0, STATE->clock->is_paused);
     }
 }
 
@@ -522,19 +662,16 @@ _PySampling_ClockSetPeriod(uint64_t period_ns)
 void
 _PySampling_ClockStop(_PySampling_Thread *caller)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    struct _sampling_clock *clock = state->clock;
+    struct _sampling_clock *clock = STATE->clock;
     if (clock == NULL) {
         return;
     }
-    PyMutex_LockFlags(&state->mutex, _Py_LOCK_DONT_DETACH);
-    state->clock = NULL;        // LeaveSignal may be looking at it
-    PyMutex_Unlock(&state->mutex);
-    if (!state->options.manual) {
-        tell(clock, 1, 0, clock->period_ns);
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    STATE->clock = NULL;        // LeaveSignal may be looking at it
+    PyMutex_Unlock(&STATE->mutex);
+    if (!STATE->options.manual) {
+        tell(clock, 1, 0);
         pthread_join(clock->thread, NULL);
-        pthread_cond_destroy(&clock->wakeup);
-        pthread_mutex_destroy(&clock->mutex);
     }
     if (caller != NULL) {
         _PySampling_ClockSettle(caller);
@@ -555,12 +692,11 @@ _PySampling_ClockLeaveSignal(void)
 void
 _PySampling_ClockAbandon(void)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     // In a child that C code has forked there is no thread to tell.
-    if (state->clock != NULL && !state->options.manual
+    if (STATE->clock != NULL && !STATE->options.manual
         && !_PySampling_IsForkedUnheard())
     {
-        tell(state->clock, 1, 0, state->period_ns);
+        tell(STATE->clock, 1, 0);
     }
 }
 
@@ -568,19 +704,20 @@ _PySampling_ClockAbandon(void)
 void
 _PySampling_ClockForget(void)
 {
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (state->clock != NULL) {
-        _PySampling_SignalGiveBack(&state->clock->signal);
-        free(state->clock);
-        state->clock = NULL;
+    STATE->clock_rests = 0;
+    if (STATE->clock != NULL) {
+        _PySampling_SignalGiveBack(&STATE->clock->signal);
+        free(STATE->clock);
+        STATE->clock = NULL;
     }
 }
 
-/* A tick of a manual session: the thread that calls asks itself. */
+/* A tick of a manual session, `distance` after the last: the thread that calls
+   asks itself. */
 void
-_PySampling_ClockTickAll(uint64_t wall_ns)
+_PySampling_ClockTickAll(uint64_t wall_ns, struct _sampling_time distance)
 {
-    tick(_PyRuntime.sampling.clock, wall_ns);
+    (void)tick(STATE->clock, wall_ns, distance);
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -135,26 +135,17 @@ _PySampling_EngineDescribe(struct _sampling_tables *tables)
 
 /* Every nanosecond up to now. */
 
-/* What the session's own thinner holds back. */
-static void
-settle_session(void)
-{
-    for (uint32_t i = 0; i < STATE->thinner.num_threads; i++) {
-        struct _sampling_event event;
-        while (_PySampling_ThinResidue(&STATE->thinner, i, &event)) {
-            _PySampling_AddToSession(&event);
-        }
-    }
-}
-
 /* For the caller, and all threads that its GIL keeps from running.  A thread
-   of another GIL accounts for itself when it attaches. */
-static void
-for_threads(PyThreadState *tstate, uint64_t now_ns,
+   of another GIL accounts for itself when it attaches.  Returns the moment,
+   which is one for all. */
+static uint64_t
+for_threads(PyThreadState *tstate,
             void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
 {
     _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
     _PySampling_ENTER_HOOK(own);
+    // Not before: a tick in between would book the caller beyond it.
+    uint64_t now_ns = _PySampling_WallNow();
     // Stacks are walked into the buffer in which captures wait.
     _PySampling_Drain(tstate, own);
     _PySampling_LockRegistry();
@@ -172,17 +163,17 @@ for_threads(PyThreadState *tstate, uint64_t now_ns,
     }
     _PySampling_UnlockRegistry();
     _PySampling_LEAVE_HOOK(own);
+    return now_ns;
 }
 
-static void
-flush_threads(PyThreadState *tstate, uint64_t now_ns)
+static uint64_t
+flush_threads(PyThreadState *tstate,
+              void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
 {
-    for_threads(tstate, now_ns, _PySampling_AccountFlush);
+    uint64_t now_ns = for_threads(tstate, account);
     STATE->flushed_wall_ns = now_ns;
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    settle_session();
-    PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_Measure();
+    return now_ns;
 }
 
 void
@@ -190,8 +181,7 @@ _PySampling_AccountForBlocked(PyThreadState *tstate)
 {
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->active && _PySampling_ThreadOf(tstate) != NULL) {
-        for_threads(tstate, _PySampling_WallNow(),
-                    _PySampling_AccountBlocked);
+        (void)for_threads(tstate, _PySampling_AccountBlocked);
     }
     PyMutex_Unlock(&STATE->control_mutex);
 }
@@ -205,7 +195,7 @@ _PySampling_EngineFlush(PyThreadState *tstate)
     if (_PySampling_ThreadOf(tstate) == NULL) {
         return 0;
     }
-    flush_threads(tstate, _PySampling_WallNow());
+    (void)flush_threads(tstate, _PySampling_AccountFlush);
     return 1;
 }
 
@@ -225,9 +215,11 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             uint64_t wall_ns =
                 _Py_atomic_load_uint64_relaxed(&t->account.wall_ns);
-            if (_PySampling_IN_SESSION(t) && !t->shadowed
-                && now_ns > wall_ns)
-            {
+            if (!_PySampling_IN_SESSION(t)) {
+                continue;
+            }
+            (void)_PySampling_WeighAll(t, (struct _sampling_time){0});
+            if (!t->shadowed && now_ns > wall_ns) {
                 _PySampling_EmitLost(t, now_ns - wall_ns);
             }
         }
@@ -247,15 +239,18 @@ _PySampling_Measure(void)
         if (s->buffer != NULL) {
             bytes += _PySampling_BufferBytes(s->buffer);
         }
+        bytes += _PySampling_HoldersBytes(s);
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             bytes += sizeof(*t);
+            if (t->window != NULL) {
+                bytes += sizeof(*t->window);
+            }
         }
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->tables != NULL) {
         bytes += STATE->tables->bytes;
     }
-    bytes += _PySampling_ThinBytes(&STATE->thinner);
     bytes += _PySampling_SubscriptionsBytes();
     PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_UnlockRegistry();
@@ -300,10 +295,12 @@ start_locked(PyThreadState *tstate)
     if (status != _PySampling_OK) {
         return status;
     }
+    _PySampling_HoldersTake(((_PyThreadStateImpl *)tstate)->sampling);
     _Py_atomic_store_int(&STATE->active, 1);
     _PySampling_WakeOthers(tstate);
-    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running,
-                                 ((_PyThreadStateImpl *)tstate)->sampling);
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running,
+                         ((_PyThreadStateImpl *)tstate)->sampling);
+    _PySampling_ClockWake();
     return _PySampling_OK;
 }
 
@@ -331,10 +328,9 @@ start(PyThreadState *tstate)
 static void
 rest(PyThreadState *tstate)
 {
-    uint64_t now_ns = _PySampling_WallNow();
-    if (_PySampling_ThreadOf(tstate) != NULL) {
-        flush_threads(tstate, now_ns);
-    }
+    uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
+        ? flush_threads(tstate, _PySampling_AccountEnd)
+        : _PySampling_WallNow();
     book_lost_threads(tstate, now_ns);
     STATE->rested_session = STATE->session;
     STATE->rested_wall_ns = now_ns;
@@ -360,7 +356,6 @@ _PySampling_EngineOff(PyThreadState *tstate)
                                     : _PySampling_WallNow());
         (void)set_tables(NULL);
     }
-    _PySampling_ThinClear(&STATE->thinner);
     return tables;
 }
 
@@ -387,24 +382,8 @@ wanted_rate(void)
 }
 
 static void
-set_thinner(struct _sampling_thinner *thinner, int rate_hz, int clock_hz)
-{
-    _PySampling_ThinSetRate(thinner, rate_hz < clock_hz ? rate_hz : 0);
-}
-
-static void
 set_rate(int rate_hz)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    settle_session();
-    set_thinner(&STATE->thinner, STATE->session_options.rate_hz, rate_hz);
-    for (struct _sampling_subscription *sub = STATE->subscriptions;
-         sub != NULL; sub = sub->next)
-    {
-        _PySampling_SubscriptionSettle(sub);
-        set_thinner(&sub->thinner, sub->rate_hz, rate_hz);
-    }
-    PyMutex_Unlock(&STATE->tables_mutex);
     STATE->options.rate_hz = rate_hz;
     uint64_t period_ns = 1000000000u / (uint64_t)rate_hz;
     if (period_ns != STATE->period_ns) {
@@ -514,13 +493,16 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                 && t->session == STATE->session - 1)
             {
                 uint32_t old_index = t->thread_index;
-                t->account.detached_ticks = 0;  // the counters began anew
                 _Py_atomic_store_uint(&t->session,
                                       _PySampling_EnterTables(t, 0));
                 _PySampling_TablesMoveName(fresh, t->thread_index,
                                            old, old_index);
             }
         }
+    }
+    if (STATE->active) {
+        // The log of holders begins anew with the rows.
+        _PySampling_HoldersTake(((_PyThreadStateImpl *)tstate)->sampling);
     }
     _PySampling_UnlockRegistry();
     if (STATE->active) {

@@ -39,14 +39,16 @@ is_for(const struct _sampling_subscription *sub,
 }
 
 /* The table of samples is one of the sinks. */
-void
-_PySampling_AddToSession(const struct _sampling_event *event)
+static void
+add_to_session(const struct _sampling_event *event)
 {
     _PySampling_TablesAdd(STATE->tables, &(struct _sampling_sample_row){
         .node = event->node,
         .thread = event->thread,
         .labels = event->labels,
         .state = event->state,
+        .holder_thread = event->holder_thread,
+        .holder_node = event->holder_node,
         .count = event->count,
         .cpu_ns = event->cpu_ns,
         .wall_ns = event->wall_ns,
@@ -60,7 +62,7 @@ emit(const struct _sampling_event *event)
          sub != NULL; sub = sub->next)
     {
         if (is_for(sub, event)) {
-            _PySampling_SubscriptionAdd(sub, *event);
+            _PySampling_SubscriptionAdd(sub, event);
         }
     }
 }
@@ -90,17 +92,17 @@ _PySampling_Emit(_PySampling_Thread *thread,
         .count = sample->count,
         .cpu_ns = sample->cpu_ns,
         .wall_ns = sample->wall_ns,
+        .holder_thread = sample->holder_thread,
+        .holder_node = sample->holder_node,
     };
     if (STATE->is_aggregating) {
-        struct _sampling_event own = event;
-        if (_PySampling_Thin(&STATE->thinner, &own)) {
-            _PySampling_AddToSession(&own);
-        }
+        add_to_session(&event);
     }
     if (STATE->subscriptions != NULL) {
         if (event.node == _PySampling_NO_NODE) {
             event.node = STATE->tables->lost_node;
             event.state = _PySampling_LOST;
+            event.holder_thread = event.holder_node = 0;
         }
         emit(&event);
     }

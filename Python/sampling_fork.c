@@ -151,7 +151,6 @@ _PySampling_AfterForkChild(void)
     STATE->exit_session = 0;
     STATE->is_aggregating = 0;
     STATE->session++;
-    _PySampling_ThinClear(&STATE->thinner);
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;
 }

@@ -10,6 +10,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_clock.h"    // _PySampling_WAKE_UP_NS
 #include "pycore_sampling_events.h"
 #include "pycore_sampling_labels.h"
 #include "pycore_sampling_parts.h"
@@ -18,7 +19,6 @@
 #ifdef _PySampling_SUPPORTED
 
 #include <errno.h>
-
 
 /* The thread's record, if it takes part in the session.  Called without the
    GIL, too: the load pairs with the stores in sampling_registry.c. */
@@ -42,35 +42,43 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     uint64_t note_ns = _Py_atomic_exchange_uint64(&thread->note_wall_ns, 0);
-    if (note_ns <= thread->account.wall_ns) {
-        return;
+    int ticks_asleep = _Py_atomic_exchange_int(&thread->note_asleep, 0);
+    struct _sampling_time asleep = {
+        .wall_ns = _Py_atomic_exchange_uint64(&thread->asleep_span_ns, 0)};
+    if (ticks_asleep == 0 && note_ns <= thread->account.wall_ns) {
+        return;         // it has been captured since
     }
     uint64_t now_ns = _PySampling_WallNow();
-    uint64_t cpu_now_ns = _PySampling_CpuNow(thread);
-    uint64_t wall_ns, cpu_ns = 0;
-    if (_Py_atomic_load_int_relaxed(&thread->note_asleep)) {
-        wall_ns = _PySampling_AccountAsleep(thread, now_ns, cpu_now_ns);
-    }
-    else {
-        _PySampling_AccountRun(thread, now_ns, cpu_now_ns, &wall_ns, &cpu_ns);
-    }
+    struct _sampling_time spent =
+        _PySampling_AccountRun(thread, now_ns, _PySampling_CpuNow(thread));
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     if (tables != NULL) {
-        _PySampling_Emit(thread, &(struct _sampling_sample_row){
-            // The call that slept has returned.
-            .node = _PySampling_WalkNode(tstate, thread, 0),
-            .thread = thread->thread_index,
+        // The call that slept has returned.
+        uint32_t node = ticks_asleep != 0
+            ? _PySampling_SleeperNode(tstate, thread)
+            : _PySampling_WalkNode(tstate, thread, 0);
+        _PySampling_HoldersSaw(thread, node, now_ns);
+        int sample_state = thread->gc_generation >= 0
+            ? _PySampling_GC : _PySampling_RUNNING;
+        if (ticks_asleep != 0) {
+            node = _PySampling_TablesPseudoChild(
+                tables, node, _PySampling_PSEUDO_ASLEEP, 0);
+            sample_state = _PySampling_ASLEEP_WITH_GIL;
+        }
+        _PySampling_Weigh(thread, &(struct _sampling_pending){
+            .time_ns = now_ns,
+            .count = ticks_asleep != 0 ? (uint64_t)ticks_asleep : 1,
+            .span = ticks_asleep != 0 ? asleep : _PySampling_TakeSpan(thread),
+            .node = node,
             .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
-            .state = thread->gc_generation >= 0
-                ? _PySampling_GC : _PySampling_RUNNING,
-            .count = 1,
-            .cpu_ns = cpu_ns,
-            .wall_ns = wall_ns,
-        }, now_ns, 0);
+            .state = sample_state,
+        }, spent);
     }
     PyMutex_Unlock(&state->tables_mutex);
-    _PySampling_COUNT(captures_biased, 1);
+    if (ticks_asleep == 0) {
+        _PySampling_COUNT(captures_biased, 1);
+    }
 }
 
 static void
@@ -91,6 +99,7 @@ settle(PyThreadState *tstate)
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
     if (thread != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        thread->settling_ns = 0;
         thread->is_settling = 1;
         _PySampling_FENCE();
         _PySampling_ClockSettle(thread);
@@ -115,6 +124,7 @@ _PySampling_AfterFailedExec(void)
     if (_PySampling_ACTIVE() && tstate != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running,
                              session_thread(tstate));
+        _PySampling_ClockWake();
     }
 }
 
@@ -135,7 +145,13 @@ _PySampling_RecordNow(PyThreadState *tstate)
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);
+        int is_due = thread->overdue_ns == 0
+            || _PySampling_CaptureOverdue(tstate, thread, 0);
         drain_and_answer(tstate, thread);
+        if (!is_due) {
+            // At the next safepoint, maybe.
+            _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        }
         _PySampling_LEAVE_HOOK(thread);
     }
     errno = saved_errno;
@@ -161,6 +177,7 @@ note_root(PyThreadState *tstate, _PySampling_Thread *thread)
         uint32_t node = _PySampling_RootNode(tstate, thread);
         if (node != _PySampling_NO_NODE) {
             thread->root_node = node;
+            _PySampling_HoldersSawRoot(thread);
         }
     }
     PyMutex_Unlock(&state->tables_mutex);
@@ -175,17 +192,49 @@ _PySampling_BeforeYield(PyThreadState *tstate)
     }
 }
 
+/* The run is over before the overdue tick was due: it goes on to the next. */
+static void
+put_off_further(_PySampling_Thread *thread)
+{
+    uint64_t ran_ns = _PySampling_WallNow() - thread->attached_ns;
+    thread->overdue_ns =
+        thread->overdue_ns > ran_ns ? thread->overdue_ns - ran_ns : 1;
+}
+
+/* The clock has let a deadline in the run that ends now go by.  Not if it may
+   still be waking up: as often, then, it meets a run that began after the
+   deadline. */
+static void
+count_missed(const _PySampling_Thread *thread)
+{
+    uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(
+        &_PyRuntime.sampling.deadline_ns);
+    uint64_t end_ns = thread->account.detached_ns;
+    if (deadline_ns >= thread->attached_ns && deadline_ns < end_ns
+        && end_ns - deadline_ns > _PySampling_WAKE_UP_NS)
+    {
+        _PySampling_COUNT(ticks_missed, 1);
+    }
+}
+
 void
 _PySampling_BeforeDetach(PyThreadState *tstate)
 {
     int saved_errno = errno;
-    settle(tstate);
     _PySampling_Thread *thread = session_thread(tstate);
+    // Not one that is put off only now.
+    int is_overdue = thread != NULL && thread->overdue_ns != 0;
+    settle(tstate);
     if (thread == NULL) {
         errno = saved_errno;
         return;
     }
     _PySampling_ENTER_HOOK(thread);
+    if (is_overdue
+        && !_PySampling_CaptureOverdue(tstate, thread, !thread->is_yielding))
+    {
+        put_off_further(thread);
+    }
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
     {
@@ -198,6 +247,7 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountDetach(thread);
+    count_missed(thread);
     _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
 }
@@ -219,6 +269,18 @@ _PySampling_BeforeGILWait(PyThreadState *tstate)
     }
 }
 
+/* A tick was put off to the run that begins: it is due at once, still in the C
+   function that gave the GIL up, or at a safepoint after. */
+static void
+begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
+{
+    _PySampling_ENTER_HOOK(thread);
+    if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
+        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    }
+    _PySampling_LEAVE_HOOK(thread);
+}
+
 void
 _PySampling_AfterAttach(PyThreadState *tstate)
 {
@@ -236,15 +298,24 @@ _PySampling_AfterAttach(PyThreadState *tstate)
         _PySampling_AccountAttach(tstate, thread);
         _PySampling_LEAVE_HOOK(thread);
     }
+    _PySampling_HoldersTake(thread);
+    int is_in_c = !thread->is_yielding;
     thread->is_yielding = 0;
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
+    _Py_atomic_store_int_relaxed(&thread->note_asleep, 0);
+    _Py_atomic_store_uint64_relaxed(&thread->asleep_span_ns, 0);
+    _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
+    if (thread->overdue_ns != 0) {
+        begin_overdue(tstate, thread, is_in_c);
+    }
     // A question of an earlier session is void.  One that the clock is about
     // to ask is not: it may still find this thread running, as it was when it
     // chose it.
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    _Py_atomic_store_ptr_release(&tstate->interp->sampling.running, thread);
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
+    _PySampling_ClockWake();
     errno = saved_errno;
 }
 

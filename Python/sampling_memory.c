@@ -196,13 +196,15 @@ _PySampling_ReadMemory(PyInterpreterState *interp, const void *from, void *to,
         return 0;
     }
     if (is_in_image(memory, address, size)
-        || (is_in_arena(interp, address)
+        || (interp != NULL && is_in_arena(interp, address)
             && is_in_arena(interp, address + size - 1)))
     {
         copy(address, to, size);
         return 1;
     }
-    return ask_kernel(memory, address, to, size);
+    // A probe says nothing of the moment after it.
+    return (interp != NULL || memory->can_readv)
+        && ask_kernel(memory, address, to, size);
 }
 
 int

@@ -246,6 +246,14 @@ _PySampling_InternNative(struct _sampling_tables *tables, uint32_t module,
 }
 
 uint32_t
+_PySampling_InternLine(struct _sampling_tables *tables, uint32_t frame)
+{
+    const struct _sampling_frame_row *row = &tables->frames[frame];
+    return intern_frame(tables, (struct _sampling_frame_row){
+        .function = row->function, .line = row->line, .offset = -1});
+}
+
+uint32_t
 _PySampling_InternPseudo(struct _sampling_tables *tables,
                          _PySampling_Pseudo pseudo, uint32_t value)
 {
@@ -269,6 +277,12 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
         break;
     case _PySampling_PSEUDO_UNSAMPLED:
         strcpy(text, "[unsampled]");
+        break;
+    case _PySampling_PSEUDO_ASLEEP:
+        strcpy(text, "[asleep with GIL]");
+        break;
+    case _PySampling_PSEUDO_UNKNOWN:
+        strcpy(text, "[unknown]");
         break;
     default:
         Py_UNREACHABLE();

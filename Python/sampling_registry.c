@@ -57,7 +57,7 @@ register_interpreter(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
     s->buffer = _PySampling_BufferFit(s->buffer);
-    if (s->buffer == NULL) {
+    if (s->buffer == NULL || !_PySampling_HoldersInit(interp)) {
         return 0;
     }
     if (!s->registered) {
@@ -116,6 +116,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
         s->registered = 0;
     }
     s->running = NULL;
+    _PySampling_HoldersFini(interp);
     _PySampling_UnlockRegistry();
     _PySampling_BufferFree(s->buffer);
     s->buffer = NULL;
@@ -154,13 +155,16 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
             _PySampling_TablesNameMainThread(STATE->tables,
                                              thread->thread_index);
         }
-        thread->first_node = 0;
-        thread->first_labels = 0;
+        if (thread->window != NULL) {
+            // Whose rows were of other tables.
+            *thread->window = (struct _sampling_window){0};
+        }
         thread->last_node = 0;
         thread->last_labels = 0;
         thread->last_blocked_node = 0;
         thread->last_blocked_labels = 0;
         thread->root_node = 0;
+        thread->held_node = 0;
         if (is_new) {
             _PySampling_EmitRecord(_PySampling_EVENT_THREAD_START,
                                    thread->thread_index, 0, 0, 0);
@@ -220,7 +224,8 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
     thread->deaf_ticks = 0;
     thread->skip_ticks = 0;
     thread->sleepy_ticks = 0;
-    thread->off_cpu_ticks = 0;
+    thread->span = (struct _sampling_time){0};
+    thread->overdue_ns = 0;
     thread->seen_wall_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
@@ -288,7 +293,6 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
                 break;
             }
             thread->account.detached_ns = t == caller ? 0 : wall_ns;
-            thread->account.detached_ticks = 0;
         }
     }
     HEAD_UNLOCK(&_PyRuntime);
@@ -365,7 +369,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
             _PySampling_ENTER_HOOK(own);
             _PySampling_Drain(caller, own);
         }
-        _PySampling_AccountFlush(thread, _PySampling_WallNow());
+        _PySampling_AccountEnd(thread, _PySampling_WallNow());
         tell_end(thread);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);
@@ -380,6 +384,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     _Py_atomic_store_ptr_release(&impl->sampling, NULL);
     int was_last = !has_threads();
     _PySampling_UnlockRegistry();
+    free(thread->window);
     free(thread);
     if (was_last) {
         // A process that was forked in a thread ends with its last thread.

@@ -4,8 +4,8 @@
    full.  Must not know where records come from, or how they are taken
    (sampling_take.c).
 
-   Records wait in a batch.  A batch that is full is condensed: samples
-   of the same stack, thread, labels and state become one.  If that does not
+   Records wait in a batch.  A batch that is full is condensed: samples of the
+   same stack, thread, labels, state and holder of the GIL become one.  If that does not
    help, its older half is dropped; a record of what was lost then says how
    much, so that totals add up all the same. */
 
@@ -66,7 +66,6 @@ _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options)
     sub->is_sync = options->is_sync;
     sub->max_events = options->max_events;
     sub->batch_events = options->batch_events;
-    sub->thinner.random = (uintptr_t)sub;
     sub->last = sub->first = _PySampling_BatchNew(sub->max_events);
     sub->spare = _PySampling_BatchNew(sub->max_events);
     if (options->thread_idents != NULL) {
@@ -105,7 +104,6 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub)
     free(sub->thread_idents);
     free(sub->nameless);
     free(sub->thread_names);
-    _PySampling_ThinClear(&sub->thinner);
     free(sub);
 }
 
@@ -120,8 +118,7 @@ subscription_bytes(const struct _sampling_subscription *sub)
         + num_batches * (sizeof(struct _sampling_batch)
                          + sub->max_events * sizeof(struct _sampling_event))
         + sub->num_label_matches
-        + (sub->cap_nameless + sub->cap_thread_names) * sizeof(uint32_t)
-        + _PySampling_ThinBytes(&sub->thinner);
+        + (sub->cap_nameless + sub->cap_thread_names) * sizeof(uint32_t);
 }
 
 size_t
@@ -217,7 +214,8 @@ static uint32_t
 hash_event(const struct _sampling_event *event)
 {
     uint64_t h = (uint64_t)event->node << 32 ^ event->labels
-        ^ (uint64_t)event->thread << 16 ^ (uint64_t)event->state << 60;
+        ^ (uint64_t)event->thread << 16 ^ (uint64_t)event->state << 60
+        ^ (uint64_t)event->holder_node << 24 ^ event->holder_thread;
     h *= 0x9E3779B97F4A7C15u;
     return (uint32_t)(h >> 32);
 }
@@ -226,7 +224,9 @@ static int
 is_same(const struct _sampling_event *a, const struct _sampling_event *b)
 {
     return a->kind == b->kind && a->node == b->node && a->thread == b->thread
-        && a->labels == b->labels && a->state == b->state;
+        && a->labels == b->labels && a->state == b->state
+        && a->holder_thread == b->holder_thread
+        && a->holder_node == b->holder_node;
 }
 
 /* Samples of the same key become one, at the place of the first. */
@@ -334,37 +334,14 @@ append(struct _sampling_subscription *sub,
     }
 }
 
-static void
-settle_thread(struct _sampling_subscription *sub, uint32_t thread)
-{
-    struct _sampling_event event;
-    while (_PySampling_ThinResidue(&sub->thinner, thread, &event)) {
-        append(sub, &event);
-    }
-}
-
 void
 _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
-                            struct _sampling_event event)
+                            const struct _sampling_event *event)
 {
-    if (event.kind != _PySampling_EVENT_SAMPLE) {
-        if (event.kind == _PySampling_EVENT_THREAD_END) {
-            settle_thread(sub, event.thread);
-        }
-        append(sub, &event);
-    }
-    else if (matches(sub, event.labels)
-             && _PySampling_Thin(&sub->thinner, &event))
+    if (event->kind != _PySampling_EVENT_SAMPLE
+        || matches(sub, event->labels))
     {
-        append(sub, &event);
-    }
-}
-
-void
-_PySampling_SubscriptionSettle(struct _sampling_subscription *sub)
-{
-    for (uint32_t i = 0; i < sub->thinner.num_threads; i++) {
-        settle_thread(sub, i);
+        append(sub, event);
     }
 }
 
@@ -372,10 +349,6 @@ _PySampling_SubscriptionSettle(struct _sampling_subscription *sub)
 void
 _PySampling_SubscriptionEnd(struct _sampling_subscription *sub)
 {
-    if (STATE->tables != NULL) {
-        _PySampling_SubscriptionSettle(sub);
-    }
-    _PySampling_ThinClear(&sub->thinner);
     ring(sub);
 }
 
@@ -389,7 +362,6 @@ _PySampling_SubscriptionForget(struct _sampling_subscription *sub)
         b->num_events = 0;
     }
     sub->lost = (struct _sampling_event){0};
-    _PySampling_ThinClear(&sub->thinner);
 }
 
 void
@@ -398,8 +370,6 @@ _PySampling_SubscriptionsSeal(void)
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
     {
-        _PySampling_SubscriptionSettle(sub);
-        _PySampling_ThinClear(&sub->thinner);
         struct _sampling_batch *batch = sub->last;
         if (batch->num_events == 0) {
             continue;

@@ -43,7 +43,8 @@ static uint32_t
 hash_sample_row(const struct _sampling_sample_row *row)
 {
     return mix((uint64_t)row->labels << 32 | row->node,
-               (uint64_t)row->thread << 3 | row->state);
+               ((uint64_t)row->thread << 3 | row->state)
+               ^ mix(row->holder_node, row->holder_thread));
 }
 
 static uint32_t
@@ -93,18 +94,39 @@ _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
     return _PySampling_TablesChild(tables, parent, frame);
 }
 
+uint32_t
+_PySampling_TablesUnknownPlace(struct _sampling_tables *tables)
+{
+    uint32_t node = _PySampling_TablesPseudoChild(
+        tables, 0, _PySampling_PSEUDO_UNKNOWN, 0);
+    return node != _PySampling_NO_NODE ? node : tables->lost_node;
+}
+
+static struct _sampling_sample_row *
+find_sample(struct _sampling_tables *tables,
+            const struct _sampling_sample_row *key, uint32_t hash)
+{
+    FOR_CANDIDATES(tables->sample_index, hash, row) {
+        struct _sampling_sample_row *sample = &tables->samples[row];
+        if (sample->node == key->node && sample->thread == key->thread
+            && sample->labels == key->labels && sample->state == key->state
+            && sample->holder_node == key->holder_node
+            && sample->holder_thread == key->holder_thread)
+        {
+            return sample;
+        }
+    }
+    return NULL;
+}
+
 static struct _sampling_sample_row *
 find_or_add_sample(struct _sampling_tables *tables,
                    const struct _sampling_sample_row *key)
 {
     uint32_t hash = hash_sample_row(key);
-    FOR_CANDIDATES(tables->sample_index, hash, row) {
-        struct _sampling_sample_row *sample = &tables->samples[row];
-        if (sample->node == key->node && sample->thread == key->thread
-            && sample->labels == key->labels && sample->state == key->state)
-        {
-            return sample;
-        }
+    struct _sampling_sample_row *found = find_sample(tables, key, hash);
+    if (found != NULL) {
+        return found;
     }
     if (!RESERVE(tables, samples) || !reserve_sample_index(tables)) {
         return NULL;
@@ -115,9 +137,29 @@ find_or_add_sample(struct _sampling_tables *tables,
         .thread = key->thread,
         .labels = key->labels,
         .state = key->state,
+        .holder_thread = key->holder_thread,
+        .holder_node = key->holder_node,
     };
     index_put(&tables->sample_index, hash, row);
+    tables->num_held_samples += key->holder_node != 0;
     return &tables->samples[row];
+}
+
+/* Stacks that wait times places they wait for: many threads could fill the
+   tables with that. */
+static void
+bound_holders(struct _sampling_tables *tables,
+              struct _sampling_sample_row *key)
+{
+    if (key->holder_node == 0
+        || tables->num_held_samples < _PySampling_MAX_HELD_SAMPLES
+        || find_sample(tables, key, hash_sample_row(key)) != NULL)
+    {
+        return;
+    }
+    key->holder_thread = _PySampling_NO_THREAD;
+    key->holder_node = _PySampling_TablesUnknownPlace(tables);
+    _PySampling_COUNT(lost_holders, 1);
 }
 
 /* Row 0 of the samples is [lost] of thread 0, made with the tables. */
@@ -139,7 +181,9 @@ _PySampling_TablesAdd(struct _sampling_tables *tables,
 {
     struct _sampling_sample_row *row = NULL;
     if (sample->node != _PySampling_NO_NODE) {
-        row = find_or_add_sample(tables, sample);
+        struct _sampling_sample_row key = *sample;
+        bound_holders(tables, &key);
+        row = find_or_add_sample(tables, &key);
     }
     if (row == NULL) {
         _PySampling_COUNT(lost_table_full, sample->count);
@@ -322,6 +366,7 @@ _PySampling_TablesClearSamples(struct _sampling_tables *tables)
     index->used = 0;
     // Row 0, [lost] of thread 0, stays.
     tables->num_samples = 1;
+    tables->num_held_samples = 0;
     struct _sampling_sample_row *lost = &tables->samples[0];
     lost->count = lost->cpu_ns = lost->wall_ns = 0;
     index_put(index, hash_sample_row(lost), 0);

@@ -37,8 +37,11 @@ static void
 add_callee(struct _sampling_walk *w, _PyInterpreterFrame *frame)
 {
     if (w->names & _PySampling_NAME_CALLS) {
+        const struct _sampling_sleeper *sleeper =
+            w->sleeper != NULL && w->sleeper->frame == frame
+            ? w->sleeper : NULL;
         w->num_entries += _PySampling_CaptureCallee(
-            w->interp, w->slots, frame, w->out + w->num_entries);
+            w->interp, w->slots, frame, sleeper, w->out + w->num_entries);
     }
 }
 

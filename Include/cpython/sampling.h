@@ -46,7 +46,9 @@ typedef struct _sampling_subscription PySampling_Subscription;
 
 typedef struct {
     size_t size;                // sizeof(PySampling_Options)
-    int rate_hz;                // samples per second of each thread
+    int rate_hz;                // samples per second of each thread, at least:
+                                // the clock ticks for whoever wants most, and
+                                // all get every sample
     int cpu_mode;               // 1: it is about CPU time, not wall time
     int depth_frames;           // 0: what holds already, or the default
     int names;                  // 1: C functions and operators, 2: opcodes,
@@ -64,7 +66,7 @@ typedef enum {
     PySampling_THREAD_END = 2,  // weights: given to samples without a tick
     PySampling_GC = 3,          // count: the generation; wall_ns: how long
     PySampling_FORK = 4,        // the process forked; this is the parent
-    PySampling_RATE = 5,        // count: the subscription's rate, in Hz
+    PySampling_RATE = 5,        // count: the rate it asks for, in Hz
     PySampling_LOST = 6,        // count: records that were dropped
 } PySampling_Kind;
 
@@ -76,13 +78,16 @@ typedef enum {
     PySampling_STATE_LOST = 4,
     PySampling_STATE_UNSAMPLED = 5,     // its stack is not known
     PySampling_STATE_CUSTOM = 6,        // taken by the program itself
+    PySampling_STATE_ASLEEP_WITH_GIL = 7,   // in a system call
 } PySampling_State;
 
 #define PySampling_FLAG_RESIDUE 1   // what no tick hit; stack of another one
 #define PySampling_FLAG_MERGED 2    // of several samples of one stack
 
 typedef struct {
-    uint64_t time_ns;           // monotonic: when the time it weighs ended
+    uint64_t time_ns;           // monotonic: of its tick; off the GIL, when
+                                // the time that it weighs ended.  Records of
+                                // one thread need not be in this order
     uint32_t node;              // the stack: a node and its parents
     uint32_t thread;
     uint32_t labels;
@@ -93,6 +98,17 @@ typedef struct {
     uint64_t cpu_ns;
     uint64_t wall_ns;
 } PySampling_Record;
+
+/* Who had the GIL while the thread of a record waited for it.  A wait with
+   several holders has a record for each. */
+typedef struct {
+    uint32_t thread;            // PySampling_NO_THREAD: it is not known
+    uint32_t node;              // where it was: at most two frames, a Python
+                                // function and the C function that it calls;
+                                // 0: the record is of no such wait
+} PySampling_Holder;
+
+#define PySampling_NO_THREAD UINT32_MAX
 
 #define PySampling_NO_STRING UINT32_MAX
 
@@ -163,6 +179,8 @@ typedef struct {
     uint32_t num_changed_threads;
     const uint32_t *changed_thread_rows;
     const PySampling_Thread *changed_threads;
+    // Item i is of record i; NULL: no thread has waited for the GIL.
+    const PySampling_Holder *holders;
 } PySampling_Batch;
 
 typedef struct {

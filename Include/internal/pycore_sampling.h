@@ -48,6 +48,7 @@ struct _PyInterpreterFrame;
 struct _sampling_tables;
 struct _sampling_clock;
 struct _sampling_buffer;
+struct _sampling_holders;
 struct _sampling_subscription;
 
 typedef enum {
@@ -63,6 +64,7 @@ typedef enum {
     _PySampling_LOST = 4,
     _PySampling_UNSAMPLED = 5,
     _PySampling_CUSTOM = 6,         // the program's own: not of its time
+    _PySampling_ASLEEP_WITH_GIL = 7,
 } _PySampling_State;
 
 typedef struct {
@@ -96,11 +98,13 @@ typedef struct {
     X(ticks)                /* the clock fired */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
     X(ticks_idle)           /* no thread held the interpreter's GIL */ \
+    X(ticks_missed)         /* the run it fell into had ended by then */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
     X(ticks_unheard)        /* no signal may or can reach the holder */ \
     X(signals_sent)         /* a thread was asked to capture */ \
-    X(signals_late)         /* arrived after the thread gave up the GIL */ \
+    X(signals_late)         /* the session, or the thread's part, had ended */ \
+    X(signals_overdue)      /* met the end of a run: captured in the next */ \
     X(signals_stray)        /* not ours */ \
     X(signals_unanswered)   /* blocked by the thread, or not sent */ \
     X(signals_moved)        /* the program took the signal: chose another */ \
@@ -117,6 +121,7 @@ typedef struct {
     X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
     X(lost_labels)          /* samples whose labels were too many to keep */ \
     X(lost_tasks)           /* samples whose task was one too many to keep */ \
+    X(lost_holders)         /* waits whose holder was one too many to keep */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
     X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
     X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
@@ -130,15 +135,28 @@ struct _sampling_counters {
 #undef X
 };
 
+/* A stretch of time on both clocks. */
+typedef struct _sampling_time {
+    uint64_t wall_ns;
+    uint64_t cpu_ns;
+} _PySampling_Time;
+
 /* Time that waits for a sample.  It is carried apart by state, so that a
    sample of one state never takes time of another. */
 struct _sampling_carries {
-    uint64_t run_wall_ns;
-    uint64_t run_cpu_ns;
+    struct _sampling_time run;
     uint64_t off_cpu_ns;
-    uint64_t blocked_ns;
-    uint64_t wait_ns;
+    uint64_t blocked_ns;        // since the last point of its axis
+    uint64_t wait_ns;           // the same
     uint64_t sliver_ns;         // running time, booked with blocked time
+};
+
+/* A thread's short intervals off the GIL, laid end to end, one axis for each
+   state: how far it is to the next point (sampling_account.c). */
+struct _sampling_axes {
+    uint64_t blocked_to_go_ns;  // 0: no point is laid yet
+    uint64_t wait_to_go_ns;
+    uint64_t random;
 };
 
 /* Per-thread clocks: every nanosecond since `wall_ns` began is either booked
@@ -150,9 +168,41 @@ struct _sampling_account {
     uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
     uint64_t off_since_read_ns; // wall time without the GIL since then
     struct _sampling_carries carried;
+    struct _sampling_axes axes;
     uint64_t sliver_ns;         // ran that short before it detached
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
-    uint64_t detached_ticks;    // counters.ticks at that moment
+};
+
+/* A sample of a thread that holds the GIL, not weighed yet. */
+struct _sampling_pending {
+    uint64_t time_ns;           // of its last tick
+    uint64_t count;
+    struct _sampling_time span; // what its ticks stand for
+    uint32_t node;
+    uint32_t labels;
+    int state;                  // _PySampling_State
+};
+
+/* A thread's last samples, which share its time (sampling_weights.c).
+   Lock: tables_mutex. */
+#define _PySampling_WINDOW 16
+
+struct _sampling_window {
+    struct _sampling_time time; // of the thread, on no record yet
+    struct _sampling_time span; // of all that are pending
+    int first;
+    int num;
+    struct _sampling_pending pending[_PySampling_WINDOW];
+};
+
+/* The evaluation stack of a thread that sleeps with the GIL, as the clock has
+   read it: when the thread comes to a safepoint, the call is over. */
+#define _PySampling_SLEEPER_OPERANDS 16
+
+struct _sampling_sleeper {
+    struct _PyInterpreterFrame *frame;  // NULL: none.  Release store
+    void *instr;
+    PyObject *operands[_PySampling_SLEEPER_OPERANDS];
 };
 
 typedef enum {
@@ -185,12 +235,17 @@ typedef struct _sampling_thread {
     // Mailbox of the clock: it writes, the signal handler reads.
     // Published by the release store to `asked`.
     uint64_t tick_wall_ns;
-    uint64_t tick_cpu_ns;       // 0: it had no CPU at the tick
+    uint64_t tick_cpu_ns;
     int asked;                  // _PySampling_Asked
+    // What the ticks since the last capture stand for.  The clock adds, the
+    // thread takes.
+    struct _sampling_time span;
     // A tick at which no signal was sent, because the thread slept or does
     // not answer signals.  Written by the clock, taken by the thread.
     uint64_t note_wall_ns;
-    int note_asleep;            // it slept at that tick
+    int note_asleep;            // ticks at which it slept
+    uint64_t asleep_span_ns;    // what these stand for
+    struct _sampling_sleeper sleeper;   // what it slept in
     // Ticks for which the clock sends notes only: the thread left a signal
     // unanswered.  Written by both, relaxed: it is a hint.
     int deaf_ticks;
@@ -201,7 +256,6 @@ typedef struct _sampling_thread {
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;     // how long it had waited for a CPU
     int sleepy_ticks;           // it slept with the GIL lately
-    int off_cpu_ticks;          // in a row that found it without a CPU
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
     // for a snapshot; when it got it, for the clock.
     uint64_t waiting_since_ns;
@@ -214,6 +268,10 @@ typedef struct _sampling_thread {
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
     int is_settling;            // giving the GIL up: the handler looks
+    uint64_t settling_ns;       // how long it has waited for the clock
+    // A tick that reached it when its run was over: to be captured that long
+    // after the beginning of its next run.  0: none.
+    uint64_t overdue_ns;
     int excluded;               // _PySampling_Exclusion
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
@@ -221,32 +279,22 @@ typedef struct _sampling_thread {
     uint64_t gc_start_ns;
     int skip_ticks;             // thinning after a very deep walk
     uint32_t thread_index;      // row in the tables
-    // The first stack sampled while running since all time was booked; 0:
-    // none.  And the last one, whenever it was.
-    uint32_t first_node;
-    uint32_t first_labels;      // as they were then
+    struct _sampling_window *window;    // NULL: never sampled while running
+    // The last stack sampled while running; 0: none.
     uint32_t last_node;
-    uint32_t last_labels;
+    uint32_t last_labels;       // as they were then
     uint32_t last_blocked_node;
     uint32_t last_blocked_labels;
     uint32_t root_node;         // its outermost frames; 0: not known yet
+    // Where the last sample found it while it held the GIL, for those who
+    // waited for it; 0: no sample has.
+    uint32_t held_node;
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
     struct _sampling_carries set_aside; // the program's, while `excluded`
     uint64_t residue_cpu_ns;    // booked by the last flush without a tick
     uint64_t residue_wall_ns;
 } _PySampling_Thread;
-
-/* What a sink with a rate of its own has not been given yet
-   (sampling_thin.c). */
-struct _sampling_thin_thread;
-
-struct _sampling_thinner {
-    uint64_t period_ns;         // 0: everything passes
-    uint64_t random;
-    struct _sampling_thin_thread *threads;  // by row; NULL: not needed yet
-    uint32_t num_threads;
-};
 
 /* Embedded in PyInterpreterState. */
 struct _sampling_interpreter_state {
@@ -264,6 +312,10 @@ struct _sampling_interpreter_state {
     int registered;
     // Owner: the thread that holds this interpreter's GIL.
     struct _sampling_buffer *buffer;
+    // Who held the GIL; shared by the interpreters that share it, and owned
+    // by the one whose it is.  Written with runtime->sampling.mutex as well.
+    struct _sampling_holders *holders;
+    int owns_holders;
     // Where contexts keep their labels, and of what type (borrowed from the
     // _profile module).  NULL: nothing has been labelled.  Same owner.
     PyObject *label_var;
@@ -325,7 +377,13 @@ struct _sampling_runtime_state {
     int signal;
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
-    uint64_t last_tick_wall_ns; // written by the clock, relaxed
+    uint64_t deadline_ns;       // of the clock's next look; relaxed
+    // While nobody holds a GIL the clock rests, until a thread that attaches
+    // wakes it.  Pairs with interp->running, both sequentially consistent.
+    int clock_rests;
+    int somebody_ran;           // since the clock's last look
+    uint64_t clock_woken_ns;
+    uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
     struct _sampling_memory memory;
     struct _sampling_counters counters;
@@ -337,7 +395,6 @@ struct _sampling_runtime_state {
     // Who gets the records (sampling_events.c): the table of samples, and
     // subscriptions.  Lock: tables_mutex.
     int is_aggregating;
-    struct _sampling_thinner thinner;   // of the table of samples
     struct _sampling_subscription *subscriptions;
     int num_sync;               // of them are served at safepoints; relaxed
     int num_helpers;            // threads that serve subscribers
@@ -391,10 +448,16 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
     }
 }
 
-// Another task is about to become the thread's; NULL: none.  `name`: its field
-// for its name, a str or the number in the name that asyncio gives, or NULL.
+// The current task of some loop is `entered` instead of `left`; NULL: none.
+// If the loop is run inside a task of another, that one is the thread's again
+// when nothing is entered any more.  `name`: the field of `entered` for its
+// name, a str or the number in the name that asyncio gives, or NULL.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_SetTask(PyObject *task, PyObject **name);
+PyAPI_FUNC(void) _PySampling_SwapTask(PyObject *left, PyObject *entered,
+                                      PyObject **name);
+
+// The thread has no task any more.
+extern void _PySampling_ForgetTasks(PyThreadState *tstate);
 
 // The eval breaker is about to give up the GIL because another thread wants
 // it: this thread is in no C function.

@@ -27,6 +27,8 @@ extern "C" {
 extern void _PySampling_MemoryInit(void);
 
 // Copies `size` bytes.  Returns 0 if they cannot be read.  Async-signal-safe.
+// `interp`: that of this thread, which holds its GIL; NULL: memory of a thread
+// that may go on at any moment.
 extern int _PySampling_ReadMemory(PyInterpreterState *interp,
                                   const void *from, void *to, size_t size);
 
@@ -128,11 +130,21 @@ _PySampling_OpcodeOfMark(_PySampling_Frame mark)
 }
 
 // Writes the entries of the callee that `frame` is in, and returns how many: 0
-// or _PySampling_CALLEE_ENTRIES.  Async-signal-safe.
-extern int _PySampling_CaptureCallee(PyInterpreterState *interp,
-                                     struct _sampling_slots *slots,
-                                     struct _PyInterpreterFrame *frame,
-                                     _PySampling_Frame *out);
+// or _PySampling_CALLEE_ENTRIES.  `sleeper`: its evaluation stack as it was, or
+// NULL.  Async-signal-safe.
+extern int
+_PySampling_CaptureCallee(PyInterpreterState *interp,
+                          struct _sampling_slots *slots,
+                          struct _PyInterpreterFrame *frame,
+                          const struct _sampling_sleeper *sleeper,
+                          _PySampling_Frame *out);
+
+// On the sampler thread: copies the evaluation stack of a thread that sleeps,
+// all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What is
+// copied is right if the thread has slept on meanwhile.
+extern struct _PyInterpreterFrame *
+_PySampling_ReadSleeper(PyThreadState *tstate,
+                        struct _sampling_sleeper *sleeper);
 
 // The specialised opcode at `instr`, instrumentation taken off.
 // Async-signal-safe.

@@ -34,23 +34,42 @@ extern void _PySampling_SignalKeep(struct _sampling_signal *signal);
 extern void _PySampling_SignalLeave(struct _sampling_signal *signal);
 extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
 
-/* --- Is the thread asleep (sampling_asleep.c)?  Lock:
+/* --- What does the thread do (sampling_asleep.c)?  Lock:
    --- runtime->sampling.mutex. */
 
+/* The sampler thread wakes up within this time if it is given a CPU: 15 us on
+   a CPU that runs, up to 50 on one that was idle. */
+#define _PySampling_WAKE_UP_NS 60000
+
 typedef enum {
-    _PySampling_ON_CPU,
-    _PySampling_DISPLACED,      // ran until the sampler thread took its CPU
+    _PySampling_ON_CPU,         // or was, until the sampler thread took it
     _PySampling_OFF_CPU,        // waits for a CPU
-    _PySampling_SLEEPY,         // likely to enter a system call at once
+    _PySampling_SLEEPY,         // on a CPU, likely to enter a system call
     _PySampling_ASLEEP,         // in a system call
     _PySampling_UNKNOWN,        // off its CPU, and the kernel does not say why
 } _PySampling_Wakefulness;
 
-// On the sampler thread, at its start.  May /proc be read?
-extern int _PySampling_UnshareFiles(void);
+/* Files of /proc that the sampler thread keeps open, by thread.  A file of a
+   thread that has ended cannot be read any more. */
+#define _PySampling_PROC_FILES 16
+
+struct _sampling_proc_file {
+    int native_id;              // 0: none
+    int state_fd;               // -1: cannot be opened
+    int delay_fd;               // the same
+};
+
+struct _sampling_proc {
+    int can_read;
+    struct _sampling_proc_file files[_PySampling_PROC_FILES];
+};
+
+// On the sampler thread, at its start and its end.
+extern void _PySampling_ProcOpen(struct _sampling_proc *proc);
+extern void _PySampling_ProcClose(struct _sampling_proc *proc);
 
 extern _PySampling_Wakefulness
-_PySampling_LookAt(_PySampling_Thread *thread, int can_read_proc,
+_PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
                    uint64_t wall_ns, uint64_t cpu_ns);
 
 #endif  // _PySampling_SUPPORTED

@@ -1,9 +1,9 @@
 /* Sampling profiler: samples on their way to whoever subscribed.
 
    A record comes in from the thread it is about and goes to every sink: the
-   table of samples (our own aggregator) and the subscriptions.  Each sink has
-   a rate of its own, and gets weights that add up to its threads' clocks
-   whatever that rate is.
+   table of samples (our own aggregator) and the subscriptions.  Each sink gets
+   all of them, at the highest rate that any of them wants; so their weights
+   add up to the threads' clocks.
 
    Lock of everything here, unless it says otherwise: tables_mutex. */
 
@@ -36,7 +36,8 @@ typedef enum {
 #define _PySampling_FLAG_MERGED 2   // of several samples: the ring was full
 
 struct _sampling_event {
-    uint64_t time_ns;           // monotonic: when the time it weighs ended
+    uint64_t time_ns;           // monotonic: of its last tick, or when the
+                                // interval that it weighs ended
     uint32_t node;
     uint32_t thread;
     uint32_t labels;
@@ -46,24 +47,10 @@ struct _sampling_event {
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
+    // As in struct _sampling_sample_row.
+    uint32_t holder_thread;
+    uint32_t holder_node;
 };
-
-/* --- Thinning (sampling_thin.c): a sink that wants fewer samples than there
-   --- are gets some of them, which weigh for the others too. */
-
-// Returns 1 if the sample passes, with what it weighs for the others.
-extern int _PySampling_Thin(struct _sampling_thinner *thinner,
-                            struct _sampling_event *event);
-// The next sample that stands for something of `thread` which has not passed;
-// 0: there is none.
-extern int _PySampling_ThinResidue(struct _sampling_thinner *thinner,
-                                   uint32_t thread,
-                                   struct _sampling_event *event);
-extern void _PySampling_ThinSetRate(struct _sampling_thinner *thinner,
-                                    int rate_hz);
-extern void _PySampling_ThinClear(struct _sampling_thinner *thinner);
-extern size_t
-_PySampling_ThinBytes(const struct _sampling_thinner *thinner);
 
 /* --- Subscriptions (sampling_subscriptions.c). */
 
@@ -140,7 +127,6 @@ struct _sampling_subscription {
     uint8_t *label_matches;
     uint32_t num_label_matches;
     unsigned int match_serial;
-    struct _sampling_thinner thinner;
     struct _sampling_bell *bell;        // NULL: nobody waits
     // Batches, oldest first; the last one is being filled.  More than one
     // only if the tables were replaced meanwhile, or one was put back.
@@ -188,11 +174,9 @@ extern void
 _PySampling_SubscriptionFree(struct _sampling_subscription *sub);
 
 extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
-                                        struct _sampling_event event);
+                                        const struct _sampling_event *event);
 extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
-// Everything that the thinner holds back becomes samples.
-extern void _PySampling_SubscriptionSettle(struct _sampling_subscription *sub);
 // Before the tables go: batches keep them alive.
 extern void _PySampling_SubscriptionsSeal(void);
 extern size_t _PySampling_SubscriptionsBytes(void);
@@ -239,8 +223,6 @@ extern int _PySampling_PutOffSignals(PyThreadState *tstate, int put_off);
 extern void _PySampling_Emit(_PySampling_Thread *thread,
                              const struct _sampling_sample_row *sample,
                              uint64_t time_ns, int flags);
-// To the table of samples, as it is.
-extern void _PySampling_AddToSession(const struct _sampling_event *event);
 // Wall time of a thread that no stack is known of.
 extern void _PySampling_EmitLost(_PySampling_Thread *thread,
                                  uint64_t wall_ns);

@@ -80,7 +80,21 @@ extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
 
 // sampling_clock.c.  Called with runtime->sampling.mutex held.
 extern _PySampling_Status _PySampling_ClockStart(void);
-extern void _PySampling_ClockTickAll(uint64_t wall_ns);
+extern void _PySampling_ClockTickAll(uint64_t wall_ns,
+                                     struct _sampling_time distance);
+// Somebody holds a GIL: the clock does not rest any more.
+extern void _PySampling_ClockWakeUp(void);
+static inline void
+_PySampling_ClockWake(void)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (!_Py_atomic_load_int_relaxed(&state->somebody_ran)) {
+        _Py_atomic_store_int_relaxed(&state->somebody_ran, 1);
+    }
+    if (_Py_atomic_load_int(&state->clock_rests)) {
+        _PySampling_ClockWakeUp();
+    }
+}
 // Called without it.
 extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockRest(_PySampling_Thread *caller);
@@ -99,9 +113,20 @@ extern int _PySampling_IsUsableSignal(int signum);
 
 // sampling_capture.c.
 extern void _PySampling_SignalHandler(int signum, void *info, void *context);
+// Takes the stack at a tick whose clocks are given; `is_in_c`: its leaf may be
+// in C code.  Returns 0 if there was no room.
 extern int _PySampling_Capture(PyThreadState *tstate,
                                _PySampling_Thread *thread,
-                               uint64_t wall_ns, uint64_t cpu_ns);
+                               uint64_t wall_ns, uint64_t cpu_ns,
+                               int is_in_c);
+// What the ticks stand for that have not been captured.
+extern struct _sampling_time
+_PySampling_TakeSpan(_PySampling_Thread *thread);
+// At a safepoint or a detach: captures the tick that was put off, if it is due
+// by now.  Returns 0 if not.
+extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
+                                      _PySampling_Thread *thread,
+                                      int is_in_c);
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // The buffer, ready for the current session, or a new one in its place.  NULL:
@@ -120,6 +145,11 @@ extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
                                      _PySampling_Thread *thread,
                                      int is_in_c);
 
+// The same for a thread that slept with the GIL until now, with the C function
+// that it slept in, if the clock has seen it.
+extern uint32_t _PySampling_SleeperNode(PyThreadState *tstate,
+                                        _PySampling_Thread *thread);
+
 // The same without the innermost frame.
 extern uint32_t _PySampling_CallerNode(PyThreadState *tstate,
                                        _PySampling_Thread *thread);
@@ -131,24 +161,65 @@ extern uint32_t _PySampling_RootNode(PyThreadState *tstate,
 // sampling_account.c.
 extern void _PySampling_AccountStart(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
-extern void _PySampling_AccountRun(_PySampling_Thread *thread,
-                                   uint64_t tick_wall_ns,
-                                   uint64_t tick_cpu_ns,
-                                   uint64_t *wall_ns, uint64_t *cpu_ns);
+// What the thread has spent with the GIL since the last call, up to a moment
+// whose clocks are given.  Async-signal-safe.
+extern struct _sampling_time
+_PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
+                       uint64_t cpu_ns);
 extern void _PySampling_AccountExclude(_PySampling_Thread *thread,
                                        _PySampling_Exclusion excluded);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
 extern void _PySampling_AccountAttach(PyThreadState *tstate,
                                       _PySampling_Thread *thread);
-extern uint64_t _PySampling_AccountAsleep(_PySampling_Thread *thread,
-                                          uint64_t wall_ns, uint64_t cpu_ns);
 extern void _PySampling_AccountBlocked(_PySampling_Thread *thread,
                                        uint64_t wall_ns);
 extern void _PySampling_AccountFlush(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
+extern void _PySampling_AccountEnd(_PySampling_Thread *thread,
+                                   uint64_t wall_ns);
 // From now on `to` goes on with the clock of the OS thread they share.
 extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
                                         _PySampling_Thread *to);
+
+// sampling_weights.c.  Lock: tables_mutex.
+extern void _PySampling_Weigh(_PySampling_Thread *thread,
+                              const struct _sampling_pending *sample,
+                              struct _sampling_time time);
+extern int _PySampling_WeighAll(_PySampling_Thread *thread,
+                                struct _sampling_time time);
+
+// sampling_holders.c.  Which part of a wait for the GIL another thread had it,
+// and where it was: at most two frames, a Python function and the C function
+// that it calls.
+typedef struct _sampling_wait_part {
+    uint32_t holder_thread;     // row, or _PySampling_NO_THREAD: not known
+    uint32_t holder_node;
+    uint64_t wall_ns;
+} _PySampling_WaitPart;
+// A wait is booked on at most so many holders: that bounds what it costs.
+#define _PySampling_MAX_WAIT_PARTS 8
+// With the registry locked.  Returns 0 if there is no memory.
+extern int _PySampling_HoldersInit(PyInterpreterState *interp);
+extern void _PySampling_HoldersFini(PyInterpreterState *interp);
+extern size_t
+_PySampling_HoldersBytes(const struct _sampling_interpreter_state *s);
+// The thread has the GIL; all its time up to now is booked or carried.
+extern void _PySampling_HoldersTake(_PySampling_Thread *thread);
+// A sample of the holder.
+extern void _PySampling_HoldersSaw(_PySampling_Thread *thread, uint32_t node,
+                                   uint64_t time_ns);
+extern void _PySampling_HoldersSawRoot(_PySampling_Thread *thread);
+// Who had the GIL while `thread` waited for it: [from_ns, to_ns) in parts,
+// which add up to it and are valid until the next call; or at one moment.
+// With that GIL, and tables_mutex locked.
+extern int
+_PySampling_HoldersSplit(_PySampling_Thread *thread, uint64_t from_ns,
+                         uint64_t to_ns,
+                         const struct _sampling_wait_part **parts);
+extern struct _sampling_wait_part
+_PySampling_HolderAt(_PySampling_Thread *thread, uint64_t moment_ns);
+// Of a wait that no moment is known of.  With tables_mutex locked.
+extern struct _sampling_wait_part _PySampling_HolderNotKnown(void);
 
 // sampling_siblings.c: the first three with the registry locked.
 extern void _PySampling_SiblingsLink(_PySampling_Thread *thread,

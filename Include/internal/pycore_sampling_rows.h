@@ -151,6 +151,9 @@ extern uint32_t _PySampling_InternText(struct _sampling_tables *tables,
 extern uint32_t _PySampling_InternNative(struct _sampling_tables *tables,
                                          uint32_t module, uint32_t qualname,
                                          _PySampling_Kind kind);
+// The frame of the same function and line, at no instruction of it.
+extern uint32_t _PySampling_InternLine(struct _sampling_tables *tables,
+                                       uint32_t frame);
 extern uint32_t _PySampling_InternPseudo(struct _sampling_tables *tables,
                                          _PySampling_Pseudo pseudo,
                                          uint32_t value);

@@ -28,6 +28,11 @@ extern "C" {
 #define _PySampling_MAX_LABEL_SETS 262144
 #define _PySampling_MAX_TASKS 131072
 
+/* Samples told apart by who held the GIL, in one session: a row for each stack
+   that waits with each place that it waits for.  Later ones have an unknown
+   holder. */
+#define _PySampling_MAX_HELD_SAMPLES 65536
+
 /* Threads told apart in one session; later ones share a row. */
 #define _PySampling_MAX_THREADS 65536
 
@@ -54,6 +59,8 @@ typedef enum {
     _PySampling_PSEUDO_TRUNCATED,   // value: how many frames, rounded down
     _PySampling_PSEUDO_LOST,
     _PySampling_PSEUDO_UNSAMPLED,
+    _PySampling_PSEUDO_ASLEEP,
+    _PySampling_PSEUDO_UNKNOWN,     // who held the GIL
     // No frames, but marks that say more about the entry before them, which is
     // the one nearer to the leaf.
     _PySampling_PSEUDO_OPCODE,      // value: its specialised opcode
@@ -111,6 +118,10 @@ struct _sampling_sample_row {
     uint32_t thread;
     uint32_t labels;            // label
     int32_t state;              // _PySampling_State
+    // Of a wait for the GIL, who had it: a thread, or _PySampling_NO_THREAD,
+    // and its place, a stack of at most two frames.  Else 0 and 0.
+    uint32_t holder_thread;
+    uint32_t holder_node;
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
@@ -175,6 +186,7 @@ struct _sampling_tables {
     uint32_t lost_node;         // the stack "[lost]"
     uint32_t lost_labels;       // the labels of samples whose own are lost
     uint32_t num_tasks;         // of the rows of labels
+    uint32_t num_held_samples;  // of the rows of samples
     uint32_t functions_without_module;
     int references;             // atomic
     unsigned int serial;        // no two tables of a process share one
@@ -188,6 +200,7 @@ struct _sampling_tables {
 };
 
 #define _PySampling_NO_NODE UINT32_MAX
+#define _PySampling_NO_THREAD UINT32_MAX
 
 extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
 // One more reference; Free() drops one.
@@ -239,6 +252,10 @@ extern uint32_t _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
                                               uint32_t parent,
                                               _PySampling_Pseudo pseudo,
                                               uint32_t value);
+
+// Where an unknown holder of the GIL was: a stack of its own.
+extern uint32_t
+_PySampling_TablesUnknownPlace(struct _sampling_tables *tables);
 
 // sampling_labels.c.  Returns 0 if there is no memory.
 extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);

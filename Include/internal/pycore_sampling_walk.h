@@ -32,6 +32,7 @@ struct _sampling_walk {
     PyInterpreterState *interp;
     struct _sampling_slots *slots;
     int names;                  // of _PySampling_NAME_*
+    const struct _sampling_sleeper *sleeper;    // the leaf, or NULL
     _PySampling_Frame *out;     // leaf first
     int num_entries;
 };

@@ -9,6 +9,8 @@ import os
 import time
 from array import array
 
+from profile_sampling._batch import NO_THREAD
+from profile_sampling._gil_holders import NOBODY, NOT_KNOWN
 from profile_sampling._values import FUNCTION_KINDS, NAMES
 
 
@@ -38,7 +40,8 @@ class Aggregator:
         samples = self._samples
         for kind, *key, count, cpu_ns, wall_ns in zip(
                 batch.kind, batch.node, batch.thread, batch.labels_row,
-                batch.state, batch.count, batch.cpu_ns, batch.wall_ns):
+                batch.state, batch.holder_thread, batch.holder_node,
+                batch.count, batch.cpu_ns, batch.wall_ns):
             if kind == 0:
                 sums = samples.setdefault((serial, *key), [0, 0, 0])
                 sums[0] += count
@@ -115,10 +118,11 @@ class _Tables:
     def raw(self, sums):
         samples = array('q')
         for key, weights in sums.items():
-            serial, node, thread, labels, state = key
+            serial, node, thread, labels, state, *holder = key
             nodes, threads, label_rows = self._bases[serial]
             samples.extend((node + nodes if node else 0, thread + threads,
                             labels + label_rows if labels else 0, state,
+                            *_moved_holder(*holder, threads, nodes),
                             *weights))
         return {'functions': self._functions,
                 'frames': self._frames.tobytes(),
@@ -126,3 +130,10 @@ class _Tables:
                 'labels': self._labels,
                 'threads': self._threads,
                 'samples': samples.tobytes()}
+
+
+def _moved_holder(thread, node, threads, nodes):
+    if not node:
+        return NOBODY
+    return (NOT_KNOWN if thread == NO_THREAD else thread + threads,
+            node + nodes)

@@ -5,6 +5,7 @@ forms: columns, for those who want numbers, and objects, for those who want
 ease.  It must not know how batches are delivered.
 """
 
+from profile_sampling import _gil_holders
 from profile_sampling._values import (
     FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, label_set)
 
@@ -14,10 +15,12 @@ _SAMPLE = 0
 _RESIDUE, _MERGED = 1, 2
 _GIL_WAIT = STATES.index('gil wait')
 _NO_STRING = 0xFFFFFFFF
+NO_THREAD = 0xFFFFFFFF
 # Columns of a batch, and their item types (see memoryview.cast).
 COLUMNS = {'time_ns': 'Q', 'kind': 'B', 'state': 'B', 'flags': 'H',
            'thread': 'I', 'node': 'I', 'labels_row': 'I', 'count': 'Q',
-           'cpu_ns': 'Q', 'wall_ns': 'Q'}
+           'cpu_ns': 'Q', 'wall_ns': 'Q', 'holder_thread': 'I',
+           'holder_node': 'I'}
 _FUNCTION_COLUMNS = 5   # module, qualname, filename, first line, kind
 _FRAME_COLUMNS = 5      # function, line, column, offset, opcode
 _NODE_COLUMNS = 2       # parent, frame
@@ -112,6 +115,14 @@ class Rows:
             stack = self._stacks[node] = tuple(frames)
         return stack
 
+    def gil_holder(self, thread, node):
+        """Return the GILHolder of two columns of a batch, or None."""
+        if not node:
+            return None
+        return _gil_holders.holder(
+            None if thread == NO_THREAD else self.threads[thread],
+            self.stack(node))
+
     def label_set(self, row):
         """Return (labels as a dict, task name, task id) of a row."""
         found = self._label_sets.get(row)
@@ -130,11 +141,11 @@ def _moved(frame, functions):
 
 
 class Batch:
-    """Records, in the order in which they were made.
+    """Records, in the order in which they came; see SampleRecord.time_ns.
 
     Columns, as memoryviews of numbers, one item per record:
 
-    time_ns     when the time that it weighs ended, on time.monotonic_ns()
+    time_ns     its moment, on time.monotonic_ns(); see SampleRecord
     kind        index into RECORD_KINDS; 0 is a sample
     state       index into STATES
     flags       1: what no tick had hit, on the stack of another sample;
@@ -145,6 +156,9 @@ class Batch:
     count       how many samples it stands for
     cpu_ns      CPU time that it weighs, in nanoseconds
     wall_ns     wall-clock time that it weighs, in nanoseconds
+    holder_node  of a wait for the GIL, where its holder was: index into
+                 rows.nodes, a stack of at most two frames; else 0
+    holder_thread  the thread of the holder; 0xFFFFFFFF: it is not known
 
     subscription  the Subscription that it belongs to
 
@@ -180,7 +194,7 @@ class Batch:
         for kind, *numbers in zip(
                 self.kind, self.time_ns, self.state, self.flags, self.thread,
                 self.node, self.labels_row, self.count, self.cpu_ns,
-                self.wall_ns):
+                self.wall_ns, self.holder_thread, self.holder_node):
             if kind == _SAMPLE:
                 yield SampleRecord(rows, *numbers)
 
@@ -224,19 +238,20 @@ class Record(Value):
 class SampleRecord:
     """A sample on its way.
 
-    time_ns   when the time that it weighs ended, on time.monotonic_ns()
-    state     'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled' or
-              'custom'
+    time_ns   on time.monotonic_ns(): the moment of its tick; off the GIL,
+              when the time that it weighs ended
+    state     one of STATES in _values
     count     how many samples it stands for; 0: what was left over
     cpu_ns    CPU time that it weighs, in nanoseconds
     wall_ns   wall-clock time that it weighs, in nanoseconds
     """
 
     __slots__ = ('_rows', 'time_ns', '_state', '_flags', '_thread', '_node',
-                 '_labels', 'count', 'cpu_ns', 'wall_ns')
+                 '_labels', 'count', 'cpu_ns', 'wall_ns', '_holder_thread',
+                 '_holder_node')
 
     def __init__(self, rows, time_ns, state, flags, thread, node, labels,
-                 count, cpu_ns, wall_ns):
+                 count, cpu_ns, wall_ns, holder_thread=0, holder_node=0):
         self._rows = rows
         self.time_ns = time_ns
         self._state = state
@@ -247,13 +262,16 @@ class SampleRecord:
         self.count = count
         self.cpu_ns = cpu_ns
         self.wall_ns = wall_ns
+        self._holder_thread = holder_thread
+        self._holder_node = holder_node
 
     @property
     def key(self):
         """What to add samples up by: those of equal keys have the thread,
-        stack, labels, task and state in common.  Cheap, and hashable."""
+        stack, labels, task, state and holder of the GIL in common.  Cheap,
+        and hashable."""
         return (self._rows, self._thread, self._node, self._labels,
-                self._state)
+                self._state, self._holder_thread, self._holder_node)
 
     @property
     def state(self):
@@ -288,6 +306,12 @@ class SampleRecord:
     def gil_wait_ns(self):
         """Of wall_ns, how long the thread waited for the GIL."""
         return self.wall_ns if self._state == _GIL_WAIT else 0
+
+    @property
+    def gil_holder(self):
+        """Who had the GIL while the thread waited for it, as a GILHolder;
+        None if it did not wait."""
+        return self._rows.gil_holder(self._holder_thread, self._holder_node)
 
     @property
     def callee(self):

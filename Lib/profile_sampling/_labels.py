@@ -10,7 +10,10 @@ from profile_sampling._session import _core
 
 # What the profiler itself tells of a sample, in pprof's labels.
 OF_SAMPLES = ('interpreter', 'state', 'task id', 'task name', 'thread id',
-              'thread name', 'thread native id')
+              'thread name', 'thread native id', 'gil holder',
+              'gil holder place', 'gil holder thread',
+              'gil holder thread id', 'gil holder thread native id',
+              'gil holder interpreter')
 RESERVED = (*OF_SAMPLES, 'opcode', 'instruction offset')
 
 # The blocks that the context is in, innermost first: (label, token, rest).

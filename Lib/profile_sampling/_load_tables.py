@@ -5,6 +5,7 @@ It must not know the format that the rows come from.
 """
 
 from array import array
+from bisect import bisect
 
 _INT32 = 1 << 31
 _INT64 = 1 << 63
@@ -12,7 +13,7 @@ _INT64 = 1 << 63
 _NODE_BYTES = 250
 # Where the instruction of a frame is not known: offset, opcode.
 NO_INSTRUCTION = -1, 0
-_PYTHON = 0
+_PYTHON, _C, _PSEUDO = 0, 1, 3
 # Parent, key, value, task id of row 0.
 EMPTY_LABELS = 0, None, None, 0
 
@@ -24,7 +25,7 @@ class Tables:
         self._budget = budget
         self._functions = []
         self._function_of_number = {}
-        self._native = {}
+        self._native_of_address = {}
         self._frames = {}
         self._frame_rows = []
         self._location_of_number = {}
@@ -32,6 +33,10 @@ class Tables:
         self._threads = {}
         self._samples = {}
         self._labels = {EMPTY_LABELS: 0}
+        self._holders = {}
+        # Functions that are not Python; those that are: (name, file).
+        self._by_name = None
+        self._by_place = None
 
     def function(self, number, module, qualname, filename, first_line, kind):
         if not number:
@@ -127,9 +132,82 @@ class Tables:
             row = self._labels[key] = len(self._labels)
         return row
 
-    def sample(self, node, thread, labels, state, weights):
+    def holder(self, text, place, split):
+        """Return the node of a place: *text* is 'function (callee)', and
+        *place* 'file:line' if the function is Python.
+
+        *split* tells the module from the name of a function.
+        """
+        node = self._holders.get((text, place))
+        if node is None:
+            self._budget.spend(2 * _NODE_BYTES + 800 + 8 * len(text)
+                               + 8 * len(place or ''))
+            node = self._holders[text, place] = self._holder(
+                text, place, split)
+        return node
+
+    def _holder(self, text, place, split):
+        if place is None:
+            return self._child(0, self._native(text, split), 0)
+        name, callee = text, None
+        if text.endswith(')') and ' (' in text:
+            name, _, callee = text[:-1].rpartition(' (')
+        filename, _, line = place.rpartition(':')
+        line = int(line) if _is_line(line) else 0
+        node = self._child(0, self._python(name, filename, line, split),
+                           line)
+        if callee is not None:
+            node = self._child(node, self._native(callee, split), 0)
+        return node
+
+    def _child(self, node, function, line):
+        frame = self._frame(function, line, 0)
+        return self._nodes.setdefault((node, frame), len(self._nodes) + 1)
+
+    def _python(self, name, filename, line, split):
+        """Return the function that begins last before a line of a file."""
+        self._index_names()
+        found = self._by_place.setdefault((name, filename), [])
+        if not found:
+            found.append((0, len(self._functions)))
+            self._functions.append((*split(name), filename, 0, _PYTHON))
+        at = bisect(found, (line, len(self._functions)))
+        return found[max(at - 1, 0)][1]
+
+    def _native(self, name, split):
+        self._index_names()
+        number = self._by_name.setdefault(name, len(self._functions))
+        if number == len(self._functions):
+            if name[:1] == '[' and name[-1:] == ']':
+                self._functions.append((None, name, '', 0, _PSEUDO))
+            else:
+                self._functions.append((*split(name), '', 0, _C))
+        return number
+
+    def _index_names(self):
+        """Make functions found by name; only who held the GIL needs it."""
+        if self._by_name is not None:
+            return
+        self._budget.spend(300 * len(self._functions))
+        self._by_name = {}
+        self._by_place = {}
+        for number, (module, name, filename, line, kind) in enumerate(
+                self._functions):
+            if module is not None:
+                self._budget.spend(4 * (len(module) + len(name)))
+                name = f'{module}.{name}'
+            if kind == _PYTHON:
+                self._by_place.setdefault((name, filename), []).append(
+                    (line, number))
+            else:
+                self._by_name.setdefault(name, number)
+        for found in self._by_place.values():
+            found.sort()
+
+    def sample(self, node, thread, labels, state, holder_thread, holder_node,
+               weights):
         """Add a row, or its weights to the row it has."""
-        key = node, thread, labels, state
+        key = node, thread, labels, state, holder_thread, holder_node
         known = self._samples.get(key)
         if known is not None:
             weights = [a + b for a, b in zip(known, weights)]
@@ -178,9 +256,13 @@ class Tables:
 
     def _native_function(self, address):
         """A function for a place that has only an address."""
-        index = self._native.get(address)
+        index = self._native_of_address.get(address)
         if index is None:
             self._budget.spend(400)
-            index = self._native[address] = len(self._functions)
+            index = self._native_of_address[address] = len(self._functions)
             self._functions.append((None, f'{address:#x}', '', 0, 1))
         return index
+
+
+def _is_line(text):
+    return text.isascii() and text.isdigit() and len(text) < 10

@@ -9,6 +9,7 @@ Those of different modes are not: what a sample was taken for differs.
 
 from array import array
 
+from profile_sampling._gil_holders import NOBODY, NOT_KNOWN
 from profile_sampling._load_tables import EMPTY_LABELS
 from profile_sampling._values import FUNCTION_KINDS, NAMES
 
@@ -109,8 +110,14 @@ class Merger:
             thread.ident, thread.native_id, thread.name,
             thread.interpreter_id)) for thread in profile.threads]
         samples = self._rows['samples']
-        for node, thread, label, state, *weights in profile._row_tuples():
-            key = nodes[node], threads[thread], labels[label], state
+        for (node, thread, label, state, holder_thread, holder_node,
+             *weights) in profile._held_row_tuples():
+            holder = NOBODY
+            if holder_node:
+                holder = (NOT_KNOWN if holder_thread == NOT_KNOWN
+                          else threads[holder_thread], nodes[holder_node])
+            key = (nodes[node], threads[thread], labels[label], state,
+                   *holder)
             known = samples.get(key)
             if known is not None:
                 weights = [a + b for a, b in zip(known, weights)]

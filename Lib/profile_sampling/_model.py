@@ -11,13 +11,16 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 
 from profile_sampling._values import (
     FUNCTION_KINDS, NAMES, STATES, CalleeRow, Frame, Function, FunctionRow,
-    InstructionRow, LabelRow, LineRow, Thread, label_set, own_clock)
+    GILHolder, GILHolderRow, InstructionRow, LabelRow, LineRow, Thread,
+    label_set, own_clock)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, _FRAME_COLUMNS = 'i', 5    # function, line, column, offset, opcode
 _NODE, _NODE_COLUMNS = 'I', 2      # parent, frame
-# node, thread, labels, state, count, cpu, wall
-_SAMPLE, _SAMPLE_COLUMNS = 'q', 7
+# node, thread, labels, state; of a wait for the GIL the thread that held it
+# (-1: not known) and the node of its place (0: no such wait); count, cpu, wall
+_SAMPLE, _SAMPLE_COLUMNS = 'q', 9
+_KEY_COLUMNS = 6
 
 
 class Sample:
@@ -30,19 +33,21 @@ class Sample:
     task_id    id() of the asyncio task, or None
     state      'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
                or 'custom' for what sample() took
+    gil_holder the GILHolder in the state 'gil wait', else None
     count      how many records were taken
     cpu_ns     CPU time of the thread they stand for, in nanoseconds
     wall_ns    wall-clock time they stand for, in nanoseconds
     """
 
-    __slots__ = ('_profile', '_node', '_labels', 'thread', 'state', 'count',
-                 'cpu_ns', 'wall_ns')
+    __slots__ = ('_profile', '_node', '_labels', '_holder', 'thread', 'state',
+                 'count', 'cpu_ns', 'wall_ns')
 
     def __init__(self, profile, row):
-        node, thread, labels, state, count, cpu_ns, wall_ns = row
+        node, thread, labels, state, *holder, count, cpu_ns, wall_ns = row
         self._profile = profile
         self._node = node
         self._labels = labels
+        self._holder = holder
         self.thread = profile.threads[thread]
         self.state = STATES[state]
         self.count = count
@@ -64,6 +69,10 @@ class Sample:
     @property
     def task_id(self):
         return self._profile._label_set(self._labels)[2]
+
+    @property
+    def gil_holder(self):
+        return self._profile._gil_holder(*self._holder)
 
     def __repr__(self):
         return (f'<Sample {self.state} count={self.count} '
@@ -145,9 +154,9 @@ class Profile:
                 column[i] = moved[column[i]]
             self._frames = bytes(frames)
         rows = self._rows()
-        self._totals = (sum(rows[4::_SAMPLE_COLUMNS]),
-                        sum(rows[5::_SAMPLE_COLUMNS]),
-                        sum(rows[6::_SAMPLE_COLUMNS]))
+        self._totals = tuple([
+            sum(rows[column::_SAMPLE_COLUMNS])
+            for column in range(_KEY_COLUMNS, _SAMPLE_COLUMNS)])
         self._frame_cache = {}
         self._label_cache = {}
         return self
@@ -297,6 +306,17 @@ class Profile:
         from profile_sampling import _label_rows
         return _label_rows.rows(self, key)
 
+    def gil_holders(self):
+        """Return a list of GILHolderRow: who held the GIL while others
+        waited for it, the longest time first.
+
+        There is a row for each place of a thread that waited and each place
+        of a thread that held the GIL meanwhile.  They add up to the wall
+        time of all samples in the state 'gil wait'.
+        """
+        from profile_sampling import _gil_holders
+        return _gil_holders.rows(self)
+
     def save(self, path, format=None, *, annotate=False):
         """Write the profile to a file, whole or not at all.
 
@@ -366,9 +386,27 @@ class Profile:
 
     def _row_tuples(self):
         """Iterate over (node, thread, labels, state, count, cpu_ns, wall_ns).
+
+        These may be there several times: see _held_row_tuples().
         """
+        rows = self._rows().tolist()
+        return zip(*[rows[column::_SAMPLE_COLUMNS] for column
+                     in (0, 1, 2, 3, 6, 7, 8)])
+
+    def _held_row_tuples(self):
+        """Iterate over (node, thread, labels, state, holder's thread,
+        holder's node, count, cpu_ns, wall_ns)."""
         rows = iter(self._rows().tolist())
         return zip(*[rows] * _SAMPLE_COLUMNS)
+
+    def _gil_holder(self, thread, node):
+        """Return the GILHolder of two columns of a sample, or None."""
+        from profile_sampling import _gil_holders
+        if not node:
+            return None
+        return _gil_holders.holder(
+            None if thread == _gil_holders.NOT_KNOWN else self.threads[thread],
+            self._stack(node))
 
     def _frame_tuples(self):
         """Iterate over (function, line, column, offset, opcode)."""
@@ -543,10 +581,14 @@ def _check_references(raw, profile):
             ('nodes', rows[0::_SAMPLE_COLUMNS], n_nodes),
             ('threads', rows[1::_SAMPLE_COLUMNS], len(profile._threads)),
             ('labels', rows[2::_SAMPLE_COLUMNS], len(raw['labels'])),
+            ('nodes', rows[5::_SAMPLE_COLUMNS], n_nodes),
             ('states', rows[3::_SAMPLE_COLUMNS], len(STATES))):
         values = column.tolist()
         if values and not (0 <= min(values) and max(values) < limit):
             raise ValueError(f'a row refers to {what} that do not exist')
+    if any([thread and not -1 <= thread < len(profile._threads) for thread
+            in rows[4::_SAMPLE_COLUMNS].tolist()]):
+        raise ValueError('a row refers to threads that do not exist')
 
 
 def _running_version():
@@ -554,6 +596,6 @@ def _running_version():
     return '.'.join(map(str, sys.version_info[:3]))
 
 
-__all__ = ['CalleeRow', 'Frame', 'Function', 'FunctionRow',
-           'InstructionRow', 'LabelRow', 'LineRow', 'Profile', 'Sample',
+__all__ = ['CalleeRow', 'Frame', 'Function', 'FunctionRow', 'GILHolder',
+           'GILHolderRow', 'InstructionRow', 'LabelRow', 'LineRow', 'Profile', 'Sample',
            'Samples', 'Thread', 'own_clock']

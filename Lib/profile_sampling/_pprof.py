@@ -11,7 +11,9 @@ both names are equal.  A function that is not Python has a place that names
 its kind: '<C>', '<operator>', and none for a pseudo function, whose name is
 in brackets.  The instruction that the innermost Python frame had come to is
 in labels, not in the address of its Location: addresses would have to be
-unique in the file.  Comments beginning with '#' are not shown by pprof; in
+unique in the file.  Who held the GIL while a thread waited is in labels, too:
+'gil holder' is what people read, 'module.function (callee)', and with 'gil
+holder place', 'file:line', it tells which function that is.  Comments beginning with '#' are not shown by pprof; in
 them is what only the reader of this package needs.
 """
 
@@ -24,6 +26,10 @@ KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 MARK = '# profile_sampling 1'
 OPCODE_LABEL = 'opcode'
 OFFSET_LABEL = 'instruction offset'
+HOLDER_LABEL = 'gil holder'
+HOLDER_PLACE_LABEL = 'gil holder place'
+HOLDER_THREAD_LABEL = 'gil holder thread'
+HOLDER_INTERPRETER_LABEL = 'gil holder interpreter'
 
 # zlib's code for a gzip frame around the largest window; the header it
 # writes has no time in it, so equal profiles are equal bytes.
@@ -121,17 +127,18 @@ class Encoder:
         return location_of_frame, numbers
 
     def _samples(self, location_of_frame):
-        """Write one Sample per (stack, thread, labels, state, instruction).
-        """
+        """Write one Sample per (stack, thread, labels, state, holder of the
+        GIL, instruction)."""
         own_last = own_clock(self._profile.mode) == 'cpu'
         stacks = _Stacks(self._profile, location_of_frame)
         instructions = self._instructions()
         same_labels = self._same_labels()
         weights = {}
-        for node, thread, labels, state, count, cpu_ns, wall_ns in (
-                self._profile._row_tuples()):
+        holders = self._holders()
+        for node, thread, labels, state, *holder, count, cpu_ns, wall_ns in (
+                self._profile._held_row_tuples()):
             key = (stacks.same(node), thread, same_labels[labels], state,
-                   instructions[node])
+                   holders[tuple(holder)], instructions[node])
             weight = [count, cpu_ns, wall_ns]
             known = weights.get(key)
             if known is None:
@@ -165,7 +172,7 @@ class Encoder:
         """
         known = {}
         same = {}
-        for row in sorted(set(self._profile._rows()[2::7])):
+        for row in sorted(set(self._profile._rows()[2::9])):
             labels, *task = self._profile._label_set(row)
             same[row] = known.setdefault((*labels.items(), *task), row)
         return same
@@ -183,7 +190,22 @@ class Encoder:
         known.append(_NO_INSTRUCTION)
         return [known[frame] for frame in frames]
 
-    def _labels(self, thread, labels, state):
+    def _holders(self):
+        """Return {columns of a holder: what its labels say}."""
+        rows = self._profile._rows()
+        return {key: self._holder(self._profile._gil_holder(*key))
+                for key in sorted(set(zip(rows[4::9], rows[5::9])))}
+
+    @staticmethod
+    def _holder(holder):
+        if holder is None:
+            return None
+        place = None
+        if holder.function.kind == 'python':
+            place = f'{holder.function.filename}:{holder.line}'
+        return holder.name, place, holder.thread
+
+    def _labels(self, thread, labels, state, holder):
         thread = self._profile.threads[thread]
         labels, task_name, task_id = self._profile._label_set(labels)
         message = Message()
@@ -199,7 +221,24 @@ class Encoder:
             self._label(message, 'thread name', thread.name)
         self._label(message, 'interpreter', number=thread.interpreter_id)
         self._label(message, 'state', STATES[state])
+        if holder is not None:
+            self._holder_labels(message, thread, *holder)
         return message.data
+
+    def _holder_labels(self, message, waiter, name, place, thread):
+        self._label(message, HOLDER_LABEL, name)
+        if place is not None:
+            self._label(message, HOLDER_PLACE_LABEL, place)
+        if thread is None:
+            return
+        prefix = HOLDER_THREAD_LABEL
+        if thread.name:
+            self._label(message, prefix, thread.name)
+        self._label(message, f'{prefix} id', number=thread.ident)
+        self._label(message, f'{prefix} native id', number=thread.native_id)
+        if thread.interpreter_id != waiter.interpreter_id:
+            self._label(message, HOLDER_INTERPRETER_LABEL,
+                        number=thread.interpreter_id)
 
     def _instruction_labels(self, name, offset):
         message = Message()

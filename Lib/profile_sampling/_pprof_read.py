@@ -15,8 +15,10 @@ versions of Python: one that this version does not have is not known here.
 import os
 
 from profile_sampling._load_tables import NO_INSTRUCTION, Tables
+from profile_sampling._gil_holders import NOBODY, NOT_KNOWN
 from profile_sampling._pprof import (
-    KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
+    HOLDER_INTERPRETER_LABEL, HOLDER_LABEL, HOLDER_PLACE_LABEL,
+    HOLDER_THREAD_LABEL, KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
 from profile_sampling._labels import OF_SAMPLES
 from profile_sampling._values import MODES, NAMES, OPCODES, STATES
 from profile_sampling._wire import (
@@ -122,6 +124,7 @@ class _Decoder:
         self._top = {field: [] for field in (
             _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _COMMENT)}
         self._numbers = dict.fromkeys(_SINGLE, 0)
+        self._names = None
 
     def decode(self):
         self._scan()
@@ -133,7 +136,8 @@ class _Decoder:
             raise ValueError('is not a pprof file (it has no sample types)')
         columns = _columns(types)
         facts = self._facts(types, columns)
-        self._read_functions(facts.pop('modules'))
+        self._names = _Names(facts.pop('modules'), self._budget)
+        self._read_functions()
         self._read_locations()
         self._read_samples(len(types), columns,
                            bool(facts['names'] & OPCODES))
@@ -200,16 +204,15 @@ class _Decoder:
         facts['pid'] = pids.pop() if len(pids) == 1 else None
         return facts
 
-    def _read_functions(self, modules):
+    def _read_functions(self):
         wanted = {1: VARINT, 2: VARINT, 4: VARINT, 5: VARINT}
-        names = _Names(modules, self._budget)
         for span in self._top[_FUNCTION]:
             function = message(self._data, *span, wanted)
             self._tables.function(
                 function.get(1, 0), *_function(
                     self._string(function.get(2, 0)),
                     self._string(function.get(4, 0)),
-                    signed(function.get(5, 0)), names))
+                    signed(function.get(5, 0)), self._names))
 
     def _read_locations(self):
         for span in self._top[_LOCATION]:
@@ -236,7 +239,7 @@ class _Decoder:
         data = self._data
         stacks = _Stacks(self._tables)
         labels = _Labels(self._string, self._tables, self._budget,
-                         instructions)
+                         instructions, self._names.split)
         for span in self._top[_SAMPLE]:
             self._budget.check(_TRANSIENT * (span[1] - span[0]))
             packed = []
@@ -268,7 +271,8 @@ class _Labels:
     so these are remembered one by one, the others together.
     """
 
-    def __init__(self, string, tables, budget, instructions):
+    def __init__(self, string, tables, budget, instructions, split):
+        self._split = split
         self._string = string
         self._tables = tables
         self._budget = budget
@@ -281,7 +285,8 @@ class _Labels:
         self._known = {}
 
     def read(self, encoded_labels):
-        """Return the thread, the labels, the state and the instruction."""
+        """Return the thread, the labels, the state, the two columns of the
+        GIL's holder, and the instruction."""
         offset, opcode = NO_INSTRUCTION
         others = []
         for encoded in encoded_labels:
@@ -316,7 +321,8 @@ class _Labels:
         return label
 
     def _about(self, numbers):
-        """Return the numbers of the thread, the labels and the state."""
+        """Return the numbers of the thread, the labels, the state and the
+        GIL's holder."""
         texts = {}
         values = {}
         labels = {}
@@ -344,7 +350,23 @@ class _Labels:
                 self._tables.labels(
                     [(key, self._joined(labels[key]))
                      for key in sorted(labels)], task_name, task_id),
-                number)
+                number, *self._holder(texts, values, thread))
+
+    def _holder(self, texts, values, waiter):
+        name = texts.get(HOLDER_LABEL, '' if HOLDER_LABEL in values else None)
+        if name is None:
+            return NOBODY
+        prefix = HOLDER_THREAD_LABEL
+        thread = NOT_KNOWN
+        if f'{prefix} id' in values:
+            *_, interpreter = waiter
+            thread = self._tables.thread((
+                values[f'{prefix} id'],
+                signed(values.get(f'{prefix} native id', 0)),
+                texts.get(prefix),
+                values.get(HOLDER_INTERPRETER_LABEL, interpreter)))
+        return thread, self._tables.holder(
+            name, texts.get(HOLDER_PLACE_LABEL), self._split)
 
     def _joined(self, values):
         """Return one text for what other tools give several values."""

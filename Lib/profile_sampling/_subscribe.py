@@ -41,9 +41,9 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     subscription is closed with a RuntimeWarning.
 
     mode              'wall' or 'cpu': which clock the subscriber is about
-    rate_hz           samples per second of each thread, 1 to 10000.  The
-                      clock ticks for whoever wants most; others get fewer
-                      samples, which weigh as much in sum
+    rate_hz           samples per second of each thread, 1 to 10000, at
+                      least.  The clock ticks for whoever wants most, and
+                      every subscriber gets all samples
     depth_frames, names, signal
                       as for start(); by default what holds already, or
                       what start() takes
@@ -179,7 +179,7 @@ class Subscription:
             self._deliver_rest()
 
     def set_rate(self, rate_hz):
-        """Want *rate_hz* samples per second from now on, 1 to 10000.
+        """Want at least *rate_hz* samples per second from now on, 1 to 10000.
 
         Raise TypeError or ValueError for anything else.
         """
@@ -187,7 +187,7 @@ class Subscription:
 
     @property
     def rate_hz(self):
-        """Samples per second of each thread."""
+        """Samples per second of each thread that it wants at least."""
         return self._core.rate_hz
 
     @property

@@ -5,7 +5,8 @@ It must not compute what a profile means: that is the model's.
 """
 
 from profile_sampling._values import (
-    OPCODES, STATES, lost_counts, other_losses, own_clock, printable)
+    OPCODES, STATES, lost_counts, missed_share, other_losses, own_clock,
+    printable)
 
 WIDTH = 100
 TOP = 50
@@ -18,8 +19,12 @@ _TOP_INSTRUCTIONS = 10
 _OPNAME, _SITE = 17, 19
 # Labels, values of each, and characters of a label's name.
 _TOP_LABELS, _TOP_VALUES, _KEY = 5, 10, 40
+_TOP_HOLDERS, _THREAD = 10, 20
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
-_STATE_NAMES = {'gil wait': 'GIL wait', 'gc': 'GC'}
+# Of ticks, from which on it is said.
+_MISSED_SHARE = 0.01
+_STATE_NAMES = {'gil wait': 'GIL wait', 'gc': 'GC',
+                'asleep with gil': 'asleep with GIL'}
 
 
 def render(profile, *, top=TOP):
@@ -38,6 +43,7 @@ def render(profile, *, top=TOP):
         lines += ['', *_table(
             rows, top, 'cumulative', clock, total,
             [(row.cum_ns(clock), row.cum_count) for row in rows])]
+        lines += _gil_holders(profile)
         lines += _labels(profile, clock, total)
         if profile._names & OPCODES:
             lines += _instructions(profile.instructions(),
@@ -84,10 +90,26 @@ def _header(profile):
                      'in all threads together'),
         ('Samples', f'{profile.total_count:,}'),
         ('Lost', _losses(profile)),
+        *_findings(profile),
         *_asides(profile),
     ]
     title = title[0].upper() + title[1:]
     return [title, '', *[f'{name:<10} {text}' for name, text in facts]]
+
+
+def _findings(profile):
+    """What a reader has to know before he believes, or looks for, more."""
+    missed = missed_share(profile.stats)
+    if missed > _MISSED_SHARE:
+        yield 'Missed', (f'{100 * missed:.1f} % of the ticks: the kernel let '
+                         'the clock wait for a CPU while the program ran')
+    asleep = STATES.index('asleep with gil')
+    wall_ns = sum([row[6] for row in profile._row_tuples()
+                   if row[3] == asleep])
+    if wall_ns:
+        yield 'Asleep', (f'{seconds(wall_ns)} with the GIL held, '
+                         f'{share(wall_ns, profile.total_wall_ns)}: see '
+                         '[asleep with GIL]')
 
 
 def _asides(profile):
@@ -148,16 +170,18 @@ def _states(profile):
         row[0] += count
         row[1] += cpu_ns
         row[2] += wall_ns
-    lines = [f'{"State":<10} {"wall":>12} {"share":>8} '
+    rows = {_STATE_NAMES.get(state, state): row
+            for state, row in sums.items() if any(row)}
+    width = max(10, *map(len, rows))
+    lines = [f'{"State":<{width}} {"wall":>12} {"share":>8} '
              f'{"CPU":>12} {"share":>8} {"count":>10}']
-    for state, (count, cpu_ns, wall_ns) in sums.items():
-        if count or cpu_ns or wall_ns:
-            lines.append(
-                f'{_STATE_NAMES.get(state, state):<10} '
-                f'{seconds(wall_ns, profile.total_wall_ns):>12} '
-                f'{share(wall_ns, profile.total_wall_ns):>8} '
-                f'{seconds(cpu_ns, profile.total_cpu_ns):>12} '
-                f'{share(cpu_ns, profile.total_cpu_ns):>8} {count:>10,}')
+    for name, (count, cpu_ns, wall_ns) in rows.items():
+        lines.append(
+            f'{name:<{width}} '
+            f'{seconds(wall_ns, profile.total_wall_ns):>12} '
+            f'{share(wall_ns, profile.total_wall_ns):>8} '
+            f'{seconds(cpu_ns, profile.total_cpu_ns):>12} '
+            f'{share(cpu_ns, profile.total_cpu_ns):>8} {count:>10,}')
     return lines
 
 
@@ -180,6 +204,35 @@ def _table(rows, top, what, clock, total, weights):
         name = _end(printable(function.name), width, '.')
         lines.append(
             f'{cell}  {name:<{width}}  {_place(function)}'.rstrip())
+    return lines
+
+
+def _gil_holders(profile):
+    """The places for which threads waited longest, whoever waited."""
+    sums = {}
+    for row in profile.gil_holders():
+        thread = row.holder.thread
+        key = row.holder.name, '' if thread is None else (
+            thread.name or str(thread.ident))
+        known = sums.get(key, (0, 0))
+        sums[key] = known[0] - row.wall_ns, known[1] - row.count
+    if not sums:
+        return []
+    total = -sum([ns for ns, _ in sums.values()])
+    ranked = sorted([(*weights, key) for key, weights in sums.items()])
+    shown = ranked[:_TOP_HOLDERS]
+    numbers = _columns([('time', 'share', 'count'), *[
+        (seconds(-ns, total), share(-ns, total), f'{-count:,}')
+        for ns, count, _ in shown]])
+    width = WIDTH - len(numbers[0]) - 2 - 2 - _THREAD
+    lines = ['', 'Holders of the GIL by the wall time that threads waited for '
+             'them' + (f', {_TOP_HOLDERS:,} of {len(ranked):,}'
+                       if _TOP_HOLDERS < len(ranked) else ''),
+             f'{numbers[0]}  {"function (callee)":<{width}}  thread']
+    for (_, _, (name, thread)), cell in zip(shown, numbers[1:]):
+        name = _end(printable(name), width, '.')
+        thread = _start(printable(thread), _THREAD)
+        lines.append(f'{cell}  {name:<{width}}  {thread}'.rstrip())
     return lines
 
 

@@ -7,7 +7,7 @@ to show.  It must not know how they are stored or written.
 
 MODES = ('wall', 'cpu')
 STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
-          'custom')
+          'custom', 'asleep with gil')
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # What a session names beyond Python frames, by the core's bits.
 NAMES = ('off', 'calls', 'opcodes', 'calls,opcodes')
@@ -194,6 +194,42 @@ class LabelRow(Value):
         return self.cpu_ns if mode == 'cpu' else self.wall_ns
 
 
+class GILHolder(Value):
+    """Who had the GIL while another thread waited for it, and where.
+
+    thread    the Thread, or None when it is not known
+    function  its innermost Python function; a pseudo function, '[unknown]',
+              when it is not known, and what else is on the stack of a thread
+              without Python code
+    line      where in it, 0 when not known
+    callee    the C function, operator or pseudo function that it was in, or
+              None
+    """
+
+    __slots__ = ('thread', 'function', 'line', 'callee')
+
+    @property
+    def name(self):
+        """The names of the function and, in parentheses, of the callee."""
+        if self.callee is None:
+            return self.function.name
+        return f'{self.function.name} ({self.callee.name})'
+
+
+class GILHolderRow(Value):
+    """How long a place in a thread waited while another held the GIL.
+
+    thread    the Thread that waited
+    function  its innermost Python function, or None if there was none
+    line      where in it; 0 when there is none
+    holder    the GILHolder
+    count     records of samples
+    wall_ns   wall-clock time, in nanoseconds
+    """
+
+    __slots__ = ('thread', 'function', 'line', 'holder', 'count', 'wall_ns')
+
+
 class InstructionRow(_FlatRow):
     """What an instruction of a Python function cost.
 
@@ -272,11 +308,16 @@ def printable(text):
 # Ticks at which no signal could reach the thread that was running.  It is no
 # news below this share of all.
 TICKS_UNHEARD = 'ticks_unheard'
+TICKS_MISSED = 'ticks_missed'
+TICKS_SERVED = 'signals_sent', 'ticks_noted', 'ticks_busy'
+# With more than that share missed, samples are far from even.
+MISSED_SHARE = 0.1
 UNHEARD_SHARE = 0.1
 
 # Counters of something lost that do not count samples, and what they do.
 LOST_THREADS = 'lost_threads'
-LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task'}
+LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task',
+               'lost_holders': 'holder of the GIL'}
 
 
 def lost_counts(stats):
@@ -294,6 +335,17 @@ def lost_counts(stats):
     return counts
 
 
+def missed_share(stats):
+    """Return the share of ticks that came too late for what they fell into.
+
+    Of the ticks whose deadline fell into a thread's running time, those
+    that the kernel let wait for a CPU until the thread had stopped running.
+    """
+    missed = stats.get(TICKS_MISSED, 0)
+    served = sum([stats.get(key, 0) for key in TICKS_SERVED])
+    return missed / (missed + served) if missed else 0.0
+
+
 def other_losses(stats):
     """Return, in words, the nonzero losses that are not lost samples."""
     texts = [f'{stats[key]:,} samples without their {what}'
@@ -304,4 +356,7 @@ def other_losses(stats):
     if unheard > UNHEARD_SHARE * stats.get('ticks', 0):
         texts.append(f'{unheard:,} ticks answered late, as signals are '
                      'blocked or forbidden or /proc is missing')
+    missed = missed_share(stats)
+    if missed > MISSED_SHARE:
+        texts.append(f'{missed:.0%} of the ticks missed')
     return texts

@@ -228,12 +228,43 @@ fill_threads(PySampling_Batch *batch, const struct _sampling_taken *taken)
     return 1;
 }
 
+static int
+has_holder(const struct _sampling_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->num_events; i++) {
+        if (batch->events[i].holder_node != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Apart from the records, whose size is part of the API. */
+static int
+fill_holders(PySampling_Batch *batch, const struct _sampling_taken *taken)
+{
+    const struct _sampling_event *events = taken->batch->events;
+    if (!has_holder(taken->batch)) {
+        return 1;
+    }
+    NEW_ITEMS(PySampling_Holder, holders, batch->num_records)
+    PySampling_Holder *out = holders;
+    if (taken->lost.count != 0) {
+        *out++ = (PySampling_Holder){0};
+    }
+    for (uint32_t i = 0; i < taken->batch->num_events; i++) {
+        *out++ = (PySampling_Holder){events[i].holder_thread,
+                                     events[i].holder_node};
+    }
+    return 1;
+}
+
 /* What was lost comes first, as a record like any other. */
 static int
 fill_records(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
     Py_BUILD_ASSERT(sizeof(PySampling_Record)
-                    == sizeof(struct _sampling_event));
+                    == offsetof(struct _sampling_event, holder_thread));
     uint32_t num = taken->batch->num_events;
     int has_lost = taken->lost.count != 0;
     NEW_ITEMS(PySampling_Record, records, num + 1)
@@ -242,8 +273,11 @@ fill_records(PySampling_Batch *batch, const struct _sampling_taken *taken)
         memcpy(records, &taken->lost, sizeof(*records));
         records->kind = PySampling_LOST;
     }
-    memcpy(records + has_lost, taken->batch->events, num * sizeof(*records));
-    return 1;
+    for (uint32_t i = 0; i < num; i++) {
+        memcpy(&records[has_lost + i], &taken->batch->events[i],
+               sizeof(*records));
+    }
+    return fill_holders(batch, taken);
 }
 
 static int
@@ -270,6 +304,7 @@ static void
 free_items(PySampling_Batch *batch)
 {
     free((void *)batch->records);
+    free((void *)batch->holders);
     free((void *)batch->strings);
     free((void *)batch->functions);
     free((void *)batch->changed_functions);

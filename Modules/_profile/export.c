@@ -105,6 +105,8 @@ is_used(const struct _sampling_sample_row *s)
     return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0;
 }
 
+/* node, thread, labels, state, thread that held the GIL (-1: not known) and
+   its place (0: no wait for the GIL), count, CPU and wall time */
 static PyObject *
 sample_columns(const struct _sampling_tables *tables)
 {
@@ -113,7 +115,7 @@ sample_columns(const struct _sampling_tables *tables)
         used += is_used(&tables->samples[row]);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, used * 7 * (Py_ssize_t)sizeof(int64_t));
+        NULL, used * 9 * (Py_ssize_t)sizeof(int64_t));
     if (bytes == NULL) {
         return NULL;
     }
@@ -125,6 +127,9 @@ sample_columns(const struct _sampling_tables *tables)
             *out++ = s->thread;
             *out++ = s->labels;
             *out++ = s->state;
+            *out++ = s->holder_thread == _PySampling_NO_THREAD
+                ? -1 : (int64_t)s->holder_thread;
+            *out++ = s->holder_node;
             *out++ = (int64_t)s->count;
             *out++ = (int64_t)s->cpu_ns;
             *out++ = (int64_t)s->wall_ns;
@@ -307,6 +312,8 @@ COLUMN(labels, uint32_t)
 COLUMN(count, uint64_t)
 COLUMN(cpu_ns, uint64_t)
 COLUMN(wall_ns, uint64_t)
+COLUMN(holder_thread, uint32_t)
+COLUMN(holder_node, uint32_t)
 
 static PyObject *
 lost(const struct _sampling_event *event)
@@ -327,7 +334,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
     const struct _sampling_cursor *from = &taken->from;
     return Py_BuildValue(
         "{s:I,s:(IIIIII),s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,"
-        "s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "serial", from->serial,
         "first", from->strings, from->functions, from->frames, from->nodes,
             from->labels, from->threads,
@@ -350,5 +357,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
         "labels_row", column_labels(batch),
         "count", column_count(batch),
         "cpu_ns", column_cpu_ns(batch),
-        "wall_ns", column_wall_ns(batch));
+        "wall_ns", column_wall_ns(batch),
+        "holder_thread", column_holder_thread(batch),
+        "holder_node", column_holder_node(batch));
 }

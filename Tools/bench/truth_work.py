@@ -23,7 +23,8 @@ _SMALL_BLOCK = bytes(1024)
 # Far above.
 _LARGE_BLOCK = bytes(1 << 20)
 
-_NUMBERS = [random.Random(7).random() for _ in range(400_000)]
+_random = random.Random(7)
+_NUMBERS = [_random.random() for _ in range(400_000)]
 _BASE, _MODULUS = 3 ** 200, 2 ** 521 - 1
 
 

@@ -6,6 +6,8 @@
     print(ConsoleRenderer(show_all=True).render(recorder.session()))
 """
 
+import itertools
+import operator
 import os
 import sys
 import time
@@ -14,7 +16,7 @@ from pyinstrument.session import Session
 
 
 class Recorder:
-    """A callback for subscribe() that keeps the samples in order.
+    """A callback for subscribe() that keeps the samples of each thread.
 
     clock  'wall' or 'cpu': by which one pyinstrument is to weigh
     """
@@ -34,13 +36,9 @@ class Recorder:
             self._cpu_ns += sample.cpu_ns
             self._count += sample.count
             thread = sample.thread
-            records = self._threads.setdefault(
-                (thread.ident, thread.native_id, thread.interpreter_id), [])
-            # Equal stacks in a row are one record, however many there are.
-            if records and records[-1][0].key == sample.key:
-                records[-1][1] += getattr(sample, self._clock)
-            else:
-                records.append([sample, getattr(sample, self._clock)])
+            self._threads.setdefault(
+                (thread.ident, thread.native_id, thread.interpreter_id),
+                []).append(sample)
 
     def session(self, interval=0.001):
         """Return what came in so far as a pyinstrument Session.
@@ -50,8 +48,8 @@ class Recorder:
         """
         infos = {}
         records = [(self._stack(sample, infos), ns / 1e9)
-                   for thread in self._threads.values()
-                   for sample, ns in thread]
+                   for samples in self._threads.values()
+                   for sample, ns in self._in_order(samples)]
         return Session(
             frame_records=records,
             start_time=self._start_time_ns / 1e9,
@@ -64,6 +62,17 @@ class Recorder:
             cpu_time=self._cpu_ns / 1e9,
             sys_path=list(sys.path),
             sys_prefixes=Session.current_sys_prefixes())
+
+    def _in_order(self, samples):
+        """Yield the samples by time, equal ones in a row as one of all their
+        time."""
+        # A sample of a thread that runs comes later than one of its waits.
+        samples.sort(key=operator.attrgetter('time_ns'))
+        for _, group in itertools.groupby(samples,
+                                          operator.attrgetter('key')):
+            row = list(group)
+            yield row[0], sum([getattr(sample, self._clock)
+                               for sample in row])
 
     def _stack(self, sample, infos):
         thread = sample.thread

@@ -20,7 +20,7 @@ from profile_sampling import Profile, _opcodes
 from . import validator
 
 STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
-          'custom')
+          'custom', 'asleep with gil')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
 
 
@@ -95,15 +95,22 @@ class Builder:
         return node
 
     def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, thread=0,
-               state='running', labels=(), task=None):
+               state='running', labels=(), task=None, holder=None):
+        """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call')."""
         if not self.threads:
             self.thread('MainThread')
         key = (self.node(stack), thread, self._labels(labels, task),
-               STATES.index(state))
+               STATES.index(state), *self._holder(holder))
         old = self.samples.get(key, (0, 0, 0))
         self.samples[key] = (old[0] + count, old[1] + cpu_ns,
                              old[2] + wall_ns)
         return self
+
+    def _holder(self, holder):
+        if holder is None:
+            return 0, 0
+        thread, place = holder
+        return thread, self.node(place)
 
     def _labels(self, labels, task):
         """Row of a dict of labels and a task, as (name, id)."""
@@ -153,7 +160,8 @@ def example(**facts):
     b.sample('app.<module>:2@CALL+16 C:time.sleep [blocked]', count=2,
              cpu_ns=50, wall_ns=990_000_000, thread=main, state='blocked')
     b.sample('app.spin:5 [GIL~wait]', count=40, wall_ns=60_000_000,
-             thread=worker, state='gil wait')
+             thread=worker, state='gil wait',
+             holder=(main, 'app.work:11 C:time.sleep'))
     b.sample('app.spin:5 [GC~gen0]', count=1, wall_ns=1_500, cpu_ns=1_500,
              thread=worker, state='gc')
     b.sample('[lost]', count=3, wall_ns=1_000_000, thread=worker,
@@ -170,6 +178,13 @@ def instruction_of(sample):
     return None
 
 
+def _holder_facts(holder):
+    if holder is None:
+        return None
+    return (holder.thread, holder.name, holder.line, holder.function.filename,
+            holder.function.first_line, holder.function.kind)
+
+
 def facts_of(profile):
     """What saving and loading must keep, as one comparable value."""
     rows = {}
@@ -180,7 +195,8 @@ def facts_of(profile):
                       for frame in sample.stack]),
                sample.thread, sample.state, tuple(sample.labels.items()),
                sample.task_name, sample.task_id,
-               instruction_of(sample) if 'opcodes' in profile.names else None)
+               instruction_of(sample) if 'opcodes' in profile.names else None,
+               _holder_facts(sample.gil_holder))
         weights = rows.setdefault(key, [0, 0, 0])
         for i, weight in enumerate((sample.count, sample.cpu_ns,
                                     sample.wall_ns)):

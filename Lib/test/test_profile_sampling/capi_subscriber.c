@@ -27,6 +27,8 @@ static PySampling_Node nodes[MAX_NODES];
 
 static uint64_t flat_wall_ns[MAX_FUNCTIONS];
 static uint64_t total_wall_ns, total_cpu_ns, lost_wall_ns;
+static uint64_t gil_wait_ns, held_wall_ns;
+static uint64_t holder_wall_ns[MAX_FUNCTIONS];
 static unsigned long num_samples, num_records, num_batches, num_errors;
 
 static void
@@ -58,6 +60,36 @@ keep_rows(const PySampling_Batch *batch)
     }
 }
 
+/* The function of the innermost Python frame; MAX_FUNCTIONS: none. */
+static uint32_t
+python_function(uint32_t node)
+{
+    while (node != 0
+           && functions[frames[nodes[node].frame].function].kind != 0)
+    {
+        node = nodes[node].parent;
+    }
+    return node != 0 ? frames[nodes[node].frame].function : MAX_FUNCTIONS;
+}
+
+static void
+add_holder(const PySampling_Batch *batch, uint32_t i)
+{
+    const PySampling_Record *record = &batch->records[i];
+    if (record->state == PySampling_STATE_GIL_WAIT) {
+        gil_wait_ns += record->wall_ns;
+    }
+    if (batch->holders == NULL || batch->holders[i].node == 0) {
+        return;
+    }
+    held_wall_ns += record->wall_ns;
+    num_errors += record->state != PySampling_STATE_GIL_WAIT;
+    uint32_t function = python_function(batch->holders[i].node);
+    if (function != MAX_FUNCTIONS) {
+        holder_wall_ns[function] += record->wall_ns;
+    }
+}
+
 static void
 add(const PySampling_Batch *batch)
 {
@@ -75,17 +107,11 @@ add(const PySampling_Batch *batch)
         num_samples += record->count;
         total_wall_ns += record->wall_ns;
         total_cpu_ns += record->cpu_ns;
-        // The innermost Python function.
-        uint32_t node = record->node;
-        while (node != 0
-               && functions[frames[nodes[node].frame].function].kind != 0)
-        {
-            node = nodes[node].parent;
+        uint32_t function = python_function(record->node);
+        if (function != MAX_FUNCTIONS) {
+            flat_wall_ns[function] += record->wall_ns;
         }
-        if (node != 0) {
-            flat_wall_ns[frames[nodes[node].frame].function] +=
-                record->wall_ns;
-        }
+        add_holder(batch, i);
     }
 }
 
@@ -125,7 +151,9 @@ start(PyObject *module, PyObject *args)
     options.interpreter_id = 0;
     total_wall_ns = total_cpu_ns = lost_wall_ns = 0;
     num_samples = num_records = num_batches = num_errors = 0;
+    gil_wait_ns = held_wall_ns = 0;
     memset(flat_wall_ns, 0, sizeof(flat_wall_ns));
+    memset(holder_wall_ns, 0, sizeof(holder_wall_ns));
     sub = api->subscribe(&options);
     if (sub == NULL) {
         return NULL;
@@ -147,7 +175,27 @@ set_rate(PyObject *module, PyObject *rate)
     Py_RETURN_NONE;
 }
 
-/* Returns (totals, {name: flat wall nanoseconds}). */
+static PyObject *
+by_name(const uint64_t *wall_ns)
+{
+    PyObject *dict = PyDict_New();
+    for (uint32_t i = 0; dict != NULL && i < MAX_FUNCTIONS; i++) {
+        if (wall_ns[i] != 0) {
+            PyObject *ns = PyLong_FromUnsignedLongLong(wall_ns[i]);
+            if (ns == NULL
+                || PyDict_SetItemString(dict, strings[functions[i].qualname],
+                                        ns) < 0)
+            {
+                Py_CLEAR(dict);
+            }
+            Py_XDECREF(ns);
+        }
+    }
+    return dict;
+}
+
+/* Returns (totals, {name: flat wall nanoseconds}, {name: nanoseconds in which
+   it held the GIL while others waited}). */
 static PyObject *
 stop(PyObject *module, PyObject *ignored)
 {
@@ -159,25 +207,20 @@ stop(PyObject *module, PyObject *ignored)
     drain_all();
     api->free(sub);
     sub = NULL;
-    PyObject *flat = PyDict_New();
-    for (uint32_t i = 0; flat != NULL && i < MAX_FUNCTIONS; i++) {
-        if (flat_wall_ns[i] != 0) {
-            PyObject *ns = PyLong_FromUnsignedLongLong(flat_wall_ns[i]);
-            if (ns == NULL
-                || PyDict_SetItemString(flat, strings[functions[i].qualname],
-                                        ns) < 0)
-            {
-                Py_CLEAR(flat);
-            }
-            Py_XDECREF(ns);
-        }
+    PyObject *flat = by_name(flat_wall_ns);
+    PyObject *held = by_name(holder_wall_ns);
+    if (flat == NULL || held == NULL) {
+        Py_XDECREF(flat);
+        Py_XDECREF(held);
+        return NULL;
     }
-    return flat == NULL ? NULL : Py_BuildValue(
-        "({s:K,s:K,s:K,s:k,s:k,s:k,s:k}N)",
+    return Py_BuildValue(
+        "({s:K,s:K,s:K,s:K,s:K,s:k,s:k,s:k,s:k}NN)",
         "wall_ns", total_wall_ns, "cpu_ns", total_cpu_ns,
         "lost_wall_ns", lost_wall_ns, "samples", num_samples,
         "records", num_records, "batches", num_batches,
-        "errors", num_errors, flat);
+        "gil_wait_ns", gil_wait_ns, "held_wall_ns", held_wall_ns,
+        "errors", num_errors, flat, held);
 }
 
 static PyMethodDef methods[] = {

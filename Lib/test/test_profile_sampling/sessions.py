@@ -53,6 +53,7 @@ def checked(raw):
     """The Profile of the core's tables, validated."""
     profile = raw if isinstance(raw, Profile) else Profile._from_raw(raw)
     validator.check_profile(profile)
+    validator.check_gil_holders(profile)
     validator.check_pprof(_formats.encode(profile, 'pprof'))
     return profile
 
@@ -142,6 +143,18 @@ def by_state(samples, what='wall_ns'):
     for sample in samples:
         sums[sample.state] += getattr(sample, what)
     return sums
+
+
+@contextlib.contextmanager
+def one_cpu():
+    """The calling thread has one CPU, and what it starts meanwhile: the
+    sampler thread of a session, or a process."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
 
 
 def busy(seconds):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from profile_sampling._values import Frame, Function
+from profile_sampling._values import Frame, Function, Thread
 
 from . import adapters
 from .adapters import SECOND_NS, example
@@ -126,6 +126,17 @@ class PyinstrumentTest(AdapterTest):
         self.assertShares(self.times(root, {}))
         threads = {frame.identifier for frame in root.children}
         self.assertLessEqual({'MainThread', 'server'}, threads)
+
+    def test_timeline_is_in_order(self):
+        # Of waits, which stand still, samples come before those of the
+        # running time around them.
+        recorder = pyinstrument_session.Recorder()
+        recorder([Moment('waits', 30), Moment('waits', 60)])
+        recorder([Moment('runs', 10), Moment('runs', 20), Moment('runs', 50)])
+        self.assertEqual(
+            [(stack[-1].partition('\0')[0], seconds)
+             for stack, seconds in recorder.session().frame_records],
+            [('runs', 4.0), ('waits', 2.0), ('runs', 2.0), ('waits', 2.0)])
 
     def test_console(self):
         from pyinstrument.renderers import ConsoleRenderer
@@ -285,6 +296,21 @@ class OddSamplesTest(AdapterTest):
             self.assertIn('odd; ', renderer.render(session))
         self.assertIn(['Thread 2', '[unsampled]'],
                       [stack for stack, _ in session.frame_records])
+
+
+class Moment:
+    """A sample of one function, two seconds long."""
+
+    count = 1
+    cpu_ns = 0
+    wall_ns = 2 * SECOND_NS
+    thread = Thread(1, 2, 'Thread', 0)
+
+    def __init__(self, name, time_ns):
+        self.key = name
+        self.time_ns = time_ns
+        function = Function('m', name, '/m.py', 1, 'python')
+        self.stack = (Frame(function, 1, 0, -1, 0),)
 
 
 class Recursive:

@@ -26,7 +26,7 @@ class CAPI(SubscriberTest):
         for _ in range(20):
             spin(0.02)
         life_ns = time.perf_counter_ns() - started
-        totals, flat = capi.stop()
+        totals, flat, _ = capi.stop()
         self.assertEqual(totals['errors'], 0)
         self.assertEqual(totals['lost_wall_ns'], 0)
         self.assertGreater(totals['batches'], 10)
@@ -43,7 +43,7 @@ class CAPI(SubscriberTest):
             spin(0.1)
         with self.assertRaises(ValueError):
             capi.set_rate(0)
-        totals, flat = capi.stop()
+        totals, flat, _ = capi.stop()
         self.assertEqual(totals['errors'], 0)
         self.assertGreater(totals['samples'], 50)
         self.assertGreater(flat['spin'], 0.2e9)
@@ -52,9 +52,21 @@ class CAPI(SubscriberTest):
         capi = self.capi
         capi.start(5000, 16)
         exec('\n'.join(['sum(range(20_000))'] * 200))
-        totals, _ = capi.stop()
+        totals, _, _ = capi.stop()
         self.assertEqual(totals['errors'], 0)
         self.assertGreater(totals['wall_ns'] + totals['lost_wall_ns'], 0)
+
+    def test_who_held_the_gil(self):
+        capi = self.capi
+        capi.start(1000, 65536)
+        with running(lambda: spin(0.3)):
+            for _ in range(20):
+                time.sleep(0.001)
+        totals, _, held = capi.stop()
+        self.assertEqual(totals['errors'], 0)
+        self.assertGreater(totals['gil_wait_ns'], 0)
+        self.assertEqual(totals['held_wall_ns'], totals['gil_wait_ns'])
+        self.assertGreater(held['spin'], 0.8 * totals['gil_wait_ns'])
 
     def test_wrong_options(self):
         with self.assertRaisesRegex(ValueError, 'rate_hz'):
@@ -69,7 +81,7 @@ class CAPI(SubscriberTest):
         self.capi.start(1000, 65536)
         with running(lambda: spin(0.05)) as [thread]:
             pass
-        totals, _ = self.capi.stop()
+        totals, _, _ = self.capi.stop()
         profile = profile_sampling.stop()
         self.assertGreater(profile.total_wall_ns, 0.05e9)
         self.assertGreater(totals['wall_ns'], 0.05e9)

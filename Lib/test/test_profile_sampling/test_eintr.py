@@ -12,7 +12,7 @@ import time
 import unittest
 
 from .sessions import (
-    Session, SessionTest, busy, computing_threads, thrice)
+    Session, SessionTest, busy, computing_threads, one_cpu, thrice)
 
 
 class timespec(ctypes.Structure):
@@ -27,9 +27,12 @@ class pollfd(ctypes.Structure):
 class TestInterruptedCalls(SessionTest):
 
     CALLS = 1500
+    CALLS_OF_EACH = 150
 
-    def count(self, library, work, calls=CALLS):
+    def count(self, library, work, calls=None):
         """How many of the calls ended with EINTR; *work* comes between."""
+        if calls is None:
+            calls = self.CALLS
         nanosleep = library.nanosleep
         nanosleep.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         poll = library.poll
@@ -70,7 +73,7 @@ class TestInterruptedCalls(SessionTest):
                                     lambda: None), 0)
 
     def count_each(self, library):
-        """The same for other calls, 150 of each kind: {name: how many}."""
+        """The same for other calls, of each kind: {name: how many}."""
         pause = ctypes.byref(timespec(0, 500_000))
         epoll = select.epoll()
         self.addCleanup(epoll.close)
@@ -99,7 +102,7 @@ class TestInterruptedCalls(SessionTest):
                 0, None, None, None, pause, None)}
         interrupted = dict.fromkeys(calls, 0)
         with Session(rate_hz=5000):
-            for name in list(calls) * 150:
+            for name in list(calls) * self.CALLS_OF_EACH:
                 busy(0.0001)
                 # clock_nanosleep() returns the error.
                 if calls[name]() not in (0, 1):
@@ -127,6 +130,18 @@ class TestInterruptedCalls(SessionTest):
                 t0 = time.monotonic()
                 select.select([], [], [], 0.001)
                 self.assertGreaterEqual(time.monotonic() - t0, 0.001)
+
+
+class TestInterruptedCallsOnOneCPU(TestInterruptedCalls):
+    """The sampler thread runs where the thread runs that it asks.  So it never
+    sees it on its CPU, and what it sends arrives as that goes on."""
+
+    CALLS = 800
+    CALLS_OF_EACH = 80
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(one_cpu())
 
 
 if __name__ == '__main__':

@@ -160,13 +160,13 @@ class BlocksTest(LabelTest):
         with manual() as session, label(a=1):
             def work():
                 found.append(labels())
-                tick(5, 0)
+                tick(5_000_000, 0)
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
-            tick(1, 0)
+            tick(1_000_000, 0)
         self.assertEqual(found, [{}])
-        self.assertEqual(sums(session.profile)[()], 5)
+        self.assertEqual(sums(session.profile)[()], 5_000_000)
 
     def test_labels_carried_into_a_thread(self):
         found = []

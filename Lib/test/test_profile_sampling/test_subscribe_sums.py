@@ -4,6 +4,7 @@ See "Records and who gets them" in InternalDocs/profile_sampling.md.
 """
 
 import gc
+import os
 import signal
 import threading
 import time
@@ -55,41 +56,12 @@ class Sums(SubscriberTest):
                     for recorder in recorders.values()}
             self.assertEqual(len(sums), 1, 'to the nanosecond')
             self.assertGreater(sums.pop(), 0.2e9)
-        counts = {rate: len([sample for sample in recorder.samples
-                             if sample.thread.ident == threads[0].ident
-                             and not sample.is_residue])
-                  for rate, recorder in recorders.items()}
-        # Waiting for the GIL is one record for each turn, at any rate.
-        self.assertGreater(counts[2000], 1.3 * counts[500], counts)
-        self.assertGreater(counts[500], 2 * counts[37], counts)
-
-    @thrice
-    def test_thinned_shares_are_true(self):
-        def other(seconds):
-            spin(seconds)
-
-        recorder = Recorder()
-        fine = Recorder()
-        with subscribe(fine, rate_hz=5000), subscribe(recorder, rate_hz=500):
-            spent = Counter()
-            for _ in range(60):
-                moments = [time.perf_counter()]
-                spin(0.006)
-                moments.append(time.perf_counter())
-                other(0.018)
-                moments.append(time.perf_counter())
-                spent[False] += moments[1] - moments[0]
-                spent[True] += moments[2] - moments[1]
-
-        def share(recorder):
-            sums = Counter()
-            for sample in recorder.samples:
-                if sample.thread.ident == threading.get_ident():
-                    sums['other' in str(names(sample))] += sample.wall_ns
-            return sums[True] / sums.total()
-        truth = spent[True] / spent.total()
-        self.assertAlmostEqual(share(fine), truth, delta=0.02)
-        self.assertAlmostEqual(share(recorder), truth, delta=0.06)
+        # A rate is the least that a subscriber gets: each has every record.
+        counts = {len([sample for sample in recorder.samples
+                       if sample.thread.ident == threads[0].ident])
+                  for recorder in recorders.values()}
+        self.assertEqual(len(counts), 1)
+        self.assertGreater(counts.pop(), 0.2 * 2000 / 2)
 
     def test_the_aggregator_equals_the_table(self):
         aggregator = Aggregator()
@@ -244,6 +216,20 @@ class Sums(SubscriberTest):
                 spin(0.005)
                 check(profile_sampling.snapshot())
                 check(profile_sampling.stop())
+
+    def test_no_tick_is_lost_between_snapshots(self):
+        # Some of the ticks fall into the calls of snapshot(), and on one CPU
+        # their signals, too.
+        cpus = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, cpus)
+        os.sched_setaffinity(0, {min(cpus)})
+        profile_sampling.start(rate_hz=10_000)
+        self.addCleanup(profile_sampling.stop)
+        for _ in range(5000):
+            profile = profile_sampling.snapshot(clear=True)
+            own = [sample.wall_ns for sample in profile.samples
+                   if sample.thread.ident == threading.get_ident()]
+            self.assertEqual(sum(own), profile.duration_ns)
 
     def test_a_session_may_choose_the_signal(self):
         recorder = Recorder()

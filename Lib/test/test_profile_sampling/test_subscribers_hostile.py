@@ -297,7 +297,7 @@ class Hostile(SubscriberTest):
             _profile.tick(1000, 10)
             subscription.flush()
             self.assertIs(caught.unraisable.exc_type, ValueError)
-            self.assertEqual(subscription.stats()['errors'], 1)
+            self.assertGreater(subscription.stats()['errors'], 0)
 
     def test_it_raises_now_and_then(self):
         numbers = iter(range(1000))

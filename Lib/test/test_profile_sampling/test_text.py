@@ -113,6 +113,27 @@ class ReportTest(unittest.TestCase):
                       'labels; 2 samples without their task; 3 threads not '
                       'profiled\n', report(b))
 
+    def test_missed_ticks(self):
+        def text(missed):
+            stats = {'ticks_missed': missed, 'signals_sent': 800,
+                     'ticks_noted': 150, 'ticks_busy': 50, 'ticks_idle': 9000}
+            return report(Builder(stats=stats).sample('a.f', wall_ns=1))
+        self.assertNotIn('Missed', text(10))        # 1.0 %, rounded up
+        self.assertIn('\nMissed     2.0 % of the ticks: ', text(20))
+        self.assertIn('\nLost       nothing\n', text(20))
+        self.assertIn('\nLost       0 samples; 20% of the ticks missed\n',
+                      text(250))
+
+    def test_asleep_with_the_gil(self):
+        b = Builder().sample('a.f', wall_ns=6_000_000)
+        self.assertNotIn('Asleep', report(b))
+        b.sample('a.f [asleep with GIL]', wall_ns=2_000_000,
+                 state='asleep with gil')
+        text = report(b)
+        self.assertIn('\nAsleep     2.000 ms with the GIL held, 25.0 %: ',
+                      text)
+        self.assertIn('\nasleep with GIL', text)
+
     def test_custom_samples(self):
         b = Builder().sample('a.f', wall_ns=1)
         self.assertNotIn('ustom', report(b))

@@ -541,8 +541,8 @@ class TestInterpretersOnOneThread(SessionTest):
     def check_rows(self, raw):
         samples = memoryview(raw['samples']).cast('q').tolist()
         nodes = memoryview(raw['nodes']).cast('I').tolist()
-        self.assertLess(max(samples[0::7], default=0), len(nodes) // 2)
-        self.assertLess(max(samples[1::7], default=0),
+        self.assertLess(max(samples[0::9], default=0), len(nodes) // 2)
+        self.assertLess(max(samples[1::9], default=0),
                         max(1, len(raw['threads'])))
         for node, parent in enumerate(nodes[2::2], 1):
             self.assertLess(parent, node)

@@ -8,13 +8,15 @@ import gzip
 import opcode
 
 STATES = {'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
-          'custom'}
+          'custom', 'asleep with gil'}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
 NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
 OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
 LABELS = {'thread id', 'thread native id', 'interpreter', 'state'}
 MORE_LABELS = {'thread name', 'task name', 'task id', 'opcode',
-               'instruction offset'}
+               'instruction offset', 'gil holder', 'gil holder place',
+               'gil holder thread', 'gil holder thread id',
+               'gil holder thread native id', 'gil holder interpreter'}
 
 N, S, M = 'number', 'string', 'message'
 # Per message: field number: (name, repeated, type); a string is an index.
@@ -207,6 +209,9 @@ def check_profile(profile):
             check(frame.line >= 0 and frame.column >= 0, frame)
             check(frame.function.kind in KINDS, frame.function)
             seen.add(frame.function)
+    check(sum([row.wall_ns for row in profile.gil_holders()])
+          == sum([sample.wall_ns for sample in profile.samples
+                  if sample.gil_holder is not None]), 'holders of the GIL')
     check(totals == [profile.total_count, profile.total_cpu_ns,
                      profile.total_wall_ns], 'totals', totals)
     rows = profile.functions()
@@ -244,3 +249,15 @@ def check_instructions(profile):
         check(len(set(callees)) == len(callees), 'callees repeated', row)
         check('python' not in {callee.kind for callee in callees},
               'a callee with a frame', row)
+
+
+def check_gil_holders(profile):
+    """Check what holds of the core's profiles: each wait has a holder."""
+    for sample in profile.samples:
+        holder = sample.gil_holder
+        check((sample.state == 'gil wait') == (holder is not None),
+              'holder of the GIL', sample, holder)
+        if holder is not None:
+            check(sample.stack[0].function.qualname == '[GIL wait]', sample)
+            check(holder.thread is None
+                  or holder.thread in profile.threads, holder)
