@@ -1,14 +1,17 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|idle|soak|all]
+    ./python Tools/bench/run.py [off|on|truth|events|idle|services|soak|all]
                                 [--quick] [--out DIR]
 
-off     instructions with the profiler off, against the stock interpreter
-on      slowdown while it samples, against an empty signal handler
-truth   its answers, against programs that know the answer
-events  what subscribers cost, and how many samples they keep up with
-idle    what a tick costs when there are many threads that sleep
-soak    whether memory grows in a long run; not part of all
+off       instructions with the profiler off, against the stock interpreter
+on        slowdown while it samples, against an empty signal handler
+truth     its answers, against programs that know the answer
+events    what subscribers cost, and how many samples they keep up with
+idle      what a tick costs when there are many threads that sleep
+services  truth for programs that wait and work in turn, on one CPU and on
+          two, alone and in a crowd, beside other profilers; and their cost.
+          Not part of all
+soak      whether memory grows in a long run; not part of all
 """
 
 import argparse
@@ -21,15 +24,16 @@ import idle
 import machine
 import off
 import on
+import services
 import soak
 import truth
 from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
-         'soak': soak.measure}
+         'services': services.measure, 'soak': soak.measure}
 # What takes an hour and a half is run by its own name.
-ALL = tuple(kind for kind in KINDS if kind != 'soak')
+ALL = tuple(kind for kind in KINDS if kind not in ('services', 'soak'))
 
 
 def parse(args):
@@ -45,6 +49,13 @@ def parse(args):
     parser.add_argument('--stock', type=pathlib.Path, metavar='PATH',
                         default=machine.ROOT / 'build' / 'stock' / 'python',
                         help='the interpreter to compare with')
+    parser.add_argument('--cells', metavar='PATTERN',
+                        help='of services only what has a name like this: '
+                        'poll/1.2ms/1cpu/alone/1000hz, tasks/*, off_gil, '
+                        'cost, ...')
+    parser.add_argument('--peers', metavar='DIR',
+                        help='where py-spy and austin are (default: the '
+                        'environment of "make third-parties", or PATH)')
     parser.add_argument('--soak-seconds', type=float, default=1800,
                         metavar='N',
                         help='length of each soak (default: 1800)')

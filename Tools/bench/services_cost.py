@@ -1,0 +1,135 @@
+"""What the profiler costs where services feel it.
+
+A busy program on one CPU, as a whole process, against the cheapest ways to
+send as many signals (bare_ticker.c); a program that sleeps; and one that
+hands the GIL over all the time.
+"""
+
+import statistics
+import sys
+
+import children
+from report import interval95, quartiles
+from services_cost_child import BARE, HAND_OVER_RATE_HZ, OURS, PLAIN, RATE_HZ
+from services_run import on_cpus
+
+SLICE_MS = 300
+ROUNDS, QUICK_ROUNDS = 80, 8
+RATIO_BAR = 1.15
+
+ASLEEP_RATES_HZ = (100, 1000, 10_000)
+ASLEEP_RUNS, QUICK_ASLEEP_RUNS = 3, 1
+ASLEEP_S, QUICK_ASLEEP_S = 10, 2
+ASLEEP_BAR_PERCENT = 0.1
+
+# About half a second.
+HAND_OVERS = 50_000
+HAND_OVER_ROUNDS, QUICK_HAND_OVER_ROUNDS = 30, 5
+CPUS = (1, 2)
+
+
+def _us_per_tick(rounds, how, column):
+    """Median of [{how: slice}], paired with the plain slice of the round."""
+    return statistics.median(
+        [(slices[how][column] - slices[PLAIN][column]) / 1000
+         / max(slices[how][2], 1) for slices in rounds])
+
+
+def _ratio(rounds):
+    """Ours against the cheaper of the bare ones, whole-process CPU time."""
+    cheapest_us = min([_us_per_tick(rounds, how, 0) for how in BARE])
+    # Less than nothing is noise.
+    return (_us_per_tick(rounds, OURS, 0) / cheapest_us if cheapest_us > 0
+            else float('inf'))
+
+
+def measure_busy(report, rounds_count):
+    ticker, _directory = children.compile_shared('bare_ticker.c')
+    with on_cpus(1):
+        found = children.run_json('services_cost_child.py', 'busy', SLICE_MS,
+                                  rounds_count, ticker)
+    rounds = [dict(zip(found, slices)) for slices in zip(*found.values())]
+    rows = []
+    for how in (OURS, *BARE):
+        row = [how if how == OURS else f'bare {how}']
+        for column in (0, 1):
+            percent = [(slices[how][column] / slices[PLAIN][column] - 1) * 100
+                       for slices in rounds]
+            low, median, high = quartiles(percent)
+            row += [f'{median:+.2f} [{low:+.1f} {high:+.1f}]',
+                    f'{_us_per_tick(rounds, how, column):.1f}']
+        ticks = statistics.fmean([slices[how][2] for slices in rounds])
+        wall_s = statistics.fmean([slices[how][1] for slices in rounds]) / 1e9
+        rows.append([*row, f'{ticks / wall_s:.0f}'])
+    ratio, (low, high) = _ratio(rounds), interval95(rounds, _ratio)
+    report.data['cost']['busy'] = {'slices': found, 'ratio': ratio,
+                                   'ratio 95 %': [low, high]}
+    report.table(
+        f'Busy program on one CPU, {RATE_HZ:,} Hz, whole process: slowdown in '
+        f'%, median [quartiles] of {rounds_count} rounds of {SLICE_MS} ms '
+        'slices, paired',
+        ['interrupted by', 'CPU %', 'us per tick', 'wall %', 'us per tick',
+         'ticks/s'], rows)
+    report.say()
+    report.bar('services: cost of a tick, against the cheapest bare signal',
+               ratio, RATIO_BAR, 'x',
+               f'(95 %: {low:.2f} .. {high:.2f}'
+               f'{"; too noisy to tell" if low <= RATIO_BAR <= high else ""})')
+
+
+def measure_asleep(report, runs, seconds):
+    rows, shares = [], {rate_hz: [] for rate_hz in ASLEEP_RATES_HZ}
+    for _ in range(runs):
+        for rate_hz, own in shares.items():
+            cpu_ns, wall_ns = children.run_json(
+                'services_cost_child.py', 'asleep', rate_hz, seconds)
+            own.append(cpu_ns / wall_ns * 100)
+    report.data['cost']['asleep %'] = shares
+    for rate_hz, own in shares.items():
+        rows.append([f'{rate_hz:,} Hz', f'{statistics.median(own):.3f}',
+                     f'{max(own):.3f}'])
+    report.table(f'Program that sleeps: % of a CPU, {runs} run(s) of '
+                 f'{seconds} s', ['rate', 'median', 'largest'], rows)
+    report.say()
+    for rate_hz, own in shares.items():
+        report.bar(f'services: CPU of a sleeping program at {rate_hz:,} Hz',
+                   statistics.median(own), ASLEEP_BAR_PERCENT, '%')
+
+
+def measure_hand_over(report, rounds_count):
+    rows = []
+    report.data['cost']['hand_over'] = {}
+    for cpus in CPUS:
+        try:
+            with on_cpus(cpus):
+                found = children.run_json('services_cost_child.py',
+                                          'hand_over', HAND_OVERS,
+                                          rounds_count)
+        except children.Unavailable as exc:
+            report.fail(f'services: hand-over: {exc}')
+            continue
+        ratios = [ours / plain for ours, plain in zip(found[OURS],
+                                                      found[PLAIN])]
+        low, high = interval95(ratios, statistics.median)
+        per_s = [HAND_OVERS / statistics.median(found[how]) * 1e9
+                 for how in (PLAIN, OURS)]
+        report.data['cost']['hand_over'][cpus] = found
+        rows.append([f'{cpus} CPU{"s" if cpus > 1 else ""}',
+                     *[f'{rate:,.0f}' for rate in per_s],
+                     f'{statistics.median(ratios):.3f}',
+                     f'{low:.3f} .. {high:.3f}'])
+    report.table(
+        f'Two threads that wake each other, {HAND_OVER_RATE_HZ:,} Hz, '
+        f'{rounds_count} rounds: times a second that the GIL changes hands',
+        ['on', 'plain', 'profiled', 'wall ratio', '95 % interval'], rows)
+
+
+def measure(report, options):
+    report.data['cost'] = {}
+    quick = options.quick
+    print('running cost ...', file=sys.stderr, flush=True)
+    measure_busy(report, QUICK_ROUNDS if quick else ROUNDS)
+    measure_asleep(report, QUICK_ASLEEP_RUNS if quick else ASLEEP_RUNS,
+                   QUICK_ASLEEP_S if quick else ASLEEP_S)
+    measure_hand_over(report, QUICK_HAND_OVER_ROUNDS if quick
+                      else HAND_OVER_ROUNDS)

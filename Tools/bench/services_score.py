@@ -1,0 +1,83 @@
+"""How far the shares that a profiler gave to six lines are from the truth.
+
+Errors are in percentage points of the burst.
+"""
+
+import itertools
+
+HALF = 0.5
+NS_PER_S = 1_000_000_000
+
+
+def shares(values):
+    """Each as a share of the sum."""
+    total = sum(values)
+    return [value / total for value in values]
+
+
+def first_half(found, true):
+    """The share of the first half of the burst, given shares of lines; one
+    that lies in both halves counts with its part of the first."""
+    half = 0
+    for begin, end, share in zip(
+            itertools.accumulate(true, initial=0),
+            itertools.accumulate(true), found):
+        inside = min(max(HALF - begin, 0), end - begin)
+        half += share * inside / (end - begin)
+    return half
+
+
+class Score:
+    """Of one clock.
+
+    errors   of each line, in points
+    worst    the largest, without its sign
+    mean     of all, without their signs
+    noise    what the worst line would vary by if its samples were drawn at
+             random: one standard deviation, in points
+    half     the share of the first half; the truth is 0.5
+    """
+
+    def __init__(self, weights, true, samples):
+        found, true = shares(weights), shares(true)
+        self.errors = [(own - due) * 100 for own, due in zip(found, true)]
+        self.mean = sum(map(abs, self.errors)) / len(self.errors)
+        self.worst, share = max([(abs(error), due) for error, due
+                                 in zip(self.errors, true)])
+        self.noise = (share * (1 - share) / samples) ** 0.5 * 100
+        self.half = first_half(found, true)
+
+
+def _score(weights, true, samples):
+    """The Score, or None if there is nothing on the lines."""
+    return Score(weights, true, samples) if sum(weights) else None
+
+
+class Scores:
+    """Of one run.
+
+    wall, cpu  Score, or None; cpu also when the profiler does not tell
+    samples    on the six lines
+    served     samples, of the ticks that fell into them
+    biased     captures away from their tick, of all captures; None for peers
+    missed     ticks that were missed, of all ticks; None for peers
+    """
+
+    def __init__(self, result, rate_hz):
+        found = result['found']
+        self.samples = sum(found['count'])
+        true_ns = result['true_wall_ns']
+        self.served = self.samples / (sum(true_ns) / NS_PER_S * rate_hz)
+        weights = found.get('wall_ns') or found['weight']
+        self.wall = _score(weights, true_ns, self.samples)
+        self.cpu = None
+        if 'cpu_ns' in found:
+            self.cpu = _score(found['cpu_ns'], result['calibrated_cpu_ns'],
+                              self.samples)
+        stats = result.get('stats')
+        self.biased = self.missed = None
+        if stats is not None:
+            self.biased = (stats.get('captures_biased', 0)
+                           / max(stats.get('captures', 0), 1))
+            self.missed = (stats.get('ticks_missed', 0)
+                           / max(stats.get('ticks', 0), 1))
