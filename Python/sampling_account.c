@@ -40,17 +40,13 @@
 #include <time.h>
 
 /* At detach the CPU clock is read if the last reading is older than this: at
-   half a microsecond per reading that costs 0.5 % at the most. */
-#define CPU_READ_INTERVAL_NS 100000
+   0.4 microseconds per reading that costs 1.6 % at the most. */
+#define CPU_READ_INTERVAL_NS 25000
 
 /* Intervals off the GIL of a period divided by this, or longer, are booked one
    by one.  Shorter ones never cover two points of their axis, which are three
    quarters of a period apart at the least. */
 #define LONG_PERIOD_DIVISOR 2
-
-/* CPU time burnt off the GIL is estimated from the intervals that are booked.
-   Of what their sum owes, each takes this part. */
-#define OFF_CPU_DEBT_DIVISOR 64
 
 /* Samples of a thread that has not run for so long wait no longer for others
    to share its time with. */
@@ -126,8 +122,8 @@ advance(struct _sampling_account *a, uint64_t wall_ns)
 static void
 carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
 {
-    if (cpu_ns <= a->cpu_ns) {
-        return;
+    if (cpu_ns < a->cpu_ns) {
+        return;         // read earlier than the last one, or it has ended
     }
     uint64_t burnt = cpu_ns - a->cpu_ns;
     uint64_t elapsed = wall_ns > a->cpu_read_wall_ns
@@ -259,9 +255,26 @@ struct off_gil {
     uint64_t wait_from_ns;
     uint64_t wait_until_ns;
     uint64_t cpu_ns;
+    // What it stands for, if it was short: it shares CPU time with others.
+    uint64_t cpu_span_ns;
     uint64_t sliver_ns;
     int is_in_c;
 };
+
+/* The sample has its wall time already. */
+static void
+share_off_gil_cpu(const struct place *place, uint64_t span_ns)
+{
+    struct _sampling_account *a = &place->thread->account;
+    _PySampling_Weigh(place->thread, _PySampling_OFF_GIL,
+                      &(struct _sampling_pending){
+        .time_ns = a->wall_ns,
+        .span.cpu_ns = span_ns,
+        .node = place->stack,
+        .labels = place->labels,
+        .state = _PySampling_BLOCKED,
+    }, (struct _sampling_time){.cpu_ns = take(&a->carried.off_cpu_ns)});
+}
 
 static void
 add_off_gil(const struct place *place, const struct off_gil *booked)
@@ -270,6 +283,9 @@ add_off_gil(const struct place *place, const struct off_gil *booked)
         struct place leaf = below(place, _PySampling_PSEUDO_BLOCKED);
         emit(&leaf, _PySampling_BLOCKED, 1, booked->cpu_ns,
              booked->blocked_ns);
+        if (booked->cpu_span_ns != 0) {
+            share_off_gil_cpu(&leaf, booked->cpu_span_ns);
+        }
         if (leaf.stack != _PySampling_NO_NODE && !place->thread->excluded) {
             place->thread->last_blocked_node = leaf.stack;
             place->thread->last_blocked_labels = leaf.labels;
@@ -342,9 +358,8 @@ has_ended(_PySampling_Thread *thread)
    the distance to the point before.  What lies behind the point is carried. */
 static uint64_t
 cover(struct _sampling_account *a, uint64_t *to_go_ns, uint64_t *carried_ns,
-      uint64_t length_ns)
+      uint64_t length_ns, uint64_t period_ns)
 {
-    uint64_t period_ns = _PyRuntime.sampling.period_ns;
     if (*to_go_ns == 0) {
         // The first point lies anywhere in the first period.
         *to_go_ns = 1 + _PySampling_NextRandom(&a->axes.random) % period_ns;
@@ -361,28 +376,17 @@ cover(struct _sampling_account *a, uint64_t *to_go_ns, uint64_t *carried_ns,
     return booked_ns;
 }
 
-static int
-is_long(uint64_t length_ns)
+/* The rate may change at any moment: who asks twice takes it once. */
+static uint64_t
+period_ns_now(void)
 {
-    return length_ns >= _PyRuntime.sampling.period_ns / LONG_PERIOD_DIVISOR;
+    return _Py_atomic_load_uint64_relaxed(&_PyRuntime.sampling.period_ns);
 }
 
-/* CPU time of a short interval that is booked with `booked_ns` for all since
-   the point before: as dense there as in the interval itself, and a part of
-   what is owed. */
-static uint64_t
-off_gil_cpu(struct _sampling_account *a, uint64_t own_ns, uint64_t length_ns,
-            uint64_t booked_ns)
+static int
+is_long(uint64_t length_ns, uint64_t period_ns)
 {
-    uint64_t there_ns = a->carried.off_cpu_ns;
-    double density = (double)Py_MIN(own_ns, length_ns) / (double)length_ns;
-    uint64_t cpu_ns = (uint64_t)(density * (double)booked_ns);
-    if (cpu_ns < there_ns) {
-        cpu_ns += (there_ns - cpu_ns) / OFF_CPU_DEBT_DIVISOR;
-    }
-    cpu_ns = Py_MIN(cpu_ns, there_ns);
-    a->carried.off_cpu_ns -= cpu_ns;
-    return cpu_ns;
+    return length_ns >= period_ns / LONG_PERIOD_DIVISOR;
 }
 
 /* Decides how the interval off the GIL that ends now is booked, and carries
@@ -399,11 +403,13 @@ measure_off_gil(_PySampling_Thread *thread, uint64_t now_ns, int all)
     a->off_since_read_ns += blocked_ns + wait_ns;
     advance(a, now_ns);
 
-    int blocked_is_exact = all || is_long(blocked_ns);
-    int wait_is_exact = all || is_long(wait_ns);
+    uint64_t period_ns = period_ns_now();
+    int blocked_is_exact = all || is_long(blocked_ns, period_ns);
+    int wait_is_exact = all || is_long(wait_ns, period_ns);
     struct off_gil booked = {
         .blocked_ns = blocked_is_exact ? blocked_ns
-            : cover(a, &a->axes.blocked_to_go_ns, &c->blocked_ns, blocked_ns),
+            : cover(a, &a->axes.blocked_to_go_ns, &c->blocked_ns, blocked_ns,
+                    period_ns),
         .wait_from_ns = asked_ns,
         .wait_until_ns = now_ns,
         // A thread that only yields is between two instructions.
@@ -415,7 +421,7 @@ measure_off_gil(_PySampling_Thread *thread, uint64_t now_ns, int all)
     else {
         uint64_t to_go_ns = a->axes.wait_to_go_ns;
         booked.wait_ns =
-            cover(a, &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns);
+            cover(a, &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns, period_ns);
         booked.wait_from_ns += Py_MIN(to_go_ns, wait_ns);
         booked.wait_until_ns = booked.wait_from_ns;
     }
@@ -432,8 +438,10 @@ measure_off_gil(_PySampling_Thread *thread, uint64_t now_ns, int all)
         c->off_cpu_ns = cpu_before_ns;
     }
     else if (booked.blocked_ns != 0) {
-        booked.cpu_ns = off_gil_cpu(a, own_cpu_ns, blocked_ns,
-                                    booked.blocked_ns);
+        // As dense as in the interval itself.
+        booked.cpu_span_ns = (uint64_t)(
+            (double)Py_MIN(own_cpu_ns, blocked_ns) / (double)blocked_ns
+            * (double)booked.blocked_ns);
     }
     if (!is_booked) {
         c->sliver_ns += take(&a->sliver_ns);
@@ -555,7 +563,11 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
         advance(a, now_ns);
     }
     carry_run_wall(a, now_ns);
-    if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS) {
+    // The interval that begins may be short and booked: it needs two readings
+    // of its own.
+    if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS
+        || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS)
+    {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     a->detached_ns = now_ns;
@@ -607,17 +619,21 @@ flush_blocked(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
     emit(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
 }
 
-/* The samples that wait take all running time there is. */
+/* The samples that wait take all the time there is to share. */
 static void
 weigh_all(_PySampling_Thread *thread)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     struct _sampling_carries *c = &thread->account.carried;
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (_PySampling_TABLES_OF(thread) != NULL
-        && _PySampling_WeighAll(thread, c->run))
-    {
-        c->run = (struct _sampling_time){0};
+    if (_PySampling_TABLES_OF(thread) != NULL) {
+        if (_PySampling_WeighAll(thread, _PySampling_ON_GIL, c->run)) {
+            c->run = (struct _sampling_time){0};
+        }
+        struct _sampling_time off = {.cpu_ns = c->off_cpu_ns};
+        if (_PySampling_WeighAll(thread, _PySampling_OFF_GIL, off)) {
+            c->off_cpu_ns = 0;
+        }
     }
     PyMutex_Unlock(&state->tables_mutex);
 }
@@ -629,7 +645,7 @@ _PySampling_AccountBlocked(_PySampling_Thread *thread, uint64_t now_ns)
 {
     struct _sampling_account *a = &thread->account;
     if (thread->shadowed || a->detached_ns == 0
-        || !is_long(now_ns - a->detached_ns))
+        || !is_long(now_ns - a->detached_ns, period_ns_now()))
     {
         return;
     }
@@ -674,6 +690,12 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     uint64_t blocked_ns = take(&a->carried.blocked_ns);
     uint64_t wait_ns = take(&a->carried.wait_ns);
     uint64_t off_cpu_ns = take(&a->carried.off_cpu_ns);
+    if (tables != NULL) {
+        struct _sampling_time off = {.cpu_ns = off_cpu_ns};
+        if (_PySampling_WeighAll(thread, _PySampling_OFF_GIL, off)) {
+            off_cpu_ns = 0;
+        }
+    }
     if (blocked_ns == 0) {
         // No short interval is left that could have burnt it.
         run.cpu_ns += off_cpu_ns;
@@ -686,7 +708,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
             .labels = _PySampling_LabelsOf(tables, thread->tstate,
                                            thread->tstate->context),
         };
-        if (_PySampling_WeighAll(thread, run)) {
+        if (_PySampling_WeighAll(thread, _PySampling_ON_GIL, run)) {
             run = (struct _sampling_time){0};
         }
         else if (run.wall_ns != 0 || run.cpu_ns != 0) {

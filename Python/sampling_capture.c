@@ -474,7 +474,7 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
                                      capture->depth);
         uint32_t labels =
             _PySampling_LabelsOf(tables, tstate, capture->context);
-        _PySampling_Weigh(thread, &(struct _sampling_pending){
+        _PySampling_Weigh(thread, _PySampling_ON_GIL, &(struct _sampling_pending){
             .time_ns = capture->time_ns,
             .count = capture->count,
             .span = capture->span,

@@ -652,7 +652,7 @@ _PySampling_ClockResume(void)
 void
 _PySampling_ClockSetPeriod(uint64_t period_ns)
 {
-    STATE->period_ns = period_ns;
+    _Py_atomic_store_uint64_relaxed(&STATE->period_ns, period_ns);
     if (STATE->clock != NULL && !STATE->options.manual) {
         tell(STATE->clock, 0, STATE->clock->is_paused);
     }

@@ -218,7 +218,9 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
             if (!_PySampling_IN_SESSION(t)) {
                 continue;
             }
-            (void)_PySampling_WeighAll(t, (struct _sampling_time){0});
+            struct _sampling_time none = {0};
+            (void)_PySampling_WeighAll(t, _PySampling_ON_GIL, none);
+            (void)_PySampling_WeighAll(t, _PySampling_OFF_GIL, none);
             if (!t->shadowed && now_ns > wall_ns) {
                 _PySampling_EmitLost(t, now_ns - wall_ns);
             }
@@ -242,8 +244,10 @@ _PySampling_Measure(void)
         bytes += _PySampling_HoldersBytes(s);
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             bytes += sizeof(*t);
-            if (t->window != NULL) {
-                bytes += sizeof(*t->window);
+            for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
+                if (t->windows[i] != NULL) {
+                    bytes += sizeof(*t->windows[i]);
+                }
             }
         }
     }

@@ -155,9 +155,11 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
             _PySampling_TablesNameMainThread(STATE->tables,
                                              thread->thread_index);
         }
-        if (thread->window != NULL) {
-            // Whose rows were of other tables.
-            *thread->window = (struct _sampling_window){0};
+        for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
+            if (thread->windows[i] != NULL) {
+                // Whose rows were of other tables.
+                *thread->windows[i] = (struct _sampling_window){0};
+            }
         }
         thread->last_node = 0;
         thread->last_labels = 0;
@@ -384,7 +386,9 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     _Py_atomic_store_ptr_release(&impl->sampling, NULL);
     int was_last = !has_threads();
     _PySampling_UnlockRegistry();
-    free(thread->window);
+    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
+        free(thread->windows[i]);
+    }
     free(thread);
     if (was_last) {
         // A process that was forked in a thread ends with its last thread.

@@ -1,6 +1,7 @@
 /* Sampling profiler: WHAT a sample weighs.
 
-   Owns the samples of a thread that holds the GIL until they are weighed.
+   Owns the samples of a thread that holds the GIL until they are weighed, and
+   those of short intervals off the GIL until their CPU time is.
    Must not know signals, how a thread's time is measured or the layout of
    tables.
 
@@ -15,6 +16,9 @@
    wait, and share the time that it really had: the oldest of them leaves with
 
        time not yet on a record * its span / spans of all that wait
+
+   CPU time burnt off the GIL is shared in the same way by the samples of short
+   intervals: each stands for CPU time as dense as in its own.
 
    Nothing is created, lost or negative, and what is left at the end is shared
    in the same way.  InternalDocs/profile_sampling.md has the proof. */
@@ -58,15 +62,14 @@ emit(_PySampling_Thread *thread, const struct _sampling_pending *sample,
         .count = sample->count,
         .cpu_ns = weight.cpu_ns,
         .wall_ns = weight.wall_ns,
-    }, sample->time_ns, 0);
+    }, sample->time_ns, sample->count == 0 ? _PySampling_FLAG_RESIDUE : 0);
 }
 
 /* `all`: no sample comes any more that could take the CPU time.  Then, if no
    tick found the thread on a CPU, it goes as wall time does. */
 static void
-emit_oldest(_PySampling_Thread *thread, int all)
+emit_oldest(_PySampling_Thread *thread, struct _sampling_window *w, int all)
 {
-    struct _sampling_window *w = thread->window;
     const struct _sampling_pending *oldest = &w->pending[w->first];
     int is_last = all && w->num == 1;
     struct _sampling_time weight = {
@@ -90,14 +93,14 @@ emit_oldest(_PySampling_Thread *thread, int all)
 
 /* A sample of the thread, which has spent `time` since the last one. */
 void
-_PySampling_Weigh(_PySampling_Thread *thread,
+_PySampling_Weigh(_PySampling_Thread *thread, _PySampling_Window window,
                   const struct _sampling_pending *sample,
                   struct _sampling_time time)
 {
-    if (thread->window == NULL) {
-        thread->window = calloc(1, sizeof(*thread->window));
+    if (thread->windows[window] == NULL) {
+        thread->windows[window] = calloc(1, sizeof(struct _sampling_window));
     }
-    struct _sampling_window *w = thread->window;
+    struct _sampling_window *w = thread->windows[window];
     if (w == NULL || thread->excluded) {
         emit(thread, sample, time);
         return;
@@ -108,7 +111,7 @@ _PySampling_Weigh(_PySampling_Thread *thread,
     w->span.cpu_ns += sample->span.cpu_ns;
     if (w->num == _PySampling_WINDOW) {
         // The newest one counts already, so that its time is shared by all.
-        emit_oldest(thread, 0);
+        emit_oldest(thread, w, 0);
     }
     w->pending[(w->first + w->num++) % _PySampling_WINDOW] = *sample;
 }
@@ -116,16 +119,17 @@ _PySampling_Weigh(_PySampling_Thread *thread,
 /* All samples that wait are weighed now.  They share `time`, too.  Returns 0
    if there are none. */
 int
-_PySampling_WeighAll(_PySampling_Thread *thread, struct _sampling_time time)
+_PySampling_WeighAll(_PySampling_Thread *thread, _PySampling_Window window,
+                     struct _sampling_time time)
 {
-    struct _sampling_window *w = thread->window;
+    struct _sampling_window *w = thread->windows[window];
     if (w == NULL || w->num == 0) {
         return 0;
     }
     w->time.wall_ns += time.wall_ns;
     w->time.cpu_ns += time.cpu_ns;
     while (w->num > 0) {
-        emit_oldest(thread, 1);
+        emit_oldest(thread, w, 1);
     }
     return 1;
 }

@@ -183,9 +183,16 @@ struct _sampling_pending {
     int state;                  // _PySampling_State
 };
 
-/* A thread's last samples, which share its time (sampling_weights.c).
-   Lock: tables_mutex. */
+/* A thread's last samples, which share its time (sampling_weights.c): those
+   while it held the GIL, and those of short intervals off the GIL, which share
+   the CPU time burnt in these.  Lock: tables_mutex. */
 #define _PySampling_WINDOW 16
+
+typedef enum {
+    _PySampling_ON_GIL,
+    _PySampling_OFF_GIL,
+    _PySampling_NUM_WINDOWS,
+} _PySampling_Window;
 
 struct _sampling_window {
     struct _sampling_time time; // of the thread, on no record yet
@@ -279,7 +286,8 @@ typedef struct _sampling_thread {
     uint64_t gc_start_ns;
     int skip_ticks;             // thinning after a very deep walk
     uint32_t thread_index;      // row in the tables
-    struct _sampling_window *window;    // NULL: never sampled while running
+    // By _PySampling_Window; NULL: there was no such sample.
+    struct _sampling_window *windows[_PySampling_NUM_WINDOWS];
     // The last stack sampled while running; 0: none.
     uint32_t last_node;
     uint32_t last_labels;       // as they were then

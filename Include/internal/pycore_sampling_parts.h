@@ -183,9 +183,11 @@ extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
 
 // sampling_weights.c.  Lock: tables_mutex.
 extern void _PySampling_Weigh(_PySampling_Thread *thread,
+                              _PySampling_Window window,
                               const struct _sampling_pending *sample,
                               struct _sampling_time time);
 extern int _PySampling_WeighAll(_PySampling_Thread *thread,
+                                _PySampling_Window window,
                                 struct _sampling_time time);
 
 // sampling_holders.c.  Which part of a wait for the GIL another thread had it,

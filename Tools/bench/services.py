@@ -5,7 +5,7 @@ kinds, on one CPU and on two, alone and beside processes that spin.  What
 each line took is measured by the program itself (services_burst.py); its
 share of the burst is compared with the share that a profiler gives it, in
 percentage points.  Other profilers look at the same programs in the same
-cells, in runs of their own.  All of it takes more than an hour and a half.
+cells, in runs of their own.  All of it takes more than two hours.
 
 Two more parts: services_off_gil.py and services_cost.py.
 """
@@ -51,7 +51,7 @@ def _measure_cell(report, cell, paths, quick):
               flush=True)
         try:
             result = services_run.run(cell, profiler, paths.get(profiler),
-                                      *cell.lengths(quick))
+                                      *cell.lengths(profiler == OURS, quick))
             scores[profiler] = Scores(result, cell.rate_hz)
         except Unavailable as exc:
             report.fail(f'services: {cell.name}, {profiler}: {exc}')

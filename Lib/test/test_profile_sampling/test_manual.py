@@ -408,6 +408,12 @@ class TestShortWaits(SessionTest):
                     (other, 1_000_000, 1_000_000)] * 5000,
                    what=2, rate_hz=100, delta=0.03)
 
+    def test_cpu_time_of_a_few(self):
+        # All of it, though most of the points lie in what burns none.
+        one, other = self.sites()
+        self.check([(one, 200_000, 200_000), (other, 1_800_000, 0)] * 5000,
+                   what=2, rate_hz=100, delta=0.02)
+
 
 class TestArguments(SessionTest):
 
