@@ -210,7 +210,7 @@ int
 _PySampling_CaptureCallee(PyInterpreterState *interp,
                           struct _sampling_slots *slots,
                           _PyInterpreterFrame *frame,
-                          const struct _sampling_sleeper *sleeper,
+                          const struct _sampling_call *call,
                           _PySampling_Frame *out)
 {
     PyCodeObject *code = (PyCodeObject *)frame->f_executable;
@@ -227,15 +227,15 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
     {
         return 0;
     }
-    PyObject *of_sleeper[2];
+    PyObject *of_call[2];
     PyObject **operands = frame->localsplus + code->co_nlocalsplus + slot;
-    if (sleeper != NULL) {
-        if (slot + 1 >= _PySampling_SLEEPER_OPERANDS) {
+    if (call != NULL) {
+        if (slot + 1 >= _PySampling_CALL_OPERANDS) {
             return 0;
         }
-        of_sleeper[0] = sleeper->operands[slot];
-        of_sleeper[1] = sleeper->operands[slot + 1];
-        operands = of_sleeper;
+        of_call[0] = call->operands[slot];
+        of_call[1] = call->operands[slot + 1];
+        operands = of_call;
     }
     switch (opcode) {
     case CALL:
@@ -249,9 +249,26 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
     }
 }
 
+void
+_PySampling_KeepCall(_PyInterpreterFrame *frame, struct _sampling_call *call)
+{
+    call->frame = NULL;
+    if (frame == NULL || frame->owner == FRAME_OWNED_BY_CSTACK) {
+        return;
+    }
+    PyCodeObject *code = (PyCodeObject *)frame->f_executable;
+    int num_operands =
+        Py_MIN(code->co_stacksize, _PySampling_CALL_OPERANDS);
+    memset(call->operands, 0, sizeof(call->operands));
+    memcpy(call->operands, frame->localsplus + code->co_nlocalsplus,
+           (size_t)num_operands * sizeof(PyObject *));
+    call->instr = frame->instr_ptr;
+    call->frame = frame;
+}
+
 _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
-                        struct _sampling_sleeper *sleeper)
+                        struct _sampling_call *sleeper)
 {
     _PyInterpreterFrame *at = _Py_atomic_load_ptr_relaxed(
         &tstate->current_frame);
@@ -266,7 +283,7 @@ _PySampling_ReadSleeper(PyThreadState *tstate,
         return NULL;
     }
     int num_operands =
-        Py_MIN(code.co_stacksize, _PySampling_SLEEPER_OPERANDS);
+        Py_MIN(code.co_stacksize, _PySampling_CALL_OPERANDS);
     if (num_operands <= 0 || code.co_nlocalsplus < 0) {
         return NULL;
     }

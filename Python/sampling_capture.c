@@ -185,6 +185,17 @@ _PySampling_TakeSpan(_PySampling_Thread *thread)
     };
 }
 
+/* At the first safepoint of a run that began in C: the call is over, but what
+   is due is due since it was under way.  NULL: the leaf is in no such call. */
+static const struct _sampling_call *
+call_that_was_resumed(const _PySampling_Thread *thread,
+                      const _PyInterpreterFrame *frame,
+                      const _Py_CODEUNIT *instr, int is_in_c)
+{
+    return !is_in_c && frame != NULL && thread->resumed.frame == frame
+        && thread->resumed.instr == instr ? &thread->resumed : NULL;
+}
+
 /* Runs in the signal handler, on the thread, or at a safepoint. */
 int
 _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
@@ -229,14 +240,18 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .instr = instr,
             .context = tstate->context,
         };
+        const struct _sampling_call *call = call_that_was_resumed(
+            thread, frame, instr, is_in_c);
         struct _sampling_walk w = {
             .interp = tstate->interp,
             .slots = buffer->slots,
             .names = _PyRuntime.sampling.options.names,
+            .call = call,
             .out = buffer->frames + buffer->used,
         };
         int walked =
-            _PySampling_Walk(&w, thread, frame, buffer->depth_frames, is_in_c);
+            _PySampling_Walk(&w, thread, frame, buffer->depth_frames,
+                             is_in_c || call != NULL);
         assert(w.num_entries <= max_entries(buffer->depth_frames));
         last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
@@ -506,7 +521,7 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 static uint32_t
 walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
           _PyInterpreterFrame *frame, int names, int is_in_c, int max_depth,
-          const struct _sampling_sleeper *sleeper)
+          const struct _sampling_call *call)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
@@ -515,7 +530,7 @@ walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
         .interp = tstate->interp,
         .slots = buffer->slots,
         .names = names,
-        .sleeper = sleeper,
+        .call = call,
         .out = buffer->frames,
     };
     _PySampling_Walk(&w, thread, frame, buffer->depth_frames, is_in_c);
@@ -541,11 +556,11 @@ _PySampling_SleeperNode(PyThreadState *tstate, _PySampling_Thread *thread)
     int is_known = frame != NULL
         && _Py_atomic_load_ptr_acquire(&thread->sleeper.frame) == frame
         && thread->sleeper.instr == frame->instr_ptr;
-    struct _sampling_sleeper sleeper = thread->sleeper;
+    struct _sampling_call call = thread->sleeper;
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
     return walk_node(tstate, thread, frame,
                      _PyRuntime.sampling.options.names, is_known, INT_MAX,
-                     is_known ? &sleeper : NULL);
+                     is_known ? &call : NULL);
 }
 
 uint32_t

@@ -10,6 +10,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling_callee.h"   // _PySampling_KeepCall()
 #include "pycore_sampling_clock.h"    // _PySampling_WAKE_UP_NS
 #include "pycore_sampling_events.h"
 #include "pycore_sampling_labels.h"
@@ -147,6 +148,7 @@ _PySampling_RecordNow(PyThreadState *tstate)
         _PySampling_ENTER_HOOK(thread);
         int is_due = thread->overdue_ns == 0
             || _PySampling_CaptureOverdue(tstate, thread, 0);
+        thread->resumed.frame = NULL;
         drain_and_answer(tstate, thread);
         if (!is_due) {
             // At the next safepoint, maybe.
@@ -276,6 +278,8 @@ begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
 {
     _PySampling_ENTER_HOOK(thread);
     if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
+        _PySampling_KeepCall(is_in_c ? tstate->current_frame : NULL,
+                             &thread->resumed);
         _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     }
     _PySampling_LEAVE_HOOK(thread);

@@ -228,6 +228,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
     thread->sleepy_ticks = 0;
     thread->span = (struct _sampling_time){0};
     thread->overdue_ns = 0;
+    thread->resumed.frame = NULL;
     thread->seen_wall_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;

@@ -37,11 +37,10 @@ static void
 add_callee(struct _sampling_walk *w, _PyInterpreterFrame *frame)
 {
     if (w->names & _PySampling_NAME_CALLS) {
-        const struct _sampling_sleeper *sleeper =
-            w->sleeper != NULL && w->sleeper->frame == frame
-            ? w->sleeper : NULL;
+        const struct _sampling_call *call =
+            w->call != NULL && w->call->frame == frame ? w->call : NULL;
         w->num_entries += _PySampling_CaptureCallee(
-            w->interp, w->slots, frame, sleeper, w->out + w->num_entries);
+            w->interp, w->slots, frame, call, w->out + w->num_entries);
     }
 }
 

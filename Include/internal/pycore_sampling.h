@@ -202,14 +202,15 @@ struct _sampling_window {
     struct _sampling_pending pending[_PySampling_WINDOW];
 };
 
-/* The evaluation stack of a thread that sleeps with the GIL, as the clock has
-   read it: when the thread comes to a safepoint, the call is over. */
-#define _PySampling_SLEEPER_OPERANDS 16
+/* The evaluation stack of a thread in a call, by which the call is named when
+   the thread comes to a safepoint: then it is over.  Read by the clock, of a
+   thread that sleeps with the GIL, or kept by the thread itself. */
+#define _PySampling_CALL_OPERANDS 16
 
-struct _sampling_sleeper {
+struct _sampling_call {
     struct _PyInterpreterFrame *frame;  // NULL: none.  Release store
     void *instr;
-    PyObject *operands[_PySampling_SLEEPER_OPERANDS];
+    PyObject *operands[_PySampling_CALL_OPERANDS];
 };
 
 typedef enum {
@@ -252,7 +253,7 @@ typedef struct _sampling_thread {
     uint64_t note_wall_ns;
     int note_asleep;            // ticks at which it slept
     uint64_t asleep_span_ns;    // what these stand for
-    struct _sampling_sleeper sleeper;   // what it slept in
+    struct _sampling_call sleeper;  // what it slept in
     // Ticks for which the clock sends notes only: the thread left a signal
     // unanswered.  Written by both, relaxed: it is a hint.
     int deaf_ticks;
@@ -279,6 +280,7 @@ typedef struct _sampling_thread {
     // A tick that reached it when its run was over: to be captured that long
     // after the beginning of its next run.  0: none.
     uint64_t overdue_ns;
+    struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection

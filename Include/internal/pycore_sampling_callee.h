@@ -130,21 +130,26 @@ _PySampling_OpcodeOfMark(_PySampling_Frame mark)
 }
 
 // Writes the entries of the callee that `frame` is in, and returns how many: 0
-// or _PySampling_CALLEE_ENTRIES.  `sleeper`: its evaluation stack as it was, or
+// or _PySampling_CALLEE_ENTRIES.  `call`: its evaluation stack as it was, or
 // NULL.  Async-signal-safe.
 extern int
 _PySampling_CaptureCallee(PyInterpreterState *interp,
                           struct _sampling_slots *slots,
                           struct _PyInterpreterFrame *frame,
-                          const struct _sampling_sleeper *sleeper,
+                          const struct _sampling_call *call,
                           _PySampling_Frame *out);
+
+// Keeps the evaluation stack of this thread, whose leaf is `frame`, for a time
+// when the call that it is in is over.
+extern void _PySampling_KeepCall(struct _PyInterpreterFrame *frame,
+                                 struct _sampling_call *call);
 
 // On the sampler thread: copies the evaluation stack of a thread that sleeps,
 // all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What is
 // copied is right if the thread has slept on meanwhile.
 extern struct _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
-                        struct _sampling_sleeper *sleeper);
+                        struct _sampling_call *sleeper);
 
 // The specialised opcode at `instr`, instrumentation taken off.
 // Async-signal-safe.

@@ -32,7 +32,7 @@ struct _sampling_walk {
     PyInterpreterState *interp;
     struct _sampling_slots *slots;
     int names;                  // of _PySampling_NAME_*
-    const struct _sampling_sleeper *sleeper;    // the leaf, or NULL
+    const struct _sampling_call *call;  // the leaf's, which is over; or NULL
     _PySampling_Frame *out;     // leaf first
     int num_entries;
 };
