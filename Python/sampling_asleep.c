@@ -211,7 +211,6 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
         proc->can_read ? file_of(proc, thread->native_id) : &none;
     // Reading a running thread's clock brings it up to date.
     int is_elsewhere = _PySampling_CpuNow(thread) != cpu_ns;
-    _Py_atomic_store_int_relaxed(&thread->is_elsewhere, is_elsewhere);
     int asleep = is_elsewhere ? 0 : is_asleep(file);
     if (asleep < 0 && file != &none) {
         // The file may be of a thread that has ended, whose number is used

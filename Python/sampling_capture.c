@@ -185,16 +185,6 @@ _PySampling_TakeSpan(_PySampling_Thread *thread)
     };
 }
 
-/* A look that the clock did not have stands for a period. */
-void
-_PySampling_AddSpan(_PySampling_Thread *thread)
-{
-    uint64_t period_ns =
-        _Py_atomic_load_uint64_relaxed(&_PyRuntime.sampling.period_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, period_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, period_ns);
-}
-
 /* At the first safepoint of a run that began in C: the call is over, but what
    is due is due since it was under way.  NULL: the leaf is in no such call. */
 static const struct _sampling_call *
@@ -286,10 +276,6 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
     uint64_t now_ns = _PySampling_MonotonicNow();
     uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
     uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
-    _Py_atomic_store_uint64_relaxed(
-        &_PyRuntime.sampling.displaced_ns,
-        _Py_atomic_load_int_relaxed(&thread->is_elsewhere)
-        ? 0 : Py_MIN(now_ns - wall_ns, LATE_NS));
     if (now_ns - wall_ns > LATE_NS && !_PyRuntime.sampling.options.manual) {
         wall_ns = now_ns;
         cpu_ns = _PySampling_CpuNow(thread);

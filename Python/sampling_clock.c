@@ -70,9 +70,6 @@
    between, the clock rests.  Threads that wait for shorter need not wake it. */
 #define IDLE_LOOKS 4
 
-/* What the clock expects of its delay is a mean of about so many looks. */
-#define DELAY_SMOOTHING 16
-
 /* How long a thread may take to answer.  It takes microseconds, unless the
    machine is overloaded or the thread blocks the signal. */
 #define ANSWER_NS 20000000
@@ -104,7 +101,6 @@ struct _sampling_clock {
     // Owner: the sampler thread.
     uint64_t deadline_ns;
     uint64_t looked_ns;
-    uint64_t run_delay_ns;      // of looks that meet a run, about
     int idle_looks;             // in a row
     int is_refused;             // the system lets no signal be sent
     uint64_t random;
@@ -278,39 +274,11 @@ see_sleeper(_PySampling_Thread *thread, uint64_t cpu_ns)
     }
 }
 
-/* How long after its deadline the clock looks while the program computes.  One
-   that was kept from a CPU for long says nothing about interrupts. */
-static void
-see_delay(struct _sampling_clock *clock, uint64_t delay_ns)
-{
-    delay_ns = Py_MIN(delay_ns, 2 * clock->run_delay_ns + 1000);
-    clock->run_delay_ns +=
-        delay_ns / DELAY_SMOOTHING - clock->run_delay_ns / DELAY_SMOOTHING;
-}
-
-/* Nobody runs, but the clock has looked sooner than it would have in a run:
-   who begins to run by then captures it there.  (Where the clock and the
-   program share a CPU that wakes up for both, the clock comes first, and no
-   look comes sooner than its delay after the beginning of the run.  That would
-   never be seen.) */
-static void
-put_off_look(const struct _sampling_clock *clock,
-             struct _sampling_interpreter_state *interp,
-             uint64_t deadline_ns, uint64_t wall_ns)
-{
-    uint64_t until_ns = deadline_ns + clock->run_delay_ns
-        + _Py_atomic_load_uint64_relaxed(&STATE->displaced_ns);
-    if (until_ns > wall_ns) {
-        _Py_atomic_store_uint64_relaxed(&interp->put_off_until_ns, until_ns);
-    }
-}
-
 /* A look at the interpreter's running thread.  Returns 0 if there is none. */
 static int
 tick_interpreter(struct _sampling_clock *clock,
                  struct _sampling_interpreter_state *interp,
-                 uint64_t deadline_ns, uint64_t wall_ns,
-                 struct _sampling_time distance)
+                 uint64_t wall_ns, struct _sampling_time distance)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
     int is_answered = thread != NULL
@@ -318,10 +286,8 @@ tick_interpreter(struct _sampling_clock *clock,
            == _PySampling_NOT_ASKED;
     if (thread == NULL || (is_answered && !begin_asking(interp, thread))) {
         _PySampling_COUNT(ticks_idle, 1);
-        put_off_look(clock, interp, deadline_ns, wall_ns);
         return 0;
     }
-    see_delay(clock, wall_ns - deadline_ns);
     uint64_t cpu_ns = _PySampling_CpuNow(thread);
     _PySampling_Wakefulness found =
         _PySampling_LookAt(thread, &clock->proc, wall_ns, cpu_ns);
@@ -348,7 +314,7 @@ tick_interpreter(struct _sampling_clock *clock,
 /* A look at all interpreters.  Returns how many threads ran.  Caller holds
    runtime->sampling.mutex. */
 static int
-tick(struct _sampling_clock *clock, uint64_t deadline_ns, uint64_t wall_ns,
+tick(struct _sampling_clock *clock, uint64_t wall_ns,
      struct _sampling_time distance)
 {
     clock->looked_ns = wall_ns;
@@ -358,8 +324,7 @@ tick(struct _sampling_clock *clock, uint64_t deadline_ns, uint64_t wall_ns,
     for (struct _sampling_interpreter_state *interp = STATE->interpreters;
          interp != NULL; interp = interp->next)
     {
-        num_running += tick_interpreter(clock, interp, deadline_ns, wall_ns,
-                                        distance);
+        num_running += tick_interpreter(clock, interp, wall_ns, distance);
     }
     return num_running;
 }
@@ -507,15 +472,13 @@ begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
 
 /* Ticks, unless the clock was told meanwhile to rest. */
 static void
-tick_locked(struct _sampling_clock *clock, uint64_t deadline_ns,
-            uint64_t wall_ns)
+tick_locked(struct _sampling_clock *clock, uint64_t wall_ns)
 {
     int num_running = 0;
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     if (_PySampling_ACTIVE()) {
         uint64_t distance_ns = wall_ns - clock->looked_ns;
-        num_running = tick(clock, deadline_ns, wall_ns,
-                           (struct _sampling_time){
+        num_running = tick(clock, wall_ns, (struct _sampling_time){
             .wall_ns = distance_ns, .cpu_ns = distance_ns});
     }
     PyMutex_Unlock(&STATE->mutex);
@@ -528,16 +491,15 @@ static void
 look(struct _sampling_clock *clock, uint64_t now_ns)
 {
     uint64_t period_ns = STATE->period_ns;
-    uint64_t deadline_ns = clock->deadline_ns;
     uint64_t next_ns =
-        deadline_ns + _PySampling_Jittered(period_ns, &clock->random);
+        clock->deadline_ns + _PySampling_Jittered(period_ns, &clock->random);
     if (now_ns > next_ns + MAX_LATE_PERIODS * period_ns) {
         _PySampling_COUNT(ticks_late, (now_ns - next_ns) / period_ns);
         next_ns = now_ns + _PySampling_Jittered(period_ns, &clock->random);
     }
     // Before it looks: a run that ends after this is not one it has missed.
     set_deadline(clock, next_ns);
-    tick_locked(clock, deadline_ns, now_ns);
+    tick_locked(clock, now_ns);
 }
 
 static int
@@ -763,7 +725,7 @@ _PySampling_ClockForget(void)
 void
 _PySampling_ClockTickAll(uint64_t wall_ns, struct _sampling_time distance)
 {
-    (void)tick(STATE->clock, wall_ns, wall_ns, distance);
+    (void)tick(STATE->clock, wall_ns, distance);
 }
 
 #endif  // _PySampling_SUPPORTED

@@ -285,24 +285,6 @@ begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
     _PySampling_LEAVE_HOOK(thread);
 }
 
-/* A look that was put off for who begins to run in time. */
-static void
-take_look(PyThreadState *tstate, _PySampling_Thread *thread)
-{
-    struct _sampling_interpreter_state *interp = &tstate->interp->sampling;
-    uint64_t until_ns =
-        _Py_atomic_load_uint64_relaxed(&interp->put_off_until_ns);
-    if (until_ns == 0) {
-        return;
-    }
-    _Py_atomic_store_uint64_relaxed(&interp->put_off_until_ns, 0);
-    if (until_ns > thread->attached_ns && thread->overdue_ns == 0) {
-        thread->overdue_ns = until_ns - thread->attached_ns;
-        _PySampling_AddSpan(thread);
-        _PySampling_COUNT(ticks_put_off, 1);
-    }
-}
-
 void
 _PySampling_AfterAttach(PyThreadState *tstate)
 {
@@ -327,7 +309,6 @@ _PySampling_AfterAttach(PyThreadState *tstate)
     _Py_atomic_store_int_relaxed(&thread->note_asleep, 0);
     _Py_atomic_store_uint64_relaxed(&thread->asleep_span_ns, 0);
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
-    take_look(tstate, thread);
     if (thread->overdue_ns != 0) {
         begin_overdue(tstate, thread, is_in_c);
     }

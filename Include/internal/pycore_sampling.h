@@ -99,7 +99,6 @@ typedef struct {
     X(ticks_late)           /* skipped because the clock woke too late */ \
     X(ticks_idle)           /* no thread held the interpreter's GIL */ \
     X(ticks_missed)         /* the run it fell into had ended by then */ \
-    X(ticks_put_off)        /* the clock woke sooner than it does in a run */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
     X(ticks_unheard)        /* no signal may or can reach the holder */ \
@@ -261,7 +260,6 @@ typedef struct _sampling_thread {
     // Owner: the clock thread.
     uint64_t asked_ns;
     uint64_t asked_cpu_ns;
-    int is_elsewhere;           // it computed while the clock looked; relaxed
     uint64_t seen_wall_ns;
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;     // how long it had waited for a CPU
@@ -313,9 +311,6 @@ struct _sampling_interpreter_state {
     // Who holds the GIL, as the clock sees it; NULL: nobody.
     // Release store by the thread that attaches, acquire load by the clock.
     _PySampling_Thread *running;
-    // The last look that found nobody was put off until then; 0: it was not.
-    // Relaxed, before `running` is looked at once more.
-    uint64_t put_off_until_ns;
     // The GIL of its threads; NULL: it has none yet.  Release store before
     // the first of them attaches: the interpreter is in the runtime's list
     // while it is being made.
@@ -393,9 +388,6 @@ struct _sampling_runtime_state {
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
     uint64_t deadline_ns;       // of the clock's next look; relaxed
-    // How long the clock's last look kept the thread it asked from its CPU; 0
-    // if each had one.  Relaxed.
-    uint64_t displaced_ns;
     // While nobody holds a GIL the clock rests, until a thread that attaches
     // wakes it.  Pairs with interp->running, both sequentially consistent.
     int clock_rests;

@@ -124,7 +124,6 @@ extern struct _sampling_time
 _PySampling_TakeSpan(_PySampling_Thread *thread);
 // At a safepoint or a detach: captures the tick that was put off, if it is due
 // by now.  Returns 0 if not.
-extern void _PySampling_AddSpan(_PySampling_Thread *thread);
 extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
                                       _PySampling_Thread *thread,
                                       int is_in_c);

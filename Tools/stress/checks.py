@@ -102,8 +102,7 @@ class Judge:
         # A thread that is waiting owes the capture of an overdue signal.
         slack = (SIGNALS_UNDER_WAY * (1 + self._run.interpreters_at_once)
                  + len({sample.thread for sample in profile.samples}))
-        if outcomes > (stats['signals_sent'] + stats['ticks_put_off']
-                       + slack):
+        if outcomes > stats['signals_sent'] + slack:
             self._run.fault(f'more captures than signals: {stats}')
         more = stats['signals_late'] + stats['signals_unanswered']
         if stats['signals_sent'] > outcomes + more + slack:
