@@ -157,6 +157,14 @@ take(uint64_t *carry)
     return ns;
 }
 
+static struct _sampling_time
+take_time(struct _sampling_time *carry)
+{
+    struct _sampling_time time = *carry;
+    *carry = (struct _sampling_time){0};
+    return time;
+}
+
 void
 _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
 {
@@ -179,9 +187,7 @@ _PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
         carry_run_wall(a, wall_ns);
         carry_cpu(a, wall_ns, cpu_ns);
     }
-    struct _sampling_time spent = a->carried.run;
-    a->carried.run = (struct _sampling_time){0};
-    return spent;
+    return take_time(&a->carried.run);
 }
 
 
@@ -619,22 +625,29 @@ flush_blocked(const struct place *root, uint64_t cpu_ns, uint64_t wall_ns)
     emit(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
 }
 
-/* The samples that wait take all the time there is to share. */
+/* The samples that wait take the time, if there are any.  Lock:
+   tables_mutex. */
+static void
+share_out(_PySampling_Thread *thread, _PySampling_Window window,
+          struct _sampling_time *time)
+{
+    if (_PySampling_TABLES_OF(thread) != NULL
+        && _PySampling_WeighAll(thread, window, *time))
+    {
+        *time = (struct _sampling_time){0};
+    }
+}
+
 static void
 weigh_all(_PySampling_Thread *thread)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     struct _sampling_carries *c = &thread->account.carried;
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
-    if (_PySampling_TABLES_OF(thread) != NULL) {
-        if (_PySampling_WeighAll(thread, _PySampling_ON_GIL, c->run)) {
-            c->run = (struct _sampling_time){0};
-        }
-        struct _sampling_time off = {.cpu_ns = c->off_cpu_ns};
-        if (_PySampling_WeighAll(thread, _PySampling_OFF_GIL, off)) {
-            c->off_cpu_ns = 0;
-        }
-    }
+    share_out(thread, _PySampling_ON_GIL, &c->run);
+    struct _sampling_time off = {.cpu_ns = c->off_cpu_ns};
+    share_out(thread, _PySampling_OFF_GIL, &off);
+    c->off_cpu_ns = off.cpu_ns;
     PyMutex_Unlock(&state->tables_mutex);
 }
 
@@ -684,23 +697,17 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
     }
     PyMutex_LockFlags(&state->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
-    struct _sampling_time run = a->carried.run;
-    a->carried.run = (struct _sampling_time){0};
+    struct _sampling_time run = take_time(&a->carried.run);
     run.wall_ns += take(&a->carried.sliver_ns) + take(&a->sliver_ns);
     uint64_t blocked_ns = take(&a->carried.blocked_ns);
     uint64_t wait_ns = take(&a->carried.wait_ns);
-    uint64_t off_cpu_ns = take(&a->carried.off_cpu_ns);
-    if (tables != NULL) {
-        struct _sampling_time off = {.cpu_ns = off_cpu_ns};
-        if (_PySampling_WeighAll(thread, _PySampling_OFF_GIL, off)) {
-            off_cpu_ns = 0;
-        }
-    }
+    struct _sampling_time off = {.cpu_ns = take(&a->carried.off_cpu_ns)};
+    share_out(thread, _PySampling_OFF_GIL, &off);
     if (blocked_ns == 0) {
         // No short interval is left that could have burnt it.
-        run.cpu_ns += off_cpu_ns;
-        off_cpu_ns = 0;
+        run.cpu_ns += take(&off.cpu_ns);
     }
+    share_out(thread, _PySampling_ON_GIL, &run);
     if (tables != NULL) {
         struct place root = {
             .thread = thread,
@@ -708,14 +715,11 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
             .labels = _PySampling_LabelsOf(tables, thread->tstate,
                                            thread->tstate->context),
         };
-        if (_PySampling_WeighAll(thread, _PySampling_ON_GIL, run)) {
-            run = (struct _sampling_time){0};
-        }
-        else if (run.wall_ns != 0 || run.cpu_ns != 0) {
+        if (run.wall_ns != 0 || run.cpu_ns != 0) {
             flush_running(&root, run);
         }
-        if (blocked_ns != 0 || off_cpu_ns != 0) {
-            flush_blocked(&root, off_cpu_ns, blocked_ns);
+        if (blocked_ns != 0 || off.cpu_ns != 0) {
+            flush_blocked(&root, off.cpu_ns, blocked_ns);
         }
         if (wait_ns != 0) {
             // Of many waits that no tick hit.
@@ -724,7 +728,7 @@ _PySampling_AccountFlush(_PySampling_Thread *thread, uint64_t now_ns)
             emit(&leaf, _PySampling_GIL_WAIT, 0, 0, wait_ns);
         }
     }
-    thread->residue_cpu_ns = run.cpu_ns + off_cpu_ns;
+    thread->residue_cpu_ns = run.cpu_ns + off.cpu_ns;
     thread->residue_wall_ns = run.wall_ns + blocked_ns + wait_ns;
     PyMutex_Unlock(&state->tables_mutex);
     if (excluded) {

@@ -169,13 +169,6 @@ _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
 
 /* Capture. */
 
-static void
-add_time(struct _sampling_time *to, struct _sampling_time time)
-{
-    to->wall_ns += time.wall_ns;
-    to->cpu_ns += time.cpu_ns;
-}
-
 _PySampling_Time
 _PySampling_TakeSpan(_PySampling_Thread *thread)
 {
@@ -262,8 +255,9 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     else {
         _PySampling_COUNT(captures_merged, 1);
     }
-    add_time(&last->spent, _PySampling_AccountRun(thread, wall_ns, cpu_ns));
-    add_time(&last->span, _PySampling_TakeSpan(thread));
+    _PySampling_AddTime(&last->spent,
+                        _PySampling_AccountRun(thread, wall_ns, cpu_ns));
+    _PySampling_AddTime(&last->span, _PySampling_TakeSpan(thread));
     last->time_ns = thread->account.wall_ns;
     last->count++;
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
@@ -489,7 +483,8 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
                                      capture->depth);
         uint32_t labels =
             _PySampling_LabelsOf(tables, tstate, capture->context);
-        _PySampling_Weigh(thread, _PySampling_ON_GIL, &(struct _sampling_pending){
+        _PySampling_Weigh(thread, _PySampling_ON_GIL,
+                          &(struct _sampling_pending){
             .time_ns = capture->time_ns,
             .count = capture->count,
             .span = capture->span,

@@ -67,7 +67,8 @@ answer_note(PyThreadState *tstate, _PySampling_Thread *thread)
                 tables, node, _PySampling_PSEUDO_ASLEEP, 0);
             sample_state = _PySampling_ASLEEP_WITH_GIL;
         }
-        _PySampling_Weigh(thread, _PySampling_ON_GIL, &(struct _sampling_pending){
+        _PySampling_Weigh(thread, _PySampling_ON_GIL,
+                          &(struct _sampling_pending){
             .time_ns = now_ns,
             .count = ticks_asleep != 0 ? (uint64_t)ticks_asleep : 1,
             .span = ticks_asleep != 0 ? asleep : _PySampling_TakeSpan(thread),

@@ -114,10 +114,8 @@ _PySampling_Weigh(_PySampling_Thread *thread, _PySampling_Window window,
         _PySampling_Emit(thread, &row, sample->time_ns, flags_of(sample));
         return;
     }
-    w->time.wall_ns += time.wall_ns;
-    w->time.cpu_ns += time.cpu_ns;
-    w->span.wall_ns += sample->span.wall_ns;
-    w->span.cpu_ns += sample->span.cpu_ns;
+    _PySampling_AddTime(&w->time, time);
+    _PySampling_AddTime(&w->span, sample->span);
     if (w->num == _PySampling_WINDOW) {
         // The newest one counts already, so that its time is shared by all.
         emit_oldest(thread, w, 0);
@@ -135,8 +133,7 @@ _PySampling_WeighAll(_PySampling_Thread *thread, _PySampling_Window window,
     if (w == NULL || w->num == 0) {
         return 0;
     }
-    w->time.wall_ns += time.wall_ns;
-    w->time.cpu_ns += time.cpu_ns;
+    _PySampling_AddTime(&w->time, time);
     while (w->num > 0) {
         emit_oldest(thread, w, 1);
     }

@@ -74,6 +74,13 @@ _PySampling_Jittered(uint64_t period_ns, uint64_t *random_state)
         + _PySampling_NextRandom(random_state) % (2 * spread + 1);
 }
 
+static inline void
+_PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
+{
+    to->wall_ns += time.wall_ns;
+    to->cpu_ns += time.cpu_ns;
+}
+
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
