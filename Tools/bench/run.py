@@ -32,7 +32,7 @@ from report import Report
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
          'services': services.measure, 'soak': soak.measure}
-# What takes an hour and a half is run by its own name.
+# What takes hours is run by its own name.
 ALL = tuple(kind for kind in KINDS if kind not in ('services', 'soak'))
 
 
