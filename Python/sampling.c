@@ -577,14 +577,19 @@ _PySampling_BeforeSetSignal(int signum)
     }
     int saved_errno = errno;
     PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = tstate != NULL
+        ? ((_PyThreadStateImpl *)tstate)->sampling : NULL;
     _PySampling_LockRegistry();
-    if (tstate != NULL && ((_PyThreadStateImpl *)tstate)->sampling != NULL) {
-        _PySampling_ClockSettle(((_PyThreadStateImpl *)tstate)->sampling);
+    if (thread != NULL) {
+        _PySampling_ClockSettle(thread);
     }
     if (signum == STATE->signal) {
         _PySampling_ClockLeaveSignal();
     }
     _PySampling_UnlockRegistry();
+    if (thread != NULL) {
+        _PySampling_TimerResume(thread);
+    }
     errno = saved_errno;
 }
 

@@ -43,12 +43,6 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
-/* A signal takes some ten microseconds.  If it took longer, the thread was in
-   the kernel (page faults, a large munmap()) or without a CPU, at the
-   instruction that the handler finds: the time since the tick is of that
-   instruction. */
-#define LATE_NS 100000
-
 /* A capture: which frames, since when, how often.  Its frames lie in the
    buffer from `first` on, leaf first. */
 struct capture {
@@ -264,13 +258,17 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
+/* If the signal took long, the thread stood at the instruction that the handler
+   finds: the time since the tick is of that instruction. */
 static void
 capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
     uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
     uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
-    if (now_ns - wall_ns > LATE_NS && !_PyRuntime.sampling.options.manual) {
+    if (now_ns - wall_ns > _PySampling_LATE_NS
+        && !_PyRuntime.sampling.options.manual)
+    {
         wall_ns = now_ns;
         cpu_ns = _PySampling_CpuNow(thread);
     }
@@ -305,8 +303,91 @@ _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
+/* The thread's own timer is late, or could not be in time.  At a safepoint. */
+void
+_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (_PySampling_TimerTakeDue(thread, now_ns)) {
+        _PySampling_Capture(tstate, thread, now_ns,
+                            _PySampling_CpuNow(thread), 0);
+    }
+}
+
+/* The same at the end of its run, when no signal comes any more. */
+void
+_PySampling_CaptureLast(PyThreadState *tstate, _PySampling_Thread *thread,
+                        int is_in_c)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (_PySampling_TimerTakeLast(thread, now_ns)) {
+        _PySampling_Capture(tstate, thread, now_ns,
+                            _PySampling_CpuNow(thread), is_in_c);
+    }
+}
+
+/* May this signal capture the thread?  Counts why not. */
+static int
+may_capture(_PySampling_Thread *thread)
+{
+    if (thread->in_hook) {
+        _PySampling_COUNT(captures_in_hook, 1);
+        return 0;
+    }
+    if (thread->skip_ticks > 0) {
+        thread->skip_ticks--;
+        _PySampling_COUNT(captures_skipped, 1);
+        return 0;
+    }
+    return 1;
+}
+
+/* The clock has asked. */
+static void
+handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    if (!may_capture(thread)) {
+        // What the tick stands for goes to the next capture.
+    }
+    else if (thread->is_settling) {
+        put_off_tick(thread);
+    }
+    else {
+        capture_tick(tstate, thread);
+    }
+    if (!thread->is_settling) {
+        // A long run need not be looked at for ever.
+        (void)_PySampling_TimerBegin(thread, thread->tick_wall_ns + 1);
+    }
+}
+
+/* The thread's own timer has fired. */
+static void
+handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t deadline_ns = _PySampling_TimerHear(thread, now_ns);
+    if (deadline_ns == 0) {
+        return;
+    }
+    _PySampling_MetCall met = _PySampling_SignalMet(context);
+    if (met != _PySampling_NO_CALL) {
+        _PySampling_TimersNoMore();
+    }
+    if (met == _PySampling_CALL_CUT) {
+        _PySampling_COUNT(calls_interrupted, 1);
+    }
+    if (may_capture(thread)) {
+        _PySampling_Capture(tstate, thread, now_ns,
+                            _PySampling_CpuNow(thread), 1);
+    }
+    _PySampling_TimerGoOn(thread, deadline_ns, now_ns);
+    _PySampling_COUNT(overhead_capture_ns,
+                      _PySampling_MonotonicNow() - now_ns);
+}
+
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
-   system call but clock_gettime(), which is one only on odd machines. */
+   system call but clock_gettime(), sigaction() and those of timers. */
 void
 _PySampling_SignalHandler(int signum, void *siginfo, void *context)
 {
@@ -318,9 +399,10 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         return;
     }
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    int is_timer = info->si_code == SI_TIMER;
     if (thread == NULL || !_PySampling_IsFromClock(info)
-        || _Py_atomic_load_int_acquire(&thread->asked)
-           == _PySampling_NOT_ASKED)
+        || (!is_timer && _Py_atomic_load_int_acquire(&thread->asked)
+                         == _PySampling_NOT_ASKED))
     {
         _PySampling_COUNT(signals_stray, 1);
         errno = saved_errno;
@@ -331,20 +413,15 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
     {
         _PySampling_COUNT(signals_late, 1);
     }
-    else if (thread->in_hook) {
-        _PySampling_COUNT(captures_in_hook, 1);
-    }
-    else if (thread->skip_ticks > 0) {
-        thread->skip_ticks--;
-        _PySampling_COUNT(captures_skipped, 1);
-    }
-    else if (thread->is_settling) {
-        put_off_tick(thread);
+    else if (is_timer) {
+        handle_timer(tstate, thread, context);
     }
     else {
-        capture_tick(tstate, thread);
+        handle_question(tstate, thread);
     }
-    _Py_atomic_store_int_release(&thread->asked, _PySampling_NOT_ASKED);
+    if (!is_timer) {
+        _Py_atomic_store_int_release(&thread->asked, _PySampling_NOT_ASKED);
+    }
     errno = saved_errno;
 }
 

@@ -31,9 +31,10 @@
    to be so at once: then it only leaves a note, which the thread finds at its
    next safepoint.
 
-   When nobody holds a GIL for some looks, the clock rests: it costs a program
-   that waits nothing.  The thread that attaches next wakes it, and it goes on
-   as if it had ticked all the while, so that no run is favoured. */
+   A thread that has set a timer of its own (sampling_timer.c) is not asked.
+   When nobody else holds a GIL for some looks, the clock rests: it costs a
+   program that waits nothing.  A thread that attaches without a timer wakes
+   it: its deadlines were there all the while, so that no run is favoured.  While there are timers it only watches. */
 
 #include "Python.h"
 
@@ -58,11 +59,8 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* Ticks that are late by more periods than this are not made up for. */
-#define MAX_LATE_PERIODS 2
-
-/* A look stands for the time since the one before it, but for no more than
-   this, unless the thread has run for longer: the process may have been
+/* A look stands for a period for each deadline that is over, but for no more
+   than this, unless the thread has run for longer: the process may have been
    stopped, or the machine asleep. */
 #define MAX_SPAN_PERIODS 2
 
@@ -70,9 +68,9 @@
    between, the clock rests.  Threads that wait for shorter need not wake it. */
 #define IDLE_LOOKS 4
 
-/* How long a thread may take to answer.  It takes microseconds, unless the
-   machine is overloaded or the thread blocks the signal. */
-#define ANSWER_NS 20000000
+/* As often the clock looks whether threads answer the signals of their own
+   timers. */
+#define WATCH_NS 50000000
 
 /* A thread that left a signal unanswered gets that many notes before the next
    one is tried. */
@@ -100,10 +98,8 @@ struct _sampling_clock {
     int is_changed;             // paused or the period
     // Owner: the sampler thread.
     uint64_t deadline_ns;
-    uint64_t looked_ns;
     int idle_looks;             // in a row
     int is_refused;             // the system lets no signal be sent
-    uint64_t random;
     struct _sampling_proc proc;
     struct _sampling_signal signal;
 };
@@ -196,14 +192,22 @@ send_signal(struct _sampling_clock *clock, _PySampling_Thread *thread,
 static int
 is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
 {
-    return wall_ns - thread->asked_ns >= ANSWER_NS
-        && cpu_ns - thread->asked_cpu_ns >= ANSWER_NS / 2;
+    return wall_ns - thread->asked_ns >= _PySampling_ANSWER_NS
+        && cpu_ns - thread->asked_cpu_ns >= _PySampling_ANSWER_NS / 2;
+}
+
+/* The thread blocks the signal. */
+static void
+take_for_deaf(_PySampling_Thread *thread)
+{
+    _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
+    _PySampling_COUNT(signals_unanswered, 1);
 }
 
 /* What this look stands for is added to what the thread has not captured. */
 static void
 add_span(_PySampling_Thread *thread, uint64_t wall_ns,
-         struct _sampling_time distance, _PySampling_Wakefulness found)
+         struct _sampling_time span, _PySampling_Wakefulness found)
 {
     uint64_t attached_ns =
         _Py_atomic_load_uint64_relaxed(&thread->attached_ns);
@@ -213,12 +217,12 @@ add_span(_PySampling_Thread *thread, uint64_t wall_ns,
     }
     uint64_t *span_ns = found == _PySampling_ASLEEP
         ? &thread->asleep_span_ns : &thread->span.wall_ns;
-    (void)_Py_atomic_add_uint64(span_ns, Py_MIN(distance.wall_ns, most_ns));
+    (void)_Py_atomic_add_uint64(span_ns, Py_MIN(span.wall_ns, most_ns));
     // A tick that finds it off its CPU says nothing about where CPU time is
     // burnt: kernels take the CPU away at places they prefer.
     if (found == _PySampling_ON_CPU || found == _PySampling_SLEEPY) {
         (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
-                                    Py_MIN(distance.cpu_ns, most_ns));
+                                    Py_MIN(span.cpu_ns, most_ns));
     }
 }
 
@@ -234,8 +238,7 @@ tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
         }
         // The signal stays in the thread's queue: it takes it out when it
         // detaches, or answers it when it unblocks it.
-        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
-        _PySampling_COUNT(signals_unanswered, 1);
+        take_for_deaf(thread);
     }
     leave_note_instead(thread, wall_ns);
 }
@@ -274,30 +277,52 @@ see_sleeper(_PySampling_Thread *thread, uint64_t cpu_ns)
     }
 }
 
-/* A look at the interpreter's running thread.  Returns 0 if there is none. */
+typedef enum {
+    NOBODY,
+    TIMED,                      // a thread that asks itself
+    ASKED,
+} Found;
+
 static int
+is_timed(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    return _Py_atomic_load_int_relaxed(&thread->is_timed)
+        && !_PySampling_TimerIsUnheard(thread, wall_ns);
+}
+
+/* A look at the interpreter's running thread. */
+static Found
 tick_interpreter(struct _sampling_clock *clock,
                  struct _sampling_interpreter_state *interp,
-                 uint64_t wall_ns, struct _sampling_time distance)
+                 uint64_t wall_ns, struct _sampling_time span)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
+    if (thread != NULL && is_timed(thread, wall_ns)) {
+        return TIMED;
+    }
+    if (thread != NULL && _PySampling_TimerGiveUp(thread)) {
+        take_for_deaf(thread);
+    }
     int is_answered = thread != NULL
         && _Py_atomic_load_int_acquire(&thread->asked)
            == _PySampling_NOT_ASKED;
     if (thread == NULL || (is_answered && !begin_asking(interp, thread))) {
         _PySampling_COUNT(ticks_idle, 1);
-        return 0;
+        return NOBODY;
     }
     uint64_t cpu_ns = _PySampling_CpuNow(thread);
     _PySampling_Wakefulness found =
         _PySampling_LookAt(thread, &clock->proc, wall_ns, cpu_ns);
+    _PySampling_TimerTrial(
+        found == _PySampling_ON_CPU || found == _PySampling_OFF_CPU,
+        Py_MIN(span.wall_ns, MAX_SPAN_PERIODS * STATE->period_ns));
     if (found == _PySampling_ASLEEP
         && (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
             || thread->sleeper.frame == NULL))
     {
         see_sleeper(thread, cpu_ns);
     }
-    add_span(thread, wall_ns, distance, found);
+    add_span(thread, wall_ns, span, found);
     if (is_answered) {
         tick_asked(clock, thread, wall_ns, cpu_ns, found);
     }
@@ -308,30 +333,34 @@ tick_interpreter(struct _sampling_clock *clock,
     if (deaf_ticks > 0) {
         _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
     }
-    return 1;
+    return ASKED;
 }
 
-/* A look at all interpreters.  Returns how many threads ran.  Caller holds
-   runtime->sampling.mutex. */
+/* A look at all interpreters.  Returns whether a thread was found that needs
+   looks.  Caller holds runtime->sampling.mutex. */
 static int
 tick(struct _sampling_clock *clock, uint64_t wall_ns,
-     struct _sampling_time distance)
+     struct _sampling_time span)
 {
-    clock->looked_ns = wall_ns;
-    _PySampling_COUNT(ticks, 1);
     _PySampling_SignalKeep(&clock->signal);
-    int num_running = 0;
+    int num_asked = 0;
+    int num_timed = 0;
     for (struct _sampling_interpreter_state *interp = STATE->interpreters;
          interp != NULL; interp = interp->next)
     {
-        num_running += tick_interpreter(clock, interp, wall_ns, distance);
+        Found found = tick_interpreter(clock, interp, wall_ns, span);
+        num_asked += found == ASKED;
+        num_timed += found == TIMED;
     }
-    return num_running;
+    if (num_timed == 0) {
+        _PySampling_COUNT(ticks, 1);
+    }
+    return num_asked != 0;
 }
 
 /* Takes back the signal that this thread blocks.  One that somebody else has
-   sent is put back as it was. */
-static void
+   sent is put back as it was.  Returns 0 if none of ours waited. */
+static int
 take_back_signal(_PySampling_Thread *thread)
 {
     sigset_t set;
@@ -341,18 +370,20 @@ take_back_signal(_PySampling_Thread *thread)
     siginfo_t info;
     // Not sigtimedwait(): glibc's reports SI_TKILL as SI_USER.
     if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, _NSIG / 8)
-            == STATE->signal
-        && !_PySampling_IsFromClock(&info))
+            != STATE->signal)
     {
-        syscall(SYS_rt_tgsigqueueinfo, STATE->owner_pid, thread->native_id,
-                STATE->signal, &info);
+        return 0;
     }
+    if (_PySampling_IsFromClock(&info)) {
+        return 1;
+    }
+    syscall(SYS_rt_tgsigqueueinfo, STATE->owner_pid, thread->native_id,
+            STATE->signal, &info);
+    return 0;
 }
 
-/* On the thread, which has made itself invisible to the clock: returns when
-   no signal is on its way to it. */
-void
-_PySampling_ClockSettle(_PySampling_Thread *thread)
+static void
+settle_question(_PySampling_Thread *thread)
 {
     int asked = _Py_atomic_load_int(&thread->asked);
     if (asked == _PySampling_NOT_ASKED) {
@@ -370,11 +401,27 @@ _PySampling_ClockSettle(_PySampling_Thread *thread)
     // The signal is in the kernel's queue.  Leaving the kernel delivers it.
     sched_yield();
     if (_Py_atomic_load_int(&thread->asked) != _PySampling_NOT_ASKED) {
-        take_back_signal(thread);
-        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
+        (void)take_back_signal(thread);
+        take_for_deaf(thread);
         _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
-        _PySampling_COUNT(signals_unanswered, 1);
     }
+}
+
+/* On the thread, which has made itself invisible to the clock: returns when
+   no signal is on its way to it. */
+void
+_PySampling_ClockSettle(_PySampling_Thread *thread)
+{
+    thread->settling_ns = 0;
+    thread->is_settling = 1;
+    _PySampling_FENCE();
+    if (_PySampling_TimerEnd(thread) && take_back_signal(thread)) {
+        _PySampling_COUNT(signals_sent, 1);
+        take_for_deaf(thread);
+    }
+    settle_question(thread);
+    _PySampling_FENCE();
+    thread->is_settling = 0;
 }
 
 
@@ -452,37 +499,27 @@ set_deadline(struct _sampling_clock *clock, uint64_t deadline_ns)
     _Py_atomic_store_uint64_relaxed(&STATE->deadline_ns, deadline_ns);
 }
 
-/* The next deadline is as far away from `from_ns` as if the clock had ticked
-   all the time: what wakes it must not choose the moment. */
+/* What wakes the clock does not choose the moment of the next deadline. */
 static void
 begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
 {
-    uint64_t period_ns = STATE->period_ns;
-    clock->looked_ns =
-        from_ns - _PySampling_NextRandom(&clock->random) % period_ns;
-    uint64_t deadline_ns =
-        clock->looked_ns + _PySampling_Jittered(period_ns, &clock->random);
-    while (deadline_ns <= from_ns) {
-        clock->looked_ns = deadline_ns;
-        deadline_ns += _PySampling_Jittered(period_ns, &clock->random);
-    }
-    set_deadline(clock, deadline_ns);
+    set_deadline(clock, _PySampling_DeadlineFrom(from_ns));
     clock->idle_looks = 0;
 }
 
 /* Ticks, unless the clock was told meanwhile to rest. */
 static void
-tick_locked(struct _sampling_clock *clock, uint64_t wall_ns)
+tick_locked(struct _sampling_clock *clock, uint64_t wall_ns,
+            uint64_t span_ns)
 {
-    int num_running = 0;
+    int is_needed = 0;
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     if (_PySampling_ACTIVE()) {
-        uint64_t distance_ns = wall_ns - clock->looked_ns;
-        num_running = tick(clock, wall_ns, (struct _sampling_time){
-            .wall_ns = distance_ns, .cpu_ns = distance_ns});
+        is_needed = tick(clock, wall_ns, (struct _sampling_time){
+            .wall_ns = span_ns, .cpu_ns = span_ns});
     }
     PyMutex_Unlock(&STATE->mutex);
-    int is_idle = num_running == 0
+    int is_idle = !is_needed
         && !_Py_atomic_exchange_int(&STATE->somebody_ran, 0);
     clock->idle_looks = is_idle ? clock->idle_looks + 1 : 0;
 }
@@ -490,40 +527,51 @@ tick_locked(struct _sampling_clock *clock, uint64_t wall_ns)
 static void
 look(struct _sampling_clock *clock, uint64_t now_ns)
 {
-    uint64_t period_ns = STATE->period_ns;
-    uint64_t next_ns =
-        clock->deadline_ns + _PySampling_Jittered(period_ns, &clock->random);
-    if (now_ns > next_ns + MAX_LATE_PERIODS * period_ns) {
-        _PySampling_COUNT(ticks_late, (now_ns - next_ns) / period_ns);
-        next_ns = now_ns + _PySampling_Jittered(period_ns, &clock->random);
-    }
+    // A clock that gets its CPU late looks once for all that was due.
+    uint64_t span_ns = _PySampling_DeadlineSpan(clock->deadline_ns, now_ns);
     // Before it looks: a run that ends after this is not one it has missed.
-    set_deadline(clock, next_ns);
-    tick_locked(clock, now_ns);
+    set_deadline(clock, _PySampling_DeadlineFrom(now_ns + 1));
+    tick_locked(clock, now_ns, span_ns);
 }
 
-static int
-somebody_runs(void)
+static Found
+who_runs(struct _sampling_clock *clock, uint64_t now_ns)
 {
-    int found = 0;
+    Found found = NOBODY;
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_SignalKeep(&clock->signal);
     for (struct _sampling_interpreter_state *interp = STATE->interpreters;
-         interp != NULL && !found; interp = interp->next)
+         interp != NULL && found != ASKED; interp = interp->next)
     {
-        found = _Py_atomic_load_ptr(&interp->running) != NULL;
+        _PySampling_Thread *thread = _Py_atomic_load_ptr(&interp->running);
+        if (thread != NULL) {
+            found = is_timed(thread, now_ns) ? TIMED : ASKED;
+        }
     }
     PyMutex_Unlock(&STATE->mutex);
     return found;
 }
 
-/* Until somebody holds a GIL, or the clock is told something. */
+/* Until somebody holds a GIL without a timer, or the clock is told something.
+   If somebody holds it with a timer, it comes back now and then. */
 static void
 rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
 {
     // A thread that attaches stores what it does, then looks whether the clock
     // rests; here it is the other way round.  One of both sees the other.
-    _Py_atomic_store_int(&STATE->clock_rests, 1);
-    if (!somebody_runs()) {
+    _Py_atomic_store_int(&STATE->clock_rests, _PySampling_RESTS);
+    uint64_t from_ns = _PySampling_MonotonicNow();
+    Found found = who_runs(clock, from_ns);
+    if (_Py_atomic_exchange_int(&STATE->somebody_timed, 0)
+        || found == TIMED)
+    {
+        _Py_atomic_store_int(&STATE->clock_rests, _PySampling_WATCHES);
+        set_deadline(clock, UINT64_MAX);
+        if (found != ASKED) {
+            wait_until(from_ns + WATCH_NS, seen_wakeups);
+        }
+    }
+    else if (found == NOBODY) {
         set_deadline(clock, UINT64_MAX);
         wait_until(0, seen_wakeups);
     }
@@ -532,11 +580,15 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
     // wake the clock get as many as any place.
     uint64_t now_ns = _PySampling_MonotonicNow();
     uint64_t woken_ns = now_ns;
-    if (!_Py_atomic_exchange_int(&STATE->clock_rests, 0)) {
+    if (!_Py_atomic_exchange_int(&STATE->clock_rests, _PySampling_AWAKE)) {
         woken_ns = _Py_atomic_load_uint64(&STATE->clock_woken_ns);
     }
-    begin_anew(clock, woken_ns - Py_MIN(now_ns - woken_ns,
-                                        _PySampling_WAKE_UP_NS));
+    if (found == ASKED
+        || _Py_atomic_load_int_relaxed(&STATE->somebody_ran))
+    {
+        begin_anew(clock, woken_ns - Py_MIN(now_ns - woken_ns,
+                                            _PySampling_WAKE_UP_NS));
+    }
 }
 
 static void *
@@ -615,8 +667,7 @@ _PySampling_ClockStart(void)
         return _PySampling_ERR_SIGNAL_TAKEN;
     }
     STATE->clock = clock;
-    clock->random = _PySampling_MonotonicNow() | 1;
-    clock->looked_ns = _PySampling_WallNow();
+    _PySampling_TimersStart();
     set_deadline(clock, UINT64_MAX);
     if (STATE->options.manual) {
         return _PySampling_OK;
@@ -676,6 +727,7 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     }
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     STATE->clock = NULL;        // LeaveSignal may be looking at it
+    _PySampling_TimersEnd(0);
     PyMutex_Unlock(&STATE->mutex);
     if (!STATE->options.manual) {
         tell(clock, 1, 0);
@@ -712,7 +764,8 @@ _PySampling_ClockAbandon(void)
 void
 _PySampling_ClockForget(void)
 {
-    STATE->clock_rests = 0;
+    STATE->clock_rests = _PySampling_AWAKE;
+    _PySampling_TimersEnd(1);
     if (STATE->clock != NULL) {
         _PySampling_SignalGiveBack(&STATE->clock->signal);
         free(STATE->clock);
@@ -720,12 +773,12 @@ _PySampling_ClockForget(void)
     }
 }
 
-/* A tick of a manual session, `distance` after the last: the thread that calls
+/* A tick of a manual session, which stands for `span`: the thread that calls
    asks itself. */
 void
-_PySampling_ClockTickAll(uint64_t wall_ns, struct _sampling_time distance)
+_PySampling_ClockTickAll(uint64_t wall_ns, struct _sampling_time span)
 {
-    (void)tick(STATE->clock, wall_ns, distance);
+    (void)tick(STATE->clock, wall_ns, span);
 }
 
 #endif  // _PySampling_SUPPORTED

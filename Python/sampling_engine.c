@@ -305,7 +305,7 @@ start_locked(PyThreadState *tstate)
     _PySampling_WakeOthers(tstate);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running,
                          ((_PyThreadStateImpl *)tstate)->sampling);
-    _PySampling_ClockWake();
+    _PySampling_ClockWake(0);
     return _PySampling_OK;
 }
 

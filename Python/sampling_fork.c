@@ -28,9 +28,24 @@ _PySampling_IsForkedUnheard(void)
         && (STATE->is_unheard_child || STATE->owner_pid != (int)getpid());
 }
 
+/* The thread that forks, if it is sampled. */
+static _PySampling_Thread *
+forking_thread(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    return _PySampling_ACTIVE() && tstate != NULL
+        ? ((_PyThreadStateImpl *)tstate)->sampling : NULL;
+}
+
 void
 _PySampling_BeforeFork(void)
 {
+    // Older kernels begin anew when a signal comes, which in a large process
+    // would be for ever.
+    _PySampling_Thread *own = forking_thread();
+    if (own != NULL) {
+        _PySampling_ClockSettle(own);
+    }
     // So that the child finds lists and tables whole.
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_LockRegistry();
@@ -44,6 +59,10 @@ _PySampling_AfterForkParent(void)
     PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_UnlockRegistry();
     PyMutex_Unlock(&STATE->control_mutex);
+    _PySampling_Thread *own = forking_thread();
+    if (own != NULL) {
+        _PySampling_TimerResume(own);
+    }
 }
 
 /* In the child: nobody subscribes any more, and what waited is the parent's to

@@ -101,13 +101,20 @@ settle(PyThreadState *tstate)
     _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
     if (thread != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        thread->settling_ns = 0;
-        thread->is_settling = 1;
-        _PySampling_FENCE();
         _PySampling_ClockSettle(thread);
-        _PySampling_FENCE();
-        thread->is_settling = 0;
     }
+}
+
+/* From here on the thread has the GIL, for the clock and for its timer. */
+static void
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t from_ns)
+{
+    int is_timed = _PySampling_TimerBegin(thread, from_ns);
+    if (is_timed && _PySampling_TimerIsSoon(thread)) {
+        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    }
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
+    _PySampling_ClockWake(is_timed);
 }
 
 void
@@ -124,9 +131,10 @@ _PySampling_AfterFailedExec(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     if (_PySampling_ACTIVE() && tstate != NULL) {
-        _Py_atomic_store_ptr(&tstate->interp->sampling.running,
-                             session_thread(tstate));
-        _PySampling_ClockWake();
+        _PySampling_Thread *thread = session_thread(tstate);
+        if (thread != NULL) {
+            begin_run(tstate, thread, _PySampling_MonotonicNow());
+        }
     }
 }
 
@@ -149,9 +157,10 @@ _PySampling_RecordNow(PyThreadState *tstate)
         _PySampling_ENTER_HOOK(thread);
         int is_due = thread->overdue_ns == 0
             || _PySampling_CaptureOverdue(tstate, thread, 0);
+        _PySampling_CaptureDue(tstate, thread);
         thread->resumed.frame = NULL;
         drain_and_answer(tstate, thread);
-        if (!is_due) {
+        if (!is_due || _PySampling_TimerIsSoon(thread)) {
             // At the next safepoint, maybe.
             _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         }
@@ -206,14 +215,15 @@ put_off_further(_PySampling_Thread *thread)
 
 /* The clock has let a deadline in the run that ends now go by.  Not if it may
    still be waking up: as often, then, it meets a run that began after the
-   deadline. */
+   deadline.  Nor if the run has a timer. */
 static void
 count_missed(const _PySampling_Thread *thread)
 {
     uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(
         &_PyRuntime.sampling.deadline_ns);
     uint64_t end_ns = thread->account.detached_ns;
-    if (deadline_ns >= thread->attached_ns && deadline_ns < end_ns
+    if (!thread->is_timed
+        && deadline_ns >= thread->attached_ns && deadline_ns < end_ns
         && end_ns - deadline_ns > _PySampling_WAKE_UP_NS)
     {
         _PySampling_COUNT(ticks_missed, 1);
@@ -238,6 +248,7 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
     {
         put_off_further(thread);
     }
+    _PySampling_CaptureLast(tstate, thread, !thread->is_yielding);
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
     {
@@ -319,8 +330,7 @@ _PySampling_AfterAttach(PyThreadState *tstate)
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
-    _PySampling_ClockWake();
+    begin_run(tstate, thread, thread->attached_ns);
     errno = saved_errno;
 }
 

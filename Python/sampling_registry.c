@@ -68,6 +68,9 @@ register_interpreter(PyInterpreterState *interp)
         }
         STATE->interpreters = s;
         s->registered = 1;
+        if (!_PySampling_HasOneGIL()) {
+            _PySampling_TimersNoMore();
+        }
     }
     return 1;
 }
@@ -230,6 +233,8 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
     thread->overdue_ns = 0;
     thread->resumed.frame = NULL;
     thread->seen_wall_ns = 0;
+    thread->is_timed = 0;
+    thread->timer_deadline_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
@@ -385,6 +390,9 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     unlink_thread(thread);
     _PySampling_SiblingsUnlink(thread);
     _Py_atomic_store_ptr_release(&impl->sampling, NULL);
+    if (!_PySampling_IsForkedUnheard()) {
+        _PySampling_TimerDelete(thread);
+    }
     int was_last = !has_threads();
     _PySampling_UnlockRegistry();
     for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {

@@ -108,6 +108,7 @@ typedef struct {
     X(signals_stray)        /* not ours */ \
     X(signals_unanswered)   /* blocked by the thread, or not sent */ \
     X(signals_moved)        /* the program took the signal: chose another */ \
+    X(calls_interrupted)    /* system calls with the GIL cut short */ \
     X(captures)             /* stacks copied by the signal handler */ \
     X(captures_merged)      /* same instruction as the last: weight added */ \
     X(captures_in_hook)     /* fell into the profiler's own work */ \
@@ -219,6 +220,12 @@ typedef enum {
     _PySampling_ASKED,          // it is sent; the handler clears this
 } _PySampling_Asked;
 
+typedef enum {
+    _PySampling_NO_TIMER = 0,
+    _PySampling_HAS_TIMER,
+    _PySampling_TIMER_REFUSED,  // by the kernel, for want of resources
+} _PySampling_HasTimer;
+
 /* Work that is not the program's is not sampled. */
 typedef enum {
     _PySampling_NOT_EXCLUDED = 0,
@@ -264,6 +271,15 @@ typedef struct _sampling_thread {
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;     // how long it had waited for a CPU
     int sleepy_ticks;           // it slept with the GIL lately
+    // The thread's own timer (sampling_timer.c).  Owner: the thread; the clock
+    // reads what is relaxed.
+    int timer;                  // _PySampling_HasTimer
+    int timer_id;
+    int timer_signal;
+    int is_timed;               // its run is: the clock need not look; relaxed
+    uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
+    uint64_t timer_fires_ns;
+    uint64_t usual_run_ns;      // how long it holds the GIL, on average
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
     // for a snapshot; when it got it, for the clock.
     uint64_t waiting_since_ns;
@@ -388,13 +404,21 @@ struct _sampling_runtime_state {
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
     uint64_t deadline_ns;       // of the clock's next look; relaxed
-    // While nobody holds a GIL the clock rests, until a thread that attaches
+    // While no run needs looks the clock rests, until a thread that attaches
     // wakes it.  Pairs with interp->running, both sequentially consistent.
-    int clock_rests;
-    int somebody_ran;           // since the clock's last look
+    int clock_rests;            // _PySampling_Rest
+    int somebody_ran;           // a run that needs looks, since the last look
+    int somebody_timed;         // a run with a timer, since the last watch
     uint64_t clock_woken_ns;
     uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
+    // Timers of threads (sampling_timer.c).  Owner: who holds the GIL.
+    int uses_timers;            // relaxed
+    int has_slept;              // a thread that held the GIL: none any more
+    uint64_t trial_ns;          // looked at, nobody asleep; the clock's
+    uint64_t timer_late_ns;     // how late signals are on this machine
+    uint64_t next_timed_run_ns;
+    uint64_t deadline_seed;
     struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards tables, *tables and changes of session.  Never held while a

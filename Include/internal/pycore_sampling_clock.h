@@ -29,10 +29,48 @@ struct _sampling_signal {
 // Async-signal-safe.
 extern int _PySampling_IsFromClock(const siginfo_t *info);
 
+// Is the handler in place that was?  Async-signal-safe.
+extern int _PySampling_SignalIsOurs(void);
+
+// What the thread did that the signal met, as far as its registers tell.
+typedef enum {
+    _PySampling_NO_CALL,
+    _PySampling_CALL_RESTARTED, // it slept in a call, and goes on
+    _PySampling_CALL_CUT,       // it slept in a call, which fails with EINTR
+} _PySampling_MetCall;
+extern _PySampling_MetCall _PySampling_SignalMet(void *context);
+#if defined(__x86_64__) || defined(__aarch64__)
+#  define _PySampling_TELLS_CALLS 1
+#else
+#  define _PySampling_TELLS_CALLS 0
+#endif
+
 extern int _PySampling_SignalTake(struct _sampling_signal *signal);
 extern void _PySampling_SignalKeep(struct _sampling_signal *signal);
 extern void _PySampling_SignalLeave(struct _sampling_signal *signal);
 extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
+
+/* A signal takes some ten microseconds.  If it took longer, the thread was in
+   the kernel (page faults, a large munmap()) or without a CPU. */
+#define _PySampling_LATE_NS 100000
+
+/* How long a thread may take to answer.  It takes microseconds, unless the
+   machine is overloaded or the thread blocks the signal. */
+#define _PySampling_ANSWER_NS 20000000
+
+/* --- Deadlines and timers (sampling_timer.c).  Lock:
+   --- runtime->sampling.mutex, but for deadlines. */
+
+extern uint64_t _PySampling_DeadlineFrom(uint64_t moment_ns);
+// Of a deadline and all others until now: counts these as late.
+extern uint64_t _PySampling_DeadlineSpan(uint64_t first_ns, uint64_t now_ns);
+
+extern void _PySampling_TimersStart(void);
+extern void _PySampling_TimersEnd(int is_child);
+extern void _PySampling_TimerTrial(int is_awake, uint64_t time_ns);
+extern int _PySampling_TimerIsUnheard(_PySampling_Thread *thread,
+                                      uint64_t now_ns);
+extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread);
 
 /* --- What does the thread do (sampling_asleep.c)?  Lock:
    --- runtime->sampling.mutex. */

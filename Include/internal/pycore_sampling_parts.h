@@ -89,16 +89,24 @@ extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
 extern _PySampling_Status _PySampling_ClockStart(void);
 extern void _PySampling_ClockTickAll(uint64_t wall_ns,
                                      struct _sampling_time distance);
-// Somebody holds a GIL: the clock does not rest any more.
+// Somebody holds a GIL: the clock does not rest any more, unless it only needs
+// to watch a run with a timer.
+typedef enum {
+    _PySampling_AWAKE = 0,
+    _PySampling_WATCHES,        // now and then, whether signals are answered
+    _PySampling_RESTS,
+} _PySampling_Rest;
 extern void _PySampling_ClockWakeUp(void);
 static inline void
-_PySampling_ClockWake(void)
+_PySampling_ClockWake(int is_timed)
 {
     struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    if (!_Py_atomic_load_int_relaxed(&state->somebody_ran)) {
-        _Py_atomic_store_int_relaxed(&state->somebody_ran, 1);
+    int *ran = is_timed ? &state->somebody_timed : &state->somebody_ran;
+    if (!_Py_atomic_load_int_relaxed(ran)) {
+        _Py_atomic_store_int_relaxed(ran, 1);
     }
-    if (_Py_atomic_load_int(&state->clock_rests)) {
+    int wakes_up = is_timed ? _PySampling_RESTS : _PySampling_WATCHES;
+    if (_Py_atomic_load_int(&state->clock_rests) >= wakes_up) {
         _PySampling_ClockWakeUp();
     }
 }
@@ -115,6 +123,23 @@ extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
 // Leaves the signal to the program and takes another.  On a thread that is
 // settled, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
+// sampling_timer.c.
+extern int _PySampling_TimerBegin(_PySampling_Thread *thread,
+                                  uint64_t from_ns);
+extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
+extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
+                                    uint64_t now_ns);
+extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
+                                      uint64_t now_ns);
+extern void _PySampling_TimerGoOn(_PySampling_Thread *thread,
+                                  uint64_t deadline_ns, uint64_t ticked_ns);
+extern int _PySampling_TimerEnd(_PySampling_Thread *thread);
+extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread,
+                                     uint64_t now_ns);
+extern void _PySampling_TimerResume(_PySampling_Thread *thread);
+extern void _PySampling_TimersNoMore(void);
+extern int _PySampling_HasOneGIL(void);
+extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
 // sampling_signal.c.  May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);
 
@@ -134,6 +159,10 @@ _PySampling_TakeSpan(_PySampling_Thread *thread);
 extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
                                       _PySampling_Thread *thread,
                                       int is_in_c);
+extern void _PySampling_CaptureDue(PyThreadState *tstate,
+                                   _PySampling_Thread *thread);
+extern void _PySampling_CaptureLast(PyThreadState *tstate,
+                                    _PySampling_Thread *thread, int is_in_c);
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // The buffer, ready for the current session, or a new one in its place.  NULL:

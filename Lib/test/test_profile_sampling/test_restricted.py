@@ -100,7 +100,8 @@ class SystemCalls(Restricted):
     def test_signals(self):
         # The clock can ask nobody: samples are late, not missing.
         line, profile = self.check(
-            PROGRAM, restrictions.without_system_calls('tgkill'))
+            PROGRAM,
+            restrictions.without_system_calls('tgkill', 'timer_create'))
         self.assertIn(LATE, line)
         self.assertEqual(profile.stats['signals_sent'], 0)
         self.assertGreater(profile.stats['captures_biased'], 20)
