@@ -29,7 +29,16 @@
    them can look up every number; all numbers begin anew when `serial` of a
    batch differs from the one before.
 
-   Structs grow at their end only.  `size` says how much of one is there. */
+   An extension and an interpreter may be of different versions: structs grow,
+   at their end only, and whoever makes one says how large it is.
+
+   - PySampling_Options is the extension's.  What lies beyond its `size` has
+     the default.  If it is larger than the interpreter knows, what the
+     interpreter does not know has to be 0: the default of all fields to come.
+   - PySampling_API and PySampling_Batch are the interpreter's.  All fields of
+     version 1 are there; check PySampling_HAS() before using a later one.
+   - So are rows.  The `stride` of an array is the distance between two of
+     them: use PySampling_ROW(), never an index into the array. */
 
 #ifndef Py_CPYTHON_SAMPLING_H
 #define Py_CPYTHON_SAMPLING_H
@@ -42,10 +51,15 @@ extern "C" {
 
 #define PySampling_CAPSULE_NAME "_profile.C_API"
 
+// Is the field there, in a struct of that size, or a row of that stride?
+#define PySampling_HAS(SIZE, TYPE, FIELD) \
+    ((SIZE) >= offsetof(TYPE, FIELD) + sizeof(((const TYPE *)0)->FIELD))
+
 typedef struct _sampling_subscription PySampling_Subscription;
 
 typedef struct {
-    size_t size;                // sizeof(PySampling_Options)
+    size_t size;                // sizeof(PySampling_Options), as the extension
+                                // was compiled
     int rate_hz;                // samples per second of each thread, at least:
                                 // the clock ticks for whoever wants most, and
                                 // all get every sample
@@ -97,16 +111,13 @@ typedef struct {
     uint64_t count;             // samples that it stands for
     uint64_t cpu_ns;
     uint64_t wall_ns;
-} PySampling_Record;
-
-/* Who had the GIL while the thread of a record waited for it.  A wait with
-   several holders has a record for each. */
-typedef struct {
-    uint32_t thread;            // PySampling_NO_THREAD: it is not known
-    uint32_t node;              // where it was: at most two frames, a Python
+    // Who had the GIL while the thread waited for it.  A wait with several
+    // holders has a record for each.
+    uint32_t holder_thread;     // PySampling_NO_THREAD: it is not known
+    uint32_t holder_node;       // where it was: at most two frames, a Python
                                 // function and the C function that it calls;
                                 // 0: the record is of no such wait
-} PySampling_Holder;
+} PySampling_Record;
 
 #define PySampling_NO_THREAD UINT32_MAX
 
@@ -154,42 +165,46 @@ typedef struct {
     uint32_t name;              // string, or PySampling_NO_STRING
 } PySampling_Thread;
 
-/* Row number FIRST + i is item i.  A row that was told before comes again in
-   `changed`, if its function has got a module or its thread another name. */
+/* An array.  This struct does not grow: batches consist of it. */
 typedef struct {
-    size_t size;                // sizeof(PySampling_Batch)
+    const void *rows;
+    size_t stride;              // bytes from one row to the next
+    uint32_t first;             // row i of the array is number first + i
+    uint32_t num;
+} PySampling_Rows;
+
+// A pointer to row i: PySampling_ROW(PySampling_Record, batch->records, i)
+#define PySampling_ROW(TYPE, ROWS, I) \
+    ((const TYPE *)((const char *)(ROWS).rows + (size_t)(I) * (ROWS).stride))
+
+typedef struct {
+    size_t size;                // sizeof(PySampling_Batch), as the interpreter
+                                // was compiled
     uint32_t serial;
-    uint32_t num_records;
-    const PySampling_Record *records;
-    uint32_t first_string, num_strings;
-    const PySampling_String *strings;
-    uint32_t first_function, num_functions;
-    const PySampling_Function *functions;
-    uint32_t first_frame, num_frames;
-    const PySampling_Frame *frames;
-    uint32_t first_node, num_nodes;
-    const PySampling_Node *nodes;
-    uint32_t first_label, num_labels;
-    const PySampling_Label *labels;
-    uint32_t first_thread, num_threads;
-    const PySampling_Thread *threads;
-    uint32_t num_changed_functions;
+    PySampling_Rows records;    // PySampling_Record; they have no numbers
+    PySampling_Rows strings;    // PySampling_String
+    PySampling_Rows functions;  // PySampling_Function
+    PySampling_Rows frames;     // PySampling_Frame
+    PySampling_Rows nodes;      // PySampling_Node
+    PySampling_Rows labels;     // PySampling_Label
+    PySampling_Rows threads;    // PySampling_Thread
+    // Rows that were told before and come again, because a function has got a
+    // module or a thread another name; and the number of each.
+    PySampling_Rows changed_functions;
     const uint32_t *changed_function_rows;
-    const PySampling_Function *changed_functions;
-    uint32_t num_changed_threads;
+    PySampling_Rows changed_threads;
     const uint32_t *changed_thread_rows;
-    const PySampling_Thread *changed_threads;
-    // Item i is of record i; NULL: no thread has waited for the GIL.
-    const PySampling_Holder *holders;
 } PySampling_Batch;
 
 typedef struct {
     int version;                // 1
-    size_t size;                // sizeof(PySampling_API)
+    size_t size;                // sizeof(PySampling_API), as the interpreter
+                                // was compiled
 
     /* With an attached thread state.  NULL, with an exception set, if the
        options are wrong (ValueError), sampling is under way with less than is
-       asked for (RuntimeError), or there is no memory. */
+       asked for (RuntimeError), there is no memory, or this build has no
+       profiler (NotImplementedError); then nothing else may be called. */
     PySampling_Subscription *(*subscribe)(const PySampling_Options *options);
 
     /* With an attached thread state.  0, or -1 with an exception set.  flush

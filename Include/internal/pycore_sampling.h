@@ -1,12 +1,12 @@
 /* Sampling profiler: the state that hangs on the runtime, on each interpreter
    and on each thread, and the hooks that the interpreter calls.
 
-   Three parts never meet in one function: the clock (Python/sampling_clock.c)
-   decides WHEN to sample, capture and accounting (sampling_capture.c,
-   sampling_account.c) say WHAT a sample is, the tables
-   (pycore_sampling_tables.h) keep WHERE it goes.  This header must not know
+   Three parts never meet in one function: the clock (clock/clock.c)
+   decides WHEN to sample, capture and accounting (sample/capture.c,
+   sample/account.c) say WHAT a sample is, the tables
+   (tables/tables.h) keep WHERE it goes.  This header must not know
    how any of them works.  What they ask of each other is in
-   pycore_sampling_parts.h.
+   parts.h.
 
    All-zero is the off state, so none of the structs needs an initializer.
 
@@ -26,10 +26,25 @@ extern "C" {
 
 #include "pycore_lock.h"          // PyMutex
 
-/* The clock needs tgkill(), per-thread CPU clocks and exactly one running
-   thread per interpreter.  Elsewhere start() says what is missing. */
-#if defined(__linux__) && !defined(Py_GIL_DISABLED)
-#  define _PySampling_SUPPORTED 1
+/* configure decides whether there is a profiler: the clock needs tgkill(),
+   per-thread CPU clocks and exactly one running thread per interpreter.  Where
+   there is none, Python/sampling/stubs.c takes the place of the engine and
+   Modules/_profile/unsupported.c that of the module, and who asks for samples
+   is told this. */
+#ifndef WITH_SAMPLING_PROFILER
+#  ifndef __linux__
+#    define _PySampling_MISSING \
+        "the sampling profiler needs Linux; run the program there, profiles " \
+        "can be loaded and reported here"
+#  elif defined(Py_GIL_DISABLED)
+#    define _PySampling_MISSING \
+        "the sampling profiler needs the GIL, and this is a free-threaded " \
+        "build of Python; run the program with a build that has the GIL"
+#  else
+#    define _PySampling_MISSING \
+        "this Python was built --without-sampling-profiler; run the program " \
+        "with one that was built with it"
+#  endif
 #endif
 
 /* Bit 7 of tstate->eval_breaker: "a capture waits to be drained". */
@@ -38,7 +53,7 @@ extern "C" {
 /* Keeps the compiler from moving a store to tstate->current_frame across the
    stores that make the frame valid.  The only reader is a signal handler on
    the same thread, so this costs no instruction. */
-#ifdef _PySampling_SUPPORTED
+#ifdef WITH_SAMPLING_PROFILER
 #  define _PySampling_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #else
 #  define _PySampling_FENCE() ((void)0)
@@ -49,6 +64,7 @@ struct _sampling_tables;
 struct _sampling_clock;
 struct _sampling_buffer;
 struct _sampling_holders;
+struct _sampling_window;
 struct _sampling_subscription;
 
 typedef enum {
@@ -92,8 +108,10 @@ typedef struct {
     "SIGIO, SIGWINCH or a real-time signal"
 
 /* One counter per outcome; X-macro so that stats() names each of them.
-   Relaxed atomics: they are sums, nothing is ordered by them.  memory_bytes
-   alone is no sum: _PySampling_Measure() sets it. */
+   Atomic, since threads of several GILs and the clock add to them.  Nothing is
+   ordered by them: relaxed additions would do, which pyatomic.h does not have,
+   and readers and whoever resets them are relaxed.  memory_bytes alone is no
+   sum: _PySampling_Measure() sets it. */
 #define _PySampling_COUNTERS(X) \
     X(ticks)                /* the clock fired */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
@@ -117,6 +135,7 @@ typedef struct {
     X(captures_biased)      /* taken at the safepoint, not at the tick */ \
     X(samples)              /* records added to the tables */ \
     X(frames_truncated)     /* captures deeper than depth_frames */ \
+    X(callees_put_off)      /* not worked out in time: frames without one */ \
     X(lost_table_full)      /* samples booked as [lost]: table limit */ \
     X(lost_wall_ns)         /* wall time booked as [lost] */ \
     X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
@@ -153,7 +172,7 @@ struct _sampling_carries {
 };
 
 /* A thread's short intervals off the GIL, laid end to end, one axis for each
-   state: how far it is to the next point (sampling_account.c). */
+   state: how far it is to the next point (sample/account.c). */
 struct _sampling_axes {
     uint64_t blocked_to_go_ns;  // 0: no point is laid yet
     uint64_t wait_to_go_ns;
@@ -174,34 +193,14 @@ struct _sampling_account {
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
 };
 
-/* A sample of a thread that holds the GIL, not weighed yet. */
-struct _sampling_pending {
-    uint64_t time_ns;           // of its last tick
-    uint64_t count;
-    struct _sampling_time span; // what its ticks stand for
-    uint32_t node;
-    uint32_t labels;
-    int state;                  // _PySampling_State
-};
-
-/* A thread's last samples, which share its time (sampling_weights.c): those
+/* A thread's last samples, which share its time (sample/weights.c): those
    while it held the GIL, and those of short intervals off the GIL, which share
-   the CPU time burnt in these.  Lock: tables_mutex. */
-#define _PySampling_WINDOW 16
-
+   the CPU time burnt in these. */
 typedef enum {
     _PySampling_ON_GIL,
     _PySampling_OFF_GIL,
     _PySampling_NUM_WINDOWS,
 } _PySampling_Window;
-
-struct _sampling_window {
-    struct _sampling_time time; // of the thread, on no record yet
-    struct _sampling_time span; // of all that are pending
-    int first;
-    int num;
-    struct _sampling_pending pending[_PySampling_WINDOW];
-};
 
 /* The evaluation stack of a thread in a call, by which the call is named when
    the thread comes to a safepoint: then it is over.  Read by the clock, of a
@@ -247,10 +246,11 @@ typedef struct _sampling_thread {
     // Ring of the records that share an OS thread; NULL: it is the only one.
     // Same lock.
     struct _sampling_thread *sibling;
-    // Mailbox of the clock: it writes, the signal handler reads.
-    // Published by the release store to `asked`.
+    // Mailbox of the clock: it writes; the signal handler reads, and the
+    // thread when it settles.  Published by `asked`.
     uint64_t tick_wall_ns;
     uint64_t tick_cpu_ns;
+    int asked_signal;           // which was sent, whatever is sent by now
     int asked;                  // _PySampling_Asked
     // What the ticks since the last capture stand for.  The clock adds, the
     // thread takes.
@@ -271,7 +271,7 @@ typedef struct _sampling_thread {
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;     // how long it had waited for a CPU
     int sleepy_ticks;           // it slept with the GIL lately
-    // The thread's own timer (sampling_timer.c).  Owner: the thread; the clock
+    // The thread's own timer (clock/timer.c).  Owner: the thread; the clock
     // reads what is relaxed.
     int timer;                  // _PySampling_HasTimer
     int timer_id;
@@ -353,7 +353,7 @@ struct _sampling_interpreter_state {
 };
 
 /* What can be read without asking the kernel, and how to ask it
-   (sampling_memory.c).  Set at the start of a session. */
+   (native/safe_read.c).  Set at the start of a session. */
 #define _PySampling_MAX_IMAGE_RANGES 8
 
 struct _sampling_memory {
@@ -365,13 +365,20 @@ struct _sampling_memory {
 
 /* Embedded in _PyRuntimeState. */
 struct _sampling_runtime_state {
-    int active;                 // hooks do nothing while this is 0
+    int active;                 // hooks do nothing while this is 0.  Atomic
+                                // store; read by _PySampling_ACTIVE()
+    // Three locks, taken in this order if several are.  None of them is held
+    // when a GIL is waited for or Python code runs; they may be taken with a
+    // GIL, and are waited for without giving it up.  HEAD_LOCK(), which guards
+    // the runtime's own lists, may be taken with any of them held, but none of
+    // them with HEAD_LOCK() alone: start() takes tables_mutex with it and a
+    // fork takes it with tables_mutex, both with `mutex` held before.
+    //
     // Start, stop and snapshot are one at a time, whatever GIL their callers
-    // hold.  Taken before the other two locks.
+    // hold.
     PyMutex control_mutex;
-    // Guards the lists of interpreters and threads, and start and stop.
-    // Taken with or without a GIL; nothing is allocated through Python and
-    // no other lock is taken while it is held, except tables_mutex.
+    // The registry: guards the lists of interpreters and threads, and starting
+    // and stopping the clock.  The clock holds it during a look.
     PyMutex mutex;
     struct _sampling_interpreter_state *interpreters;
     // Numbers the sessions; 0: none yet.  Lock: tables_mutex, but threads of
@@ -380,7 +387,7 @@ struct _sampling_runtime_state {
     // A fork that called no hook is noticed by these.
     int owner_pid;
     int is_unheard_child;
-    // The engine (sampling_engine.c).  Lock: control_mutex; the period is
+    // The engine (session/engine.c).  Lock: control_mutex; the period is
     // read without it.
     _PySampling_Options options;
     uint64_t period_ns;
@@ -401,6 +408,8 @@ struct _sampling_runtime_state {
     int64_t start_time_ns;      // time.time_ns() at the start
     uint64_t start_wall_ns;     // monotonic
     int signal;
+    // What the signal does (sample/capture.c).  Set before it is sent.
+    void (*handler)(int signum, void *siginfo, void *context);
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
     uint64_t deadline_ns;       // of the clock's next look; relaxed
@@ -412,9 +421,9 @@ struct _sampling_runtime_state {
     uint64_t clock_woken_ns;
     uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
-    // Timers of threads (sampling_timer.c).  Owner: who holds the GIL.
+    // Timers of threads (clock/timer.c).  Owner: who holds the GIL.
     int uses_timers;            // relaxed
-    int has_slept;              // a thread that held the GIL: none any more
+    int has_no_timers;          // nor ever will in this session; relaxed
     uint64_t trial_ns;          // looked at, nobody asleep; the clock's
     uint64_t timer_late_ns;     // how late signals are on this machine
     uint64_t next_timed_run_ns;
@@ -426,7 +435,7 @@ struct _sampling_runtime_state {
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
     unsigned int tables_serial;
-    // Who gets the records (sampling_events.c): the table of samples, and
+    // Who gets the records (sinks/dispatch.c): the table of samples, and
     // subscriptions.  Lock: tables_mutex.
     int is_aggregating;
     struct _sampling_subscription *subscriptions;
@@ -452,10 +461,15 @@ struct _sampling_runtime_state {
 /* --- Hooks.  Each is called with the GIL unless it says otherwise, leaves
    --- errno alone, allocates no Python object and runs no Python code. */
 
-// Is a session running?  A plain load, as in FT_ATOMIC_LOAD_*() of builds with
-// the GIL: it is written with the GIL, and a thread of another GIL that sees
-// it late joins late.  It compiles to one compare with memory, which an atomic
-// load does not; but ThreadSanitizer wants to see one.
+#ifdef WITH_SAMPLING_PROFILER
+
+// Is a session running?  A plain load of what another thread may be storing:
+// by the letter of C a data race.  It is so on purpose, as in
+// FT_ATOMIC_LOAD_*() of builds with the GIL: whoever holds the GIL of the
+// thread that stored it has seen the store, a thread of another GIL or of none
+// may see it late, which only means that it joins or leaves late, and an
+// aligned int is loaded whole.  It compiles to one compare with memory, which
+// an atomic load does not; but ThreadSanitizer wants to see one.
 #ifdef _Py_THREAD_SANITIZER
 #  define _PySampling_ACTIVE() \
     _Py_atomic_load_int_relaxed(&_PyRuntime.sampling.active)
@@ -501,7 +515,8 @@ extern void _PySampling_BeforeYield(PyThreadState *tstate);
 extern void _PySampling_BeforeDetach(PyThreadState *tstate);
 
 // The thread asks for the GIL, and another thread has it.  Called without the
-// GIL, maybe several times in one wait.
+// GIL but with gil->mutex, which the holder needs to give the GIL up: takes no
+// lock and does not wait.  Maybe called several times in one wait.
 extern void _PySampling_BeforeGILWait(PyThreadState *tstate);
 
 // The thread has the GIL.
@@ -544,12 +559,8 @@ extern void _PySampling_AfterForkChild(void);
 // warn about them.
 extern int _PySampling_OwnThreads(void);
 
-/* --- Start-up (sampling_config.c), children and exit of the process
-   --- (sampling_process.c). */
-
-// Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
-// Returns an exit status of 2, after a message on stderr, for a bad text.
-extern PyStatus _PySampling_InitFromConfig(PyThreadState *tstate);
+/* --- Start-up (session/options.c), children and exit of the process
+   --- (session/autostart.c). */
 
 // In the child of a fork, when it is a whole process again: the session that
 // -X started in the parent begins anew.
@@ -562,14 +573,51 @@ extern void _PySampling_Finalize(PyThreadState *tstate);
 // The same in a process that is about to end at once with `status`.
 extern void _PySampling_BeforeExit(int status);
 
-/* --- The session (sampling.c): what the _profile module calls. */
+#else  // no profiler: no hook costs an instruction
+
+#define _PySampling_ACTIVE() 0
+#define _PySampling_Safepoint(TSTATE) ((void)(TSTATE), 0)
+#define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
+#define _PySampling_SwapTask(LEFT, ENTERED, NAME) \
+    ((void)(LEFT), (void)(ENTERED), (void)(NAME))
+#define _PySampling_ForgetTasks(TSTATE) ((void)(TSTATE))
+#define _PySampling_BeforeYield(TSTATE) ((void)(TSTATE))
+#define _PySampling_BeforeDetach(TSTATE) ((void)(TSTATE))
+#define _PySampling_BeforeGILWait(TSTATE) ((void)(TSTATE))
+#define _PySampling_AfterAttach(TSTATE) ((void)(TSTATE))
+#define _PySampling_ThreadEnd(TSTATE) ((void)(TSTATE))
+#define _PySampling_InterpreterEnd(INTERP) ((void)(INTERP))
+#define _PySampling_GCStart(TSTATE, GENERATION) \
+    ((void)(TSTATE), (void)(GENERATION))
+#define _PySampling_GCEnd(TSTATE) ((void)(TSTATE))
+#define _PySampling_CodeEnd(CODE) ((void)(CODE))
+#define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
+#define _PySampling_AfterHandlerRaised(TSTATE) ((void)(TSTATE))
+#define _PySampling_PutsOffSignals(TSTATE) ((void)(TSTATE), 0)
+#define _PySampling_BeforeSetSignal(SIGNUM) ((void)(SIGNUM))
+#define _PySampling_BeforeExec() ((void)0)
+#define _PySampling_AfterFailedExec() ((void)0)
+#define _PySampling_BeforeFork() ((void)0)
+#define _PySampling_AfterForkParent() ((void)0)
+#define _PySampling_AfterForkChild() ((void)0)
+#define _PySampling_OwnThreads() 0
+#define _PySampling_ContinueInChild(TSTATE) ((void)(TSTATE))
+#define _PySampling_Finalize(TSTATE) ((void)(TSTATE))
+#define _PySampling_BeforeExit(STATUS) ((void)(STATUS))
+
+#endif  // !WITH_SAMPLING_PROFILER
+
+// Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
+// Returns an exit status of 2, after a message on stderr, for a bad text.
+extern PyStatus _PySampling_InitFromConfig(PyThreadState *tstate);
+
+/* --- The session (session/session.c): what the _profile module calls. */
 
 typedef enum {
     _PySampling_OK = 0,
     _PySampling_ERR_RUNNING,        // a session is running already
     _PySampling_ERR_NOT_RUNNING,
     _PySampling_ERR_EXIT_SESSION,   // -X started it: it ends at exit
-    _PySampling_ERR_UNSUPPORTED,
     _PySampling_ERR_SIGNAL_TAKEN,
     _PySampling_ERR_THREAD,         // errno says why
     _PySampling_ERR_OPTIONS,        // it runs with other options
@@ -593,7 +641,7 @@ extern void _PySampling_Measure(void);
 extern _PySampling_Status _PySampling_Enter(PyThreadState *tstate);
 extern _PySampling_Status _PySampling_Leave(PyThreadState *tstate);
 
-// Subscriptions (pycore_sampling_events.h).
+// Subscriptions (sinks/sinks.h).
 extern _PySampling_Status
 _PySampling_Subscribe(PyThreadState *tstate,
                       struct _sampling_subscription *sub,
@@ -631,7 +679,7 @@ extern _PySampling_Status _PySampling_ManualTick(PyThreadState *tstate,
                                                  uint64_t cpu_ns);
 
 // The name that threading.Thread gave to the thread `ident`
-// (sampling_registry.c).
+// (session/threads.c).
 extern void _PySampling_SetThreadName(unsigned long ident,
                                       PyObject *name);
 

@@ -11,23 +11,27 @@ each by measured wall-clock and CPU time.  A session is a matter of the
 whole process: there is at most one at a time.
 """
 
-from profile_sampling._model import Profile
-from profile_sampling._session import profile, running, snapshot, start, \
-    stats, stop
+from profile_sampling._profile import Profile
+from profile_sampling._recording.session import profile, running, \
+    snapshot, start, stats, stop
 
 __all__ = ['Profile', 'label', 'labels', 'profile', 'running', 'sample',
            'snapshot', 'start', 'stats', 'stop', 'subscribe']
 
 
 def __getattr__(name):
-    # Most programs do not subscribe, and many have no labels.
+    # Most programs do not subscribe, and many have no labels.  The rest is
+    # imported at once: the child of a fork may find the lock of an import
+    # taken for ever.
     if name == 'subscribe':
-        from profile_sampling._subscribe import subscribe
-        return subscribe
-    if name in ('label', 'labels', 'sample'):
-        from profile_sampling import _labels
-        return getattr(_labels, name)
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        from profile_sampling._subscribing import subscription as home
+    elif name in ('label', 'labels', 'sample'):
+        from profile_sampling._recording import labels as home
+    else:
+        raise AttributeError(
+            f'module {__name__!r} has no attribute {name!r}')
+    value = globals()[name] = getattr(home, name)
+    return value
 
 
 def __dir__():

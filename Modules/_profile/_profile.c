@@ -11,7 +11,7 @@
 
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_parts.h"
+#include "../../Python/sampling/base/common.h"
 
 #include "_profile.h"
 
@@ -22,117 +22,12 @@ module _profile
 
 #include "clinic/_profile.c.h"
 
-PyObject *
-_PyProfile_RaiseStatus(_PySampling_Status status)
-{
-    switch (status) {
-    case _PySampling_OK:
-        Py_RETURN_NONE;
-    case _PySampling_ERR_RUNNING:
-        PyErr_SetString(PyExc_RuntimeError,
-                        _PyRuntime.sampling.exit_session
-                        ? "the session started by -X sampleprof is running; "
-                          "use snapshot()"
-                        : "a sampling session is running already; "
-                          "stop() it first");
-        break;
-    case _PySampling_ERR_NOT_RUNNING:
-        PyErr_SetString(PyExc_RuntimeError,
-                        "no sampling session is running; start() one first");
-        break;
-    case _PySampling_ERR_EXIT_SESSION:
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the session started by -X sampleprof ends with the "
-                        "program; use snapshot()");
-        break;
-    case _PySampling_ERR_UNSUPPORTED:
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "the sampling profiler needs Linux and a build of "
-                        "CPython with the GIL");
-        break;
-    case _PySampling_ERR_SIGNAL_TAKEN:
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the program has a handler for the profiler's "
-                        "signal; choose another with signal=");
-        break;
-    case _PySampling_ERR_THREAD:
-        PyErr_Format(PyExc_OSError, "the sampler thread cannot be started "
-                     "(%s); is there a limit on threads or memory?",
-                     strerror(errno));
-        break;
-    case _PySampling_ERR_OPTIONS:
-        PyErr_SetString(PyExc_RuntimeError,
-                        "sampling is under way with fewer depth_frames or "
-                        "names or another signal than asked for; end that "
-                        "first, or leave these out");
-        break;
-    case _PySampling_ERR_FORKED:
-        PyErr_SetString(PyExc_RuntimeError,
-                        "this process was forked by C code that did not call "
-                        "PyOS_AfterFork_Child(): it cannot be sampled");
-        break;
-    case _PySampling_ERR_ENDING:
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the interpreter is shutting down: it cannot be "
-                        "sampled any more");
-        break;
-    case _PySampling_ERR_NO_MEMORY:
-        PyErr_NoMemory();
-        break;
-    }
-    return NULL;
-}
-
 static PyObject *
 export_and_free(struct _sampling_tables *tables)
 {
     PyObject *raw = _PySampling_Export(tables);
     _PySampling_TablesFree(tables);
     return raw;
-}
-
-int
-_PyProfile_CheckRange(const char *name, long long value, long long min,
-                      long long max)
-{
-    if (value < min || value > max) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s must be from %lld to %lld, not %lld",
-                     name, min, max, value);
-        return -1;
-    }
-    return 0;
-}
-
-int
-_PyProfile_CheckOptions(_PySampling_Options *options, const char *mode)
-{
-    options->mode = _PySampling_WALL;
-    if (strcmp(mode, "cpu") == 0) {
-        options->mode = _PySampling_CPU;
-    }
-    else if (strcmp(mode, "wall") != 0) {
-        PyErr_Format(PyExc_ValueError,
-                     "mode must be 'wall' or 'cpu', not '%s'", mode);
-        return -1;
-    }
-    if (_PyProfile_CheckRange("rate_hz", options->rate_hz, 1,
-                              _PySampling_MAX_RATE_HZ) < 0
-        || _PyProfile_CheckRange("depth_frames", options->depth_frames, 1,
-                                 _PySampling_MAX_DEPTH_FRAMES) < 0
-        || _PyProfile_CheckRange("names", options->names, 0,
-                                 _PySampling_ALL_NAMES) < 0)
-    {
-        return -1;
-    }
-    if (options->signal != 0
-        && !_PySampling_IsUsableSignal(options->signal))
-    {
-        PyErr_Format(PyExc_ValueError, "signal %d: "
-                     _PySampling_USABLE_SIGNALS, options->signal);
-        return -1;
-    }
-    return 0;
 }
 
 /*[clinic input]

@@ -3,8 +3,8 @@
 #ifndef Py_PROFILE_MODULE_H
 #define Py_PROFILE_MODULE_H
 
-#include "pycore_sampling_events.h"
-#include "pycore_sampling_labels.h"
+#include "../../Python/sampling/sinks/sinks.h"
+#include "../../Python/sampling/tables/labels.h"
 
 /* State of the module, one per interpreter. */
 typedef struct {
@@ -25,7 +25,7 @@ get_profile_state(PyObject *module)
     return (profile_state *)PyModule_GetState(module);
 }
 
-// Sets the exception for a status; returns None for _PySampling_OK.
+// errors.c.  Sets the exception for a status; returns None for _PySampling_OK.
 extern PyObject *_PyProfile_RaiseStatus(_PySampling_Status status);
 extern int _PyProfile_CheckRange(const char *name, long long value,
                                  long long min, long long max);

@@ -31,27 +31,75 @@ is_in_range(const char *name, long long value, long long min, long long max)
     return _PyProfile_CheckRange(name, value, min, max) == 0;
 }
 
-static PySampling_Subscription *
-capi_subscribe(const PySampling_Options *options)
+/* No version of the options will be as large: it is not their size. */
+#define MAX_OPTIONS_BYTES 4096
+
+/* Are there options, beyond those known here, that ask for something? */
+static int
+asks_for_more(const PySampling_Options *options)
 {
-    if (options->size != sizeof(*options)) {
+    const char *bytes = (const char *)options;
+    for (size_t i = sizeof(*options); i < options->size; i++) {
+        if (bytes[i] != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The options of an extension that was compiled for another version, maybe.
+   Returns 0 with an exception if they cannot be understood. */
+static int
+read_options(const PySampling_Options *given, PySampling_Options *options)
+{
+    if (!PySampling_HAS(given->size, PySampling_Options, rate_hz)
+        || given->size > MAX_OPTIONS_BYTES)
+    {
+        PyErr_Format(PyExc_ValueError,
+                     "PySampling_Options cannot be of %zu bytes: use "
+                     "PySampling_OPTIONS_INIT", given->size);
+        return 0;
+    }
+    if (asks_for_more(given)) {
         PyErr_SetString(PyExc_ValueError,
-                        "PySampling_Options has another size: use "
-                        "PySampling_OPTIONS_INIT");
+                        "PySampling_Options asks for what only a later "
+                        "version has");
+        return 0;
+    }
+    *options = (PySampling_Options)PySampling_OPTIONS_INIT;
+#define READ(FIELD) \
+    if (PySampling_HAS(given->size, PySampling_Options, FIELD)) { \
+        options->FIELD = given->FIELD; \
+    }
+    READ(rate_hz)
+    READ(cpu_mode)
+    READ(depth_frames)
+    READ(names)
+    READ(max_records)
+    READ(interpreter_id)
+#undef READ
+    return 1;
+}
+
+static PySampling_Subscription *
+capi_subscribe(const PySampling_Options *given)
+{
+    PySampling_Options options;
+    if (!read_options(given, &options)) {
         return NULL;
     }
     _PySampling_Options engine = {
-        .mode = options->cpu_mode ? _PySampling_CPU : _PySampling_WALL,
-        .rate_hz = options->rate_hz,
-        .depth_frames = options->depth_frames,
-        .names = options->names,
+        .mode = options.cpu_mode ? _PySampling_CPU : _PySampling_WALL,
+        .rate_hz = options.rate_hz,
+        .depth_frames = options.depth_frames,
+        .names = options.names,
     };
     _PySampling_DefaultOptions(&engine);
     if (!is_in_range("rate_hz", engine.rate_hz, 1, _PySampling_MAX_RATE_HZ)
         || !is_in_range("depth_frames", engine.depth_frames, 1,
                         _PySampling_MAX_DEPTH_FRAMES)
         || !is_in_range("names", engine.names, 0, _PySampling_ALL_NAMES)
-        || !is_in_range("max_records", options->max_records,
+        || !is_in_range("max_records", options.max_records,
                         _PySampling_MIN_EVENTS, _PySampling_MAX_EVENTS))
     {
         return NULL;
@@ -60,9 +108,9 @@ capi_subscribe(const PySampling_Options *options)
         _PySampling_SubscriptionNew(&(_PySampling_SubscribeOptions){
             .mode = engine.mode,
             .rate_hz = engine.rate_hz,
-            .max_events = options->max_records,
-            .batch_events = options->max_records,
-            .interpreter_id = options->interpreter_id,
+            .max_events = options.max_records,
+            .batch_events = options.max_records,
+            .interpreter_id = options.interpreter_id,
         });
     if (sub == NULL) {
         PyErr_NoMemory();
@@ -130,25 +178,29 @@ public_thread(const struct _sampling_thread_row *t)
                                t->name};
 }
 
-/* Room for `num` items, and one more so that it is never NULL for none. */
+/* Rows from number `first` on.  One more than there are, so that it is never
+   NULL for none. */
 static void *
-items(size_t num, size_t item_bytes)
+new_rows(PySampling_Rows *rows, size_t stride, uint32_t first, uint32_t num)
 {
-    return malloc((num + 1) * item_bytes);
+    void *block = malloc(((size_t)num + 1) * stride);
+    *rows = (PySampling_Rows){block, stride, first, num};
+    return block;
 }
 
-#define NEW_ITEMS(TYPE, FIELD, NUM) \
-    TYPE *FIELD = items((NUM), sizeof(TYPE)); \
-    batch->FIELD = FIELD; \
+/* Defines the variable FIELD, the rows of that field. */
+#define NEW_ROWS(TYPE, FIELD, FIRST, NUM) \
+    TYPE *FIELD = new_rows(&batch->FIELD, sizeof(TYPE), (FIRST), (NUM)); \
     if (FIELD == NULL) { \
         return 0; \
     }
 
 static int
-fill_strings(PySampling_Batch *batch, const struct _sampling_tables *rows)
+fill_strings(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
-    NEW_ITEMS(PySampling_String, strings, rows->num_strings)
-    batch->num_strings = rows->num_strings;
+    const struct _sampling_tables *rows = &taken->rows;
+    NEW_ROWS(PySampling_String, strings, taken->from.strings,
+             rows->num_strings)
     for (uint32_t i = 0; i < rows->num_strings; i++) {
         strings[i] = (PySampling_String){
             rows->string_bytes + rows->strings[i].offset,
@@ -161,14 +213,13 @@ static int
 fill_functions(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
     const struct _sampling_tables *rows = &taken->rows;
-    NEW_ITEMS(PySampling_Function, functions, rows->num_functions)
-    batch->num_functions = rows->num_functions;
+    NEW_ROWS(PySampling_Function, functions, taken->from.functions,
+             rows->num_functions)
     for (uint32_t i = 0; i < rows->num_functions; i++) {
         functions[i] = public_function(&rows->functions[i]);
     }
     uint32_t num = taken->num_changed_functions;
-    NEW_ITEMS(PySampling_Function, changed_functions, num)
-    batch->num_changed_functions = num;
+    NEW_ROWS(PySampling_Function, changed_functions, 0, num)
     batch->changed_function_rows = taken->changed_functions;
     for (uint32_t i = 0; i < num; i++) {
         changed_functions[i] =
@@ -178,17 +229,16 @@ fill_functions(PySampling_Batch *batch, const struct _sampling_taken *taken)
 }
 
 static int
-fill_frames(PySampling_Batch *batch, const struct _sampling_tables *rows)
+fill_frames(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
-    NEW_ITEMS(PySampling_Frame, frames, rows->num_frames)
-    batch->num_frames = rows->num_frames;
+    const struct _sampling_tables *rows = &taken->rows;
+    NEW_ROWS(PySampling_Frame, frames, taken->from.frames, rows->num_frames)
     for (uint32_t i = 0; i < rows->num_frames; i++) {
         const struct _sampling_frame_row *f = &rows->frames[i];
         frames[i] = (PySampling_Frame){f->function, f->line, f->column,
                                        f->offset, f->opcode};
     }
-    NEW_ITEMS(PySampling_Node, nodes, rows->num_nodes)
-    batch->num_nodes = rows->num_nodes;
+    NEW_ROWS(PySampling_Node, nodes, taken->from.nodes, rows->num_nodes)
     for (uint32_t i = 0; i < rows->num_nodes; i++) {
         nodes[i] = (PySampling_Node){rows->nodes[i].parent,
                                      rows->nodes[i].frame};
@@ -197,10 +247,10 @@ fill_frames(PySampling_Batch *batch, const struct _sampling_tables *rows)
 }
 
 static int
-fill_labels(PySampling_Batch *batch, const struct _sampling_tables *rows)
+fill_labels(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
-    NEW_ITEMS(PySampling_Label, labels, rows->num_labels)
-    batch->num_labels = rows->num_labels;
+    const struct _sampling_tables *rows = &taken->rows;
+    NEW_ROWS(PySampling_Label, labels, taken->from.labels, rows->num_labels)
     for (uint32_t i = 0; i < rows->num_labels; i++) {
         const struct _sampling_label_row *l = &rows->labels[i];
         labels[i] = (PySampling_Label){l->parent, l->key, l->value,
@@ -213,48 +263,16 @@ static int
 fill_threads(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
     const struct _sampling_tables *rows = &taken->rows;
-    NEW_ITEMS(PySampling_Thread, threads, rows->num_threads)
-    batch->num_threads = rows->num_threads;
+    NEW_ROWS(PySampling_Thread, threads, taken->from.threads,
+             rows->num_threads)
     for (uint32_t i = 0; i < rows->num_threads; i++) {
         threads[i] = public_thread(&rows->threads[i]);
     }
     uint32_t num = taken->num_changed_threads;
-    NEW_ITEMS(PySampling_Thread, changed_threads, num)
-    batch->num_changed_threads = num;
+    NEW_ROWS(PySampling_Thread, changed_threads, 0, num)
     batch->changed_thread_rows = taken->changed_threads;
     for (uint32_t i = 0; i < num; i++) {
         changed_threads[i] = public_thread(&taken->changed_thread_rows[i]);
-    }
-    return 1;
-}
-
-static int
-has_holder(const struct _sampling_batch *batch)
-{
-    for (uint32_t i = 0; i < batch->num_events; i++) {
-        if (batch->events[i].holder_node != 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Apart from the records, whose size is part of the API. */
-static int
-fill_holders(PySampling_Batch *batch, const struct _sampling_taken *taken)
-{
-    const struct _sampling_event *events = taken->batch->events;
-    if (!has_holder(taken->batch)) {
-        return 1;
-    }
-    NEW_ITEMS(PySampling_Holder, holders, batch->num_records)
-    PySampling_Holder *out = holders;
-    if (taken->lost.count != 0) {
-        *out++ = (PySampling_Holder){0};
-    }
-    for (uint32_t i = 0; i < taken->batch->num_events; i++) {
-        *out++ = (PySampling_Holder){events[i].holder_thread,
-                                     events[i].holder_node};
     }
     return 1;
 }
@@ -264,62 +282,50 @@ static int
 fill_records(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
     Py_BUILD_ASSERT(sizeof(PySampling_Record)
-                    == offsetof(struct _sampling_event, holder_thread));
+                    == sizeof(struct _sampling_event));
     uint32_t num = taken->batch->num_events;
-    int has_lost = taken->lost.count != 0;
-    NEW_ITEMS(PySampling_Record, records, num + 1)
-    batch->num_records = num + (uint32_t)has_lost;
+    uint32_t has_lost = taken->lost.count != 0;
+    NEW_ROWS(PySampling_Record, records, 0, has_lost + num)
     if (has_lost) {
         memcpy(records, &taken->lost, sizeof(*records));
         records->kind = PySampling_LOST;
     }
-    for (uint32_t i = 0; i < num; i++) {
-        memcpy(&records[has_lost + i], &taken->batch->events[i],
-               sizeof(*records));
-    }
-    return fill_holders(batch, taken);
+    memcpy(records + has_lost, taken->batch->events, num * sizeof(*records));
+    return 1;
 }
 
 static int
 fill(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
-    const struct _sampling_cursor *from = &taken->from;
     batch->size = sizeof(*batch);
-    batch->serial = from->serial;
-    batch->first_string = from->strings;
-    batch->first_function = from->functions;
-    batch->first_frame = from->frames;
-    batch->first_node = from->nodes;
-    batch->first_label = from->labels;
-    batch->first_thread = from->threads;
+    batch->serial = taken->from.serial;
     return fill_records(batch, taken)
-        && fill_strings(batch, &taken->rows)
+        && fill_strings(batch, taken)
         && fill_functions(batch, taken)
-        && fill_frames(batch, &taken->rows)
-        && fill_labels(batch, &taken->rows)
+        && fill_frames(batch, taken)
+        && fill_labels(batch, taken)
         && fill_threads(batch, taken);
 }
 
 static void
-free_items(PySampling_Batch *batch)
+free_rows(PySampling_Batch *batch)
 {
-    free((void *)batch->records);
-    free((void *)batch->holders);
-    free((void *)batch->strings);
-    free((void *)batch->functions);
-    free((void *)batch->changed_functions);
-    free((void *)batch->frames);
-    free((void *)batch->nodes);
-    free((void *)batch->labels);
-    free((void *)batch->threads);
-    free((void *)batch->changed_threads);
+    free((void *)batch->records.rows);
+    free((void *)batch->strings.rows);
+    free((void *)batch->functions.rows);
+    free((void *)batch->changed_functions.rows);
+    free((void *)batch->frames.rows);
+    free((void *)batch->nodes.rows);
+    free((void *)batch->labels.rows);
+    free((void *)batch->threads.rows);
+    free((void *)batch->changed_threads.rows);
 }
 
 static void
 capi_release(PySampling_Batch *batch)
 {
     TakenBatch *b = (TakenBatch *)batch;
-    free_items(batch);
+    free_rows(batch);
     _PySampling_SubscriptionGiveBack(b->sub, &b->taken);
     free(b);
 }
@@ -335,7 +341,7 @@ capi_drain(PySampling_Subscription *sub, PySampling_Batch **batch)
     b->sub = sub;
     int result = _PySampling_SubscriptionTake(sub, UINT32_MAX, &b->taken);
     if (result == 1 && !fill(&b->batch, &b->taken)) {
-        free_items(&b->batch);
+        free_rows(&b->batch);
         _PySampling_SubscriptionPutBack(sub, &b->taken);
         result = -1;
     }

@@ -1,7 +1,7 @@
 /* The tables of a sampling session as Python objects.
 
-   Owns the shape of the dict that Lib/profile_sampling/_model.py reads; both
-   describe it.  Numbers go over as bytes of whole columns, so that a large
+   Owns the shape of the dict that Lib/profile_sampling/_data/tables.py reads;
+   both describe it.  Numbers go over as bytes of whole columns, so that a large
    profile is a few objects.  The tables are a copy that nobody changes. */
 
 #ifndef Py_BUILD_CORE_BUILTIN
@@ -325,7 +325,7 @@ lost(const struct _sampling_event *event)
                          event->cpu_ns, event->wall_ns);
 }
 
-/* Lib/profile_sampling/_batch.py reads it. */
+/* Lib/profile_sampling/_subscribing/batch.py reads it. */
 PyObject *
 _PyProfile_ExportBatch(const struct _sampling_taken *taken)
 {

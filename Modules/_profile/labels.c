@@ -1,7 +1,7 @@
 /* Label sets, and the context variable that holds the current one.
 
    Owns how a set is made from another.  The core reads sets
-   (Python/sampling_labels.c); it must not know how they come to be.
+   (tables/labels.c); it must not know how they come to be.
 
    A label set is immutable.  Sets are remembered by what they hold, so that a
    program which uses the same labels again and again makes no new ones. */

@@ -13,7 +13,8 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling_parts.h"
+#include "../../Python/sampling/sample/sample.h"
+#include "../../Python/sampling/session/session.h"
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "_profile.h"

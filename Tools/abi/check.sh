@@ -50,7 +50,8 @@ check_globals() {
         export CPATH
         cd build/src
         "$built_python" -B Tools/c-analyzer/c-analyzer.py check \
-            --format summary Python/sampling*.c Modules/_profile/*.c
+            --format summary Python/sampling/*.c Python/sampling/*/*.c \
+            Modules/_profile/*.c
     ) >"$scratch/globals" 2>&1 || {
         fault "there are new C variables, or a file cannot be parsed:"
         grep -v '^ *$' "$scratch/globals" | cut -c 1-200 | head -n 40 >&2

@@ -20,7 +20,7 @@ import time
 import traceback
 from collections import Counter
 
-from test.test_profile_sampling import fuzzing, option_texts
+from test.test_profile_sampling.support import fuzzing, option_texts
 
 # What is used beside what a file may cost.  Objects that the judgement makes
 # of a profile are not the reader's.
@@ -97,7 +97,7 @@ def run_coverage(options):
         for name in [name for name in sys.modules
                      if name.startswith('profile_sampling')]:
             del sys.modules[name]
-        import profile_sampling._pprof_read as reader
+        import profile_sampling._formats.pprof.reader as reader
 
     def judge(data):
         try:

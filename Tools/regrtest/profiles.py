@@ -15,7 +15,7 @@ import random
 import sys
 
 from profile_sampling import Profile
-from test.test_profile_sampling import validator
+from test.test_profile_sampling.support import validator
 
 ONE_IN = 10
 SAMPLES = b'# stat samples '

@@ -17,7 +17,7 @@ import testfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RATE_HZ = 5000
-VALIDATOR = ROOT / 'Lib/test/test_profile_sampling/validator.py'
+VALIDATOR = ROOT / 'Lib/test/test_profile_sampling/support/validator.py'
 # Ours is not part of the comparison: stock does not have it.
 OUR_TESTS = 'test_profile_sampling'
 SRCDIR = re.compile(r'^srcdir=\s*(\S+)$', re.M)

@@ -46,12 +46,19 @@ CPYTHON_TESTS = {
 # These run in one process, without waiting for other programs: what they
 # leave behind is ours.
 IN_PROCESS = (
-    'api', 'collapsed', 'deferred', 'files',
-    'hostile', 'instructions', 'label_decorator', 'labels', 'manual', 'merge',
-    'model', 'names', 'pprof', 'pprof_read', 'stacks', 'subscribe', 'text')
+    'formats.test_collapsed', 'formats.test_files', 'formats.test_hostile',
+    'formats.test_names', 'formats.test_pprof', 'formats.test_pprof_read',
+    'formats.test_text', 'labels.test_label_decorator', 'labels.test_labels',
+    'profiles.test_instructions', 'profiles.test_merge',
+    'profiles.test_model', 'recording.test_api', 'recording.test_deferred',
+    'stacks.test_stacks', 'subscribing.test_subscribe',
+    'weights.test_manual', 'weights.test_spans')
 # Fifty times slower there.
-SHORT = ('api', 'collapsed', 'deferred', 'instructions', 'label_decorator',
-         'manual', 'names', 'pprof', 'text')
+SHORT = ('formats.test_collapsed', 'formats.test_names',
+         'formats.test_pprof', 'formats.test_text',
+         'labels.test_label_decorator', 'profiles.test_instructions',
+         'recording.test_api', 'recording.test_deferred',
+         'weights.test_manual', 'weights.test_spans')
 
 # The lines of a report that name a function: "#1 f ../src/Python/x.c:12", or
 # valgrind's "==9==    by 0x1F: f (x.c:12)".
@@ -80,10 +87,10 @@ ORIGIN = re.compile(r'^  (Location|Thread T|As if synchronized|Mutex)'
 def tests_of(kind):
     """All of our test files by default: each a test of its own to regrtest."""
     if kind in ('asan', 'tsan'):
-        names = [path.stem for path in OUR_TESTS.glob('test_*.py')]
+        names = [f'{path.parent.name}.{path.stem}'
+                 for path in OUR_TESTS.glob('*/test_*.py')]
     else:
-        names = [f'test_{name}'
-                 for name in (SHORT if kind == 'valgrind' else IN_PROCESS)]
+        names = SHORT if kind == 'valgrind' else IN_PROCESS
     return [f'{OURS}.{name}' for name in sorted(names)]
 
 

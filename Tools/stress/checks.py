@@ -12,7 +12,7 @@ from collections import Counter
 from clocks import Clocks
 from moments import History
 from profile_sampling import Profile, _formats
-from test.test_profile_sampling import builders, validator
+from test.test_profile_sampling.support import builders, validator
 
 # Signals that were under way when counters began anew or were read.
 SIGNALS_UNDER_WAY = 4
@@ -120,7 +120,7 @@ def validate(run, profile, with_file):
     """Hold a profile, and a file of it, against the format's rules."""
     try:
         validator.check_profile(profile)
-        validator.check_pprof(_formats.encode(profile, 'pprof'))
+        validator.check_pprof(_formats.encode(profile._tables, 'pprof'))
         if with_file:
             with tempfile.TemporaryDirectory() as directory:
                 path = os.path.join(directory, 'p.pb.gz')

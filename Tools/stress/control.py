@@ -8,7 +8,7 @@ import time
 
 import profile_sampling
 from moments import Moments
-from profile_sampling import _labels
+from profile_sampling._recording import labels as _labels
 
 RATES_HZ = (10_000, 10_000, 10_000, 10_000, 7000, 1000, 100)
 DEPTHS = (1, 2, 17, 512, 512, 512, 2000, 16_384)

@@ -138,7 +138,7 @@ def judge(options, seed, status, hangs, output, directory):
 def judge_file(plan, path):
     """The same of what -X sampleprof has written."""
     from profile_sampling import Profile
-    from test.test_profile_sampling import validator
+    from test.test_profile_sampling.support import validator
     try:
         with open(path, 'rb') as file:
             validator.check_pprof(file.read())

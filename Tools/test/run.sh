@@ -98,18 +98,35 @@ cpython_tests_sampled() {
     "$PYTHON" Tools/regrtest/profiles.py "$sampled_dir/profiles"
 }
 
+# without_profiler VARIANT: it builds, says what is missing, and is a Python.
+without_profiler() {
+    sh Tools/build/variant.sh "$1" || return 1
+    variant_python=$(pwd)/build/$1/python
+    "$variant_python" -c '
+import sysconfig
+assert sysconfig.get_config_var("WITH_SAMPLING_PROFILER") == 0' || return 1
+    "$variant_python" -m test -j"$jobs" \
+        test_profile_sampling test_embed test_sys
+}
+
 patches() {
     PYTHON=$built_python sh Tools/patches/check.sh
+}
+
+layers() {
+    "$PYTHON" Tools/layers/check.py
 }
 
 abi() {
     PYTHON=$built_python sh Tools/abi/check.sh
 }
 
+step "which files use each other" layers
 step "our tests, by regrtest" own_tests
 step "our tests, by pytest" own_tests_by_pytest
 step "CPython's tests, sampling off" cpython_tests_off
 step "CPython's tests, sampled at 5000 Hz" cpython_tests_sampled
+step "a build without the profiler" without_profiler stub
 step "the patch series" patches
 # Sanitizers and assertions export names of their own.
 if [ "$built_python" = build/release/python ]; then

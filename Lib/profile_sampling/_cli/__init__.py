@@ -1,0 +1,5 @@
+"""The command line: python -m profile_sampling.
+
+This package owns arguments, messages and exit statuses: 0 done, 1 a file
+could not be read or written, 2 wrong usage.  It must not compute anything.
+"""

@@ -1,0 +1,81 @@
+"""What the commands have in common.
+
+This file owns how files are read and written for a command, and what is said
+when that fails.  It must not know the commands.
+"""
+
+import os
+import sys
+
+from profile_sampling import _files, _formats
+from profile_sampling._data.tables import Tables
+from profile_sampling._data.values import printable
+from profile_sampling._formats.pprof import reader
+
+PROG = 'python -m profile_sampling'
+
+
+class Failure(Exception):
+    """A message for the user, and the exit status."""
+
+    def __init__(self, message, status=1):
+        super().__init__(message)
+        self.status = status
+
+
+def choose_format(options, default):
+    """Return the format of the output; *default* is for stdout."""
+    format = options.format
+    if format is None and options.output is None:
+        format = default
+    try:
+        return _formats.choose(options.output, format)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+
+
+def refuse_terminal(format, output):
+    if (format == 'pprof' and output is None
+            and sys.stdout is not None and sys.stdout.isatty()):
+        raise Failure('a pprof file is binary; name a file with -o', 2)
+
+
+def load(path):
+    """Return the tables of a file."""
+    try:
+        return Tables(reader.read(path))
+    except OSError as exc:
+        raise Failure(f'cannot read {path}: {exc.strerror}') from None
+    except ValueError as exc:
+        raise Failure(str(exc)) from None
+
+
+def write(output, data):
+    if output is None:
+        _to_stdout(data)
+        return
+    try:
+        _files.replace(output, data)
+    except OSError as exc:
+        raise Failure(f'cannot write {output}: {exc.strerror}') from None
+
+
+def say(line):
+    # print() to a stream that is None would go to stdout.
+    if sys.stderr is not None:
+        print(printable(f'{PROG}: {line}'), file=sys.stderr)
+
+
+def _to_stdout(data):
+    if sys.stdout is None:
+        raise Failure('cannot write to stdout: it is closed')
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as exc:
+        # Python flushes once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who closes a pipe has seen enough.
+        if not isinstance(exc, BrokenPipeError):
+            raise Failure(
+                f'cannot write to stdout: {exc.strerror}') from None

@@ -1,0 +1,96 @@
+"""The command merge: the sum of several profiles."""
+
+import os
+
+from profile_sampling import _formats
+from profile_sampling._cli.common import (
+    Failure, choose_format, load, refuse_terminal, say, write)
+from profile_sampling._data import by_label
+from profile_sampling._data.losses import lost_counts
+from profile_sampling._data.merge import PID_LABEL, Merger
+from profile_sampling._data.tables import Tables
+
+
+def add(commands):
+    parser = commands.add_parser(
+        'merge', help='add up the profiles of several processes',
+        description='Add up profiles.  Each sample gets the number of its '
+                    "process as the label 'pid'.")
+    parser.add_argument('files', metavar='FILE', nargs='+',
+                        help='a pprof file, or a pattern for the names of '
+                             'several')
+    parser.add_argument('--format', choices=list(_formats.FORMATS),
+                        help='what to make of them (default: by the '
+                             'extension of OUT, or pprof)')
+    parser.add_argument('-o', '--output', metavar='OUT',
+                        help='write to this file instead of stdout')
+    parser.set_defaults(run=_run)
+
+
+def _run(options):
+    format = choose_format(options, 'pprof')
+    refuse_terminal(format, options.output)
+    paths = _expanded(options.files)
+    _refuse_twice(paths, options.output)
+    merger = Merger()
+    nameless = 0
+    for path in paths:
+        tables = load(path)
+        try:
+            merger.add(tables)
+        except ValueError as exc:
+            raise Failure(f'{path}: {exc}') from None
+        nameless += (tables.pid is None
+                     and PID_LABEL not in by_label.keys(tables))
+    tables = Tables(merger.raw())
+    write(options.output, _formats.encode(tables, format))
+    say(_merged(tables, len(paths), nameless, options.output))
+
+
+def _merged(tables, files, nameless, output):
+    pids = len([row for row in by_label.rows(tables, PID_LABEL)
+                if row.value is not None])
+    lost = sum(lost_counts(tables.stats).values())
+    line = (f'merged {_count(files, "file")} of '
+            f'{_count(pids, "process", "processes")}'
+            f'{"" if output is None else f" into {output}"}: '
+            f'{tables.total_wall_ns / 1e9:,.1f} s wall and '
+            f'{tables.total_cpu_ns / 1e9:,.1f} s CPU in all threads '
+            f'together, {_count(tables.total_count, "sample")}, '
+            f'{lost:,} lost')
+    if nameless:
+        line += (f'; {_count(nameless, "file")} without the number of a '
+                 'process')
+    return line
+
+
+def _count(number, one, more=None):
+    return f'{number:,} {one if number == 1 else more or one + "s"}'
+
+
+def _expanded(names):
+    """Return the files; a name that is none may be a pattern."""
+    import glob
+    paths = []
+    for name in names:
+        if not os.path.lexists(name) and glob.has_magic(name):
+            found = sorted(glob.glob(name))
+            if not found:
+                raise Failure(f'no file has a name like {name}')
+            paths += found
+        else:
+            paths.append(name)
+    return paths
+
+
+def _refuse_twice(paths, output):
+    """Add nothing up twice, also not the sum of the last time."""
+    seen = set()
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise Failure(f'{path} is named twice', 2)
+        seen.add(real)
+    if output is not None and os.path.realpath(output) in seen:
+        raise Failure(f'{output} is to be read and to be written; name '
+                      'another file with -o, or leave it out', 2)

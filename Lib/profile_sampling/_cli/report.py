@@ -1,0 +1,49 @@
+"""The command report: one profile, as text or in another format."""
+
+from profile_sampling import _formats
+from profile_sampling._cli.common import (
+    Failure, choose_format, load, refuse_terminal, write)
+from profile_sampling._formats import text
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+_positive.__name__ = 'positive number'
+
+
+def add(commands):
+    parser = commands.add_parser(
+        'report', help='show a recorded profile',
+        description='Show a recorded profile, or convert it.')
+    parser.add_argument('file', metavar='FILE', help='a pprof file')
+    parser.add_argument('--format', choices=list(_formats.FORMATS),
+                        help='what to make of it (default: by the '
+                             'extension of OUT, or text)')
+    parser.add_argument('-o', '--output', metavar='OUT',
+                        help='write to this file instead of stdout')
+    parser.add_argument('--top', metavar='N', type=_positive,
+                        default=text.TOP,
+                        help='functions per table of the text report '
+                             '(default: %(default)s)')
+    parser.add_argument('--annotate', action='store_true',
+                        help="mark what is not Python in collapsed stacks, "
+                             "as flamegraph.pl's --color=java understands")
+    parser.set_defaults(run=_run)
+
+
+def _run(options):
+    format = choose_format(options, 'text')
+    try:
+        arguments = _formats.annotation(format, options.annotate)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+    refuse_terminal(format, options.output)
+    tables = load(options.file)
+    if format == 'text':
+        arguments['top'] = options.top
+    write(options.output, _formats.encode(tables, format, **arguments))

@@ -1,0 +1,34 @@
+"""The way to the built-in module that samples.
+
+This file owns what to say where there is none, what the core cannot find out
+by itself, and in which interpreter we are.  It must not know what is sampled,
+nor for whom.
+"""
+
+import sys
+
+
+def load():
+    """Return the module _profile; raise ImportError if there is none."""
+    try:
+        import _profile
+    except ImportError:
+        raise ImportError(
+            f'this interpreter ({sys.executable}) cannot sample itself: it '
+            'was built without the module _profile; profiles can only be '
+            'loaded and reported here', name='_profile') from None
+    return _profile
+
+
+def tell_thread_names():
+    """Give it the names of threads; those that start later tell theirs."""
+    threading = sys.modules.get('threading')
+    if threading is not None:
+        for thread in threading.enumerate():
+            if thread.ident is not None:    # else it has not begun
+                load().set_thread_name(thread.ident, thread.name)
+
+
+def is_main_interpreter():
+    import _interpreters
+    return _interpreters.get_current()[0] == _interpreters.get_main()[0]

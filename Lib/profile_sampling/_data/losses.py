@@ -1,0 +1,61 @@
+"""What the counters of a session say was lost.
+
+This file owns the names of such counters and what is worth telling of them.
+It must not know where they are shown.
+"""
+
+# Ticks at which no signal could reach the thread that was running.  It is no
+# news below this share of all.
+TICKS_UNHEARD = 'ticks_unheard'
+TICKS_MISSED = 'ticks_missed'
+TICKS_SERVED = 'signals_sent', 'ticks_noted', 'ticks_busy'
+# With more than that share missed, samples are far from even.
+MISSED_SHARE = 0.1
+UNHEARD_SHARE = 0.1
+
+# Counters of something lost that do not count samples, and what they do.
+LOST_THREADS = 'lost_threads'
+LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task',
+               'lost_holders': 'holder of the GIL'}
+
+
+def lost_counts(stats):
+    """Return {reason: count} of the nonzero counters of lost samples.
+
+    The total counter, when the core keeps one, is left out if reasons are
+    given: they add up to it.
+    """
+    counts = {key.removeprefix('lost').strip('_'): value
+              for key, value in stats.items()
+              if key.startswith('lost') and not key.endswith('_ns')
+              and key != LOST_THREADS and key not in LOST_LABELS and value}
+    if len(counts) > 1:
+        counts.pop('', None)
+    return counts
+
+
+def missed_share(stats):
+    """Return the share of ticks that came too late for what they fell into.
+
+    Of the ticks whose deadline fell into a thread's running time, those
+    that the kernel let wait for a CPU until the thread had stopped running.
+    """
+    missed = stats.get(TICKS_MISSED, 0)
+    served = sum([stats.get(key, 0) for key in TICKS_SERVED])
+    return missed / (missed + served) if missed else 0.0
+
+
+def other_losses(stats):
+    """Return, in words, the nonzero losses that are not lost samples."""
+    texts = [f'{stats[key]:,} samples without their {what}'
+             for key, what in LOST_LABELS.items() if stats.get(key)]
+    if stats.get(LOST_THREADS):
+        texts.append(f'{stats[LOST_THREADS]:,} threads not profiled')
+    unheard = stats.get(TICKS_UNHEARD, 0)
+    if unheard > UNHEARD_SHARE * stats.get('ticks', 0):
+        texts.append(f'{unheard:,} ticks answered late, as signals are '
+                     'blocked or forbidden or /proc is missing')
+    missed = missed_share(stats)
+    if missed > MISSED_SHARE:
+        texts.append(f'{missed:.0%} of the ticks missed')
+    return texts

@@ -1,0 +1,178 @@
+"""One profile of several processes.
+
+This file owns what becomes of the numbers of profiles that are added up.  It
+must not know where the profiles come from.
+
+Weights are measured times, so they can be added whatever the rates were.
+Those of different modes are not: what a sample was taken for differs.
+"""
+
+from array import array
+
+from profile_sampling._data.values import (
+    EMPTY_LABELS, FUNCTION_KINDS, NOBODY, NOT_KNOWN)
+
+MAX_BYTES = 512 << 20
+PID_LABEL = 'pid'
+_INT64 = 1 << 63
+# What a row takes with its key and its share of the dict, on the high side.
+_ROW_BYTES = {'functions': 400, 'frames': 250, 'nodes': 250, 'labels': 250,
+              'threads': 300, 'samples': 400}
+
+
+class Merger:
+    """Adds up profiles, one after the other: none is kept.
+
+        merger = Merger()
+        for path in paths:
+            merger.add(Tables(read(path)))
+        raw = merger.raw()
+    """
+
+    def __init__(self, max_bytes=None):
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
+        self._mode = None
+        self._rates = set()
+        self._depth_frames = 0
+        self._names = 0
+        self._versions = {}
+        self._spans = []
+        self._stats = {}
+        # Rows by what they say; a row's number is its place.
+        self._rows = {table: {} for table in _ROW_BYTES}
+        self._rows['labels'][EMPTY_LABELS] = 0
+
+    def add(self, tables):
+        """Add the tables of a profile.
+
+        Raise ValueError if it has another mode than those before, if a sum
+        does not fit in 64 bits, or if all needs too much memory; then the
+        merger is of no use any more.
+        """
+        if self._mode is None:
+            self._mode = tables.mode
+        elif tables.mode != self._mode:
+            raise ValueError(
+                f'cannot merge a profile of mode {tables.mode} with one of '
+                f'mode {self._mode}: their weights mean different things')
+        self._rates.add(tables.rate_hz)
+        self._depth_frames = max(self._depth_frames, tables.depth_frames)
+        self._names |= tables.names
+        self._versions[tables.python_version] = None
+        self._spans.append((tables.start_time_ns, tables.duration_ns))
+        for name, value in tables.stats.items():
+            self._stats[name] = self._stats.get(name, 0) + value
+        self._add_samples(tables, self._nodes(tables), self._labels(tables))
+        if sum([_ROW_BYTES[table] * len(rows) for table, rows
+                in self._rows.items()]) > self._max_bytes:
+            raise ValueError(f'all profiles together need more than '
+                             f'{self._max_bytes:,} bytes of memory')
+
+    def _number(self, table, row):
+        rows = self._rows[table]
+        return rows.setdefault(row, len(rows))
+
+    def _nodes(self, tables):
+        """Return the number here of each node of a profile."""
+        functions = [
+            self._number('functions', (
+                function.module, function.qualname, function.filename,
+                function.first_line, FUNCTION_KINDS.index(function.kind)))
+            for function in tables.functions]
+        frames = [self._number('frames', (functions[function], *place))
+                  for function, *place in tables.frame_tuples()]
+        numbers = [0]
+        table = tables.nodes_view()[2:].tolist()
+        # Callers come before their callees.
+        for parent, frame in zip(table[0::2], table[1::2]):
+            # Node 0 is the empty stack.
+            numbers.append(1 + self._number(
+                'nodes', (numbers[parent], frames[frame])))
+        return numbers
+
+    def _labels(self, tables):
+        """Return the number here of each row of labels.
+
+        The process is the outermost label of all, so that one of the
+        program's own with that name hides it.
+        """
+        numbers = [0]
+        if tables.pid is not None:
+            numbers[0] = self._number(
+                'labels', (0, PID_LABEL, str(tables.pid), 0))
+        for parent, *label in tables.labels[1:]:
+            numbers.append(self._number('labels', (numbers[parent], *label)))
+        return numbers
+
+    def _add_samples(self, tables, nodes, labels):
+        threads = [self._number('threads', (
+            thread.ident, thread.native_id, thread.name,
+            thread.interpreter_id)) for thread in tables.threads]
+        samples = self._rows['samples']
+        for (node, thread, label, state, holder_thread, holder_node,
+             *weights) in tables.held_row_tuples():
+            holder = NOBODY
+            if holder_node:
+                holder = (NOT_KNOWN if holder_thread == NOT_KNOWN
+                          else threads[holder_thread], nodes[holder_node])
+            key = (nodes[node], threads[thread], labels[label], state,
+                   *holder)
+            known = samples.get(key)
+            if known is not None:
+                weights = [a + b for a, b in zip(known, weights)]
+                if not all([-_INT64 <= weight < _INT64
+                            for weight in weights]):
+                    raise ValueError('the weight of a stack is beyond '
+                                     '64 bits')
+            samples[key] = weights
+
+    def raw(self):
+        """Return the tables of all that was added, as the core gives them.
+
+        Raise ValueError if that is nothing.
+        """
+        if self._mode is None:
+            raise ValueError('there are no profiles to merge')
+        start_time_ns, duration_ns = _united(self._spans)
+        rows = self._rows
+        return {
+            'mode': self._mode,
+            # 0: not known, since there is not one for all.
+            'rate_hz': (self._rates.pop() if len(self._rates) == 1 else 0),
+            'depth_frames': self._depth_frames, 'names': self._names,
+            'start_time_ns': start_time_ns, 'duration_ns': duration_ns,
+            'python_version': ', '.join(filter(None, self._versions)),
+            'stats': self._stats,
+            'functions': list(rows['functions']),
+            'frames': _packed('i', rows['frames']),
+            'nodes': _packed('I', [(0, 0), *rows['nodes']]),
+            'labels': list(rows['labels']),
+            'threads': list(rows['threads']),
+            'samples': _packed('q', [(*key, *weights) for key, weights
+                                     in rows['samples'].items()])}
+
+
+def _united(spans):
+    """Return the start and the length of several spans of time.
+
+    What they have in common counts once, and what lies between them does
+    not count.  A start of 0 is not known.
+    """
+    known = sorted([span for span in spans if span[0]])
+    length = max([length for start, length in spans if not start], default=0)
+    if not known:
+        return 0, length
+    covered = 0
+    until = known[0][0]
+    for start, duration in known:
+        end = start + duration
+        covered += max(0, end - max(start, until))
+        until = max(until, end)
+    return known[0][0], max(covered, length)
+
+
+def _packed(item, rows):
+    column = array(item)
+    for row in rows:
+        column.extend(row)
+    return column.tobytes()

@@ -1,0 +1,230 @@
+"""The tables of a profile.
+
+This file owns what the C core hands over, checked: how rows refer to each
+other, and the views that everything else reads.  It must not add anything up,
+nor know any file format.
+
+The tables stay in the packed form they arrive in: a profile of a large
+program has 100,000 stacks, and most uses need sums over the stack tree, not
+the stacks.  A stack is a node of that tree; a node's parent is its caller.
+"""
+
+from profile_sampling._data.values import (
+    FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function, Thread,
+    gil_holder, label_set)
+
+# Columns of the packed tables, and their item types (see memoryview.cast).
+_FRAME, FRAME_COLUMNS = 'i', 5     # function, line, column, offset, opcode
+_NODE, NODE_COLUMNS = 'I', 2       # parent, frame
+# node, thread, labels, state; of a wait for the GIL the thread that held it
+# (-1: not known) and the node of its place (0: no such wait); count, cpu, wall
+_SAMPLE, SAMPLE_COLUMNS = 'q', 9
+_KEY_COLUMNS = 6
+
+
+class Tables:
+    """All that one profile says; not to be changed.
+
+    mode, rate_hz, depth_frames, start_time_ns, duration_ns, pid,
+    python_version, stats
+                as in Profile
+    names       by the core's bits
+    threads     tuple of Thread
+    functions   tuple of Function, without duplicates
+    frames, nodes, samples
+                packed; see the views of them
+    labels      list of (parent row, key, value, task id); see label_set()
+    total_count, total_cpu_ns, total_wall_ns
+                sums over all samples
+
+    Raise ValueError when a row refers to one that does not exist.
+    """
+
+    __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
+                 'duration_ns', 'pid', 'python_version', 'stats', 'threads',
+                 'functions', 'frames', 'nodes', 'labels', 'samples',
+                 'total_count', 'total_cpu_ns', 'total_wall_ns',
+                 '_frame_cache', '_label_cache')
+
+    def __init__(self, raw):
+        self.mode = raw['mode']
+        self.rate_hz = raw['rate_hz']
+        self.depth_frames = raw['depth_frames']
+        self.names = raw.get('names', 0)
+        if not 0 <= self.names < len(NAMES):
+            raise ValueError(f'unknown kinds of names: {self.names}')
+        self.start_time_ns = raw['start_time_ns']
+        self.duration_ns = raw['duration_ns']
+        self.pid = raw.get('pid') or None
+        self.python_version = raw.get('python_version')
+        if self.python_version is None:
+            self.python_version = _running_version()
+        self.threads = tuple([Thread(ident, native_id, name or None, interp)
+                              for ident, native_id, name, interp
+                              in raw['threads']])
+        self.stats = dict(raw['stats'])
+        self.functions, moved = _unique_functions(raw['functions'])
+        self.frames = bytes(raw['frames'])
+        self.nodes = bytes(raw['nodes'])
+        self.labels = list(raw['labels'])
+        self.samples = bytes(raw['samples'])
+        _check_references(raw, self)
+        if moved:
+            frames = bytearray(self.frames)
+            column = memoryview(frames).cast(_FRAME)
+            for i in range(0, len(column), FRAME_COLUMNS):
+                column[i] = moved[column[i]]
+            self.frames = bytes(frames)
+        rows = self.samples_view()
+        self.total_count, self.total_cpu_ns, self.total_wall_ns = [
+            sum(rows[column::SAMPLE_COLUMNS])
+            for column in range(_KEY_COLUMNS, SAMPLE_COLUMNS)]
+        self._frame_cache = {}
+        self._label_cache = {}
+
+    def frames_view(self):
+        return memoryview(self.frames).cast(_FRAME)
+
+    def nodes_view(self):
+        return memoryview(self.nodes).cast(_NODE)
+
+    def samples_view(self):
+        return memoryview(self.samples).cast(_SAMPLE)
+
+    def row_tuples(self):
+        """Iterate over (node, thread, labels, state, count, cpu_ns, wall_ns).
+
+        These may be there several times: see held_row_tuples().
+        """
+        rows = self.samples_view().tolist()
+        return zip(*[rows[column::SAMPLE_COLUMNS] for column
+                     in (0, 1, 2, 3, 6, 7, 8)])
+
+    def held_row_tuples(self):
+        """Iterate over (node, thread, labels, state, holder's thread,
+        holder's node, count, cpu_ns, wall_ns)."""
+        rows = iter(self.samples_view().tolist())
+        return zip(*[rows] * SAMPLE_COLUMNS)
+
+    def gil_holder(self, thread, node):
+        """Return the GILHolder of two columns of a sample, or None."""
+        if not node:
+            return None
+        return gil_holder(
+            None if thread == NOT_KNOWN else self.threads[thread],
+            self.stack(node))
+
+    def frame_tuples(self):
+        """Iterate over (function, line, column, offset, opcode)."""
+        frames = iter(self.frames_view().tolist())
+        return zip(*[frames] * FRAME_COLUMNS)
+
+    def innermost_python(self):
+        """Return two lists: per node, the frame that is the innermost of
+        Python, and the frame that this one calls; -1 where there is none.
+        """
+        python = [self.functions[function].kind == 'python'
+                  for function in self.frames_view()[0::FRAME_COLUMNS]]
+        nodes = self.nodes_view().tolist()
+        innermost = [-1]
+        callees = [-1]
+        for parent, frame in zip(nodes[2::NODE_COLUMNS],
+                                 nodes[3::NODE_COLUMNS]):
+            if python[frame]:
+                innermost.append(frame)
+                callees.append(-1)
+            else:
+                innermost.append(innermost[parent])
+                callee = callees[parent]
+                callees.append(frame if callee < 0 else callee)
+        return innermost, callees
+
+    def stack(self, node):
+        nodes = self.nodes_view()
+        stack = []
+        while node:
+            stack.append(self._frame(nodes[2 * node + 1]))
+            node = nodes[2 * node]
+        return tuple(stack)
+
+    def _frame(self, index):
+        frame = self._frame_cache.get(index)
+        if frame is None:
+            start = index * FRAME_COLUMNS
+            function, *rest = self.frames_view()[
+                start:start + FRAME_COLUMNS]
+            frame = Frame(self.functions[function], *rest)
+            self._frame_cache[index] = frame
+        return frame
+
+    def label_set(self, row):
+        """Return (labels, task name, task id) of a row of labels."""
+        found = self._label_cache.get(row)
+        if found is None:
+            found = label_set(self.labels, row)
+            self._label_cache[row] = found
+        return found
+
+
+def _unique_functions(rows):
+    """Return the functions without duplicates, and how indices moved.
+
+    Two code objects can be the same function to a reader: a module loaded
+    twice, a template compiled per call.  The second result is None when
+    nothing moved.
+    """
+    numbers = {}
+    moved = []
+    for module, qualname, filename, first_line, kind in rows:
+        if not 0 <= kind < len(FUNCTION_KINDS):
+            raise ValueError(f'unknown kind of function: {kind}')
+        # Only Python code has a place; readers rely on it.
+        python = kind == 0
+        key = (module, qualname, filename if python else '',
+               first_line if python else 0, FUNCTION_KINDS[kind])
+        moved.append(numbers.setdefault(key, len(numbers)))
+    functions = tuple([Function(*key) for key in numbers])
+    return functions, None if len(moved) == len(functions) else moved
+
+
+def _check_references(raw, tables):
+    """Raise ValueError unless every index names an existing row."""
+    for what, item, columns in (('frames', 4, FRAME_COLUMNS),
+                                ('nodes', 4, NODE_COLUMNS),
+                                ('samples', 8, SAMPLE_COLUMNS)):
+        if len(raw[what]) % (item * columns):
+            raise ValueError(f'the table of {what} has a broken row')
+    nodes = tables.nodes_view()
+    frames = tables.frames_view()
+    rows = tables.samples_view()
+    n_nodes = len(nodes) // NODE_COLUMNS
+    if not n_nodes or nodes[0] != 0:
+        raise ValueError('the table of nodes has no root')
+    parents = nodes[0::NODE_COLUMNS].tolist()
+    if not all(map(int.__lt__, parents[1:], range(1, n_nodes))):
+        raise ValueError('a node comes before its parent')
+    if not raw['labels']:
+        raise ValueError('the table of labels has no empty set')
+    for row, (parent, *_) in enumerate(raw['labels'][1:], 1):
+        if not 0 <= parent < row:
+            raise ValueError('a label comes before its parent')
+    n_frames = len(frames) // FRAME_COLUMNS
+    for what, column, limit in (
+            ('functions', frames[0::FRAME_COLUMNS], len(raw['functions'])),
+            ('frames', nodes[NODE_COLUMNS + 1::NODE_COLUMNS], n_frames),
+            ('nodes', rows[0::SAMPLE_COLUMNS], n_nodes),
+            ('threads', rows[1::SAMPLE_COLUMNS], len(tables.threads)),
+            ('labels', rows[2::SAMPLE_COLUMNS], len(raw['labels'])),
+            ('nodes', rows[5::SAMPLE_COLUMNS], n_nodes),
+            ('states', rows[3::SAMPLE_COLUMNS], len(STATES))):
+        values = column.tolist()
+        if values and not (0 <= min(values) and max(values) < limit):
+            raise ValueError(f'a row refers to {what} that do not exist')
+    if any([thread and not -1 <= thread < len(tables.threads) for thread
+            in rows[4::SAMPLE_COLUMNS].tolist()]):
+        raise ValueError('a row refers to threads that do not exist')
+
+
+def _running_version():
+    import sys
+    return '.'.join(map(str, sys.version_info[:3]))

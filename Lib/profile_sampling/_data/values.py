@@ -1,0 +1,202 @@
+"""The small values a profile is made of.
+
+This file owns what a function, a frame and a thread are, how they compare
+and print, and how text from a profiled program is made safe to show.  It
+must not know how they are stored or written.
+"""
+
+MODES = ('wall', 'cpu')
+STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep with gil')
+FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
+# What a session names beyond Python frames, by the core's bits.
+NAMES = ('off', 'calls', 'opcodes', 'calls,opcodes')
+CALLS, OPCODES = 1, 2
+# Who held the GIL, in two columns of a sample: the row of a thread that is
+# not known, and both for samples that are no wait for it.
+NOT_KNOWN = -1
+NOBODY = 0, 0
+# Row 0 of labels: parent, key, value, task id.
+EMPTY_LABELS = 0, None, None, 0
+# What the profiler itself tells of a sample, in pprof's labels.
+OF_SAMPLES = ('interpreter', 'state', 'task id', 'task name', 'thread id',
+              'thread name', 'thread native id', 'gil holder',
+              'gil holder place', 'gil holder thread',
+              'gil holder thread id', 'gil holder thread native id',
+              'gil holder interpreter')
+RESERVED = (*OF_SAMPLES, 'opcode', 'instruction offset')
+
+
+class Value:
+    """An immutable record whose fields are its __slots__.
+
+    Written out because dataclasses and collections cost more to import
+    than everything else in this package.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *fields):
+        for name, field in zip(self.__slots__, fields, strict=True):
+            object.__setattr__(self, name, field)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f'{type(self).__name__} objects are immutable')
+
+    def __delattr__(self, name):
+        raise AttributeError(f'{type(self).__name__} objects are immutable')
+
+    def _fields(self):
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self):
+        return hash(self._fields())
+
+    def __reduce__(self):
+        return type(self), self._fields()
+
+    def __repr__(self):
+        fields = ', '.join([f'{name}={getattr(self, name)!r}'
+                            for name in self.__slots__])
+        return f'{type(self).__name__}({fields})'
+
+
+class Function(Value):
+    """Something that can stand on a stack.
+
+    module      name of the module, or None when it is not known or there
+                is none, as for the methods of built-in types
+    qualname    qualified name; in brackets for a pseudo function; for an
+                operator its method ('int.__mul__'), or both types where
+                the second one's does the work ('int + float')
+    filename    path of the source; '' unless kind is 'python'
+    first_line  line of its definition; 0 when there is none
+    kind        'python', 'C', 'operator' or 'pseudo' (what the interpreter
+                itself was doing, such as '[blocked]')
+    """
+
+    __slots__ = ('module', 'qualname', 'filename', 'first_line', 'kind')
+
+    @property
+    def name(self):
+        """module.qualname, or the qualname alone without a module."""
+        if self.module is None:
+            return self.qualname
+        return f'{self.module}.{self.qualname}'
+
+
+class Frame(Value):
+    """One place on a stack: a function, and how far it has come.
+
+    line                1-based, 0 when not known
+    column              1-based, 0 when not known
+    instruction_offset  in bytes from the start of the bytecode, -1 when
+                        not known
+    opcode              number of the instruction, 0 when not known.  In
+                        the innermost Python frame of a stack it is the
+                        instruction as specialised at that moment, if the
+                        session named opcodes; in all others the generic one
+
+    A pprof file keeps the last two only of the innermost Python frame, and
+    only if the session named opcodes.
+    """
+
+    __slots__ = ('function', 'line', 'column', 'instruction_offset',
+                 'opcode')
+
+    @property
+    def opname(self):
+        """Name of the instruction, such as 'BINARY_OP_ADD_INT', or None."""
+        from profile_sampling._data import opcodes
+        return opcodes.name(self.opcode)
+
+    @property
+    def base_opname(self):
+        """Name of the generic instruction, such as 'BINARY_OP', or None."""
+        from profile_sampling._data import opcodes
+        return opcodes.name(opcodes.base(self.opcode))
+
+
+class Thread(Value):
+    """A thread that was profiled.
+
+    ident           threading.get_ident() of it
+    native_id       the operating system's number of it
+    name            the name it had in threading, or None
+    interpreter_id  number of the interpreter it ran in, 0 for the main one
+    """
+
+    __slots__ = ('ident', 'native_id', 'name', 'interpreter_id')
+
+
+class GILHolder(Value):
+    """Who had the GIL while another thread waited for it, and where.
+
+    thread    the Thread, or None when it is not known
+    function  its innermost Python function; a pseudo function, '[unknown]',
+              when it is not known, and what else is on the stack of a thread
+              without Python code
+    line      where in it, 0 when not known
+    callee    the C function, operator or pseudo function that it was in, or
+              None
+    """
+
+    __slots__ = ('thread', 'function', 'line', 'callee')
+
+    @property
+    def name(self):
+        """The names of the function and, in parentheses, of the callee."""
+        if self.callee is None:
+            return self.function.name
+        return f'{self.function.name} ({self.callee.name})'
+
+
+def gil_holder(thread, stack):
+    """Return the GILHolder of a place, a stack of one or two frames."""
+    *callees, frame = stack
+    return GILHolder(thread, frame.function, frame.line,
+                     callees[0].function if callees else None)
+
+
+def label_set(rows, row):
+    """Return (labels as a dict, task name, task id) of a row of labels.
+
+    A row is (parent row, key, value, task id); row 0 is the empty set, and
+    a row without key is an asyncio task.
+    """
+    labels = {}
+    task_name = task_id = None
+    while row:
+        row, key, value, task = rows[row]
+        if key is None:
+            # A file may name a task without its id.
+            task_name, task_id = value, task or None
+        else:
+            # An inner label hides an outer one of the same name.
+            labels.setdefault(key, value)
+    return dict(sorted(labels.items())), task_name, task_id
+
+
+def own_clock(mode):
+    """Which of the two clocks a mode weighs by: 'cpu' or 'wall'."""
+    return 'cpu' if mode == 'cpu' else 'wall'
+
+
+def printable(text):
+    """Return *text* with everything but visible characters escaped.
+
+    Names are chosen by the profiled program.  Control characters would
+    reach the reader's terminal, bidirectional marks would reorder a line,
+    and lone surrogates cannot be encoded; all become backslash escapes.
+    """
+    if text.isprintable():
+        return text
+    return ''.join([
+        char if char.isprintable()
+        else char.encode('unicode_escape').decode('ascii')
+        for char in text])

@@ -1,0 +1,72 @@
+"""Which formats there are, and which one a file name asks for.
+
+This file owns the list of formats.  Each writer is imported only when it
+is used.
+"""
+
+# Extension: format.  Compared at the end of the name, without case.
+EXTENSIONS = {
+    '.pb.gz': 'pprof', '.pprof': 'pprof', '.pb': 'pprof',
+    '.collapsed': 'collapsed', '.folded': 'collapsed',
+    '.txt': 'text',
+}
+# Format: the extension of a file that the format alone names.
+FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt'}
+
+
+def choose(path, format=None):
+    """Return the format for *path*, or *format* itself if it is given.
+
+    Raise ValueError when it is not known, with those that are.
+    """
+    import os
+    if format is not None:
+        if format not in FORMATS:
+            raise ValueError(f'unknown format {format!r}; '
+                             f'known formats: {", ".join(FORMATS)}')
+        return format
+    name = os.path.basename(os.fsdecode(path)).lower()
+    for extension, known in EXTENSIONS.items():
+        if name.endswith(extension):
+            return known
+    raise ValueError(f'cannot tell the format from the name '
+                     f'{os.fsdecode(path)!r}; known extensions: '
+                     f'{", ".join(EXTENSIONS)}; or give a format: '
+                     f'{", ".join(FORMATS)}')
+
+
+def annotation(format, annotate):
+    """Return the options of encode() that mark the kinds of frames.
+
+    Raise ValueError if they are asked of a format without such marks.
+    """
+    if not annotate:
+        return {}
+    if format != 'collapsed':
+        raise ValueError('only collapsed stacks can be annotated, not '
+                         f'{format}')
+    return {'annotate': True}
+
+
+def encode(tables, format, **options):
+    """Return the bytes of a profile's *tables* in *format*."""
+    match format:
+        case 'pprof':
+            from profile_sampling._formats.pprof import writer
+            return writer.encode(tables, **options)
+        case 'collapsed':
+            from profile_sampling._formats import collapsed
+            return collapsed.render(tables, **options).encode()
+        case 'text':
+            from profile_sampling._formats import text
+            return text.render(tables, **options).encode()
+    raise ValueError(f'unknown format {format!r}')
+
+
+def with_pid(path):
+    """Put the number of this process for '{pid}' in a file name."""
+    import os
+    path = os.fspath(path)
+    if isinstance(path, bytes):
+        return path.replace(b'{pid}', b'%d' % os.getpid())
+    return path.replace('{pid}', str(os.getpid()))

@@ -1,0 +1,82 @@
+"""Writer of collapsed stacks: a line 'root;...;leaf N' per stack.
+
+This file owns the spelling of such lines.  It must not know how weights
+are measured.
+
+N is whole microseconds on the mode's own clock.  Counts would be wrong: a
+second off the GIL is one record.  What rounding leaves of one line is
+carried to the next, so that the file's sum is the profile's total to within
+1 us; a stack that comes to no whole microsecond has no line.
+
+The format has no escapes, and readers differ in what confuses them.  In a
+frame, ';' becomes ':', because it separates frames; white space other than
+a space, control characters and whatever cannot be shown or encoded become
+backslash escapes; a '{' in front becomes '(', because some readers take it
+for JSON; a space before digits at the end becomes '_', because some readers
+take them for a second weight; an empty name becomes '[no name]'.
+
+On request a frame ends in a mark of its kind.  The marks are those that
+flamegraph.pl --color=java has colours for: '_[k]' (there the kernel) for what
+is below Python code, C functions; '_[i]' (inlined) for operators, which are
+part of the Python code around them; '_[j]' for pseudo functions.
+"""
+
+from profile_sampling._data.values import own_clock, printable
+
+_NS_PER_UNIT = 1000
+_NO_FRAMES = '[no frames]'
+_NUMBER = '0123456789.'
+_MARKS = {'python': '', 'C': '_[k]', 'operator': '_[i]', 'pseudo': '_[j]'}
+
+
+def render(tables, *, threads=False, annotate=False):
+    """Return the lines, sorted; with *threads* a thread is the root, and
+    with *annotate* names end in a mark of their kind."""
+    marks = _MARKS if annotate else dict.fromkeys(_MARKS, '')
+    names = [frame_text(function.name) + marks[function.kind]
+             for function in tables.functions]
+    frames = [names[function] for function, *_ in tables.frame_tuples()]
+    nodes = tables.nodes_view()
+    parents = nodes[0::2].tolist()
+    frame_of_node = nodes[1::2].tolist()
+    use_cpu = own_clock(tables.mode) == 'cpu'
+    weights = {}
+    for node, thread, _, _, _, cpu_ns, wall_ns in tables.row_tuples():
+        stack = []
+        while node:
+            stack.append(frames[frame_of_node[node]])
+            node = parents[node]
+        if not stack:
+            stack.append(_NO_FRAMES + marks['pseudo'])
+        if threads:
+            stack.append(_thread_text(tables.threads[thread]))
+        stack.reverse()
+        line = ';'.join(stack)
+        weights[line] = weights.get(line, 0) + (
+            cpu_ns if use_cpu else wall_ns)
+    lines = []
+    carried_ns = 0
+    for line in sorted(weights):
+        units, carried_ns = divmod(weights[line] + carried_ns, _NS_PER_UNIT)
+        if units:
+            lines.append(f'{line} {units}\n')
+    return ''.join(lines)
+
+
+def frame_text(name):
+    """Spell a name so that every reader takes it for one frame."""
+    text = printable(name).replace(';', ':').strip()
+    if not text:
+        return '[no name]'
+    if text[0] == '{':
+        text = '(' + text[1:]
+    head = text.rstrip(_NUMBER)
+    if head and head[-1] == ' ' and len(head) < len(text):
+        text = f'{head[:-1]}_{text[len(head):]}'
+    return text
+
+
+def _thread_text(thread):
+    if thread.name is None:
+        return f'thread ({thread.ident})'
+    return frame_text(f'thread ({thread.ident}): {thread.name}')

@@ -1,0 +1,15 @@
+"""pprof files: what their writer and their reader agree on.
+
+This package owns the meaning of pprof's fields here.  It must not know how
+sums over samples are made.
+"""
+
+KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
+# The first hidden comment; the number rises if their meaning changes.
+MARK = '# profile_sampling 1'
+OPCODE_LABEL = 'opcode'
+OFFSET_LABEL = 'instruction offset'
+HOLDER_LABEL = 'gil holder'
+HOLDER_PLACE_LABEL = 'gil holder place'
+HOLDER_THREAD_LABEL = 'gil holder thread'
+HOLDER_INTERPRETER_LABEL = 'gil holder interpreter'

@@ -1,0 +1,311 @@
+"""The profile as a value.
+
+This file owns what users see of a profile.  It must not compute anything,
+which is the business of _data, nor know any file format (save and load ask
+_formats) nor how a sample is taken.
+"""
+
+from profile_sampling._data.tables import SAMPLE_COLUMNS, Tables
+from profile_sampling._data.values import NAMES, STATES
+
+
+class Sample:
+    """One row of a profile: a stack of a thread in a state, and its weight.
+
+    stack      tuple of Frame, leaf first; () when nothing was on the stack
+    thread     the Thread
+    labels     what the program had labelled it with, as a dict of str
+    task_name  name of the asyncio task, or None
+    task_id    id() of the asyncio task, or None
+    state      'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+               or 'custom' for what sample() took
+    gil_holder the GILHolder in the state 'gil wait', else None
+    count      how many records were taken
+    cpu_ns     CPU time of the thread they stand for, in nanoseconds
+    wall_ns    wall-clock time they stand for, in nanoseconds
+    """
+
+    __slots__ = ('_tables', '_node', '_labels', '_holder', 'thread', 'state',
+                 'count', 'cpu_ns', 'wall_ns')
+
+    def __init__(self, tables, row):
+        node, thread, labels, state, *holder, count, cpu_ns, wall_ns = row
+        self._tables = tables
+        self._node = node
+        self._labels = labels
+        self._holder = holder
+        self.thread = tables.threads[thread]
+        self.state = STATES[state]
+        self.count = count
+        self.cpu_ns = cpu_ns
+        self.wall_ns = wall_ns
+
+    @property
+    def stack(self):
+        return self._tables.stack(self._node)
+
+    @property
+    def labels(self):
+        return dict(self._tables.label_set(self._labels)[0])
+
+    @property
+    def task_name(self):
+        return self._tables.label_set(self._labels)[1]
+
+    @property
+    def task_id(self):
+        return self._tables.label_set(self._labels)[2]
+
+    @property
+    def gil_holder(self):
+        return self._tables.gil_holder(*self._holder)
+
+    def __repr__(self):
+        return (f'<Sample {self.state} count={self.count} '
+                f'cpu_ns={self.cpu_ns} wall_ns={self.wall_ns}>')
+
+
+class Samples:
+    """The samples of a profile as a sequence; made when asked for."""
+
+    __slots__ = ('_tables', '_rows')
+
+    def __init__(self, tables):
+        self._tables = tables
+        self._rows = tables.samples_view()
+
+    def __len__(self):
+        return len(self._rows) // SAMPLE_COLUMNS
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        start = index * SAMPLE_COLUMNS
+        return Sample(self._tables,
+                      self._rows[start:start + SAMPLE_COLUMNS])
+
+
+class Profile:
+    """What a session measured.  Immutable; see start(), stop() and load().
+
+    Weights are measured times, never counts times a period: over a
+    session the wall weights of a thread add up to its life in it, and the
+    CPU weights to its CPU time.  Times are in nanoseconds.
+    """
+
+    __slots__ = ('_tables',)
+
+    def __init__(self):
+        raise TypeError('profiles are made by stop(), snapshot(), profile(), '
+                        'Profile.load() and Profile.merge()')
+
+    @classmethod
+    def _from_raw(cls, raw):
+        """Build a profile from the tables of the core.
+
+        Raise ValueError when a row refers to one that does not exist.
+        """
+        self = object.__new__(cls)
+        self._tables = Tables(raw)
+        return self
+
+    @property
+    def mode(self):
+        """'wall' or 'cpu': the clock that the session sampled by."""
+        return self._tables.mode
+
+    @property
+    def rate_hz(self):
+        """How many ticks per second were asked for."""
+        return self._tables.rate_hz
+
+    @property
+    def depth_frames(self):
+        """How many frames of a stack were kept at most."""
+        return self._tables.depth_frames
+
+    @property
+    def names(self):
+        """What was named beyond Python frames, as start() takes it.
+
+        'calls,opcodes', 'calls', 'opcodes' or 'off'; 'off' also for a file
+        that does not tell.
+        """
+        return NAMES[self._tables.names]
+
+    @property
+    def start_time_ns(self):
+        """When the session started, since the epoch (time.time_ns())."""
+        return self._tables.start_time_ns
+
+    @property
+    def duration_ns(self):
+        """How long the session was, on the monotonic clock."""
+        return self._tables.duration_ns
+
+    @property
+    def python_version(self):
+        """Version of the interpreter that was profiled; '' if unknown."""
+        return self._tables.python_version
+
+    @property
+    def pid(self):
+        """Number of the process that was profiled.
+
+        None if it is not known, or if there were several: see merge().
+        """
+        return self._tables.pid
+
+    @property
+    def threads(self):
+        """Tuple of the Thread objects.
+
+        A loaded profile has those that any sample names.
+        """
+        return self._tables.threads
+
+    @property
+    def stats(self):
+        """Counters of the session by name, as a new dict."""
+        return dict(self._tables.stats)
+
+    @property
+    def samples(self):
+        """Sequence of Sample; the stacks are made when asked for."""
+        return Samples(self._tables)
+
+    @property
+    def total_count(self):
+        """Sum of the counts of all samples."""
+        return self._tables.total_count
+
+    @property
+    def total_cpu_ns(self):
+        """Sum of the CPU time of all samples, over all threads."""
+        return self._tables.total_cpu_ns
+
+    @property
+    def total_wall_ns(self):
+        """Sum of the wall-clock time of all samples, over all threads."""
+        return self._tables.total_wall_ns
+
+    def functions(self):
+        """Return a list of FunctionRow, the most expensive first.
+
+        The order is by flat time on the mode's own clock, then by
+        cumulative time, then by name.  A function that is on a stack more
+        than once counts once for that stack.
+
+        C functions, operators and pseudo functions have rows of their own;
+        their time is not in the flat time of the Python function that they
+        are in, but in its cumulative time.
+        """
+        from profile_sampling._data import by_function
+        return by_function.functions(self._tables)
+
+    def lines(self):
+        """Return a list of LineRow, the most expensive first.
+
+        The order is that of functions(), then by line.  A line that is on
+        a stack more than once counts once for that stack.
+
+        A line has flat time only while its own bytecode runs; what its C
+        functions and operators took is in its cumulative time, and in that
+        of instructions().
+        """
+        from profile_sampling._data import by_function
+        return by_function.lines(self._tables)
+
+    def instructions(self):
+        """Return a list of InstructionRow, the most expensive first.
+
+        A row is an instruction at which the innermost Python frame of some
+        sample was.  Its weights include the C functions, operators and
+        pseudo functions it was in, so that the rows add up to all samples
+        with a Python frame.  The order is by flat time on the mode's own
+        clock, then by name and place.
+
+        Rows tell instructions apart, and specialised from unspecialised
+        executions, as well as the profile does: a file keeps both only if
+        the session named opcodes.
+        """
+        from profile_sampling._data import by_instruction
+        return by_instruction.rows(self._tables)
+
+    def label_values(self, key):
+        """Return a list of LabelRow, one for each value of a label.
+
+        The samples without the label have a row with the value None.  The
+        most expensive come first, on the mode's own clock.  The names of
+        asyncio tasks are the values of 'task name'.
+        """
+        from profile_sampling._data import by_label
+        return by_label.rows(self._tables, key)
+
+    def gil_holders(self):
+        """Return a list of GILHolderRow: who held the GIL while others
+        waited for it, the longest time first.
+
+        There is a row for each place of a thread that waited and each place
+        of a thread that held the GIL meanwhile.  They add up to the wall
+        time of all samples in the state 'gil wait'.
+        """
+        from profile_sampling._data import by_gil_holder
+        return by_gil_holder.rows(self._tables)
+
+    def save(self, path, format=None, *, annotate=False):
+        """Write the profile to a file, whole or not at all.
+
+        *format* is 'pprof', 'collapsed' or 'text'; without it the
+        extension of *path* decides.  With *annotate*, names in collapsed
+        stacks end in flamegraph.pl's mark of their kind: '_[k]' for C
+        functions, '_[i]' for operators, '_[j]' for pseudo functions.  The
+        file is readable by its owner alone.  A symbolic link or another
+        user's file at *path* is refused.
+
+        Raise ValueError for an unknown format or one that has no such
+        marks, OSError if it cannot be written.
+        """
+        from profile_sampling import _files, _formats
+        format = _formats.choose(path, format)
+        _files.replace(path, _formats.encode(
+            self._tables, format, **_formats.annotation(format, annotate)))
+
+    @classmethod
+    def load(cls, path, *, max_bytes=None):
+        """Read a pprof file, one of ours or another tool's.
+
+        *max_bytes* bounds the memory spent on it (default 512 MiB).
+
+        Raise ValueError if the file is not a pprof file, is damaged or
+        needs more memory than that; OSError if it cannot be read.
+        """
+        from profile_sampling._formats.pprof import reader
+        return cls._from_raw(reader.read(path, max_bytes))
+
+    @classmethod
+    def merge(cls, *profiles, max_bytes=None):
+        """Return the sum of profiles, such as those of several processes.
+
+        Each sample gets the label 'pid', the number of the process it was
+        taken in, unless the program has labelled it so itself.  Weights and
+        counters are added up; the duration is the time in which at least
+        one of the sessions was running.  The rate is 0 if it was not the
+        same in all.
+
+        *max_bytes* bounds the memory spent on the sum (default 512 MiB).
+
+        Raise ValueError for profiles of different modes, for none, and if
+        the sum needs more memory than that.
+        """
+        from profile_sampling._data.merge import Merger
+        merger = Merger(max_bytes)
+        for profile in profiles:
+            merger.add(profile._tables)
+        return cls._from_raw(merger.raw())
+
+    def __repr__(self):
+        return (f'<Profile mode={self.mode!r} rate_hz={self.rate_hz} '
+                f'duration={self.duration_ns / 1e9:.3f}s '
+                f'samples={self.total_count} threads={len(self.threads)}>')

@@ -1,0 +1,150 @@
+"""The end of a session that the command line started.
+
+This file owns the file that `python -X sampleprof` leaves and the line it
+prints.  It runs while the interpreter ends: it must import little, trust
+nothing the program may have changed, and never raise.
+"""
+
+import errno
+import os
+
+from profile_sampling import _files, _formats
+from profile_sampling._data.losses import lost_counts, other_losses
+from profile_sampling._data.tables import Tables
+from profile_sampling._data.values import own_clock
+
+_STDERR = 2
+_DEFAULT_OUT = 'sampleprof.{pid}'
+# What the system says of a path that does not lead there.
+_NO_WAY = frozenset({errno.EACCES, errno.ENOENT, errno.ENAMETOOLONG})
+_SAFE = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
+                  '0123456789@%+=:,./-_')
+_LOOK = {
+    'pprof': '{python} -m profile_sampling report {path}',
+    'text': 'less {path}',
+    'collapsed': 'load it into a flame graph viewer',
+}
+
+
+def write(raw, out=None, format=None, cwd=None, quiet=False):
+    """Write the profile of the core's tables; return whether it worked.
+
+    *out* None stands for sampleprof.{pid} with the format's extension, in
+    *cwd*, the directory that the program was started in: it may have gone
+    elsewhere.  What happened is said in one line on stderr; *quiet* leaves
+    it out if all went well.
+    """
+    shown = '?'
+    try:
+        if out is None:
+            if format is None:
+                format = 'pprof'
+            out = _DEFAULT_OUT + _formats.FORMATS.get(format, '')
+        shown = os.fsdecode(_formats.with_pid(out))
+        format = _formats.choose(shown, format)
+        tables = Tables(raw)
+        _replace(shown, _formats.encode(tables, format),
+                 os.fsdecode(cwd or b''))
+        line = _success(tables, shown, format)
+    # Nothing may leave: the exit status is the program's, not ours.
+    except BaseException as exc:
+        _say(f'sampleprof: cannot write {_quoted(shown)}: {_reason(exc)}. '
+             'Name another file with -X sampleprof=out=PATH')
+        return False
+    if not quiet:
+        _say(line)
+    return True
+
+
+def _replace(name, data, cwd):
+    """Make *name* in the directory *cwd* a file with the content *data*."""
+    try:
+        _files.replace(os.path.join(cwd, name), data)
+    except OSError as exc:
+        if exc.errno not in _NO_WAY:
+            raise
+        # A program that is there still may have given up the right to come
+        # there from above, or the path may be too long.
+        fd = _open_here(cwd)
+        if fd is None:
+            raise
+        try:
+            _files.replace(name, data, dir_fd=fd)
+        finally:
+            os.close(fd)
+
+
+def _open_here(path):
+    """Open the current directory if it is *path*, or return None.
+
+    Other threads may go elsewhere at any moment.
+    """
+    try:
+        fd = os.open(os.curdir, getattr(os, 'O_PATH', os.O_RDONLY))
+    except OSError:
+        return None
+    try:
+        found = os.readlink(f'/proc/self/fd/{fd}')
+    except OSError:
+        try:
+            found = os.getcwd()     # without /proc
+        except OSError:
+            found = None            # it has been removed
+    if found == path:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _success(tables, shown, format):
+    clock = own_clock(tables.mode)
+    # On the wall clock, what the user waited; the threads' sum is in the
+    # report.
+    ns = tables.total_cpu_ns if clock == 'cpu' else tables.duration_ns
+    lost = ', '.join([f'{sum(lost_counts(tables.stats).values()):,} lost',
+                      *other_losses(tables.stats)])
+    look = _LOOK[format].format(python=_python(), path=_quoted(shown))
+    return (f'sampleprof: wrote {_quoted(shown)} '
+            f'({ns / 1e9:.1f} s {"CPU" if clock == "cpu" else "wall"}, '
+            f'{tables.total_count:,} samples, {lost}). Look: {look}')
+
+
+def _python():
+    """How the user called this interpreter."""
+    import sys
+    name = sys.orig_argv[0] if sys.orig_argv else ''
+    if os.path.basename(name).startswith('python'):
+        return _quoted(name)
+    # An embedding program has no option -m.
+    return 'python'
+
+
+def _reason(exc):
+    if isinstance(exc, OSError) and exc.strerror:
+        return exc.strerror
+    return f'{exc}' or type(exc).__name__
+
+
+def _quoted(text):
+    """Quote for a POSIX shell, on one line."""
+    if text and _SAFE.issuperset(text):
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "'\"'\"'") + "'"
+    # $'…' is the shells' own notation for backslash escapes.
+    return "$'" + ''.join([
+        f'\\{char}' if char in "\\'" else
+        char if char.isprintable() else
+        ''.join([f'\\x{byte:02x}' for byte in os.fsencode(char)])
+        for char in text]) + "'"
+
+
+def _say(line):
+    """Print a line on the process's stderr, whatever sys.stderr is."""
+    data = memoryview(line.encode('utf-8', 'backslashreplace') + b'\n')
+    try:
+        while data:
+            data = data[os.write(_STDERR, data):]
+    except OSError:
+        # Closed, or nobody reads it: there is no other place to say so.
+        pass

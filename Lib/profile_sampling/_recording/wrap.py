@@ -1,0 +1,168 @@
+"""profile() and label() as decorators.
+
+This file owns how a session, or labels, go with the kinds of functions.  It
+is apart because inspect and functools are dear to import.
+"""
+
+import _thread
+import functools
+import inspect
+
+from profile_sampling import _core
+
+
+def profiled(session, function):
+    """Return *function* with a session around each call."""
+    if not callable(function) or isinstance(function, type):
+        raise TypeError('profile() decorates functions, not '
+                        f'{_kind(function)}')
+    if inspect.isasyncgenfunction(function):
+        raise TypeError('profile() cannot decorate an async generator '
+                        'function; use it as a context manager in it')
+    # Held by the call that has the session.
+    owner = _thread.allocate_lock()
+
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def wrapper(*args, **kwargs):
+            with _Call(session, owner, wrapper):
+                return await inner(*args, **kwargs)
+    elif inspect.isgeneratorfunction(function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with _Call(session, owner, wrapper):
+                return (yield from inner(*args, **kwargs))
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with _Call(session, owner, wrapper):
+                return inner(*args, **kwargs)
+
+    # The labels of a generator must not hold while it waits.
+    inner = function if session._label is None else session._label(function)
+    wrapper.profile = None
+    return wrapper
+
+
+class _Call:
+    """What one call does to the session, and the lock if it holds it."""
+
+    def __init__(self, session, owner, wrapper):
+        self._session = session
+        self._owner = owner
+        self._wrapper = wrapper
+        self._is_inside = False
+        self._is_owner = False
+
+    def __enter__(self):
+        session = self._session
+        # Of a deferred session every call has a part.
+        if not _core.load().is_deferred():
+            self._is_owner = self._owner.acquire(blocking=False)
+            if not self._is_owner:
+                return
+        try:
+            self._serial = session._begin()
+        except BaseException:
+            if self._is_owner:
+                self._owner.release()
+            raise
+        self._is_inside = True
+
+    def __exit__(self, *exc_info):
+        if not self._is_inside:
+            return
+        try:
+            self._session._end(self._serial)
+            if self._serial is None:
+                self._wrapper.profile = self._session.profile
+        finally:
+            if self._is_owner:
+                self._owner.release()
+
+
+def labelled(changes, function):
+    """Return *function* with labels on while a call of it runs.
+
+    *changes* is what enter_labels() of the core takes.
+    """
+    if not callable(function) or isinstance(function, type):
+        raise TypeError(f'label() decorates functions, not {_kind(function)}')
+    core = _core.load()
+    enter, leave = core.enter_labels, core.exit_labels
+
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def wrapper(*args, **kwargs):
+            token = enter(changes)
+            try:
+                return await function(*args, **kwargs)
+            finally:
+                leave(token)
+    elif inspect.isasyncgenfunction(function):
+        wrapper = _labelled_async_generator(enter, leave, changes, function)
+    elif inspect.isgeneratorfunction(function):
+        wrapper = _labelled_generator(enter, leave, changes, function)
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            token = enter(changes)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                leave(token)
+    return wrapper
+
+
+def _labelled_generator(enter, leave, changes, function):
+    # What is yielded is popped, and exceptions are forgotten, so that no
+    # more is kept alive than without labels.
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        resume, given = generator.send, None
+        while True:
+            token = enter(changes)
+            try:
+                values = [resume(given)]
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                given = None
+                leave(token)
+            try:
+                given = yield values.pop()
+                resume = generator.send
+            # GeneratorExit too: the generator may have an answer to it.
+            except BaseException as exc:
+                resume, given = generator.throw, exc
+    return wrapper
+
+
+def _labelled_async_generator(enter, leave, changes, function):
+    # As above.  While it awaits, its task belongs to the labels.
+    @functools.wraps(function)
+    async def wrapper(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        resume, given = generator.asend, None
+        while True:
+            token = enter(changes)
+            try:
+                values = [await resume(given)]
+            except StopAsyncIteration:
+                return
+            finally:
+                given = None
+                leave(token)
+            try:
+                given = yield values.pop()
+                resume = generator.asend
+            except BaseException as exc:
+                resume, given = generator.athrow, exc
+    return wrapper
+
+
+def _kind(thing):
+    if isinstance(thing, type):
+        return f'the class {thing.__name__}'
+    return f'a {type(thing).__name__}'

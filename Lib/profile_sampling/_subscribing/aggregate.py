@@ -1,0 +1,139 @@
+"""The reference aggregator: a profile made of nothing but a subscription.
+
+This file owns how batches of records become the tables of a Profile, with no
+more than any other subscriber gets.  The core's own table does the same
+faster; a test holds them to the same result.
+"""
+
+import os
+import time
+from array import array
+
+from profile_sampling._data.values import (
+    EMPTY_LABELS, FUNCTION_KINDS, NAMES, NOBODY, NOT_KNOWN)
+from profile_sampling._profile import Profile
+from profile_sampling._subscribing.batch import NO_THREAD
+
+
+class Aggregator:
+    """A callback for subscribe() that adds up what it gets.
+
+        aggregator = Aggregator()
+        with subscribe(aggregator):
+            work()
+        profile = aggregator.profile()
+    """
+
+    def __init__(self):
+        self._start_time_ns = time.time_ns()
+        self._start_ns = time.monotonic_ns()
+        self._pid = os.getpid()
+        self._generations = {}
+        self._samples = {}
+        self._stats = {}
+        self._lost = {'lost_records': 0, 'lost_wall_ns': 0, 'lost_cpu_ns': 0}
+
+    def __call__(self, batch):
+        """Add the samples of a batch."""
+        serial = batch.rows.serial
+        self._generations[serial] = batch.rows
+        self._stats = batch.stats
+        samples = self._samples
+        for kind, *key, count, cpu_ns, wall_ns in zip(
+                batch.kind, batch.node, batch.thread, batch.labels_row,
+                batch.state, batch.holder_thread, batch.holder_node,
+                batch.count, batch.cpu_ns, batch.wall_ns):
+            if kind == 0:
+                sums = samples.setdefault((serial, *key), [0, 0, 0])
+                sums[0] += count
+                sums[1] += cpu_ns
+                sums[2] += wall_ns
+        for record in batch.records:
+            if record.kind == 'lost':
+                self._lost['lost_records'] += record.count
+                self._lost['lost_wall_ns'] += record.wall_ns
+                self._lost['lost_cpu_ns'] += record.cpu_ns
+
+    def profile(self, mode='wall', *, rate_hz=1000, depth_frames=512,
+                names='calls,opcodes'):
+        """Return what has been added so far as a Profile.
+
+        The arguments only describe what was subscribed to.
+        """
+        tables = _Tables()
+        for serial, rows in self._generations.items():
+            tables.add_rows(serial, rows)
+        stats = dict(self._stats)
+        for name, value in self._lost.items():
+            if value:
+                stats[name] = stats.get(name, 0) + value
+        return Profile._from_raw({
+            **tables.raw(self._samples),
+            'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
+            'names': NAMES.index(names), 'stats': stats,
+            'pid': self._pid,
+            'start_time_ns': self._start_time_ns,
+            'duration_ns': time.monotonic_ns() - self._start_ns})
+
+
+class _Tables:
+    """The rows of all generations, one after the other."""
+
+    def __init__(self):
+        self._functions = []
+        self._frames = array('i')
+        self._nodes = array('I', (0, 0))
+        self._labels = [EMPTY_LABELS]
+        self._threads = []
+        self._bases = {}
+
+    def add_rows(self, serial, rows):
+        functions = {}
+        for function in rows.functions:
+            if id(function) not in functions:
+                functions[id(function)] = len(self._functions)
+                self._functions.append(
+                    (function.module, function.qualname, function.filename,
+                     function.first_line,
+                     FUNCTION_KINDS.index(function.kind)))
+        first_frame = len(self._frames) // 5
+        for frame in rows.frames:
+            self._frames.extend((functions[id(frame.function)], frame.line,
+                                 frame.column, frame.instruction_offset,
+                                 frame.opcode))
+        # Row 0 of nodes and labels is the same one in all generations.
+        nodes = len(self._nodes) // 2 - 1
+        for parent, frame in rows.nodes[1:]:
+            self._nodes.append(parent + nodes if parent else 0)
+            self._nodes.append(frame + first_frame)
+        labels = len(self._labels) - 1
+        for parent, *label in rows.labels[1:]:
+            self._labels.append((parent + labels if parent else 0, *label))
+        threads = len(self._threads)
+        self._threads.extend([
+            (thread.ident, thread.native_id, thread.name,
+             thread.interpreter_id) for thread in rows.threads])
+        self._bases[serial] = nodes, threads, labels
+
+    def raw(self, sums):
+        samples = array('q')
+        for key, weights in sums.items():
+            serial, node, thread, labels, state, *holder = key
+            nodes, threads, label_rows = self._bases[serial]
+            samples.extend((node + nodes if node else 0, thread + threads,
+                            labels + label_rows if labels else 0, state,
+                            *_moved_holder(*holder, threads, nodes),
+                            *weights))
+        return {'functions': self._functions,
+                'frames': self._frames.tobytes(),
+                'nodes': self._nodes.tobytes(),
+                'labels': self._labels,
+                'threads': self._threads,
+                'samples': samples.tobytes()}
+
+
+def _moved_holder(thread, node, threads, nodes):
+    if not node:
+        return NOBODY
+    return (NOT_KNOWN if thread == NO_THREAD else thread + threads,
+            node + nodes)

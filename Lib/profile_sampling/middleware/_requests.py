@@ -1,0 +1,49 @@
+"""The label of a request.
+
+This file owns what its text is, whatever the protocol.  It must not know how
+a framework names its routes, which is the business of _routes.
+"""
+
+from profile_sampling._recording import labels
+from profile_sampling.middleware._routes import finder
+
+# Clients may send any text: a label for each would be without bound.
+METHODS = frozenset(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH',
+                     'POST', 'PUT', 'QUERY', 'TRACE'])
+OTHER_METHOD = '(other)'
+NO_ROUTE = '(none)'
+
+
+class Middleware:
+
+    def __init__(self, app, route=None, label='route'):
+        self.app = app
+        self._find = finder(app) if route is None else route
+        self._name = label
+        self._label('')         # the name may be wrong
+
+    def _label(self, text):
+        return labels.label(**{self._name: text})
+
+    def _route(self, method, request):
+        """The labels of a request; with the method while it is looked up."""
+        with self._label(method):
+            return self._label(self._text(method, request))
+
+    def _text(self, method, request):
+        if self._find is None:
+            return method
+        try:
+            template = self._find(request)
+        except Exception as exc:
+            # Labels are not worth a failed request.  The text is the same
+            # for all requests, so that warnings keep it once.
+            import warnings
+            warnings.warn(f'{self._find!r} raised {type(exc).__name__}',
+                          RuntimeWarning)
+            return method
+        return f'{method} {NO_ROUTE if template is None else template}'
+
+
+def known(method):
+    return method if method in METHODS else OTHER_METHOD

@@ -1,0 +1,237 @@
+"""What a command-line session leaves, whatever the program has done."""
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from unittest import mock
+
+from profile_sampling import Profile
+from profile_sampling._recording import at_exit as _at_exit
+
+from ..support.builders import example
+from ..support.imports import HEAVY, modules_loaded_by
+
+
+class AtExitTest(unittest.TestCase):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def run_code(self, code, *, raw='example().raw()'):
+        """Run code around write(); return (status, stdout, stderr)."""
+        setup = (f'import os, sys\nsys.path[:0] = {sys.path!r}\n'
+                 'from test.test_profile_sampling.support.builders import *\n'
+                 f'raw = {raw}\n'
+                 'from profile_sampling._recording.at_exit import write\n')
+        result = subprocess.run(
+            [sys.executable, '-c', setup + textwrap.dedent(code)],
+            cwd=self.directory, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        return result.returncode, result.stdout, result.stderr
+
+    def files(self):
+        return sorted(os.listdir(self.directory))
+
+    def test_default(self):
+        status, out, err = self.run_code(
+            'print(os.getpid(), write(raw))')
+        pid, result = out.split()
+        name = f'sampleprof.{pid}.pb.gz'
+        self.assertEqual((status, result), (0, 'True'))
+        self.assertEqual(self.files(), [name])
+        self.assertRegex(
+            err, rf'^sampleprof: wrote sampleprof\.{pid}\.pb\.gz '
+            r'\(2\.0 s wall, 1,047 samples, 3 lost\)\. '
+            r'Look: \S*python\S* -m profile_sampling report '
+            rf'sampleprof\.{pid}\.pb\.gz\n$')
+        path = os.path.join(self.directory, name)
+        self.assertEqual(Profile.load(path).total_count, 1047)
+
+    def test_formats(self):
+        for out, format, name, look in (
+                ("'a.txt'", 'None', 'a.txt', 'less a.txt'),
+                ("'a.folded'", 'None', 'a.folded', 'flame graph'),
+                ("'a.dat'", "'text'", 'a.dat', 'less a.dat'),
+                ("b'b.txt'", 'None', 'b.txt', 'less b.txt'),
+                ("'x{pid}.txt'", 'None', None, 'less x'),
+                ('None', "'text'", None, 'less sampleprof.'),
+                ('None', "'collapsed'", None, 'flame graph')):
+            with self.subTest(out=out, format=format):
+                _, _, err = self.run_code(f'write(raw, {out}, {format})')
+                self.assertIn(look, err)
+                self.assertEqual(err.count('\n'), 1)
+                if name:
+                    self.assertIn(name, self.files())
+
+    def test_cpu_mode_tells_cpu_time(self):
+        _, _, err = self.run_code("write(raw, 'a.txt')",
+                                  raw="example(mode='cpu').raw()")
+        self.assertIn('(0.9 s CPU, 1,047 samples', err)
+
+    def test_original_directory(self):
+        os.mkdir(os.path.join(self.directory, 'elsewhere'))
+        _, _, err = self.run_code('''
+            start = os.getcwd()
+            os.chdir('elsewhere')
+            write(raw, 'a.txt', cwd=start)
+            write(raw, 'b.txt', cwd=os.fsencode(start))
+            # As the core calls it.
+            write(raw, 'c', 'text', start)
+        ''')
+        self.assertEqual(self.files(), ['a.txt', 'b.txt', 'c', 'elsewhere'])
+        # As the user sees it from there.
+        self.assertIn('wrote a.txt ', err)
+
+    def test_a_thread_changes_the_directory(self):
+        elsewhere = os.path.join(self.directory, 'elsewhere')
+        os.mkdir(elsewhere)
+        self.run_code('''
+            import threading
+            start = os.getcwd()
+            def wander():
+                while True:
+                    os.chdir('elsewhere')
+                    os.chdir(start)
+            threading.Thread(target=wander, daemon=True).start()
+            for i in range(30):
+                assert write(raw, f'{i:02}.txt', cwd=start, quiet=True)
+            os._exit(0)
+        ''')
+        self.assertEqual(self.files(),
+                         [*[f'{i:02}.txt' for i in range(30)], 'elsewhere'])
+        self.assertEqual(os.listdir(elsewhere), [])
+
+    def test_absolute_path(self):
+        path = os.path.join(self.directory, 'a.txt')
+        self.run_code(f'write(raw, {path!r}, cwd="/nonexistent")')
+        self.assertEqual(self.files(), ['a.txt'])
+
+    def test_streams_of_the_program_do_not_matter(self):
+        for code in ('sys.stderr = sys.stdout = None',
+                     'sys.stderr.close = sys.stderr.write = None',
+                     'sys.stdout.close(); sys.stderr = 5',
+                     'del sys.stdout, sys.stderr, sys.stdin'):
+            status, _, err = self.run_code(f'''
+                {code}
+                assert write(raw, 'a.txt') is True
+                os._exit(0)
+            ''')
+            self.assertEqual(status, 0)
+            self.assertEqual(err.count('sampleprof: wrote a.txt '), 1)
+
+    def test_closed_descriptors(self):
+        for close in ('os.close(2)', 'os.close(0), os.close(1), os.close(2)',
+                      'r, w = os.pipe(); os.dup2(w, 2); os.close(r)'):
+            status, _, err = self.run_code(f'''
+                {close}
+                worked = write(raw, 'a.txt') is True
+                os._exit(0 if worked else 9)
+            ''')
+            self.assertEqual((status, err), (0, ''))
+            self.assertEqual(self.files(), ['a.txt'])
+            with open(os.path.join(self.directory, 'a.txt')) as file:
+                text = file.read()
+            self.assertTrue(text.startswith('Wall profile'))
+            self.assertNotIn('sampleprof: ', text)
+            os.unlink(os.path.join(self.directory, 'a.txt'))
+
+    def test_failures_are_one_line(self):
+        os.mkdir(os.path.join(self.directory, 'dir.txt'))
+        os.symlink('x', os.path.join(self.directory, 'link.txt'))
+        for out, format, reason in (
+                ("'no/a.txt'", 'None', 'No such file or directory'),
+                ("'dir.txt'", 'None', 'is a directory'),
+                ("'link.txt'", 'None', 'symbolic link'),
+                ("'/dev/null'", "'text'", 'not a regular file'),
+                ("'a.svg'", 'None', 'known extensions'),
+                ("'a.txt'", "'svg'", 'known formats'),
+                ('None', "'svg'", 'known formats'),
+                ("'a\\0b.txt'", 'None', 'null')):
+            with self.subTest(out=out):
+                status, text, err = self.run_code(
+                    f'print(write(raw, {out}, {format}))')
+                self.assertEqual((status, text), (0, 'False\n'))
+                self.assertRegex(
+                    err, rf'^sampleprof: cannot write .*{reason}.*'
+                    r'-X sampleprof=out=PATH\n$')
+        self.assertEqual(self.files(), ['dir.txt', 'link.txt'])
+
+    def test_a_full_disk_is_tried_once(self):
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch.object(_at_exit._files, 'replace',
+                               side_effect=full) as replace:
+            with self.assertRaises(OSError):
+                _at_exit._replace('a.txt', b'', os.getcwd())
+        replace.assert_called_once()
+
+    def test_nothing_is_raised(self):
+        for code in ("write({}, 'a.txt')",
+                     "write(None, 'a.txt')",
+                     'write(raw, 5)',
+                     "write(raw | {'nodes': b''}, 'a.txt')",
+                     "write(raw, 'a.txt') if os.__dict__.pop('replace') "
+                     'else 0',
+                     "write(raw, 'a.txt') if interrupt_at_fsync() else 0"):
+            with self.subTest(code=code):
+                status, out, err = self.run_code(f'''
+                    def interrupt_at_fsync():
+                        import signal
+                        # Whoever runs the tests may ignore it.
+                        signal.signal(2, signal.default_int_handler)
+                        os.fsync = lambda fd: signal.raise_signal(2)
+                        return True
+                    print({code})
+                ''')
+                self.assertEqual((status, out), (0, 'False\n'))
+                self.assertTrue(err.startswith('sampleprof: cannot write '))
+                self.assertEqual(err.count('\n'), 1)
+        self.assertEqual(self.files(), [])
+
+    def test_nothing_sampled(self):
+        status, _, err = self.run_code("write(raw, 'a.txt')",
+                                       raw='Builder().raw()')
+        self.assertIn('0 samples, 0 lost', err)
+
+    def test_lost_threads(self):
+        _, _, err = self.run_code("write(raw, 'a.txt')", raw=(
+            "example(stats={'lost_a': 1, 'lost_threads': 2}).raw()"))
+        self.assertIn('samples, 1 lost, 2 threads not profiled). Look', err)
+
+    def test_imports_little(self):
+        raw = repr(example().raw())
+        for name in ('a.pb.gz', 'a.txt', 'a.folded'):
+            path = os.path.join(self.directory, name)
+            loaded = modules_loaded_by(
+                'from profile_sampling._recording import at_exit; '
+                f'at_exit.write({raw}, {path!r})')
+            self.assertEqual(loaded & HEAVY, set())
+            self.assertTrue(os.path.exists(path))
+
+
+class QuotedTest(unittest.TestCase):
+
+    NAMES = ['a', 'a b', "it's", '$HOME', '`x`', 'a;b', '*', '', '~', '\\',
+             'a\nb', "'\n'", '\\\n', '\x1b[31m', 'naïve', '\udcff\n',
+             '字\t', '#']
+
+    def test_the_shell_reads_the_name_back(self):
+        shell = '/bin/bash'
+        if not os.path.exists(shell):
+            self.skipTest('needs bash')
+        for name in self.NAMES:
+            quoted = _at_exit._quoted(name)
+            self.assertTrue(quoted.isprintable(), quoted)
+            result = subprocess.run(
+                [shell, '-c', f'printf %s {quoted}'],
+                stdout=subprocess.PIPE, check=True)
+            self.assertEqual(result.stdout, os.fsencode(name), quoted)
+
+
+if __name__ == '__main__':
+    unittest.main()

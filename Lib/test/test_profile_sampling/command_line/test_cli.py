@@ -1,0 +1,185 @@
+"""python -m profile_sampling: output, messages, statuses."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._formats import text as _text
+
+from ..support.builders import example
+
+PROG = 'python -m profile_sampling'
+
+
+class CommandLineTest(unittest.TestCase):
+    """A test that runs the command line in a directory of its own."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def run_cli(self, *arguments, **options):
+        """Return (status, stdout as bytes, stderr)."""
+        environment = os.environ | {
+            'PYTHONPATH': os.pathsep.join(filter(None, sys.path))}
+        result = subprocess.run(
+            [sys.executable, '-m', 'profile_sampling', *arguments],
+            cwd=self.directory, env=environment, stderr=subprocess.PIPE,
+            **{'stdout': subprocess.PIPE} | options)
+        return result.returncode, result.stdout, result.stderr.decode()
+
+    def read(self, name):
+        with open(os.path.join(self.directory, name), 'rb') as file:
+            return file.read()
+
+    def assertFails(self, status, message, *arguments):
+        result = self.run_cli(*arguments)
+        self.assertEqual(result[:2], (status, b''))
+        self.assertRegex(result[2], message)
+        self.assertTrue(result[2].startswith(PROG), result[2])
+        self.assertEqual(result[2].count('\n'), 1, result[2])
+
+
+class ReportTest(CommandLineTest):
+
+    def setUp(self):
+        super().setUp()
+        self.profile = example().profile()
+        self.profile.save(os.path.join(self.directory, 'p.pb.gz'))
+
+    def test_text(self):
+        expected = _text.render(self.profile._tables).encode()
+        self.assertEqual(self.run_cli('report', 'p.pb.gz'),
+                         (0, expected, ''))
+        self.assertIn(b'app.hook', expected)
+
+    def test_top(self):
+        status, text, _ = self.run_cli('report', 'p.pb.gz', '--top', '1')
+        self.assertEqual(status, 0)
+        self.assertIn(b'Functions by self wall time, 1 of 7', text)
+
+    def test_conversions(self):
+        for arguments, name, begins in (
+                (['-o', 'o.txt'], 'o.txt', b'Wall profile'),
+                (['-o', 'o.folded'], 'o.folded', b'[lost] 1000\n'),
+                (['-o', 'o', '--format', 'text'], 'o', b'Wall profile'),
+                (['-o', 'o.pb.gz'], 'o.pb.gz', b'\x1f\x8b')):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(
+                    self.run_cli('report', 'p.pb.gz', *arguments),
+                    (0, b'', ''))
+                self.assertTrue(self.read(name).startswith(begins))
+        self.assertEqual(self.read('o.pb.gz'), self.read('p.pb.gz'))
+
+    def test_annotate(self):
+        self.assertEqual(self.run_cli('report', 'p.pb.gz', '--annotate',
+                                      '-o', 'o.folded'), (0, b'', ''))
+        self.assertIn(b';time.sleep_[k];[blocked]_[j] ',
+                      self.read('o.folded'))
+
+    def test_formats_on_stdout(self):
+        status, text, _ = self.run_cli('report', 'p.pb.gz', '--format',
+                                       'collapsed')
+        self.assertEqual(status, 0)
+        self.assertTrue(text.startswith(b'[lost] 1000\n'))
+        status, data, _ = self.run_cli('report', 'p.pb.gz', '--format',
+                                       'pprof')
+        self.assertEqual((status, data), (0, self.read('p.pb.gz')))
+
+    def test_usage(self):
+        for message, arguments in (
+                ('COMMAND', []),
+                ('nonsense', ['nonsense']),
+                ('FILE', ['report']),
+                ('svg', ['report', 'p.pb.gz', '--format', 'svg']),
+                ('known extensions', ['report', 'p.pb.gz', '-o', 'o.svg']),
+                ('positive number', ['report', 'p.pb.gz', '--top', '0']),
+                ('positive number', ['report', 'p.pb.gz', '--top', 'x']),
+                ('only collapsed stacks can be annotated, not text',
+                 ['report', 'p.pb.gz', '--annotate']),
+                ('--bad', ['report', 'p.pb.gz', '--bad'])):
+            with self.subTest(arguments=arguments):
+                self.assertFails(2, message, *arguments)
+        self.assertEqual(os.listdir(self.directory), ['p.pb.gz'])
+
+    def test_bad_files(self):
+        with open(os.path.join(self.directory, 'bad'), 'wb') as file:
+            file.write(self.read('p.pb.gz')[:100])
+        os.mkdir(os.path.join(self.directory, 'dir'))
+        for message, arguments in (
+                ('cannot read nothing: No such file', ['nothing']),
+                ('cannot read dir: Is a directory', ['dir']),
+                ('bad: is cut off', ['bad']),
+                ('cannot write no/o.txt: No such file',
+                 ['p.pb.gz', '-o', 'no/o.txt']),
+                ('cannot write /dev/null: is not a regular file',
+                 ['p.pb.gz', '-o', '/dev/null', '--format', 'text'])):
+            with self.subTest(arguments=arguments):
+                self.assertFails(1, message, 'report', *arguments)
+
+    def test_names_in_messages_are_made_visible(self):
+        self.assertFails(1, r'cannot read a\\nb\\x1b: No such file',
+                         'report', 'a\nb\x1b')
+
+    def test_help(self):
+        for arguments in ['--help'], ['report', '--help']:
+            status, text, err = self.run_cli(*arguments)
+            self.assertEqual((status, err), (0, ''))
+            self.assertIn(f'usage: {PROG}', text.decode())
+
+    def test_a_reader_that_leaves(self):
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            status, _, err = self.run_cli('report', 'p.pb.gz', stdout=write)
+        finally:
+            os.close(write)
+        self.assertEqual((status, err), (0, ''))
+
+    def test_no_stdout(self):
+        code = ('import os, runpy, sys; os.close(1); sys.stdout = None; '
+                'sys.argv[1:] = ["report", "p.pb.gz"]; '
+                'runpy.run_module("profile_sampling", run_name="__main__")')
+        result = subprocess.run(
+            [sys.executable, '-c', f'import sys; sys.path = {sys.path!r}; '
+             + code], cwd=self.directory, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, f'{PROG}: cannot write to stdout: '
+                         'it is closed\n')
+
+    def test_a_full_disk(self):
+        if not os.path.exists('/dev/full'):
+            self.skipTest('needs /dev/full')
+        with open('/dev/full', 'wb') as full:
+            status, _, err = self.run_cli('report', 'p.pb.gz', stdout=full)
+        self.assertEqual(status, 1)
+        self.assertIn('cannot write to stdout: No space left', err)
+        self.assertEqual(err.count('\n'), 1)
+
+    def test_a_terminal_gets_no_binary(self):
+        import pty
+        leader, follower = pty.openpty()
+        self.addCleanup(os.close, leader)
+        try:
+            status, _, err = self.run_cli('report', 'p.pb.gz', '--format',
+                                          'pprof', stdout=follower)
+        finally:
+            os.close(follower)
+        self.assertEqual(status, 2)
+        self.assertIn('name a file with -o', err)
+
+    def test_the_loaded_file_is_not_ours_to_change(self):
+        before = self.read('p.pb.gz')
+        self.run_cli('report', 'p.pb.gz', '-o', 'p.pb.gz')
+        self.assertEqual(self.read('p.pb.gz'), before)
+        path = os.path.join(self.directory, 'p.pb.gz')
+        self.assertEqual(Profile.load(path).total_count,
+                         self.profile.total_count)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,514 @@
+"""python -X sampleprof=... and PYTHONSAMPLEPROF.
+
+Programs are run with and without the option; but for the profile and one
+line on stderr nothing may differ.
+"""
+
+import os
+import stat
+import subprocess
+import sys
+import unittest
+
+from profile_sampling import Profile
+
+from ..support.sessions import (
+    ProgramTest, checked, environment, on_stack, weight)
+
+# Says all it can see of how it was started.
+SHOW = '''
+import sys
+print(sys.argv, sys.path, sys.flags, sys.warnoptions)
+print({k: v for k, v in sys._xoptions.items() if k != "sampleprof"})
+print(sorted(sys.modules))
+print(__name__, globals().get("__file__"), __builtins__ is not None)
+print(sys.gettrace(), sys.getprofile(), sys.getrecursionlimit())
+import gc, signal, threading
+print(gc.get_threshold(), gc.callbacks, threading.enumerate().__len__())
+print(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+print(signal.getitimer(signal.ITIMER_REAL))
+print(sys.stdin.read() if len(sys.argv) > 1 else "")
+import os
+print(len(os.listdir("/proc/self/fd")), sorted(os.listdir(".")))
+sys.exit(len(sys.argv))
+'''
+
+
+class SameProgramTest(ProgramTest):
+
+    def check(self, arguments, *, xoption='-Xsampleprof=rate=2000',
+              env=None, **options):
+        plain = self.run_python(*arguments, **options)
+        profiled = self.run_python(
+            *[xoption] if xoption else [], *arguments,
+            env=environment(**env or {}), **options)
+        self.assertEqual(profiled.out, plain.out)
+        self.assertEqual(profiled.status, plain.status, profiled.err)
+        said = profiled.said()
+        self.assertEqual(len(said), 1, profiled.err)
+        self.assertEqual([line for line in profiled.err.splitlines()
+                          if line not in said], plain.err.splitlines())
+        made = [name for name in self.files()
+                if name.startswith('sampleprof.')]
+        self.assertEqual(len(made), 1)
+        return profiled.load(made[0])
+
+    def test_script(self):
+        self.file('script.py', SHOW)
+        profile = self.check(['script.py', '-a', 'b c', ''], input=b'text')
+        self.assertTrue([s for s in profile.samples
+                         if s.stack and on_stack(s, '<module>')])
+
+    def test_script_in_a_directory(self):
+        self.file('sub/script.py', SHOW)
+        self.check([os.path.join('sub', 'script.py')])
+
+    def test_module(self):
+        self.file('package/__main__.py', SHOW)
+        self.file('package/__init__.py', '')
+        self.check(['-m', 'package', 'x'], input=b'')
+
+    def test_command(self):
+        self.check(['-c', SHOW, 'x'], input=b'')
+
+    def test_stdin(self):
+        self.check([], input=SHOW.encode())
+        os.unlink(os.path.join(self.directory, [
+            n for n in self.files() if n.startswith('sampleprof.')][0]))
+        self.check(['-', 'x', 'y'], input=SHOW.replace(
+            'sys.stdin.read()', '0').encode())
+
+    def test_zip_and_directory(self):
+        self.file('app/__main__.py', SHOW)
+        self.check(['app'])
+
+    def test_no_program(self):
+        self.check(['no_such_file.py'])
+
+    def test_syntax_error(self):
+        self.file('bad.py', 'x = = 1\n')
+        self.check(['bad.py'])
+
+    def test_version_and_help(self):
+        # Nothing runs, so there is nothing to profile.
+        for option in '--version', '-VV', '--help-env':
+            with self.subTest(option=option):
+                result = self.run_python('-Xsampleprof', option)
+                self.assertEqual(result.status, 0)
+                self.assertEqual(result.said(), [])
+                self.assertEqual(self.files(), [])
+
+    def test_other_options(self):
+        for options in ['-O'], ['-B'], ['-u'], ['-W', 'error'], \
+                ['-X', 'dev'], ['-P'], ['-s'], \
+                ['-X', 'faulthandler'], ['-X', 'tracemalloc=2']:
+            with self.subTest(options=options):
+                self.check([*options, '-c', SHOW])
+                for name in self.files():
+                    os.unlink(os.path.join(self.directory, name))
+
+    def test_environment_variable(self):
+        self.check(['-c', SHOW.replace('sys.flags', '0')], xoption=None,
+                   env={'PYTHONSAMPLEPROF': 'cpu,rate=500'})
+
+    def test_isolated_options_ignore_the_variable(self):
+        for option in '-E', '-I':
+            for text in 'wall', 'nonsense':
+                with self.subTest(option=option, text=text):
+                    result = self.run_python(
+                        option, '-c', 'print(1)',
+                        env=environment(PYTHONSAMPLEPROF=text))
+                    self.assertEqual((result.status, result.out, result.err),
+                                     (0, b'1\n', ''))
+                    self.assertEqual(self.files(), [])
+
+    def test_isolated_options_keep_the_option(self):
+        for option in '-E', '-I', '-S':
+            with self.subTest(option=option):
+                result = self.run_python(option, '-Xsampleprof=out=x.txt',
+                                         '-c', '1')
+                self.assertEqual(result.status, 0)
+                self.assertEqual(len(result.said()), 1, result.err)
+
+    def test_empty_variable_asks_for_nothing(self):
+        result = self.run_python('-c', '1',
+                                 env=environment(PYTHONSAMPLEPROF=''))
+        self.assertEqual((result.status, result.err), (0, ''))
+        self.assertEqual(self.files(), [])
+
+    def test_option_beats_the_variable(self):
+        result = self.run_python(
+            '-Xsampleprof=cpu,out=option.pb.gz', '-c', '1',
+            env=environment(PYTHONSAMPLEPROF='wall,out=variable.pb.gz'))
+        self.assertEqual(self.files(), ['option.pb.gz'])
+        self.assertEqual(result.load('option.pb.gz').mode, 'cpu')
+
+    def test_imports_are_in_the_profile(self):
+        self.file('slow_import.py',
+                  'import time\n'
+                  'def at_import():\n'
+                  '    end = time.thread_time() + 0.1\n'
+                  '    while time.thread_time() < end: pass\n'
+                  'at_import()\n')
+        profile = self.check(['-c', 'import slow_import'])
+        there = [s for s in profile.samples if on_stack(s, 'at_import')]
+        # All of it but for one tick, and what a busy machine takes.
+        self.assertGreater(weight(there, 'cpu_ns'), 90_000_000)
+
+    def test_start_up_is_in_the_profile(self):
+        profile = self.check(['-c', 'import asyncio'],
+                             xoption='-Xsampleprof=rate=10000')
+        modules = {frame.function.module for sample in profile.samples
+                   for frame in sample.stack}
+        self.assertIn('_frozen_importlib', modules)
+
+
+class KeysTest(ProgramTest):
+
+    def run_with(self, text, code='sum(range(10**6))'):
+        result = self.run_python(f'-Xsampleprof={text}', '-c', code)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(len(result.said()), 1, result.err)
+        return result
+
+    def test_bare(self):
+        result = self.run_python('-Xsampleprof', '-c', '1')
+        self.assertEqual(result.status, 0)
+        name, = self.files()
+        self.assertRegex(name, r'\Asampleprof\.\d+\.pb\.gz\Z')
+        self.assertIn(name, result.said()[0])
+        profile = result.load(name)
+        self.assertEqual((profile.mode, profile.rate_hz,
+                          profile.depth_frames), ('wall', 1000, 512))
+
+    def test_mode_rate_depth(self):
+        for mode in 'wall', 'cpu':
+            text = f'{mode},rate=77,depth=9,out={mode}.pb.gz'
+            profile = self.run_with(text).load(f'{mode}.pb.gz')
+            self.assertEqual((profile.mode, profile.rate_hz), (mode, 77))
+
+    def test_keys_without_a_mode(self):
+        profile = self.run_with('rate=88,out=x.pb.gz').load('x.pb.gz')
+        self.assertEqual((profile.mode, profile.rate_hz), ('wall', 88))
+
+    def test_limits(self):
+        for text in 'rate=1', 'rate=10000', 'depth=1', 'depth=16384':
+            with self.subTest(text=text):
+                self.run_with(f'{text},out=x.pb.gz').load('x.pb.gz')
+
+    def test_names(self):
+        code = 'for _ in range(300): sum(range(10000))'
+        for text, kinds in (
+                ('names=calls,opcodes', {'python', 'C'}),
+                ('names=opcodes,calls,rate=2000', {'python', 'C'}),
+                ('names=calls', {'python', 'C'}),
+                ('names=opcodes', {'python'}), ('names=off', {'python'})):
+            with self.subTest(text=text):
+                profile = self.run_with(f'{text},out=x.pb.gz', code).load(
+                    'x.pb.gz')
+                found = {frame.function.kind for sample in profile.samples
+                         for frame in sample.stack} - {'pseudo'}
+                # Whether an operator was hit is a matter of chance.
+                self.assertEqual(found | {'operator'}, kinds | {'operator'})
+                calls = [f for sample in profile.samples
+                         for f in sample.stack
+                         if f.function.name == 'builtins.sum']
+                self.assertEqual(bool(calls), 'calls' in text)
+
+    def test_depth(self):
+        code = ('def f(n):\n'
+                '    return f(n - 1) if n else sum(range(10**7))\nf(50)')
+        self.run_with('depth=8,out=x.pb.gz', code)
+        profile = checked(Profile.load(os.path.join(self.directory,
+                                                    'x.pb.gz')))
+        self.assertEqual(max(sum(f.function.kind == 'python'
+                                 for f in s.stack)
+                             for s in profile.samples), 8)
+
+    def test_signal(self):
+        import signal
+        code = ('import _profile, signal\nfor i in range(10**6): pass\n'
+                'print(_profile.stats()["captures"] > 0)')
+        result = self.run_with(f'signal={int(signal.SIGUSR2)},out=x.txt',
+                               code)
+        self.assertEqual(result.out, b'True\n')
+
+    def test_format_by_extension(self):
+        for name, start in (('a.pb.gz', b'\x1f\x8b'), ('a.pprof', None),
+                            ('a.pb', None), ('a.collapsed', None),
+                            ('a.folded', None), ('a.txt', None)):
+            with self.subTest(name=name):
+                self.run_with(f'out={name}')
+                with open(os.path.join(self.directory, name), 'rb') as file:
+                    data = file.read()
+                self.assertTrue(data)
+                if start:
+                    self.assertTrue(data.startswith(start))
+                if name.endswith(('.pb', '.pprof', '.pb.gz')):
+                    checked(Profile.load(os.path.join(self.directory, name)))
+                if name.endswith('.txt'):
+                    self.assertIn('<module>', data.decode())
+
+    def test_format(self):
+        self.run_with('format=collapsed,out=any.name')
+        with open(os.path.join(self.directory, 'any.name')) as file:
+            for line in file:
+                self.assertRegex(line, r'\A.+ \d+\n\Z')
+        self.run_with('format=text')
+        self.assertTrue([n for n in self.files() if n.endswith('.txt')])
+
+    def test_pid(self):
+        result = self.run_with('out=a.{pid}.b.{pid}.txt',
+                               'import os; print(os.getpid())')
+        pid = result.out.decode().strip()
+        self.assertEqual(self.files(), [f'a.{pid}.b.{pid}.txt'])
+
+    def test_relative_to_where_it_started(self):
+        self.run_with('out=x.txt', 'import os; os.chdir("/")')
+        self.assertEqual(self.files(), ['x.txt'])
+
+    def test_start_directory_is_gone(self):
+        gone = os.path.join(self.directory, 'gone')
+        os.mkdir(gone)
+        result = self.run_python(
+            '-c', 'import os, subprocess, sys\n'
+            f'os.chdir({gone!r}); os.rmdir({gone!r})\n'
+            'sys.exit(subprocess.run([sys.executable, "-Xsampleprof",'
+            ' "-c", "import sys; sys.exit(3)"]).returncode)')
+        self.assertEqual(result.status, 3, result.err)
+        self.assertEqual(len(result.said()), 1, result.err)
+        self.assertIn('cannot write', result.said()[0])
+
+    def test_private_file(self):
+        self.run_with('out=x.txt')
+        mode = os.stat(os.path.join(self.directory, 'x.txt')).st_mode
+        self.assertEqual(stat.S_IMODE(mode), 0o600)
+
+    def test_unwritable(self):
+        for out in 'none/x.txt', '.', '/proc/x.txt', '/dev/full/x.txt':
+            with self.subTest(out=out):
+                result = self.run_python(
+                    f'-Xsampleprof=format=text,out={out}', '-c',
+                    'print(1); raise SystemExit(4)')
+                self.assertEqual((result.status, result.out), (4, b'1\n'))
+                line, = result.said()
+                self.assertIn('cannot write', line)
+                self.assertIn(out, line)
+                self.assertEqual(self.files(), [])
+
+    def test_symbolic_link_is_not_followed(self):
+        target = self.file('target', 'precious')
+        os.symlink('target', os.path.join(self.directory, 'x.txt'))
+        self.run_with('out=x.txt')
+        with open(target) as file:
+            self.assertEqual(file.read(), 'precious')
+
+    def test_unusual_names(self):
+        for name in ' x .txt', "it's.txt", '$(x).txt', '\u00e9.txt', \
+                '-x.txt', 'a\nb.txt', '{}.txt', '{pid.txt', '%s.txt':
+            with self.subTest(name=name):
+                result = self.run_with(f'out={name}')
+                self.assertIn(name, self.files())
+                self.assertEqual(len(result.err.splitlines()), 1)
+                os.unlink(os.path.join(self.directory, name))
+
+    def test_the_line_on_stderr(self):
+        # What it says to do works.
+        result = self.run_with('out=x.pb.gz')
+        command = result.said()[0].partition('Look: ')[2].split()
+        self.assertEqual(command[1:3], ['-m', 'profile_sampling'])
+        report = self.run_python(*command[1:])
+        self.assertEqual(report.status, 0, report.err)
+        self.assertIn(b'<module>', report.out)
+
+
+class BadTextsTest(ProgramTest):
+
+    # text: what the message must name.
+    TEXTS = {
+        '': 'mode', 'x': "'x'", 'WALL': 'WALL', 'wall ': "'wall '",
+        ' wall': "' wall'", 'alloc': 'alloc', 'rate': "'rate'",
+        'wall,cpu': "'cpu'", 'wall,': "''", ',': "''", ',rate=5': "''",
+        'wall,,rate=5': "''", 'wall,x=1': "'x'", '=1': "''",
+        'Rate=5': "'Rate'", 'rate=': 'rate=', 'rate=0': 'rate=0',
+        'rate=-1': 'rate=-1', 'rate=10001': 'rate=10001',
+        'rate=1.5': 'rate=1.5', 'rate=1e3': 'rate=1e3',
+        'rate=0x10': 'rate=0x10', 'rate=99999999999999999999': 'rate=9999',
+        'rate=5 ': 'rate=5 ', 'rate= 5': 'rate= 5', 'rate=+5': 'rate=+5',
+        'rate=1_0': 'rate=1_0', 'rate=\u0665': 'rate=',
+        'depth=0': 'depth=0', 'depth=16385': 'depth=16385',
+        'depth=x': 'depth=x', 'signal=0': 'signal=0', 'signal=-1': '-1',
+        'signal=65': 'signal=65', 'signal=SIGURG': 'signal=SIGURG',
+        'signal=9': 'signal', 'signal=11': 'signal',
+        'format=json': 'format=json', 'format=': 'format=',
+        'format=PPROF': 'format=PPROF', 'out=': 'out=',
+        'wall,rate=5,depth=3,bogus': "'bogus'", 'manual=1': "'manual'",
+        'wall=cpu': "'wall'", 'wall;rate=5': "'wall;rate'",
+        'names=': 'names=', 'names=all': 'names=all',
+        'names=calls,x': "'x'", 'names=off,calls': "'calls'",
+        'names=Calls': 'names=Calls', 'calls': "'calls'",
+        'names=calls,rate=5,opcodes': "'opcodes'",
+        '\u00e9': '\u00e9', '\udcff': '', 'rate=\udcff': 'rate=',
+        '\udcff=1': '', 'x\ny': 'x',
+    }
+
+    def check(self, result, source, part):
+        self.assertEqual(result.status, 2, result.err)
+        self.assertEqual(result.out, b'')
+        self.assertEqual(self.files(), [])
+        self.assertTrue(result.err.startswith(f'{source}: '), result.err)
+        self.assertTrue(result.err.endswith('\n'), result.err)
+        self.assertEqual(result.err.count('\n'), 1, result.err)
+        self.assertIn(part, result.err)
+
+    def test_option(self):
+        for text, part in self.TEXTS.items():
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof={text}', '-c',
+                                         'print("started")')
+                self.check(result, '-X sampleprof', part)
+
+    def test_variable(self):
+        for text, part in self.TEXTS.items():
+            if text:
+                with self.subTest(text=text):
+                    result = self.run_python(
+                        '-c', 'print("started")',
+                        env=environment(PYTHONSAMPLEPROF=text))
+                    self.check(result, 'PYTHONSAMPLEPROF', part)
+
+    def test_in_the_c_locale(self):
+        for text in '\u00e9', 'out=x.txt,\u00e9=1', '\udcff':
+            with self.subTest(text=text):
+                result = self.run_python(
+                    f'-Xsampleprof={text}', '-c', 'print("started")',
+                    env=environment(LC_ALL='C', PYTHONCOERCECLOCALE='0',
+                                    PYTHONUTF8='0'))
+                self.check(result, '-X sampleprof', '')
+
+    def test_signal_that_nobody_can_take(self):
+        for number in 9, 19, 32, 33:
+            with self.subTest(number=number):
+                result = self.run_python(f'-Xsampleprof=signal={number}',
+                                         '-c', 'print("started")')
+                # Refused before the program starts, or the program runs and
+                # is told that it is not profiled; it never dies of it.
+                self.assertIn(result.status, (0, 2))
+                self.assertIn('signal', result.err)
+                self.assertEqual(self.files(), [])
+
+
+class WreckedProgramTest(ProgramTest):
+    """Programs that leave the interpreter in a state nobody expects."""
+
+    def check(self, code, written=True):
+        plain = self.run_python('-c', code)
+        result = self.run_python('-Xsampleprof=out=x.pb.gz', '-c', code)
+        self.assertEqual((result.status, result.out),
+                         (plain.status, plain.out), result.err)
+        if written:
+            result.load('x.pb.gz')
+        else:
+            self.assertEqual(self.files(), [])
+        return result
+
+    def test_written_nevertheless(self):
+        for code in (
+                'import sys; sys.path[:] = []',
+                'import sys; del sys.path',
+                'import sys; sys.path = None',
+                'import sys; sys.stderr = None; sys.stdout = None',
+                'import sys; sys.stderr = sys.stdout = object()',
+                'import sys; sys.stderr.close()',
+                'import os; os.close(2)',
+                'import os; os.close(1); os.close(0)',
+                'import sys; sys.argv = None; del sys.orig_argv',
+                'import sys; sys.setrecursionlimit(60)',
+                'import sys; sys.exit = None; sys.excepthook = None',
+                'import os; os.environ.clear()',
+                'import gc; gc.set_threshold(1)',
+                'import gc; gc.disable()',
+                'import locale, os; os.environ["LC_ALL"] = "nonsense"',
+                'import signal; [signal.signal(s, signal.SIG_IGN) for s in '
+                '(signal.SIGTERM, signal.SIGINT, signal.SIGPIPE)]',
+                'import warnings; warnings.simplefilter("error")',
+                'import sys; sys.dont_write_bytecode = True',
+                'import threading; threading.Thread = None',
+                'import os; os.umask(0o777)',
+                'import sys; sys.settrace(lambda *a: 1/0)',
+                'import sys; sys.setprofile(lambda f, e, a: None)',
+                'import builtins; builtins.print = None'):
+            with self.subTest(code=code):
+                self.check(code)
+
+    def test_main_after_initialize(self):
+        # The second configuration has no module search path.
+        builddir = os.path.dirname(os.path.realpath(sys.executable))
+        program = os.path.join(builddir, 'Programs', '_testembed')
+        if not os.path.exists(program):
+            self.skipTest('needs a build directory')
+        out = os.path.join(self.directory, 'profile.pb.gz')
+        result = subprocess.run(
+            [program, 'test_initialize_pymain'], cwd=builddir,
+            env=environment(PYTHONSAMPLEPROF=f'out={out},quiet=1'),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        checked(Profile.load(out))
+
+    def test_modules_of_the_program(self):
+        # A program may have modules with the names of the library's.
+        for name in 'gzip', 'zlib', 'array', 'io':
+            with self.subTest(name=name):
+                if name not in sys.builtin_module_names:
+                    self.file(f'{name}.py', 'wrong = True\n')
+                result = self.run_python(
+                    '-Xsampleprof=out=x.pb.gz', '-c',
+                    f'import {name}; print(1)')
+                self.assertEqual((result.status, result.out), (0, b'1\n'))
+                self.assertEqual(len(result.said()), 1, result.err)
+
+    def test_cannot_be_written(self):
+        # Then it is said, and nothing else changes.
+        for code in (
+                'import sys; sys.modules["os"] = None',
+                'import sys; sys.modules["profile_sampling"] = None',
+                'import sys; sys.meta_path.clear()',
+                'import builtins; builtins.__import__ = None'):
+            with self.subTest(code=code):
+                result = self.check(code, written=False)
+                self.assertIn('the profile was not written', result.err)
+
+    def test_closed_stderr(self):
+        for option in '-Xsampleprof=out=x.pb.gz', '-Xsampleprof=bad':
+            command = ('import os, sys; os.close(2); '
+                       f'os.execv(sys.executable, [sys.executable, '
+                       f'{option!r}, "-c", "print(1)"])')
+            result = self.run_python('-c', command)
+            good = 'bad' not in option
+            self.assertEqual((result.status, result.out),
+                             (0, b'1\n') if good else (2, b''))
+
+    def test_full_disk(self):
+        result = self.run_python(
+            '-Xsampleprof=out=x.pb.gz', '-c',
+            'import resource, signal\n'
+            'signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n'
+            'resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))')
+        self.assertEqual(result.status, 0)
+        self.assertIn('cannot write', result.said()[0])
+        self.assertEqual(self.files(), [])
+
+    def test_no_descriptors_left(self):
+        result = self.run_python(
+            '-Xsampleprof=out=x.pb.gz', '-c',
+            'import os\n'
+            'try:\n'
+            '    while True: os.dup(0)\n'
+            'except OSError: print("full")')
+        self.assertEqual((result.status, result.out), (0, b'full\n'))
+        self.assertTrue(result.err)
+        self.assertEqual(self.files(), [])
+
+
+if __name__ == '__main__':
+    unittest.main()

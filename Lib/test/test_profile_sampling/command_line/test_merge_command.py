@@ -1,0 +1,194 @@
+"""python -m profile_sampling merge."""
+
+import contextlib
+import io
+import os
+import unittest
+
+from profile_sampling import Profile, _formats
+from profile_sampling._cli.main import main
+
+from ..support import validator
+from ..support.builders import example, facts_of, process
+from .test_cli import PROG, CommandLineTest
+
+
+class CommandTest(CommandLineTest):
+
+    def setUp(self):
+        super().setUp()
+        for pid in 11, 12, 13:
+            self.save(process(pid), f'{pid}.pb.gz')
+
+    def save(self, profile, name):
+        profile.save(os.path.join(self.directory, name))
+
+    def load(self, name):
+        path = os.path.join(self.directory, name)
+        with open(path, 'rb') as file:
+            validator.check_pprof(file.read())
+        return Profile.load(path)
+
+    def files(self):
+        return sorted(os.listdir(self.directory))
+
+    def test_to_a_file(self):
+        self.assertEqual(
+            self.run_cli('merge', '-o', 'all.pb.gz', '11.pb.gz', '12.pb.gz',
+                         '13.pb.gz'),
+            (0, b'', f'{PROG}: merged 3 files of 3 processes into all.pb.gz: '
+             '0.0 s wall and 0.0 s CPU in all threads together, 3 samples, '
+             '0 lost\n'))
+        self.assertEqual(
+            facts_of(self.load('all.pb.gz')),
+            facts_of(Profile.merge(*[process(pid) for pid in (11, 12, 13)])))
+
+    def test_to_stdout(self):
+        status, data, err = self.run_cli('merge', '11.pb.gz', '12.pb.gz')
+        self.assertEqual((status, self.files()),
+                         (0, ['11.pb.gz', '12.pb.gz', '13.pb.gz']), err)
+        self.assertIn('merged 2 files of 2 processes: ', err)
+        validator.check_pprof(data)
+        self.assertEqual(data, _formats.encode(
+            Profile.merge(process(11), process(12))._tables, 'pprof'))
+
+    def test_formats(self):
+        for arguments, begins in ((['-o', 'all.txt'], b'Wall profile'),
+                                  (['-o', 'all.folded'], b'app.main;app.f '),
+                                  (['--format', 'collapsed'], b'app.main;')):
+            with self.subTest(arguments=arguments):
+                status, data, err = self.run_cli(
+                    'merge', '11.pb.gz', '12.pb.gz', *arguments)
+                self.assertEqual(status, 0, err)
+                if arguments[0] == '-o':
+                    data = self.read(arguments[1])
+                self.assertTrue(data.startswith(begins), data)
+
+    def test_text_report_tells_the_processes(self):
+        status, text, _ = self.run_cli('merge', '--format', 'text',
+                                       '11.pb.gz', '12.pb.gz')
+        self.assertEqual(status, 0)
+        rows = [line.split()[-1] for line in text.decode().splitlines()
+                if line.strip()]
+        self.assertIn('11', rows)
+        self.assertIn('12', rows)
+
+    def test_pattern(self):
+        # For more files than a command line can hold.
+        status, _, err = self.run_cli('merge', '-o', 'all.pb.gz', '1*.pb.gz')
+        self.assertEqual(status, 0)
+        self.assertIn('merged 3 files of 3 processes', err)
+
+    def test_name_that_looks_like_a_pattern(self):
+        self.save(process(99), '[1]*.pb.gz')
+        status, _, err = self.run_cli('merge', '-o', 'a.pb.gz', '[1]*.pb.gz')
+        self.assertEqual(status, 0)
+        self.assertIn('merged 1 file of 1 process into', err)
+        self.assertEqual([row.value for row
+                          in self.load('a.pb.gz').label_values('pid')],
+                         ['99'])
+
+    def test_many_files(self):
+        for pid in range(1000, 1300):
+            self.save(process(pid), f'{pid}.pb')
+        status, _, err = self.run_cli('merge', '-o', 'all.pb.gz', '*.pb')
+        self.assertEqual(status, 0)
+        self.assertIn('merged 300 files of 300 processes', err)
+        merged = self.load('all.pb.gz')
+        self.assertEqual(merged.total_count, 300)
+        self.assertEqual(len(merged._tables.functions), 2)
+
+    def test_files_without_pid(self):
+        self.save(example().profile(), 'old.pb.gz')
+        status, _, err = self.run_cli('merge', '-o', 'all.pb.gz', 'old.pb.gz',
+                                      '11.pb.gz')
+        self.assertEqual(status, 0)
+        self.assertIn('merged 2 files of 1 process', err)
+        self.assertIn('; 1 file without the number of a process\n', err)
+        # A sum of profiles has the numbers in its labels.
+        _, _, err = self.run_cli('merge', '-o', 'more.pb.gz', 'all.pb.gz',
+                                 '12.pb.gz')
+        self.assertNotIn('without', err)
+
+    def test_losses_are_told(self):
+        self.save(process(9, stats={'lost_ring_full': 1234}), 'lossy.pb.gz')
+        _, _, err = self.run_cli('merge', '-o', 'a.pb.gz', '1*.pb.gz',
+                                 'lossy.pb.gz')
+        self.assertIn('1,234 lost\n', err)
+
+    def assertRefused(self, status, message, *arguments):
+        before = self.files()
+        self.assertFails(status, message, 'merge', *arguments)
+        self.assertEqual(self.files(), before)
+
+    def test_usage(self):
+        for message, arguments in (
+                ('FILE', []),
+                ('FILE', ['-o', 'all.pb.gz']),
+                ('svg', ['11.pb.gz', '--format', 'svg']),
+                ('known extensions', ['11.pb.gz', '-o', 'all.svg']),
+                ('11.pb.gz is named twice', ['11.pb.gz', './11.pb.gz']),
+                ('12.pb.gz is named twice', ['12.pb.gz', '1*.pb.gz']),
+                ('12.pb.gz is to be read and to be written',
+                 ['-o', '12.pb.gz', '11.pb.gz', '12.pb.gz'])):
+            with self.subTest(arguments=arguments):
+                self.assertRefused(2, message, *arguments)
+
+    def test_link_to_the_output(self):
+        os.symlink('12.pb.gz', os.path.join(self.directory, 'link.pb.gz'))
+        self.assertRefused(2, 'is to be read and to be written', '-o',
+                           '12.pb.gz', 'link.pb.gz')
+
+    def test_bad_files(self):
+        with open(os.path.join(self.directory, 'bad'), 'wb') as file:
+            file.write(self.read('11.pb.gz')[:100])
+        os.mkdir(os.path.join(self.directory, 'dir'))
+        self.save(process(14, mode='cpu'), 'cpu.pb.gz')
+        self.save(process(15, ns=2 ** 63 - 1), 'huge.pb.gz')
+        self.save(process(15, ns=2 ** 63 - 1), 'huge2.pb.gz')
+        for message, arguments in (
+                ('cannot read nothing: No such file', ['nothing']),
+                ('cannot read dir: Is a directory', ['dir']),
+                ('no file has a name like z\\*', ['z*']),
+                ('bad: is cut off', ['bad']),
+                ('cpu.pb.gz: cannot merge a profile of mode cpu with one of '
+                 'mode wall', ['cpu.pb.gz']),
+                ('huge2.pb.gz: the weight of a stack is beyond 64 bits',
+                 ['huge.pb.gz', 'huge2.pb.gz']),
+                ('cannot write no/o.txt: No such file', ['-o', 'no/o.txt'])):
+            with self.subTest(arguments=arguments):
+                self.assertRefused(1, message, '11.pb.gz', *arguments)
+
+    def test_no_stdout_nor_stderr(self):
+        # What is said must not get into the file by mistake.
+        out = io.StringIO()
+        with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(None),
+              contextlib.chdir(self.directory)):
+            self.assertEqual(main(['merge', '11.pb.gz', '-o', 'a.pb.gz']), 0)
+        self.assertEqual(out.getvalue(), '')
+        with (contextlib.redirect_stdout(None), contextlib.redirect_stderr(out),
+              contextlib.chdir(self.directory)):
+            self.assertEqual(main(['merge', '11.pb.gz']), 1)
+        self.assertEqual(out.getvalue(), f'{PROG}: cannot write to stdout: '
+                                         'it is closed\n')
+
+    def test_a_terminal_gets_no_binary(self):
+        import pty
+        leader, follower = pty.openpty()
+        self.addCleanup(os.close, leader)
+        try:
+            status, _, err = self.run_cli('merge', '11.pb.gz',
+                                          stdout=follower)
+        finally:
+            os.close(follower)
+        self.assertEqual(status, 2)
+        self.assertIn('name a file with -o', err)
+
+    def test_help(self):
+        status, text, err = self.run_cli('merge', '--help')
+        self.assertEqual((status, err), (0, ''))
+        self.assertIn(f'usage: {PROG} merge', text.decode())
+
+
+if __name__ == '__main__':
+    unittest.main()

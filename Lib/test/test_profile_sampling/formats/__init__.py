@@ -1,0 +1,8 @@
+"""Files: what is written, what is read, whatever is in them."""
+
+import os
+from test.support import load_package_tests
+
+
+def load_tests(*args):
+    return load_package_tests(os.path.dirname(__file__), *args)

@@ -1,0 +1,147 @@
+"""Collapsed stacks: the weights, and names that readers would misread."""
+
+import re
+import unittest
+
+from profile_sampling._formats import collapsed as _collapsed
+
+from ..support.builders import Builder, example
+
+# How a popular reader takes a line apart, and what it tries once more on
+# the rest, as if it were a difference of two profiles.
+LINE = re.compile(r'^(.*)\s+?(\d+(?:\.\d*)?)$')
+
+
+def parse(text):
+    """{stack as a tuple: weight}; every line must be plain."""
+    stacks = {}
+    for line in text.splitlines():
+        stack, weight = LINE.match(line).groups()
+        assert not LINE.match(stack), line
+        stack = tuple(stack.split(';'))
+        assert stack not in stacks, line
+        stacks[stack] = int(weight)
+    return stacks
+
+
+class RenderTest(unittest.TestCase):
+
+    def test_known_answer(self):
+        b = Builder()
+        b.sample('a.main:1 a.f:2', wall_ns=5_000, cpu_ns=3_000)
+        b.sample('a.main:1 C:time.sleep [blocked]', wall_ns=7_000,
+                 state='blocked')
+        self.assertEqual(_collapsed.render(b.profile()._tables),
+                         'a.main;a.f 5\n'
+                         'a.main;time.sleep;[blocked] 7\n')
+
+    def test_the_modes_own_clock(self):
+        b = Builder(mode='cpu')
+        b.sample('a.f', wall_ns=5_000, cpu_ns=3_000)
+        self.assertEqual(_collapsed.render(b.profile()._tables), 'a.f 3\n')
+
+    def test_lines_of_a_stack_are_one(self):
+        b = Builder()
+        one, two = b.thread(), b.thread()
+        b.sample('a.f:1', wall_ns=1_000, thread=one)
+        b.sample('a.f:2', wall_ns=2_000, thread=two)
+        b.sample('a.f:2', wall_ns=4_000, thread=two, state='gc')
+        self.assertEqual(_collapsed.render(b.profile()._tables), 'a.f 7\n')
+
+    def test_threads(self):
+        b = Builder()
+        one = b.thread('worker 1', ident=5)
+        two = b.thread(None, ident=6)
+        b.sample('a.f', wall_ns=1_000, thread=one)
+        b.sample('a.f', wall_ns=2_000, thread=two)
+        self.assertEqual(_collapsed.render(b.profile()._tables, threads=True),
+                         'thread (5): worker_1;a.f 1\n'
+                         'thread (6);a.f 2\n')
+
+    def test_annotations(self):
+        b = Builder()
+        b.sample('a.f op:int.__mul__', wall_ns=1_000)
+        b.sample('a.f C:time.sleep [blocked]', wall_ns=2_000)
+        b.sample('', wall_ns=3_000)
+        self.assertEqual(_collapsed.render(b.profile()._tables, annotate=True),
+                         '[no frames]_[j] 3\n'
+                         'a.f;int.__mul___[i] 1\n'
+                         'a.f;time.sleep_[k];[blocked]_[j] 2\n')
+
+    def test_threads_have_no_annotation(self):
+        b = Builder()
+        thread = b.thread('worker', ident=5)
+        b.sample('a.f', wall_ns=1_000, thread=thread)
+        self.assertEqual(
+            _collapsed.render(b.profile()._tables, threads=True,
+                              annotate=True),
+            'thread (5): worker;a.f 1\n')
+
+    def test_remainders_are_carried(self):
+        b = Builder()
+        for number in range(10):
+            b.sample(f'a.f{number}', wall_ns=999)
+        stacks = parse(_collapsed.render(b.profile()._tables))
+        self.assertEqual(sum(stacks.values()), 9)
+        # 999 + 999 is the first to make a whole one, and so on.
+        self.assertEqual([stack[0] for stack in stacks],
+                         [f'a.f{number}' for number in range(1, 10)])
+
+    def test_the_total_is_kept(self):
+        profile = example().profile()
+        stacks = parse(_collapsed.render(profile._tables))
+        self.assertEqual(sum(stacks.values()),
+                         profile.total_wall_ns // 1000)
+
+    def test_empty_stack(self):
+        b = Builder().sample('', wall_ns=3_000)
+        self.assertEqual(_collapsed.render(b.profile()._tables),
+                         '[no frames] 3\n')
+
+    def test_no_samples(self):
+        self.assertEqual(_collapsed.render(Builder().profile()._tables), '')
+
+    def test_order_does_not_depend_on_that_of_samples(self):
+        one, two = Builder(), Builder()
+        stacks = ['a.f', 'a.g', 'a.f a.h']
+        for stack in stacks:
+            one.sample(stack, wall_ns=1_700)
+        for stack in reversed(stacks):
+            two.sample(stack, wall_ns=1_700)
+        self.assertEqual(_collapsed.render(one.profile()._tables),
+                         _collapsed.render(two.profile()._tables))
+
+
+class FrameTextTest(unittest.TestCase):
+
+    def test_spelling(self):
+        for name, text in (
+                ('a.f', 'a.f'),
+                ('a.<locals>.<lambda>', 'a.<locals>.<lambda>'),
+                ('a;b', 'a:b'),
+                ('a\nb', r'a\nb'),
+                ('a\r\tb', r'a\r\tb'),
+                ('a\x00b\x7f', r'a\x00b\x7f'),
+                ('a\u2028b\x85', r'a\u2028b\x85'),
+                ('a\xa0b', r'a\xa0b'),
+                ('\udc80', r'\udc80'),
+                ('{json', '(json'),
+                ('a{b', 'a{b'),
+                ('worker 1', 'worker_1'),
+                ('v 1.5', 'v_1.5'),
+                ('v 1.', 'v_1.'),
+                ('a 1 2', 'a 1_2'),
+                ('a1', 'a1'),
+                ('12', '12'),
+                ('1 x', '1 x'),
+                ('[truncated 9 frames]', '[truncated 9 frames]'),
+                (' a ', 'a'),
+                ('', '[no name]'),
+                ('  ', '[no name]'),
+                ('naïve Ελλάδα 字', 'naïve Ελλάδα 字')):
+            with self.subTest(name=name):
+                self.assertEqual(_collapsed.frame_text(name), text)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,324 @@
+"""Files: whole or not at all, and nobody else's.  PITFALLS F6 and F8."""
+
+import errno
+import os
+import pathlib
+import random
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+from unittest import mock
+
+from profile_sampling import Profile, _files, _formats
+
+from ..support.builders import example
+
+
+class DirectoryTest(unittest.TestCase):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.path = os.path.join(self.directory, 'p.txt')
+
+    def content(self):
+        with open(self.path, 'rb') as file:
+            return file.read()
+
+    def assertOnly(self, *names):
+        self.assertEqual(sorted(os.listdir(self.directory)), sorted(names))
+
+
+class SaveTest(DirectoryTest):
+
+    def test_annotated(self):
+        self.path = os.path.join(self.directory, 'p.folded')
+        example().profile().save(self.path, annotate=True)
+        self.assertIn(b';time.sleep_[k];[blocked]_[j] ', self.content())
+
+    def test_only_collapsed_stacks_are_annotated(self):
+        for name in 'p.txt', 'p.pb.gz':
+            with self.assertRaisesRegex(ValueError, 'only collapsed'):
+                example().profile().save(
+                    os.path.join(self.directory, name), annotate=True)
+        self.assertOnly()
+
+
+class ReplaceTest(DirectoryTest):
+
+    def test_new_and_replaced(self):
+        for data in (b'old', b'new', b'', b'x' * (1 << 20)):
+            _files.replace(self.path, data)
+            self.assertEqual(self.content(), data)
+            self.assertOnly('p.txt')
+
+    def test_only_the_owner_may_read(self):
+        old_mask = os.umask(0)
+        self.addCleanup(os.umask, old_mask)
+        _files.replace(self.path, b'')
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
+
+    def test_kinds_of_names(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.directory)
+        for name in ('a.txt', b'b.txt', pathlib.Path('c.txt'),
+                     'n' * 255, os.fsdecode(b'\xff.txt')):
+            _files.replace(name, b'data')
+            self.assertTrue(os.path.exists(name))
+
+    def test_symlink_is_refused(self):
+        target = os.path.join(self.directory, 'target')
+        with open(target, 'wb') as file:
+            file.write(b'precious')
+        for to in (target, os.path.join(self.directory, 'nowhere')):
+            os.symlink(to, self.path)
+            with self.assertRaisesRegex(OSError, 'symbolic link') as caught:
+                _files.replace(self.path, b'data')
+            self.assertEqual(caught.exception.filename, self.path)
+            self.assertEqual(caught.exception.errno, errno.ELOOP)
+            self.assertOnly('p.txt', 'target')
+            os.unlink(self.path)
+        with open(target, 'rb') as file:
+            self.assertEqual(file.read(), b'precious')
+
+    def test_a_symlink_made_meanwhile_is_not_followed(self):
+        target = os.path.join(self.directory, 'target')
+        with open(target, 'wb') as file:
+            file.write(b'precious')
+        sync = os.fsync
+
+        def plant(fd):
+            sync(fd)
+            if not os.path.islink(self.path):
+                os.symlink(target, self.path)
+        with mock.patch('os.fsync', plant):
+            with self.assertRaisesRegex(OSError, 'symbolic link'):
+                _files.replace(self.path, b'data')
+        with open(target, 'rb') as file:
+            self.assertEqual(file.read(), b'precious')
+        self.assertOnly('p.txt', 'target')
+
+    def test_another_users_file_is_refused(self):
+        _files.replace(self.path, b'precious')
+        if os.geteuid() == 0:
+            os.chown(self.path, 65534, -1)
+        else:
+            patch = mock.patch('os.geteuid', return_value=os.geteuid() + 1)
+            patch.start()
+            self.addCleanup(patch.stop)
+        with self.assertRaisesRegex(PermissionError, 'another user'):
+            _files.replace(self.path, b'data')
+        self.assertEqual(self.content(), b'precious')
+        self.assertOnly('p.txt')
+
+    def test_what_is_no_file_is_refused(self):
+        os.mkdir(self.path)
+        with self.assertRaises(IsADirectoryError):
+            _files.replace(self.path, b'data')
+        os.rmdir(self.path)
+        os.mkfifo(self.path)
+        with self.assertRaisesRegex(OSError, 'not a regular file'):
+            _files.replace(self.path, b'data')
+        with self.assertRaisesRegex(OSError, 'not a regular file'):
+            _files.replace(os.devnull, b'data')
+        self.assertTrue(stat.S_ISCHR(os.stat(os.devnull).st_mode))
+
+    def test_no_directory(self):
+        path = os.path.join(self.directory, 'no', 'p.txt')
+        with self.assertRaises(FileNotFoundError) as caught:
+            _files.replace(path, b'data')
+        # The name the caller gave, not ours.
+        self.assertEqual(caught.exception.filename, path)
+        _files.replace(self.path, b'')
+        with self.assertRaises(NotADirectoryError):
+            _files.replace(os.path.join(self.path, 'p.txt'), b'data')
+
+    def test_unwritable_directory(self):
+        if os.geteuid() == 0:
+            self.skipTest('everything is writable for root')
+        os.chmod(self.directory, 0o500)
+        self.addCleanup(os.chmod, self.directory, 0o700)
+        with self.assertRaises(PermissionError) as caught:
+            _files.replace(self.path, b'data')
+        self.assertEqual(caught.exception.filename, self.path)
+
+    def test_failures_leave_nothing(self):
+        _files.replace(self.path, b'old')
+        for function in ('os.write', 'os.fsync', 'os.replace'):
+            for error in (OSError(errno.ENOSPC, 'No space left'),
+                          KeyboardInterrupt()):
+                with mock.patch(function, side_effect=error):
+                    with self.assertRaises(type(error)):
+                        _files.replace(self.path, b'new')
+                self.assertEqual(self.content(), b'old')
+                self.assertOnly('p.txt')
+
+    def test_a_planted_temporary_file_is_not_used(self):
+        target = os.path.join(self.directory, 'target')
+        with open(target, 'wb') as file:
+            file.write(b'precious')
+        with mock.patch('os.urandom', return_value=b'known'):
+            planted = os.path.join(
+                self.directory, f'.sampleprof-{b"known".hex()}.tmp')
+            os.symlink(target, planted)
+            with self.assertRaises(FileExistsError):
+                _files.replace(self.path, b'data')
+        with open(target, 'rb') as file:
+            self.assertEqual(file.read(), b'precious')
+
+    def test_descriptors_are_closed(self):
+        fd = os.open(os.devnull, os.O_RDONLY)
+        os.close(fd)
+        for function in None, 'os.write', 'os.fsync', 'os.replace':
+            if function is None:
+                _files.replace(self.path, b'data')
+            else:
+                with (mock.patch(function, side_effect=OSError),
+                      self.assertRaises(OSError)):
+                    _files.replace(self.path, b'data')
+            again = os.open(os.devnull, os.O_RDONLY)
+            os.close(again)
+            self.assertEqual(again, fd, function)
+
+    def test_directories_that_cannot_be_synced(self):
+        sync = os.fsync
+        for number, refused in ((errno.EINVAL, False), (errno.EIO, True)):
+            def fail_for_directories(fd):
+                if stat.S_ISDIR(os.fstat(fd).st_mode):
+                    raise OSError(number, os.strerror(number))
+                sync(fd)
+            with mock.patch('os.fsync', fail_for_directories):
+                if refused:
+                    with self.assertRaises(OSError):
+                        _files.replace(self.path, b'data')
+                else:
+                    _files.replace(self.path, b'data')
+            self.assertEqual(self.content(), b'data')
+            self.assertOnly('p.txt')
+
+    def test_short_writes(self):
+        write = os.write
+        with mock.patch('os.write', lambda fd, data: write(fd, data[:3])):
+            _files.replace(self.path, b'0123456789')
+        self.assertEqual(self.content(), b'0123456789')
+
+    def test_durable_before_it_is_named(self):
+        calls = []
+        sync, rename = os.fsync, os.replace
+        with (mock.patch('os.fsync', lambda fd: (
+                calls.append(stat.S_IFMT(os.fstat(fd).st_mode)), sync(fd))),
+              mock.patch('os.replace', lambda *names, **where: (
+                calls.append('rename'), rename(*names, **where)))):
+            _files.replace(self.path, b'data')
+        self.assertEqual(calls, [stat.S_IFREG, 'rename', stat.S_IFDIR])
+
+    def test_file_size_limit(self):
+        code = textwrap.dedent(f'''
+            import resource, signal, sys
+            sys.path[:0] = {sys.path!r}
+            from profile_sampling import _files
+            _files.replace(sys.argv[1], b'old')
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+            try:
+                _files.replace(sys.argv[1], bytes(5000))
+            except OSError as exc:
+                print(exc.errno)
+        ''')
+        result = subprocess.run([sys.executable, '-c', code, self.path],
+                                stdout=subprocess.PIPE, check=True)
+        self.assertEqual(int(result.stdout), errno.EFBIG)
+        self.assertEqual(self.content(), b'old')
+        self.assertOnly('p.txt')
+
+
+class KillTest(DirectoryTest):
+    # PITFALLS F6.
+
+    def test_sigkill_leaves_a_whole_file(self):
+        size = 1 << 18
+        code = textwrap.dedent(f'''
+            import sys
+            sys.path[:0] = {sys.path!r}
+            from profile_sampling import _files
+            path = sys.argv[1]
+            _files.replace(path, b'a' * {size})
+            print('ready', flush=True)
+            while True:
+                for letter in b'bcdefgh':
+                    _files.replace(path, bytes([letter]) * {size})
+        ''')
+        rng = random.Random(6)
+        seen = set()
+        for _ in range(25):
+            child = subprocess.Popen([sys.executable, '-c', code, self.path],
+                                     stdout=subprocess.PIPE)
+            child.stdout.readline()
+            time.sleep(rng.uniform(0, 0.03))
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            child.stdout.close()
+            data = self.content()
+            self.assertEqual(len(data), size)
+            self.assertEqual(data, data[:1] * size)
+            seen.add(data[:1])
+        self.assertGreater(len(seen), 1, 'never killed at work')
+
+
+class FormatsTest(DirectoryTest):
+
+    def test_choice(self):
+        for name, format in (('p.pb.gz', 'pprof'), ('p.pprof', 'pprof'),
+                             ('p.pb', 'pprof'), ('P.PB.GZ', 'pprof'),
+                             ('p.collapsed', 'collapsed'),
+                             ('p.folded', 'collapsed'),
+                             ('p.txt', 'text'), (b'p.txt', 'text'),
+                             ('/a.txt/p.folded', 'collapsed')):
+            self.assertEqual(_formats.choose(name), format)
+        self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
+        self.assertEqual(_formats.choose('p', 'text'), 'text')
+
+    def test_unknown(self):
+        for name in ('p', 'p.gz', 'p.json', 'pprof', '/a.txt/p'):
+            with self.assertRaisesRegex(ValueError, r'\.pb\.gz.*\.txt.*'
+                                        'pprof, collapsed, text'):
+                _formats.choose(name)
+        with self.assertRaisesRegex(ValueError, "'svg'; known formats: "
+                                    'pprof, collapsed, text'):
+            _formats.choose('p.txt', 'svg')
+
+    def test_save(self):
+        profile = example().profile()
+        begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
+                  'collapsed': b'[lost] 1000\n'}
+        for name, format in (('p.pb.gz', None), ('p.txt', None),
+                             ('p.folded', None), ('p', 'pprof'),
+                             ('q', 'text'), ('q.txt', 'collapsed')):
+            path = os.path.join(self.directory, name)
+            profile.save(path, format)
+            with open(path, 'rb') as file:
+                self.assertTrue(file.read().startswith(
+                    begins[format or _formats.choose(name)]), name)
+        self.assertEqual(
+            Profile.load(os.path.join(self.directory, 'p')).total_count,
+            profile.total_count)
+
+    def test_bad_format_writes_nothing(self):
+        with self.assertRaises(ValueError):
+            example().profile().save(os.path.join(self.directory, 'p.svg'))
+        self.assertOnly()
+
+    def test_pid(self):
+        pid = str(os.getpid())
+        self.assertEqual(_formats.with_pid('a{pid}b{pid}{x}'),
+                         f'a{pid}b{pid}{{x}}')
+        self.assertEqual(_formats.with_pid(b'{pid}'), pid.encode())
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,181 @@
+"""Real `go tool pprof` reads our files."""
+
+import os
+import re
+import unittest
+
+from profile_sampling import Profile
+
+from ..support.builders import Builder, example
+from ..support.go_tool import GoTest, top_rows
+
+
+class GoPprofTest(GoTest):
+
+    def report(self, builder, *options):
+        path = os.path.join(self.directory.name, 'p.pb.gz')
+        builder.profile().save(path)
+        return self.run_tool(self.pprof, *options, path)
+
+    def table(self, builder, *options):
+        return top_rows(self.report(builder, '-top', *options))
+
+    def test_top(self):
+        rows = self.table(example(), '-unit=ns', '-nodefraction=0')
+        self.assertEqual(rows, {
+            'app.hook': ('700000000ns', '700000000ns'),
+            'app.work': ('200000000ns', '1000000001ns'),
+            'int.__mul__': ('100000001ns', '100000001ns'),
+            '[blocked]': ('990000000ns', '990000000ns'),
+            '[GIL wait]': ('60000000ns', '60000000ns'),
+            '[lost]': ('1000000ns', '1000000ns'),
+            '[GC gen0]': ('1500ns', '1500ns'),
+            'app.<module>': ('0', '1990000001ns'),
+            'json.load': ('0', '700000000ns'),
+            'time.sleep': ('0', '990000000ns'),
+            'app.spin': ('0', '60001500ns')})
+
+    def test_header(self):
+        text = self.report(example(python_version='3.13.5'), '-top')
+        for line in ('File: python3.13', 'Type: wall',
+                     'Python 3.13.5, mode wall, 1000 Hz, depth 512 frames',
+                     'lost 3 samples: ring full', 'Duration: 2s'):
+            self.assertIn(line, text)
+        self.assertNotIn('# stat', text)
+
+    def test_the_default_type_is_the_modes(self):
+        # PITFALLS F2.
+        b = Builder(mode='cpu').sample('a.f', count=5, cpu_ns=7, wall_ns=9)
+        self.assertEqual(self.table(b, '-unit=ns'), {'a.f': ('7ns', '7ns')})
+        self.assertEqual(self.table(b, '-unit=ns', '-sample_index=wall'),
+                         {'a.f': ('9ns', '9ns')})
+        self.assertEqual(self.table(b, '-sample_index=samples'),
+                         {'a.f': ('5', '5')})
+
+    def test_names_survive(self):
+        # PITFALLS F1: pprof takes <...> for C++ templates.
+        names = ['<module>', '<lambda>', 'f.<locals>.<lambda>', '<listcomp>',
+                 'operator<', 'int < float', 'int << int',
+                 'decimal.Decimal.__add__', 'List[int].get',
+                 '_ZN3foo3barEv', 'naïve', 'two words']
+        b = Builder()
+        for number, name in enumerate(names, 1):
+            b.sample([b.function(None, name, '/a.py', number)],
+                     wall_ns=1000)
+            b.sample([b.function('m', name, '/a.py', number)], wall_ns=1000)
+        rows = self.table(b, '-nodefraction=0', '-unit=ns')
+        for name in names:
+            self.assertEqual(rows.get(name), ('1000ns', '1000ns'), name)
+            self.assertEqual(rows.get(f'm.{name}'), ('1000ns', '1000ns'),
+                             name)
+
+    def test_raw(self):
+        b = Builder()
+        thread = b.thread('worker', ident=5, native_id=6, interpreter=2)
+        f = b.function('a', 'f', '/a.py', 10)
+        b.sample([(f, 12, 4, 0, 0)], count=1, cpu_ns=2, wall_ns=3,
+                 thread=thread, state='gil wait')
+        text = self.report(b, '-raw')
+        for part in ('samples/count cpu/nanoseconds wall/nanoseconds[dflt]',
+                     'PeriodType: wall nanoseconds', 'Period: 1000000',
+                     'a.f /a.py:12', 's=10', 'state:[gil wait]',
+                     'thread name:[worker]', 'thread id:[5]',
+                     'thread native id:[6]', 'interpreter:[2]',
+                     '[FN][FL][LN]'):
+            self.assertIn(part, text)
+
+    def test_traces(self):
+        b = Builder().sample('a.main:1 a.f:2 C:time.sleep [blocked]',
+                             wall_ns=4_000_000, state='blocked')
+        lines = self.report(b, '-traces').splitlines()
+        stack = [line.split()[-1] for line in lines
+                 if line.rstrip().endswith(('[blocked]', 'time.sleep',
+                                            'a.f', 'a.main'))]
+        self.assertEqual(stack, ['[blocked]', 'time.sleep', 'a.f', 'a.main'])
+
+    def test_focus_by_label(self):
+        rows = self.table(example(), '-unit=ns', '-tagfocus=state=blocked')
+        self.assertEqual(rows['[blocked]'], ('990000000ns', '990000000ns'))
+        self.assertNotIn('app.hook', rows)
+
+    def test_opcodes(self):
+        b = Builder(names=3)
+        b.sample('a.f:1@BINARY_OP_ADD_INT+8 op:int.__add__', wall_ns=3_000)
+        b.sample('a.f:1@BINARY_OP+8 op:int.__add__', wall_ns=1_000)
+        b.sample('a.f:2@CALL+20 C:time.sleep', wall_ns=4_000)
+        text = self.report(b, '-raw')
+        for opname in 'BINARY_OP_ADD_INT', 'BINARY_OP', 'CALL':
+            self.assertIn(f'opcode:[{opname}]', text)
+        self.assertIn('instruction offset:[20]', text)
+
+        tags = self.report(b, '-tags', '-unit=ns').partition(' opcode: ')[2]
+        shares = {opname: share for share, opname in re.findall(
+            r'(\d+ns) \( ?[\d.]+%\): (\w+)', tags.partition('\n\n')[0])}
+        self.assertEqual(shares, {'BINARY_OP_ADD_INT': '3000ns',
+                                  'BINARY_OP': '1000ns', 'CALL': '4000ns'})
+
+        rows = self.table(b, '-unit=ns', '-tagfocus=opcode=^BINARY_OP$')
+        self.assertEqual(rows, {'int.__add__': ('1000ns', '1000ns'),
+                                'a.f': ('0', '1000ns')})
+
+    def test_labels(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=3_000, labels={'route': '/users/{id}'},
+                 task=('Task-1', 12))
+        b.sample('a.g:1', wall_ns=1_000, labels={'route': '/', 'user': 'é'})
+        b.sample('a.g:1', wall_ns=2_000)
+        text = self.report(b, '-tags', '-unit=ns')
+        found = {}
+        for section in text.split('\n\n'):
+            key, _, rows = section.strip().partition(':')
+            found[key] = {value: ns for ns, value in re.findall(
+                r'(\d+)ns \( ?[\d.]+%\): (.*)', rows)}
+        self.assertEqual(found['route'], {'/users/{id}': '3000', '/': '1000'})
+        self.assertEqual(found['user'], {'é': '1000'})
+        self.assertEqual(found['task name'], {'Task-1': '3000'})
+        rows = self.table(b, '-unit=ns', '-tagfocus=route=^/users')
+        self.assertEqual(rows, {'a.f': ('3000ns', '3000ns')})
+
+    def test_what_go_merges_keeps_its_instructions(self):
+        path = os.path.join(self.directory.name, 'in.pb.gz')
+        out = os.path.join(self.directory.name, 'out.pb.gz')
+        b = Builder(names=3)
+        b.sample('a.f:1@BINARY_OP_ADD_INT+8 op:int.__add__', wall_ns=3_000)
+        b.sample('a.f:1@BINARY_OP+8', wall_ns=1_000)
+        b.profile().save(path)
+        self.run_tool(self.pprof, '-proto', f'-output={out}', path, path)
+        row, = Profile.load(out).instructions()
+        self.assertEqual(
+            (row.instruction_offset, row.flat_wall_ns, row.opnames,
+             row.deoptimised_count),
+            (8, 8_000, (('BINARY_OP_ADD_INT', 2),), 2))
+
+    def test_recursion(self):
+        # PITFALLS T9.
+        b = Builder().sample('a.main ' + 'a.f ' * 500, wall_ns=1000)
+        self.assertEqual(self.table(b, '-unit=ns'),
+                         {'a.f': ('1000ns', '1000ns'),
+                          'a.main': ('0', '1000ns')})
+
+    def test_no_samples(self):
+        self.assertIn('Type: wall', self.report(Builder(), '-top'))
+
+    def test_what_go_writes_is_read(self):
+        path = os.path.join(self.directory.name, 'in.pb.gz')
+        out = os.path.join(self.directory.name, 'out.pb.gz')
+        profile = example().profile()
+        profile.save(path)
+        self.run_tool(self.pprof, '-proto', f'-output={out}', path, path)
+        merged = Profile.load(out)
+        # The same file twice: pprof drops samples without a stack.
+        kept_ns = profile.total_wall_ns - 499
+        self.assertIn(merged.total_wall_ns,
+                      (2 * kept_ns, 2 * profile.total_wall_ns))
+        self.assertEqual(merged.mode, 'wall')
+        names = {row.function.name for row in merged.functions()}
+        self.assertEqual(names, {row.function.name
+                                 for row in profile.functions()})
+
+
+if __name__ == '__main__':
+    unittest.main()

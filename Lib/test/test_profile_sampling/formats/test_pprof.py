@@ -1,0 +1,307 @@
+"""The pprof writer: the bytes, the fields, and the official decoder."""
+
+import gzip
+import os
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+from profile_sampling import Profile
+from profile_sampling._formats.pprof import writer as _pprof
+
+from ..support import official
+from ..support.builders import Builder, example
+from ..support.validator import check_pprof
+
+
+class WireTest(unittest.TestCase):
+
+    def test_varint(self):
+        # The examples of the encoding's documentation, and the edges.
+        for value, encoded in ((0, '00'), (1, '01'), (127, '7f'),
+                               (128, '8001'), (150, '9601'), (16383, 'ff7f'),
+                               (16384, '808001'),
+                               (-1, 'ff' * 9 + '01'),
+                               (-2, 'fe' + 'ff' * 8 + '01'),
+                               (2 ** 63, '80' * 9 + '01'),
+                               (2 ** 64 - 1, 'ff' * 9 + '01')):
+            self.assertEqual(_pprof.varint(value).hex(), encoded)
+
+    def test_message(self):
+        message = _pprof.Message()
+        message.number(1, 150)
+        message.number(2, 0)
+        message.payload(2, b'testing')
+        message.packed(6, [3, 270, 86942])
+        self.assertEqual(message.data.hex(), '089601' '120774657374696e67'
+                         '3206038e029ea705')
+
+
+class EncodeTest(unittest.TestCase):
+
+    def decoded(self, builder):
+        return check_pprof(_pprof.encode(builder.profile()._tables))
+
+    def test_sample_types(self):
+        for mode, other in (('wall', 'cpu'), ('cpu', 'wall')):
+            profile = self.decoded(example(mode=mode))
+            self.assertEqual(
+                [(t['type'], t['unit']) for t in profile['sample_type']],
+                [('samples', 'count'), (other, 'nanoseconds'),
+                 (mode, 'nanoseconds')])
+            # PITFALLS F2.
+            self.assertEqual(profile['default_sample_type'], mode)
+            self.assertEqual(profile['period_type'],
+                             {'type': mode, 'unit': 'nanoseconds'})
+
+    def test_values_follow_the_types(self):
+        for mode, values in (('wall', [2, 3, 5]), ('cpu', [2, 5, 3])):
+            b = Builder(mode=mode).sample('a.f', count=2, cpu_ns=3, wall_ns=5)
+            sample, = self.decoded(b)['sample']
+            self.assertEqual(sample['value'], values)
+
+    def test_header(self):
+        profile = self.decoded(example(rate_hz=250))
+        self.assertEqual(profile['time_nanos'], 1_700_000_000_000_000_000)
+        self.assertEqual(profile['duration_nanos'], 2_000_000_000)
+        self.assertEqual(profile['period'], 4_000_000)
+        self.assertEqual(
+            profile['doc_url'],
+            'https://docs.python.org/3/library/profile_sampling.html')
+        mapping, = profile['mapping']
+        self.assertEqual(mapping['filename'],
+                         'python%d.%d' % sys.version_info[:2])
+        self.assertEqual(
+            [mapping['has_functions'], mapping['has_filenames'],
+             mapping['has_line_numbers'], mapping['has_inline_frames']],
+            [1, 1, 1, 0])
+
+    def test_comments(self):
+        b = example(rate_hz=250, depth_frames=64, names=1,
+                    python_version='3.13.5')
+        comments = self.decoded(b)['comment']
+        self.assertEqual(comments[:2], [
+            'Python 3.13.5, mode wall, 250 Hz, depth 64 frames',
+            'lost 3 samples: ring full'])
+        self.assertIn('# stat lost_wall_ns 1000000', comments)
+        self.assertIn('# stat ticks 2000', comments)
+        self.assertIn('# names calls', comments)
+        # pprof shows all that does not begin with '#'.
+        self.assertTrue(all(comment.startswith('# ')
+                            for comment in comments[2:]))
+
+    def test_lost_threads_are_not_samples(self):
+        comments = self.decoded(Builder(stats={
+            'lost_a': 1, 'lost_threads': 2}))['comment']
+        self.assertEqual(comments[1:3], ['lost 1 samples: a',
+                                         '2 threads not profiled'])
+
+    def test_stack(self):
+        b = Builder()
+        f = b.function('a', 'f', '/a.py', 10)
+        b.sample([(f, 12, 5, 8, 1), 'a.g:3', 'C:time.sleep', '[blocked]'],
+                 wall_ns=1)
+        profile = self.decoded(b)
+        locations = {row['id']: row for row in profile['location']}
+        functions = {row['id']: row for row in profile['function']}
+        sample, = profile['sample']
+        stack = []
+        for number in sample['location_id']:
+            line, = locations[number]['line']
+            function = functions[line['function_id']]
+            stack.append((function['name'], function['filename'],
+                          function['start_line'], line['line'],
+                          line['column']))
+        self.assertEqual(stack, [
+            ('[blocked]', '', 0, 0, 0),
+            ('time.sleep', '<C>', 0, 0, 0),
+            ('a.g', '/src/a.py', 1, 3, 0),
+            ('a.f', '/a.py', 10, 12, 5)])
+
+    def test_operator_place(self):
+        profile = self.decoded(Builder().sample('op:int.__mul__'))
+        self.assertEqual(profile['function'][0]['filename'], '<operator>')
+
+    def test_labels(self):
+        b = Builder()
+        one = b.thread('MainThread', ident=2 ** 64 - 5, native_id=77)
+        two = b.thread(None, ident=9, native_id=78, interpreter=3)
+        b.sample('a.f', thread=one)
+        b.sample('a.f', thread=two, state='gil wait')
+        labels = [
+            [(label['key'], label['str'] or label['num'])
+             for label in sample['label']]
+            for sample in self.decoded(b)['sample']]
+        self.assertEqual(labels, [
+            [('thread id', 2 ** 64 - 5), ('thread native id', 77),
+             ('thread name', 'MainThread'), ('interpreter', 0),
+             ('state', 'running')],
+            [('thread id', 9), ('thread native id', 78),
+             ('interpreter', 3), ('state', 'gil wait')]])
+
+    def instructions(self, builder):
+        """The labels of the instruction per sample, with its weight."""
+        return [{label['key']: label['str'] or label['num']
+                 for label in sample['label']
+                 if label['key'] in ('opcode', 'instruction offset')}
+                | {'wall': sample['value'][-1]}
+                for sample in self.decoded(builder)['sample']]
+
+    def test_the_instruction_of_the_innermost_python_frame(self):
+        b = Builder(names=3)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+6', wall_ns=1)
+        b.sample('a.main:1@CALL_BUILTIN_O+4 C:time.sleep [blocked]',
+                 wall_ns=2)
+        self.assertEqual(self.instructions(b), [
+            {'opcode': 'BINARY_OP_ADD_INT', 'instruction offset': 6,
+             'wall': 1},
+            {'opcode': 'CALL_BUILTIN_O', 'instruction offset': 4,
+             'wall': 2}])
+
+    def test_samples_of_one_stack_differ_by_instruction(self):
+        b = Builder(names=2)
+        for instruction in ('BINARY_OP+6', 'BINARY_OP_ADD_INT+6',
+                            'BINARY_OP_ADD_INT+10'):
+            b.sample(f'a.f:2@{instruction} op:int.__add__', wall_ns=3)
+        profile = self.decoded(b)
+        self.assertEqual(len(profile['location']), 2)
+        self.assertEqual(len(profile['sample']), 3)
+        self.assertEqual(
+            len({tuple(sample['location_id'])
+                 for sample in profile['sample']}), 1)
+
+    def test_instructions_of_callers_make_no_samples(self):
+        b = Builder(names=3)
+        for instruction in 'CALL+4', 'CALL_KW+8':
+            b.sample(f'a.main:1@{instruction} a.f:2@NOP+6', wall_ns=3)
+        self.assertEqual(self.instructions(b), [
+            {'opcode': 'NOP', 'instruction offset': 6, 'wall': 6}])
+
+    def test_no_instructions_unless_opcodes_are_named(self):
+        for names in 0, 1:
+            b = Builder(names=names)
+            for instruction in 'BINARY_OP+6', 'BINARY_OP+10':
+                b.sample(f'a.f:2@{instruction}', wall_ns=3)
+            self.assertEqual(self.instructions(b), [{'wall': 6}])
+
+    def test_an_unknown_instruction_has_no_label(self):
+        b = Builder(names=3)
+        b.sample('a.f:2', wall_ns=1)
+        b.sample('[lost]', wall_ns=2)
+        b.sample('', wall_ns=4)
+        self.assertEqual(self.instructions(b),
+                         [{'wall': 1}, {'wall': 2}, {'wall': 4}])
+
+    def test_frames_that_pprof_cannot_tell_apart_are_one(self):
+        b = Builder()
+        f = b.function('a', 'f')
+        g = b.function('a', 'g')
+        for offset in (2, 8):
+            b.sample([(f, 5, 1, offset, 0), (g, 9, 0, 0, 0)], wall_ns=3)
+        profile = self.decoded(b)
+        self.assertEqual(len(profile['location']), 2)
+        sample, = profile['sample']
+        self.assertEqual(sample['value'], [2, 0, 6])
+
+    def test_empty_stack(self):
+        sample, = self.decoded(Builder().sample('', wall_ns=4))['sample']
+        self.assertEqual(sample['location_id'], [])
+        self.assertEqual(sample['value'], [1, 0, 4])
+
+    def test_no_samples(self):
+        self.assertEqual(self.decoded(Builder())['sample'], [])
+
+    def test_other_tools_profile_without_rate_or_version(self):
+        profile = self.decoded(Builder(rate_hz=0, python_version=''))
+        self.assertEqual(profile['period'], 0)
+        self.assertEqual(profile['mapping'][0]['filename'], 'python')
+
+    def test_stacks_beyond_the_cache(self):
+        b = Builder()
+        stacks = ['a.f:1 ' * depth + f'a.g:{depth} a.h:{depth % 7}'
+                  for depth in range(40)]
+        for stack in stacks:
+            b.sample(stack, wall_ns=1)
+        profile = b.profile()
+        whole = _pprof.encode(profile._tables)
+        with mock.patch.object(_pprof, '_STACK_CACHE_BYTES', 100):
+            self.assertEqual(_pprof.encode(profile._tables), whole)
+        lengths = [len(sample['location_id'])
+                   for sample in check_pprof(whole)['sample']]
+        self.assertEqual(lengths, list(range(2, 42)))
+
+    def test_deterministic(self):
+        code = ('import sys; sys.path[:0] = {path!r}\n'
+                'from test.test_profile_sampling.support.builders '
+                'import example\n'
+                'from profile_sampling._formats.pprof import writer\n'
+                'print(writer.encode(example().profile()._tables).hex())')
+        code = code.format(path=sys.path)
+        outputs = {
+            subprocess.run([sys.executable, '-c', code], check=True,
+                           env=os.environ | {'PYTHONHASHSEED': seed},
+                           stdout=subprocess.PIPE).stdout
+            for seed in '123'}
+        self.assertEqual(len(outputs), 1)
+        self.assertEqual(bytes.fromhex(outputs.pop().decode()),
+                         _pprof.encode(example().profile()._tables))
+
+    def test_without_zlib(self):
+        profile = example().profile()
+        with mock.patch.dict(sys.modules, zlib=None):
+            data = _pprof.encode(profile._tables)
+        self.assertEqual(data, gzip.decompress(_pprof.encode(profile._tables)))
+
+
+@unittest.skipIf(official.descriptor_pb2 is None, official.WHY_SKIPPED)
+class OfficialDecoderTest(unittest.TestCase):
+
+    def parse(self, profile):
+        message = official.profile_class()()
+        message.ParseFromString(_pprof.encode(profile._tables, compress=False))
+        return message
+
+    def test_totals_by_the_official_decoder(self):
+        profile = example().profile()
+        message = self.parse(profile)
+        self.assertEqual(
+            [sum(column) for column
+             in zip(*[sample.value for sample in message.sample])],
+            [profile.total_count, profile.total_cpu_ns,
+             profile.total_wall_ns])
+        self.assertEqual(len(message.sample), 8)
+        self.assertEqual(message.string_table[0], '')
+
+    def test_names(self):
+        b = Builder().sample('app.<module>:3 app.f.<locals>.<lambda>:4')
+        message = self.parse(b.profile())
+        self.assertEqual(
+            [message.string_table[function.name]
+             for function in message.function],
+            ['app.<module>', 'app.f.<locals>.<lambda>'])
+        self.assertEqual([location.line[0].line
+                          for location in message.location], [3, 4])
+
+    def test_negative_numbers(self):
+        b = Builder().sample('a.f', count=-1, cpu_ns=-2, wall_ns=-3)
+        sample, = self.parse(b.profile()).sample
+        self.assertEqual(list(sample.value), [-1, -2, -3])
+
+    def test_nothing_is_outside_the_schema(self):
+        message = self.parse(example().profile())
+        size = len(message.SerializeToString())
+        message.DiscardUnknownFields()
+        self.assertEqual(len(message.SerializeToString()), size)
+
+    def test_the_official_encoder_is_read(self):
+        profile = example().profile()
+        data = self.parse(profile).SerializeToString()
+        from profile_sampling._formats.pprof import reader as _pprof_read
+        raw = _pprof_read.decode(data)
+        self.assertEqual(_pprof.encode(Profile._from_raw(raw)._tables),
+                         _pprof.encode(profile._tables))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,363 @@
+"""The pprof reader: what it restores, and other tools' files."""
+
+import gzip
+import os
+import random
+import tempfile
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._formats.pprof import writer as _pprof
+
+from ..support.builders import Builder, example, facts_of
+from ..support.validator import check_profile, decode
+
+Message = _pprof.Message
+
+
+class FilesTest(unittest.TestCase):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = os.path.join(directory.name, 'p.pb.gz')
+
+    def load(self, data):
+        # A new file each time: file systems flush one that is rewritten.
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        with open(self.path, 'wb') as file:
+            file.write(data)
+        return Profile.load(self.path)
+
+    def assertRefused(self, what, data):
+        with self.assertRaisesRegex(ValueError, what) as caught:
+            self.load(data)
+        self.assertTrue(str(caught.exception).startswith(f'{self.path}: '),
+                        caught.exception)
+
+
+class RoundTripTest(FilesTest):
+
+    def assertKept(self, builder):
+        profile = builder.profile()
+        profile.save(self.path)
+        loaded = Profile.load(self.path)
+        check_profile(loaded)
+        self.assertEqual(facts_of(loaded), facts_of(profile))
+        # And nothing is lost the second time.
+        self.assertEqual(_pprof.encode(loaded._tables),
+                         _pprof.encode(profile._tables))
+        return loaded
+
+    def test_wall_and_cpu(self):
+        for mode in ('wall', 'cpu'):
+            self.assertKept(example(mode=mode, rate_hz=7, depth_frames=9,
+                                    python_version='3.13.99'))
+
+    def test_nothing_sampled(self):
+        self.assertKept(Builder(stats={'ticks': 0, 'late': 3}))
+
+    def test_modules(self):
+        b = Builder()
+        for module, qualname in (('a', 'f'), ('a.b', 'C.f'), ('a.bc', 'f'),
+                                 ('__main__', 'C.<locals>.f'), (None, 'f'),
+                                 ('', 'f'), (None, '<module>')):
+            b.sample([b.function(module, qualname, f'/{module}.py')],
+                     wall_ns=1)
+        profile = b.profile()
+        self.assertEqual(
+            {row.function for row in self.assertKept(b).functions()},
+            {row.function for row in profile.functions()})
+
+    def test_kinds(self):
+        b = Builder()
+        b.sample('a.f:1 C:time.sleep [blocked]', wall_ns=1)
+        b.sample('a.f:1 op:int.__mul__', wall_ns=1)
+        # Python code is told from the rest by its first line.
+        b.sample([b.function('m', 'f', '<C>'),
+                  b.function('m', 'f', '<operator>'),
+                  b.function(None, '[f]', '')], wall_ns=1)
+        kinds = {row.function.name + row.function.filename:
+                 row.function.kind for row in self.assertKept(b).functions()}
+        self.assertEqual(kinds, {
+            'a.f/src/a.py': 'python', 'time.sleep': 'C',
+            '[blocked]': 'pseudo', 'int.__mul__': 'operator',
+            'm.f<C>': 'python', 'm.f<operator>': 'python', '[f]': 'python'})
+
+    def test_names(self):
+        for bits in range(4):
+            self.assertKept(example(names=bits))
+
+    def test_instructions(self):
+        b = Builder(names=3)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP+6', wall_ns=1)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+6 op:int.__add__',
+                 wall_ns=2)
+        b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+10', wall_ns=4)
+        b.sample('a.main:1@CALL_KW+4 C:time.sleep [blocked]', wall_ns=8)
+        b.sample('a.f:9', wall_ns=16)
+        b.sample('[lost]', wall_ns=32)
+        self.assertEqual(self.assertKept(b).instructions(),
+                         b.profile().instructions())
+
+    def test_instructions_of_stacks_that_are_not_packed(self):
+        # Some encoders write a field per location.
+        b = Builder(names=3)
+        b.sample('a.main:1 a.f:2@CALL+6 C:time.sleep', wall_ns=1)
+        data = _pprof.encode(b.profile()._tables, compress=False)
+        strings = decode(data)['string_table']
+        label = Message()
+        label.number(1, strings.index(b'opcode'))
+        label.number(2, strings.index(b'CALL'))
+        sample = Message()
+        for location in 3, 2, 1:
+            sample.number(1, location)
+        sample.packed(2, [1, 0, 1])
+        sample.payload(3, label.data)
+        message = Message()
+        message.payload(2, sample.data)
+        packed, unpacked = self.load(data + message.data).samples
+        self.assertEqual([frame.opname for frame in unpacked.stack],
+                         [None, 'CALL', None])
+        self.assertEqual([frame.function for frame in unpacked.stack],
+                         [frame.function for frame in packed.stack])
+
+    def test_a_task_without_an_id(self):
+        b = Builder().sample('a.f:1', wall_ns=1, task=('t', 0))
+        sample, = self.assertKept(b).samples
+        self.assertEqual((sample.task_name, sample.task_id), ('t', None))
+
+    def test_an_instruction_at_a_large_offset(self):
+        self.assertKept(Builder(names=3).sample(
+            f'a.f:2@NOP+{2 ** 31 - 1}', wall_ns=1))
+
+    def test_callers_have_no_instructions(self):
+        b = Builder(names=3).sample('a.main:1@CALL+4 a.f:2@NOP+6')
+        f, main = self.assertKept(b).samples[0].stack
+        self.assertEqual((f.instruction_offset, f.opname), (6, 'NOP'))
+        self.assertEqual((main.instruction_offset, main.opname), (-1, None))
+
+    def test_an_instruction_of_another_version(self):
+        b = Builder(names=3).sample('a.f:2@BINARY_OP_ADD_INT+6', wall_ns=1)
+        data = _pprof.encode(b.profile()._tables, compress=False).replace(
+            b'BINARY_OP_ADD_INT', b'BINARY_OP_ADD_NEW')
+        frame, = self.load(data).samples[0].stack
+        self.assertEqual((frame.instruction_offset, frame.opcode), (6, 0))
+
+    def test_numbers_at_the_edges(self):
+        b = Builder(start_time_ns=2 ** 63 - 1, duration_ns=2 ** 63 - 1,
+                    stats={'max': 2 ** 63 - 1, 'minus': -5})
+        thread = b.thread('t', ident=2 ** 64 - 1, native_id=2 ** 31 - 1,
+                          interpreter=2 ** 40)
+        f = b.function('a', 'f', '/a.py', 2 ** 31 - 1)
+        b.sample([(f, 2 ** 31 - 1, 2 ** 31 - 1, -1, 0)], count=2 ** 62,
+                 cpu_ns=-2 ** 62, wall_ns=2 ** 63 - 1, thread=thread)
+        self.assertKept(b)
+
+    def test_many_locations(self):
+        # Ids of one, two and three bytes.
+        b = Builder()
+        for line in range(1, 20_000, 37):
+            b.sample([(b.function('a', f'f{line % 300}'), n)
+                      for n in (line, line + 1, 7)], wall_ns=line)
+        self.assertKept(b)
+
+    def test_random_profiles(self):
+        rng = random.Random(13)
+        for _ in range(30):
+            b = Builder(mode=rng.choice(['wall', 'cpu']),
+                        names=rng.randrange(4))
+            threads = [b.thread(rng.choice([None, 'x', 'y']))
+                       for _ in range(3)]
+            for _ in range(rng.randrange(40)):
+                stack = [(b.function(rng.choice('abc'), rng.choice('fgh')),
+                          rng.randrange(5), rng.randrange(3),
+                          rng.randrange(-1, 3), rng.randrange(256))
+                         for _ in range(rng.randrange(6))]
+                stack += rng.choice([[], ['C:m.f'], ['op:int.__add__']])
+                b.sample(stack, count=rng.randrange(3),
+                         cpu_ns=rng.randrange(10 ** 9),
+                         wall_ns=rng.randrange(10 ** 9),
+                         thread=rng.choice(threads),
+                         state=rng.choice(['running', 'gc', 'lost']))
+            self.assertKept(b)
+
+    def test_plain_and_joined_members(self):
+        profile = example().profile()
+        plain = _pprof.encode(profile._tables, compress=False)
+        half = len(plain) // 2
+        for data in (plain,
+                     gzip.compress(plain[:half]) + gzip.compress(plain[half:]),
+                     gzip.compress(plain) + bytes(100)):
+            self.assertEqual(facts_of(self.load(data)), facts_of(profile))
+
+
+def value_type(kind, unit):
+    message = Message()
+    message.number(1, kind)
+    message.number(2, unit)
+    return message.data
+
+
+def foreign(types, values, *, strings=(), default=0):
+    """A file as another tool might write it."""
+    table = ['', 'main', '/m.go', *strings]
+    message = Message()
+    for kind, unit in types:
+        table += [kind, unit]
+        message.payload(1, value_type(len(table) - 2, len(table) - 1))
+    sample = Message()
+    # Not packed, as older encoders do.
+    sample.data += b'\x08\x05'
+    for value in values:
+        sample.data += b'\x10' + _pprof.varint(value)
+    message.payload(2, sample.data)
+    line = Message()
+    line.number(1, 9)
+    line.number(2, 42)
+    location = Message()
+    location.number(1, 5)
+    location.payload(4, line.data)
+    message.payload(4, location.data)
+    function = Message()
+    function.number(1, 9)
+    function.number(2, 1)
+    function.number(3, 1)
+    function.number(4, 2)
+    message.payload(5, function.data)
+    for text in table:
+        message.payload(6, text.encode())
+    message.number(14, default)
+    return bytes(message.data)
+
+
+def sample_with_labels(*labels):
+    """A sample of foreign(): a label is the string of its key, the field of
+    its value (2 a text, 3 a number), the value."""
+    sample = Message()
+    sample.packed(1, [5])
+    sample.packed(2, [8])
+    for key, field, value in labels:
+        label = Message()
+        label.number(1, key)
+        label.number(field, value)
+        sample.payload(3, label.data)
+    message = Message()
+    message.payload(2, sample.data)
+    return message.data
+
+
+class OtherToolsTest(FilesTest):
+
+    def totals(self, types, values):
+        profile = self.load(foreign(types, values))
+        check_profile(profile)
+        return (profile.mode, profile.total_count, profile.total_cpu_ns,
+                profile.total_wall_ns)
+
+    def test_go_cpu_profile(self):
+        types = [('samples', 'count'), ('cpu', 'nanoseconds')]
+        self.assertEqual(self.totals(types, [3, 30]), ('cpu', 3, 30, 0))
+        profile = Profile.load(self.path)
+        sample, = profile.samples
+        frame, = sample.stack
+        self.assertEqual((frame.function.name, frame.function.filename,
+                          frame.line), ('main', '/m.go', 42))
+        self.assertEqual(sample.state, 'running')
+        self.assertEqual(profile.python_version, '')
+        self.assertEqual(profile.rate_hz, 0)
+
+    def test_other_names_and_units(self):
+        self.assertEqual(
+            self.totals([('wall-time', 'milliseconds'),
+                         ('cpu-time', 'microseconds'),
+                         ('exception-samples', 'count'),
+                         ('wall-samples', 'count')], [2, 3, 99, 5]),
+            ('wall', 5, 3_000, 2_000_000))
+
+    def test_order_of_types_does_not_matter(self):
+        self.assertEqual(
+            self.totals([('wall', 'nanoseconds'), ('samples', 'count'),
+                         ('cpu', 'nanoseconds')], [1, 2, 3]),
+            ('cpu', 2, 3, 1))
+
+    def test_default_type_gives_the_mode(self):
+        # String 4 is the name of the first type.
+        data = foreign([('wall', 'nanoseconds'), ('cpu', 'nanoseconds')],
+                       [1, 2], default=3)
+        self.assertEqual(self.load(data).mode, 'wall')
+
+    def test_nothing_we_understand(self):
+        self.assertRefused(
+            'no samples, cpu or wall values, only alloc_space/bytes',
+            foreign([('alloc_space', 'bytes')], [1]))
+
+    def test_unknown_unit(self):
+        self.assertRefused("unknown unit 'parsecs'",
+                           foreign([('cpu', 'parsecs')], [1]))
+
+    def test_inlined_calls_and_bare_addresses(self):
+        message = Message()
+        data = foreign([('cpu', 'nanoseconds')], [7])
+        # Location 6: main inlined into itself; location 7: no names.
+        location = Message()
+        location.number(1, 6)
+        for number in (10, 20):
+            line = Message()
+            line.number(1, 9)
+            line.number(2, number)
+            location.payload(4, line.data)
+        message.payload(4, location.data)
+        location = Message()
+        location.number(1, 7)
+        location.number(3, 0xbeef)
+        message.payload(4, location.data)
+        sample = Message()
+        sample.packed(1, [6, 7])
+        sample.packed(2, [8])
+        message.payload(2, sample.data)
+        profile = self.load(data + message.data)
+        stack = [(frame.function.name, frame.line, frame.column)
+                 for frame in profile.samples[1].stack]
+        self.assertEqual(stack, [('main', 10, 0), ('main', 20, 0),
+                                 ('0xbeef', 0, 0)])
+        self.assertEqual(profile.samples[1].stack[-1].function.kind, 'C')
+
+    def test_labels_of_our_names_are_not_ours(self):
+        # String 2 is the file's name, no instruction.
+        profile = self.load(
+            foreign([('cpu', 'nanoseconds')], [7],
+                    strings=['opcode', 'CALL', 'instruction offset'])
+            + sample_with_labels((3, 2, 4), (5, 3, 2 ** 40)))
+        self.assertEqual(profile.names, 'off')
+        frame, = profile.samples[0].stack
+        self.assertEqual((frame.instruction_offset, frame.opcode), (-1, 0))
+
+    def test_several_values_of_a_label(self):
+        # String 2 is the file's name.
+        profile = self.load(
+            foreign([('cpu', 'nanoseconds')], [7], strings=['tag', 'x', 'y'])
+            + sample_with_labels((3, 2, 4), (3, 2, 5), (3, 2, 4), (3, 3, 7),
+                                 (4, 3, 9)))
+        self.assertIn({'tag': 'x, y, 7', 'x': '9'},
+                      [sample.labels for sample in profile.samples])
+        profile.save(self.path)
+        self.assertEqual(facts_of(Profile.load(self.path))['samples'],
+                         facts_of(profile)['samples'])
+
+    def test_unknown_fields_are_skipped(self):
+        message = Message()
+        message.number(99, 5)
+        message.payload(98, b'abc')
+        message.data += _pprof.varint(97 << 3 | 1) + bytes(8)
+        message.data += _pprof.varint(96 << 3 | 5) + bytes(4)
+        data = foreign([('cpu', 'nanoseconds')], [7])
+        self.assertEqual(self.load(data + message.data).total_cpu_ns, 7)
+
+    def test_zstd(self):
+        self.assertRefused('zstd', b'\x28\xb5\x2f\xfd' + bytes(40))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,331 @@
+"""The adapters of the documentation to what shows a profile: pyinstrument,
+pstats and its viewers."""
+
+import html
+import io
+import json
+import os
+import pstats
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from profile_sampling._data.values import Frame, Function, Thread
+
+from . import adapters
+from .adapters import SECOND_NS, example
+
+pyinstrument_session = example('pyinstrument_session')
+pstats_file = example('pstats_file')
+
+recording = None
+made = {}
+
+
+def setUpModule():
+    """One run of the work feeds all adapters."""
+    global recording
+    made.update({'pstats': pstats_file.Stats(),
+                 'pstats of cpu': pstats_file.Stats('cpu')})
+    if pyinstrument_session is not None:
+        made['pyinstrument'] = pyinstrument_session.Recorder()
+    recording = adapters.Recording(*made.values())
+
+
+def tearDownModule():
+    global recording
+    recording = None
+    made.clear()
+
+
+class AdapterTest(unittest.TestCase):
+
+    def assertClose(self, got, expected, what=None):
+        """Equal but for the rounding of floats."""
+        self.assertAlmostEqual(got, expected, delta=1e-6 * abs(expected) + 1,
+                               msg=what)
+
+
+class RecordingTest(AdapterTest):
+    """What the other tests compare with."""
+
+    def test_totals_are_those_of_the_profile(self):
+        profile = recording.profile
+        for what in 'wall_ns', 'cpu_ns':
+            total = getattr(profile, f'total_{what}')
+            self.assertAlmostEqual(
+                recording.total(what), total,
+                delta=total / 1000 + recording.slack_ns, msg=what)
+
+    def test_nothing_is_lost(self):
+        for what in 'wall_ns', 'cpu_ns':
+            self.assertEqual(recording.total(what), recording.stats[what])
+        self.assertEqual(recording.stats['lost'], 0)
+        self.assertEqual(recording.stats['errors'], 0)
+
+    def test_functions_are_those_of_the_profile(self):
+        ours = {row.function: row.cum_wall_ns
+                for row in recording.profile.functions()}
+        for function, ns in recording.cumulative().items():
+            if ns > SECOND_NS / 20:
+                self.assertAlmostEqual(
+                    ns, ours[function],
+                    delta=ours[function] / 1000 + recording.slack_ns,
+                    msg=function.name)
+
+    def test_the_work_is_what_it_is_meant_to_be(self):
+        # Two threads nap; the clocks are the tests' own.
+        self.assertGreaterEqual(recording.of('naps'), 0.6 * SECOND_NS)
+        self.assertLess(recording.of('naps', 'cpu_ns'), 0.06 * SECOND_NS)
+        # A thread's CPU time is known to a tick or two.
+        for name, seconds in ('heavy', 0.45), ('light', 0.15):
+            self.assertAlmostEqual(recording.of(name, 'cpu_ns') / SECOND_NS,
+                                   seconds, delta=0.02)
+
+
+@unittest.skipIf(pyinstrument_session is None,
+                 'the pyinstrument package is not installed')
+class PyinstrumentTest(AdapterTest):
+
+    def setUp(self):
+        self.session = made['pyinstrument'].session()
+
+    def times(self, frame, sums, above=()):
+        """Add up {function: time} of a tree; a recursion counts once."""
+        name = self.field(frame, 'identifier').partition('\0')[0]
+        if name not in above:
+            sums[name] = sums.get(name, 0) + self.field(frame, 'time')
+        for child in self.field(frame, 'children'):
+            self.times(child, sums, {name, *above})
+        return sums
+
+    @staticmethod
+    def field(frame, name):
+        return frame[name] if isinstance(frame, dict) else getattr(frame,
+                                                                   name)
+
+    def assertShares(self, times, delta_ns=0):
+        for name in adapters.NAMES:
+            self.assertAlmostEqual(
+                times[name] * SECOND_NS, recording.of(name),
+                delta=recording.of(name) / 1e6 + 1 + delta_ns, msg=name)
+
+    def test_totals(self):
+        self.assertClose(
+            sum([time for _, time in self.session.frame_records]) * SECOND_NS,
+            recording.total())
+        self.assertClose(self.session.cpu_time * SECOND_NS,
+                         recording.total('cpu_ns'))
+        self.assertEqual(self.session.sample_count, recording.total('count'))
+
+    def test_tree(self):
+        root = self.session.root_frame()
+        root.self_check()
+        self.assertShares(self.times(root, {}))
+        threads = {frame.identifier for frame in root.children}
+        self.assertLessEqual({'MainThread', 'server'}, threads)
+
+    def test_timeline_is_in_order(self):
+        # Of waits, which stand still, samples come before those of the
+        # running time around them.
+        recorder = pyinstrument_session.Recorder()
+        recorder([Moment('waits', 30), Moment('waits', 60)])
+        recorder([Moment('runs', 10), Moment('runs', 20), Moment('runs', 50)])
+        self.assertEqual(
+            [(stack[-1].partition('\0')[0], seconds)
+             for stack, seconds in recorder.session().frame_records],
+            [('runs', 4.0), ('waits', 2.0), ('runs', 2.0), ('waits', 2.0)])
+
+    def test_console(self):
+        from pyinstrument.renderers import ConsoleRenderer
+        text = ConsoleRenderer(show_all=True).render(self.session)
+        times = {}
+        for seconds, name in re.findall(r'([\d.]+) (\S+)', text):
+            if name in adapters.NAMES:
+                times[name] = times.get(name, 0) + float(seconds)
+        # Each of two numbers is rounded to a millisecond.
+        self.assertShares(times, delta_ns=2_000_000)
+        self.assertRegex(text, r'time\.sleep +<built-in>')
+        self.assertRegex(text, r'heavy +\S*adapters\.py:\d+')
+
+    def test_html(self):
+        from pyinstrument.renderers import HTMLRenderer
+        text = HTMLRenderer().render(self.session)
+        data = text.partition('const sessionData = ')[2]
+        tree, _ = json.JSONDecoder().raw_decode(data)
+        # Its numbers have six digits after the point.
+        self.assertShares(self.times(tree['frame_tree'], {}),
+                          delta_ns=500_000)
+
+    def test_saved_sessions_are_sessions(self):
+        from pyinstrument.session import Session
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'work.pyisession')
+            self.session.save(path)
+            self.assertShares(self.times(Session.load(path).root_frame(), {}))
+
+
+class PstatsTest(AdapterTest):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = os.path.join(directory.name, 'work.prof')
+        made['pstats'].dump_stats(self.path)
+        self.stats = pstats.Stats(self.path, stream=io.StringIO())
+
+    def test_totals(self):
+        self.assertClose(self.stats.total_tt * SECOND_NS, recording.total())
+        cpu = made['pstats of cpu'].create_stats()
+        self.assertClose(
+            sum([row[2] for row in cpu.values()]) * SECOND_NS,
+            recording.total('cpu_ns'))
+
+    def test_functions(self):
+        rows = {name: row for (_, _, name), row in self.stats.stats.items()}
+        for name in adapters.NAMES:
+            key = f'<{name}>' if '.' in name else name
+            cc, nc, tt, ct, callers = rows[key]
+            self.assertClose(ct * SECOND_NS, recording.of(name), name)
+            self.assertEqual(nc, cc)
+            self.assertEqual(nc, recording.of(name, 'count'))
+            self.assertTrue(callers)
+            self.assertClose(sum([caller[3] for caller in callers.values()]),
+                             ct, name)
+        where = [key for key in self.stats.stats if key[2] == 'heavy']
+        code = adapters.heavy.__code__
+        self.assertEqual(
+            where, [(code.co_filename, code.co_firstlineno, 'heavy')])
+
+    def test_callers_have_the_time_of_all_calls(self):
+        for key, (_, _, tt, _, callers) in self.stats.stats.items():
+            if callers and tt:
+                self.assertLessEqual(
+                    sum([caller[2] for caller in callers.values()]),
+                    tt + 1e-6, key)
+
+    def test_report(self):
+        self.stats.sort_stats('cumulative').print_stats()
+        text = self.stats.stream.getvalue()
+        for name in '(naps)', '{time.sleep}', '[blocked]':
+            self.assertIn(name, text)
+        seconds, = re.findall(r'([\d.]+) +[\d.]+ +\S+\(heavy\)\n', text)
+        self.assertAlmostEqual(float(seconds),
+                               recording.of('heavy') / SECOND_NS, delta=0.001)
+        self.stats.print_callers('heavy')
+        self.assertRegex(self.stats.stream.getvalue(),
+                         r'\(heavy\) +<- .*\(serve\)\n')
+
+    def test_recursion_counts_once(self):
+        b = pstats_file.Stats()
+        b([Recursive()])
+        rows = {key[2]: row for key, row in b.create_stats().items()}
+        self.assertEqual(rows['f'][:4], (1, 1, 2.0, 2.0))
+        self.assertEqual({key[2]: value for key, value
+                          in rows['f'][4].items()},
+                         {'f': (1, 1, 2.0, 2.0), 'main': (1, 1, 0.0, 2.0)})
+
+    def test_gprof2dot(self):
+        try:
+            import gprof2dot
+        except ImportError:
+            self.skipTest('the gprof2dot package is not installed')
+        result = subprocess.run(
+            [sys.executable, gprof2dot.__file__, '-f', 'pstats', '-n', '0',
+             '-e', '0', '--color-nodes-by-selftime', self.path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        for name in adapters.NAMES:
+            shares = re.findall(
+                rf'label="[^"]*:<?{re.escape(name)}>?\\n([\d.]+)%',
+                html.unescape(result.stdout))
+            self.assertEqual(len(shares), 1, name)
+            self.assertAlmostEqual(
+                float(shares[0]),
+                recording.of(name) / recording.total() * 100,
+                delta=0.01, msg=name)
+
+    def test_snakeviz(self):
+        try:
+            from snakeviz.stats import json_stats, table_rows
+        except ImportError:
+            self.skipTest('the snakeviz package is not installed')
+        rows = {row[-1].rpartition('(')[2]: row
+                for row in table_rows(self.stats)}
+        # It shows four digits.
+        seconds = recording.of('heavy') / SECOND_NS
+        self.assertAlmostEqual(float(rows['heavy)'][3]), seconds,
+                               delta=seconds / 1000)
+        tree = json_stats(self.stats)
+        serve, = [row for name, row in tree.items()
+                  if name.endswith('(serve)')]
+        self.assertTrue(any(name.endswith('(heavy)')
+                            for name in serve['children']))
+
+
+class OddSamplesTest(AdapterTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.samples = adapters.odd_samples()
+        cls.wall_ns = sum([sample.wall_ns for sample in cls.samples])
+
+    def test_pstats(self):
+        stats = pstats_file.Stats()
+        stats(self.samples)
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'odd.prof')
+            stats.dump_stats(path)
+            read = pstats.Stats(path, stream=io.StringIO())
+        read.print_stats()
+        self.assertClose(read.total_tt * SECOND_NS, self.wall_ns)
+        self.assertIn(('~', 0, '[unsampled]'), read.stats)
+
+    @unittest.skipIf(pyinstrument_session is None,
+                     'the pyinstrument package is not installed')
+    def test_pyinstrument(self):
+        from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer
+        recorder = pyinstrument_session.Recorder()
+        recorder(self.samples)
+        session = recorder.session()
+        self.assertClose(session.root_frame().time * SECOND_NS, self.wall_ns)
+        for renderer in ConsoleRenderer(show_all=True), HTMLRenderer():
+            self.assertIn('odd; ', renderer.render(session))
+        self.assertIn(['Thread 2', '[unsampled]'],
+                      [stack for stack, _ in session.frame_records])
+
+
+class Moment:
+    """A sample of one function, two seconds long."""
+
+    count = 1
+    cpu_ns = 0
+    wall_ns = 2 * SECOND_NS
+    thread = Thread(1, 2, 'Thread', 0)
+
+    def __init__(self, name, time_ns):
+        self.key = name
+        self.time_ns = time_ns
+        function = Function('m', name, '/m.py', 1, 'python')
+        self.stack = (Frame(function, 1, 0, -1, 0),)
+
+
+class Recursive:
+    """A sample of main() calling f() calling f(), two seconds long."""
+
+    key = count = 1
+    wall_ns = 2 * SECOND_NS
+    stack = []
+
+    def __init__(self):
+        f, main = [Function('m', name, '/m.py', 1, 'python')
+                   for name in ('f', 'main')]
+        self.stack = [Frame(function, 1, 0, -1, 0)
+                      for function in (f, f, main)]
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,552 @@
+"""Labels and names of asyncio tasks, whatever runs them."""
+
+import asyncio
+import concurrent.futures
+import gc
+import threading
+import time
+import unittest
+import weakref
+from collections import Counter
+
+from test import support
+
+from profile_sampling import label, labels
+
+from ..support.labelling import LabelTest, labelled, sums
+from ..support.manual import manual, tick
+from ..support.sessions import _profile, checked
+from ..support.subscribers import SubscriberTest, subscribe_manually
+
+try:
+    import uvloop
+except ImportError:
+    uvloop = None
+
+
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
+def make_function(name):
+    """A function of its own code, that spins for so many seconds."""
+    space = {'perf_counter': time.perf_counter}
+    exec(f'def {name}(seconds):\n'
+         '    end = perf_counter() + seconds\n'
+         '    n = 0\n'
+         '    while perf_counter() < end:\n'
+         '        n += 1\n', space)
+    return space[name]
+
+
+class TasksTest(LabelTest):
+
+    def run_tasks(self, main, *, run=asyncio.run):
+        with manual() as session:
+            run(main())
+        return {key: ns for key, ns in sums(session.profile).items()}
+
+    def test_names(self):
+        async def work(ns):
+            tick(ns, 0)
+            await asyncio.sleep(0)
+            tick(ns, 0)
+
+        async def main():
+            await asyncio.gather(
+                asyncio.create_task(work(1), name='one'),
+                asyncio.create_task(work(10), name='ten'))
+            asyncio.current_task().set_name('main')
+            tick(100, 0)
+
+        self.assertEqual(self.run_tasks(main), {
+            (('task', 'one'),): 2, (('task', 'ten'),): 20,
+            (('task', 'main'),): 100})
+
+    def test_ids(self):
+        async def main():
+            tick(5, 0)
+            return id(asyncio.current_task())
+        with manual() as session:
+            task_id = asyncio.run(main())
+        [row] = [row for row in session.profile.samples
+                 if row.wall_ns == 5 and row.state == 'running']
+        self.assertEqual(row.task_id, task_id)
+
+    def test_set_name(self):
+        async def main():
+            task = asyncio.current_task()
+            for name, ns in ('a', 1), ('b', 10), (7, 100):
+                task.set_name(name)
+                tick(ns, 0)
+        self.assertEqual(self.run_tasks(main), {
+            (('task', 'a'),): 1, (('task', 'b'),): 10, (('task', '7'),): 100})
+
+    def test_inheritance(self):
+        async def child(ns):
+            tick(ns, 0)
+            label(own=ns).set()
+            await asyncio.sleep(0)
+            tick(ns, 0)
+
+        async def main():
+            asyncio.current_task().set_name('main')
+            with label(a=1):
+                one = asyncio.create_task(child(1), name='one')
+            with label(a=2):
+                two = asyncio.create_task(child(10), name='two')
+                await asyncio.sleep(0)
+                tick(100, 0)
+            await one
+            await two
+            self.assertEqual(labels(), {})
+
+        self.assertEqual(self.run_tasks(main), {
+            (('a', '1'), ('task', 'one')): 1,
+            (('a', '1'), ('own', '1'), ('task', 'one')): 1,
+            (('a', '2'), ('task', 'two')): 10,
+            (('a', '2'), ('own', '10'), ('task', 'two')): 10,
+            (('a', '2'), ('task', 'main')): 100})
+
+    def test_one_label_in_many_tasks(self):
+        shared = label(a=1)
+
+        async def work(n):
+            for step in range(5):
+                with shared:
+                    await asyncio.sleep(0.0001 * ((n * 7 + step) % 5))
+                    self.assertEqual(labels(), {'a': '1'})
+                self.assertEqual(labels(), {})
+
+        async def main():
+            await asyncio.gather(*[work(n) for n in range(20)])
+        asyncio.run(main())
+
+    def test_callbacks_have_the_context_but_no_task(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            done = loop.create_future()
+            asyncio.current_task().set_name('main')
+
+            def callback():
+                tick(3, 0)
+                done.set_result(None)
+            with label(a=1):
+                loop.call_soon(callback)
+            await done
+        self.assertEqual(self.run_tasks(main), {labelled(a='1'): 3})
+
+    def test_eager_tasks(self):
+        names = {}
+
+        async def child(ns):
+            # create_task() names the task after its first step.
+            names[ns] = asyncio.current_task().get_name()
+            tick(ns, 0)
+            await asyncio.sleep(0)
+            tick(ns, 0)
+
+        async def main():
+            asyncio.get_running_loop().set_task_factory(
+                asyncio.eager_task_factory)
+            asyncio.current_task().set_name('main')
+            with label(a=1):
+                task = asyncio.create_task(child(1), name='child')
+                tick(10, 0)
+            await task
+            tick(100, 0)
+            await asyncio.create_task(child(1000), name='other')
+
+        found = self.run_tasks(main)
+        self.assertEqual(found, {
+            (('a', '1'), ('task', names[1])): 1,
+            (('a', '1'), ('task', 'child')): 1,
+            (('a', '1'), ('task', 'main')): 10,
+            (('task', 'main'),): 100,
+            (('task', names[1000]),): 1000,
+            (('task', 'other'),): 1000})
+
+    def test_tasks_in_python(self):
+        # Tasks that are not of asyncio's class in C have no name to see.
+        async def work(ns):
+            tick(ns, 0)
+            await asyncio.sleep(0)
+            tick(ns, 0)
+            return id(asyncio.current_task())
+
+        async def main():
+            asyncio.get_running_loop().set_task_factory(
+                lambda loop, coro, **kwargs: asyncio.tasks._PyTask(
+                    coro, loop=loop, **kwargs))
+            return await asyncio.gather(*[
+                asyncio.create_task(work(ns)) for ns in (1, 10)])
+
+        with manual() as session:
+            one, ten = asyncio.run(main())
+        found = Counter()
+        for row in session.profile.samples:
+            self.assertIsNone(row.task_name)
+            # Threads that other tests left behind have no task.
+            if row.wall_ns and row.task_id is not None:
+                found[row.task_id] += row.wall_ns
+        self.assertEqual(found, {one: 2, ten: 20})
+
+    def test_executors(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            asyncio.current_task().set_name('main')
+            with label(a=1), concurrent.futures.ThreadPoolExecutor(1) as pool:
+                # to_thread() takes the context along, executors do not.
+                await loop.run_in_executor(pool, tick, 1, 0)
+                await asyncio.to_thread(tick, 10, 0)
+                await asyncio.to_thread(
+                    lambda: self.assertEqual(labels(), {'a': '1'}))
+                await loop.run_in_executor(
+                    pool, lambda: self.assertEqual(labels(), {}))
+        with manual() as session:
+            asyncio.run(main())
+        # The loop's thread is blocked meanwhile, for as long.
+        found = Counter()
+        for row in session.profile.samples:
+            if row.thread.ident != threading.get_ident() and (
+                    row.state == 'running'):
+                found[tuple(row.labels.items()), row.task_name] += (
+                    row.wall_ns)
+        self.assertEqual(+found, {((), None): 1,
+                                  (labelled(a='1'), None): 10})
+
+    def interleave(self, run, samples_per_task=20):
+        """Tasks with labels of their own, each in a function of its own."""
+        n_tasks = 8
+        functions = [make_function(f'f{i}') for i in range(n_tasks)]
+        deadline = time.monotonic() + support.SHORT_TIMEOUT
+
+        async def work(i):
+            with label(number=i):
+                for _ in range(60):
+                    functions[i](0.0005 + 0.0001 * (i % 3))
+                    await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(*[
+                asyncio.create_task(work(i), name=f'task {i}')
+                for i in range(n_tasks)])
+
+        # The machine may be busy: until there is enough to judge.
+        counts = Counter()
+        while min([counts[i] for i in range(n_tasks)]) < samples_per_task:
+            self.assertLess(time.monotonic(), deadline, counts)
+            _profile.start(rate_hz=5000, names=0)
+            try:
+                run(main())
+            finally:
+                profile = checked(_profile.stop())
+            for row in profile.samples:
+                inside = [frame.function.qualname for frame in row.stack
+                          if frame.function.qualname[:1] == 'f'
+                          and frame.function.qualname[1:].isdigit()]
+                if not inside:
+                    continue
+                [name] = inside
+                self.assertEqual(row.labels, {'number': name[1:]})
+                self.assertEqual(row.task_name, f'task {name[1:]}')
+                counts[int(name[1:])] += row.count
+
+    def test_no_sample_has_anothers_labels(self):
+        self.interleave(asyncio.run)
+
+    @unittest.skipIf(uvloop is None, 'uvloop is not installed')
+    def test_uvloop(self):
+        self.interleave(lambda coro: asyncio.run(
+            coro, loop_factory=uvloop.new_event_loop))
+
+    @unittest.skipIf(uvloop is None, 'uvloop is not installed')
+    def test_uvloop_ticks(self):
+        async def work(ns):
+            tick(ns, 0)
+            await asyncio.sleep(0)
+            tick(ns, 0)
+
+        async def main():
+            with label(a=1):
+                one = asyncio.create_task(work(1), name='one')
+            await one
+            await asyncio.create_task(work(10), name='ten')
+
+        self.assertEqual(
+            self.run_tasks(main, run=lambda coro: asyncio.run(
+                coro, loop_factory=uvloop.new_event_loop)),
+            {(('a', '1'), ('task', 'one')): 2, (('task', 'ten'),): 20})
+
+
+async def step(ns, error=None):
+    """A task of one step that spends so much."""
+    tick(ns, 0)
+    if error is not None:
+        raise error
+
+
+def run_inside(coro):
+    """Run a loop of its own in the midst of a task's step."""
+    outer = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return asyncio.run(coro)
+    finally:
+        asyncio._set_running_loop(outer)
+
+
+def run_same_loop(coro):
+    """The same with the loop that runs already, as nest_asyncio does it."""
+    loop = asyncio.get_running_loop()
+    current = asyncio.tasks._current_tasks.pop(loop)
+    try:
+        task = loop.create_task(coro)
+        while not task.done():
+            loop._run_once()
+    finally:
+        asyncio.tasks._current_tasks[loop] = current
+    return task.result()
+
+
+class InnerLoopTest(LabelTest):
+    """Who runs a loop inside a task has its own name before and after."""
+
+    def sums_of(self, main, *args):
+        async def named():
+            asyncio.current_task().set_name('main')
+            await main(*args)
+        with manual() as session:
+            asyncio.run(named())
+        self.assertIsNone(self.task_id_now())
+        return {dict(key).get('task'): ns
+                for key, ns in sums(session.profile).items()}
+
+    def task_id_now(self):
+        with manual() as session:
+            tick(1, 0)
+        [task_id] = [row.task_id for row in session.profile.samples
+                     if row.wall_ns]
+        return task_id
+
+    async def around(self, run):
+        async def inner():
+            asyncio.current_task().set_name('inner')
+            tick(10, 0)
+            await asyncio.sleep(0)
+            tick(10, 0)
+        tick(1, 0)
+        run(inner())
+        tick(100, 0)
+        await asyncio.sleep(0)
+        tick(1000, 0)
+
+    def test_inner_loop(self):
+        for run in run_inside, run_same_loop:
+            with self.subTest(run=run.__name__):
+                self.assertEqual(self.sums_of(self.around, run),
+                                 {'main': 1101, 'inner': 20})
+
+    def test_what_no_inner_task_does(self):
+        async def inner():
+            asyncio.current_task().set_name('inner')
+            done = asyncio.get_running_loop().create_future()
+
+            def callback():
+                tick(1, 0)
+                done.set_result(None)
+            asyncio.get_running_loop().call_soon(callback)
+            await done
+            tick(10, 0)
+
+        async def main():
+            run_inside(inner())
+        self.assertEqual(self.sums_of(main), {'main': 1, 'inner': 10})
+
+    def test_exceptions(self):
+        async def main():
+            for run, error in (
+                    (run_inside, ZeroDivisionError),
+                    (run_same_loop, ZeroDivisionError),
+                    (run_inside, asyncio.CancelledError),
+                    (run_same_loop, asyncio.CancelledError),
+                    (run_inside, KeyboardInterrupt)):
+                with self.assertRaises(error):
+                    run(step(10, error))
+                tick(1, 0)
+        found = self.sums_of(main)
+        self.assertEqual(found.pop('main'), 5)
+        self.assertEqual(sum(found.values()), 50)
+
+    def test_loop_in_a_loop_in_a_loop(self):
+        async def work(depth):
+            asyncio.current_task().set_name(f'{depth}')
+            tick(1, 0)
+            if depth:
+                run_inside(work(depth - 1))
+            tick(10, 0)
+        self.assertEqual(self.sums_of(work, 4),
+                         {f'{depth}': 11 for depth in range(5)})
+
+    def test_eager_tasks(self):
+        def eager(coro, name):
+            return asyncio.eager_task_factory(
+                asyncio.get_running_loop(), coro, name=name)
+
+        async def inner():
+            loop = asyncio.get_running_loop()
+            asyncio.current_task().set_name('inner')
+            # Of the task, and of a callback, which is no task.
+            await eager(step(10), 'by a task')
+            tick(100, 0)
+            done = loop.create_future()
+            loop.call_soon(lambda: done.set_result(
+                eager(step(1000), 'by no task')))
+            await (await done)
+            tick(100, 0)
+
+        async def main():
+            run_inside(inner())
+            tick(1, 0)
+        self.assertEqual(self.sums_of(main), {
+            'main': 1, 'inner': 200, 'by a task': 10, 'by no task': 1000})
+
+    def test_eager_tasks_with_loops(self):
+        async def eager():
+            tick(10, 0)
+            run_inside(step(0))
+            tick(10, 0)
+
+        async def main():
+            for _ in range(2):
+                asyncio.eager_task_factory(
+                    asyncio.get_running_loop(), eager(), name='eager')
+                tick(1, 0)
+        self.assertEqual(self.sums_of(main), {'main': 2, 'eager': 40})
+
+    def test_eager_task_of_the_outer_loop(self):
+        async def inner(loop):
+            asyncio.current_task().set_name('inner')
+            asyncio.eager_task_factory(loop, step(10), name='eager')
+            tick(100, 0)
+
+        async def main():
+            run_inside(inner(asyncio.get_running_loop()))
+            tick(1, 0)
+        self.assertEqual(self.sums_of(main),
+                         {'main': 1, 'inner': 100, 'eager': 10})
+
+    def test_inner_tasks_in_python(self):
+        async def main():
+            run_same_loop(python())
+            tick(100, 0)
+
+        async def python():
+            await asyncio.tasks._PyTask(
+                step(10), loop=asyncio.get_running_loop())
+            tick(1, 0)
+        found = self.sums_of(main)
+        self.assertEqual((found.pop('main'), found.pop(None)), (100, 10))
+        self.assertEqual(list(found.values()), [1])
+
+    def test_session_that_starts_inside(self):
+        async def inner():
+            self.enterContext(session)
+            asyncio.current_task().set_name('inner')
+            tick(1, 0)
+
+        async def main():
+            asyncio.current_task().set_name('main')
+            run_inside(inner())
+            tick(10, 0)
+        session = manual()
+        asyncio.run(main())
+        self.doCleanups()
+        self.assertEqual(sums(session.profile), {
+            (('task', 'inner'),): 1, (('task', 'main'),): 10})
+
+    def test_left_in_another_order(self):
+        # As if greenlets ran them: none is better than the wrong one.
+        loops, tasks = ['a', 'b'], ['of a', 'of b']
+        for loop, task in zip(loops, tasks):
+            asyncio.tasks._enter_task(loop, task)
+        self.assertEqual(self.task_id_now(), id(tasks[1]))
+        asyncio.tasks._leave_task(loops[0], tasks[0])
+        self.assertIsNone(self.task_id_now())
+        asyncio.tasks._leave_task(loops[1], tasks[1])
+        self.assertIsNone(self.task_id_now())
+
+    def test_threads_that_end_inside(self):
+        class Task:
+            pass
+        tasks = [Task(), Task()]
+        alive = [weakref.ref(task) for task in tasks]
+
+        def work():
+            for number, task in enumerate(tasks):
+                asyncio.tasks._enter_task(number, task)
+            # The tables of asyncio forget, as no loop would.
+            asyncio.tasks._current_tasks.clear()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        tasks.clear()
+        gc.collect()
+        self.assertEqual([task() for task in alive], [None, None])
+
+    def test_nothing_is_kept(self):
+        alive = []
+
+        async def inner():
+            alive.append(weakref.ref(asyncio.current_task()))
+
+        async def main():
+            alive.append(weakref.ref(asyncio.current_task()))
+            for _ in range(3):
+                run_inside(inner())
+            gc.collect()
+            self.assertEqual(
+                [task() is not None for task in alive],
+                [True, False, False, False])
+        asyncio.run(main())
+        gc.collect()
+        self.assertIsNone(alive[0]())
+
+
+class ScaleTest(SubscriberTest):
+
+    def test_many_tasks(self):
+        """100,000 tasks, each with its own time, and none with another's."""
+        n_tasks = 100_000
+        found = Counter()
+        labels_of_task = {}
+
+        def add(batch):
+            for row in batch:
+                if row.task_name is not None and row.wall_ns:
+                    found[row.task_name] += row.wall_ns
+                    labels_of_task[row.task_name] = row.labels
+
+        async def work(number):
+            with label(kind=number % 3):
+                tick(1 + number % 7, 0)
+
+        async def main():
+            for start in range(0, n_tasks, 100):
+                await asyncio.gather(*[
+                    asyncio.create_task(work(number), name=f'{number}')
+                    for number in range(start, start + 100)])
+
+        # Room for all, should the thread that delivers be kept from it.
+        with subscribe_manually(add, batch_seconds=0.01,
+                                max_events=1 << 18):
+            asyncio.run(main())
+        self.assertEqual(found, {f'{number}': 1 + number % 7
+                                 for number in range(n_tasks)})
+        self.assertEqual(labels_of_task, {
+            f'{number}': {'kind': f'{number % 3}'}
+            for number in range(n_tasks)})
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,516 @@
+"""Every way a program, a thread or a session can end.  PITFALLS L5, L4.
+
+What the program does - its status, its output - must be what it would be
+without a profiler; and wherever an orderly end is possible, there is a
+profile.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from test import support
+from test.support import threading_helper
+
+from ..support.sessions import (
+    OPTION, ProgramTest, Session, SessionTest, _profile, by_state, checked,
+    environment, on_stack, weight)
+from ..support.work import busy
+
+# Threads in Python code, in C code with the GIL and without, all alive.
+DAEMONS = '''
+import threading, time, zlib
+def python():
+    while True:
+        pass
+def with_gil():
+    numbers = list(range(100_000))
+    while True:
+        sorted(numbers, key=str)
+def without_gil():
+    data = bytes(1_000_000)
+    while True:
+        zlib.crc32(data)
+def asleep():
+    time.sleep(1000)
+def start():
+    for target in python, with_gil, without_gil, asleep:
+        threading.Thread(target=target, daemon=True).start()
+start()
+time.sleep(0.05)
+'''
+
+
+class EndsTest(ProgramTest):
+
+    def check(self, code, *, profile=True, setup='', **options):
+        """Run with and without the profiler: the same, or fail."""
+        if 'signal.SIG' in code + setup:
+            # Whatever runs the tests may ignore SIGINT.
+            code = ('import signal\n'
+                    'signal.signal(signal.SIGINT, '
+                    'signal.default_int_handler)\n') + code
+        code = f'print("begun", flush=True)\n{setup}\n{code}\n'
+        plain = self.run_python('-c', code, **options)
+        profiled = self.run_python(OPTION, '-c', code, **options)
+        self.assertEqual(profiled.status, plain.status, profiled.err)
+        self.assertEqual(profiled.out, plain.out)
+        self.assertIn(b'begun', profiled.out)
+        said = profiled.said()
+        kept = [line for line in profiled.err.splitlines()
+                if line not in said]
+        self.assertEqual(kept, plain.err.splitlines())
+        if not profile:
+            self.assertEqual(said, [])
+            self.assertEqual(self.files(), [])
+            return profiled
+        self.assertEqual(len(said), 1, profiled.err)
+        result = profiled.load('profile.pb.gz')
+        self.assertEqual(self.files(), ['profile.pb.gz'])
+        return result
+
+    def test_return(self):
+        self.check('x = sum(range(100))')
+
+    def test_sys_exit(self):
+        for argument in '3', '"text"', 'None', '256', 'True', '-1':
+            with self.subTest(argument=argument):
+                self.check(f'import sys; sys.exit({argument})')
+
+    def test_exit_in_atexit(self):
+        self.check('import atexit, sys; atexit.register(sys.exit, 3)')
+
+    def test_uncaught_exception(self):
+        self.check('def f():\n    1/0\nf()')
+
+    def test_recursion_error(self):
+        self.check('def f():\n    f()\ntry:\n    f()\n'
+                   'except RecursionError:\n    print("deep")')
+
+    def test_exception_in_a_thread(self):
+        # The thread's number is in the message: name it.
+        self.check('import threading\n'
+                   't = threading.Thread(target=lambda: 1/0, name="t")\n'
+                   't.start(); t.join()')
+
+    def test_system_exit_in_a_thread(self):
+        self.check('import sys, threading\n'
+                   't = threading.Thread(target=sys.exit)\n'
+                   't.start(); t.join()')
+
+    def test_sigint(self):
+        self.check('import os, signal, time\n'
+                   'os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(10)')
+
+    def test_sigint_caught(self):
+        self.check('import os, signal, time\n'
+                   'try:\n'
+                   '    os.kill(os.getpid(), signal.SIGINT)\n'
+                   '    time.sleep(10)\n'
+                   'except KeyboardInterrupt:\n    print("caught")')
+
+    def test_sigterm(self):
+        self.check('import os, signal, time\n'
+                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)',
+                   profile=False)
+
+    def test_sigterm_handled(self):
+        self.check('import os, signal, sys, time\n'
+                   'signal.signal(signal.SIGTERM, lambda *a: sys.exit(9))\n'
+                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)')
+
+    def test_sigkill(self):
+        self.check('import os, signal\n'
+                   'os.kill(os.getpid(), signal.SIGKILL)', profile=False)
+
+    def test_os_exit(self):
+        self.check('import os; os._exit(5)')
+
+    def test_abort(self):
+        with support.SuppressCrashReport():
+            self.check('import os; os.abort()', profile=False)
+
+    @support.skip_if_sanitizer('its report tells addresses and the pid',
+                               address=True, memory=True, ub=True,
+                               thread=True)
+    def test_segfault(self):
+        with support.SuppressCrashReport():
+            self.check('import ctypes; ctypes.string_at(0)', profile=False)
+
+    def test_daemon_threads(self):
+        profile = self.check('', setup=DAEMONS)
+        states = by_state(profile.samples)
+        for name in 'python', 'with_gil', 'without_gil', 'asleep':
+            self.assertTrue([s for s in profile.samples
+                             if on_stack(s, name)], name)
+        self.assertGreater(states['blocked'], 0)
+
+    def test_daemon_threads_and_an_exception(self):
+        self.check('raise SystemExit(4)', setup=DAEMONS)
+
+    def test_daemon_threads_and_os_exit(self):
+        self.check('import os; os._exit(6)', setup=DAEMONS)
+
+    def test_os_exit_while_main_writes(self):
+        # Without a profile to write, the thread would not come to run.
+        for delay_ms in range(1, 25, 4):
+            self.check(f'''
+import _thread, atexit, os, threading, time
+ended = _thread.allocate_lock()
+ended.acquire()
+def watch():
+    ended.acquire()
+    time.sleep({delay_ms / 1000})
+    os._exit(9)
+threading.Thread(target=watch, daemon=True).start()
+atexit.register(ended.release)
+''')
+
+    def test_os_exit_while_signals_arrive(self):
+        # Each of them ends the main thread's wait for the writer.
+        self.check('''
+import os, signal, threading, time
+from profile_sampling._recording import at_exit as _at_exit
+write = _at_exit.write
+def write_slowly(*args):
+    time.sleep(2)
+    return write(*args)
+_at_exit.write = write_slowly
+signal.signal(signal.SIGALRM, lambda *args: None)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+threading.Thread(target=os._exit, args=(3,), daemon=True).start()
+time.sleep(0.1)
+''')
+
+    def test_threads_that_outlive_main(self):
+        profile = self.check(
+            'import threading, time\n'
+            'def late():\n'
+            '    end = time.monotonic() + 0.2\n'
+            '    while time.monotonic() < end: pass\n'
+            'threading.Thread(target=late).start()')
+        there = [s for s in profile.samples if on_stack(s, 'late')]
+        # The thread's own 0.2 s, and the main thread waiting for it.
+        self.assertGreater(weight(there), 190_000_000)
+
+    def test_atexit_is_in_the_profile(self):
+        profile = self.check(
+            'import atexit, time\n'
+            '@atexit.register\n'
+            'def last():\n'
+            '    end = time.monotonic() + 0.1\n'
+            '    while time.monotonic() < end: pass')
+        self.assertTrue([s for s in profile.samples if on_stack(s, 'last')])
+
+    def test_exec_ends_the_session(self):
+        # The new program has neither handler nor stray signals.
+        self.check('import os, sys\nfor i in range(10**5): pass\n'
+                   'os.execv(sys.executable, '
+                   '[sys.executable, "-c", "print(6 * 7)"])', profile=False)
+
+    def test_interpreter_in_a_thread(self):
+        self.check('import _interpreters, threading\n'
+                   'def run():\n'
+                   '    i = _interpreters.create()\n'
+                   '    _interpreters.exec(i, "sum(range(10**6))")\n'
+                   '    _interpreters.destroy(i)\n'
+                   'ts = [threading.Thread(target=run) for _ in range(3)]\n'
+                   '[t.start() for t in ts]\n[t.join() for t in ts]')
+
+
+class ForksTest(ProgramTest):
+
+    def check(self, code, lines):
+        result = self.run_python(OPTION, '-W', 'error', '-c', code)
+        self.assertEqual((result.status, result.out.split()),
+                         (0, lines.encode().split()), result.err)
+        self.assertEqual(len(result.said()), 1, result.err)
+        self.assertEqual(self.files(), ['profile.pb.gz'])
+        return result.load('profile.pb.gz')
+
+    def test_child_is_not_profiled(self):
+        self.check('import os, _profile, sys\n'
+                   'pid = os.fork()\n'
+                   'if not pid:\n'
+                   '    print(_profile.running(), flush=True)\n'
+                   '    sys.exit(7)\n'
+                   'status = os.waitpid(pid, 0)[1]\n'
+                   'print(os.waitstatus_to_exitcode(status),'
+                   ' _profile.running())',
+                   'False 7 True')
+
+    def test_no_warning_about_threads(self):
+        # -W error: os.fork() warns when there are other threads, but the
+        # profiler's own is none of the program's business.
+        self.check('import os\n'
+                   'for _ in range(20):\n'
+                   '    if not (pid := os.fork()): os._exit(0)\n'
+                   '    os.waitpid(pid, 0)\n'
+                   'print("fine")', 'fine')
+
+    def test_warning_about_the_programs_threads(self):
+        self.check('import os, threading, warnings\n'
+                   'lock = threading.Lock(); lock.acquire()\n'
+                   't = threading.Thread(target=lock.acquire); t.start()\n'
+                   'with warnings.catch_warnings(record=True) as caught:\n'
+                   '    warnings.simplefilter("always")\n'
+                   '    if not (pid := os.fork()): os._exit(0)\n'
+                   '    os.waitpid(pid, 0)\n'
+                   'lock.release()\n'
+                   'print(*[w.category.__name__ for w in caught])',
+                   'DeprecationWarning')
+
+    @support.skip_if_sanitizer('it allows no threads in a child',
+                               thread=True)
+    def test_child_starts_its_own(self):
+        self.check('import os, _profile\n'
+                   'for _ in range(20):\n'
+                   '    if not (pid := os.fork()):\n'
+                   '        _profile.start(rate_hz=10_000)\n'
+                   '        for i in range(30_000): str(i)\n'
+                   '        assert _profile.stop()["samples"]\n'
+                   '        os._exit(0)\n'
+                   '    assert os.waitpid(pid, 0)[1] == 0\n'
+                   'print("fine")', 'fine')
+
+    def test_fork_in_a_busy_program(self):
+        # Forks at any moment, out of several threads, children that fork.
+        self.check('import os, threading, warnings\n'
+                   'warnings.simplefilter("ignore")\n'
+                   'def work():\n'
+                   '    for _ in range(15):\n'
+                   '        sorted(range(2000), key=str)\n'
+                   '        if not (pid := os.fork()):\n'
+                   '            if not (pid := os.fork()):\n'
+                   '                sum(range(1000)); os._exit(0)\n'
+                   '            os._exit(os.waitpid(pid, 0)[1])\n'
+                   '        assert os.waitpid(pid, 0)[1] == 0\n'
+                   'ts = [threading.Thread(target=work) for _ in range(4)]\n'
+                   '[t.start() for t in ts]; [t.join() for t in ts]\n'
+                   'print("fine")', 'fine')
+
+    def test_subprocess(self):
+        profile = self.check(
+            'import subprocess, sys\n'
+            'for options in {}, {"close_fds": False}, '
+            '{"preexec_fn": int}, {"start_new_session": True}:\n'
+            '    r = subprocess.run([sys.executable, "-c",'
+            ' "import sys; sys.exit(3)"], **options)\n'
+            '    print(r.returncode)', '3 3 3 3')
+        self.assertGreater(by_state(profile.samples)['blocked'], 0)
+
+    def test_variable_is_inherited(self):
+        result = self.run_python(
+            '-c', 'import subprocess, sys\n'
+            'subprocess.run([sys.executable, "-c", "1"], check=True)',
+            env=environment(PYTHONSAMPLEPROF='out={pid}.pb.gz'))
+        self.assertEqual(result.status, 0)
+        self.assertEqual(len(result.said()), 2)
+        self.assertEqual(len(self.files()), 2)
+        for name in self.files():
+            result.load(name)
+
+    def test_multiprocessing(self):
+        self.file('program.py',
+                  'import multiprocessing as mp, sys\n'
+                  'def f(x): return x * x\n'
+                  'if __name__ == "__main__":\n'
+                  '    with mp.get_context(sys.argv[1]).Pool(2) as pool:\n'
+                  '        print(sum(pool.map(f, range(100))))\n')
+        for method in 'fork', 'spawn', 'forkserver':
+            with self.subTest(method=method):
+                result = self.run_python(OPTION, 'program.py', method)
+                self.assertEqual((result.status, result.out),
+                                 (0, b'328350\n'), result.err)
+
+
+class SessionsTest(SessionTest):
+
+    def test_start_twice(self):
+        with Session():
+            with self.assertRaises(RuntimeError):
+                _profile.start()
+            self.assertTrue(_profile.running())
+        self.assertFalse(_profile.running())
+
+    def test_not_running(self):
+        for function in _profile.stop, _profile.snapshot:
+            with self.assertRaises(RuntimeError):
+                function()
+        self.assertFalse(_profile.running())
+        self.assertIsInstance(_profile.stats(), dict)
+
+    def test_start_and_stop_200_times(self):
+        with Session():
+            pass            # a sanitizer starts a thread with the first one
+        threads = threading.active_count()
+        tasks = len(os.listdir('/proc/self/task'))
+        for i in range(200):
+            with Session(rate_hz=10_000, mode=('wall', 'cpu')[i % 2]):
+                sorted(range(2000), key=str)
+        self.assertEqual(threading.active_count(), threads)
+        self.assertEqual(len(os.listdir('/proc/self/task')), tasks)
+
+    def test_start_and_stop_among_threads(self):
+        # Threads come and go, compute and sleep, whatever the session does.
+        done = threading.Event()
+
+        def work():
+            while not done.is_set():
+                sorted(range(500), key=str)
+                thread = threading.Thread(target=sum, args=(range(500),))
+                thread.start()
+                thread.join()
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        self.addCleanup(done.set)
+        for i in range(60):
+            with Session(rate_hz=10_000, depth_frames=1 + i % 9) as session:
+                time.sleep(0.003)
+                session.snapshot(clear=i % 3 == 0)
+                time.sleep(0.003)
+        done.set()
+        for thread in threads:
+            thread.join()
+
+    def test_start_and_stop_from_several_threads(self):
+        wrong = []
+
+        def work():
+            for _ in range(50):
+                for function in _profile.start, _profile.snapshot, \
+                        _profile.stop:
+                    try:
+                        function()
+                    except RuntimeError:
+                        pass
+                    except BaseException as exc:
+                        wrong.append(exc)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        with threading_helper.start_threads(threads):
+            pass
+        self.assertEqual(wrong, [])
+
+    def test_stopped_by_another_thread(self):
+        _profile.start(rate_hz=1000)
+        thread = threading.Thread(target=busy, args=(0.1,))
+        thread.start()
+        raw = []
+        stopper = threading.Thread(
+            target=lambda: raw.append(_profile.stop()))
+        busy(0.05)
+        stopper.start()
+        stopper.join()
+        thread.join()
+        profile = checked(raw[0])
+        self.assertGreater(weight([s for s in profile.samples
+                                   if on_stack(s, 'busy')]), 40_000_000)
+
+
+# A program with a bit of everything, that may end at any moment.
+RANDOM_PROGRAM = '''
+import gc, signal, sys, threading, time, zlib
+class Node: pass
+def cycles():
+    while True:
+        node = Node(); node.node = node
+def compute():
+    while True:
+        sorted(range(3000), key=str)
+def compress():
+    data = bytes(200_000)
+    while True:
+        zlib.compress(data)
+def threads():
+    while True:
+        t = threading.Thread(target=sum, args=(range(500),), daemon=True)
+        t.start(); t.join()
+def code():
+    i = 0
+    while True:
+        i += 1
+        # Not exec(text): that forgets an unhandled KeyboardInterrupt.
+        exec(compile(f"def f{i}(): return sum(range(100))\\nf{i}()",
+                     "<made>", "exec"))
+def generators():
+    def g():
+        yield from range(10)
+    while True:
+        for _ in g(): pass
+how = sys.argv[1]
+if how == "handled":
+    signal.signal(signal.SIGTERM, lambda *a: sys.exit(11))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for target in cycles, compute, compress, threads, code, generators:
+    threading.Thread(target=target, daemon=True).start()
+print("begun", flush=True)
+time.sleep(float(sys.argv[2]))
+if how == "exception":
+    raise ValueError("on purpose")
+# Short sleeps: a signal that arrives between the interpreter's last look and
+# the system call does not end that call, profiled or not.
+while how != "return":
+    time.sleep(0.05)
+'''
+
+
+class RandomMomentsTest(ProgramTest):
+
+    # How it ends: (signal sent, statuses that are right, has a profile).
+    ENDS = {
+        'return': (None, 0, True),
+        'exception': (None, 1, True),
+        'handled': (signal.SIGTERM, 11, True),
+        'SIGINT': (signal.SIGINT, -signal.SIGINT, True),
+        'SIGTERM': (signal.SIGTERM, -signal.SIGTERM, False),
+        'SIGKILL': (signal.SIGKILL, -signal.SIGKILL, False),
+    }
+
+    def run_once(self, how, seconds, rate_hz):
+        signum, status, has_profile = self.ENDS[how]
+        if 'profile.pb.gz' in self.files():
+            os.unlink(os.path.join(self.directory, 'profile.pb.gz'))
+        option = f'-Xsampleprof=rate={rate_hz},out=profile.pb.gz'
+        program = subprocess.Popen(
+            [sys.executable, option, 'program.py', how, str(seconds)],
+            cwd=self.directory, env=environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            self.assertEqual(program.stdout.readline(), b'begun\n')
+            if signum is not None:
+                time.sleep(seconds)
+                program.send_signal(signum)
+            out, err = program.communicate(timeout=60)
+        finally:
+            program.kill()
+            program.communicate()
+        err = err.decode()
+        self.assertEqual(program.returncode, status, err)
+        if has_profile:
+            self.assertIn('sampleprof: wrote', err)
+        self.assertEqual(self.files(),
+                         ['profile.pb.gz', 'program.py'] if has_profile
+                         else ['program.py'])
+
+    def test_random_moments(self):
+        self.file('program.py', RANDOM_PROGRAM)
+        runs = int(os.environ.get('PROFILE_SAMPLING_RUNS', 24))
+        seed = int(os.environ.get('PROFILE_SAMPLING_SEED', 1))
+        numbers = random.Random(seed)
+        for run in range(runs):
+            how = list(self.ENDS)[run % len(self.ENDS)]
+            seconds = numbers.choice([0, 0.1 * numbers.random()])
+            rate_hz = numbers.choice([100, 1000, 10_000])
+            with self.subTest(run=run, seed=seed, how=how, seconds=seconds,
+                              rate_hz=rate_hz):
+                self.run_once(how, seconds, rate_hz)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,467 @@
+"""Children of every kind, and the profile of each.  PITFALLS L3, L4.
+
+With PROFILE_SAMPLING_CHILDREN=1000 there are that many of each kind.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from ..support.sessions import environment, on_stack, weight
+from . import process_kinds
+from .children import COUNT, NO_THREADS, OPTION, ChildrenTest
+from .process_kinds import CHILD_CPU_S, EXECS, WITH_PROFILE, WITHOUT_PROFILE
+
+# A program without a handler dies of this signal.  The profiler's own choice
+# is one that it does not notice, whose coming too late changes no status.
+DEADLY_OPTION = f'{OPTION},signal={int(signal.SIGPROF)}'
+# At 5,000 Hz one exec in seven has such a signal on its way, if nobody takes
+# care of that.
+EXEC_COUNT = max(COUNT, 30)
+
+
+@NO_THREADS
+class KindsTest(ChildrenTest):
+    """Programs of process_kinds: see there."""
+
+    def run_kind(self, kind, count, **options):
+        begun = time.monotonic_ns()
+        pid = self.run_program(process_kinds.__file__, kind, str(count),
+                               **options)
+        took_ns = time.monotonic_ns() - begun
+        profiles = self.profiles()
+        parent = profiles.pop(pid)
+        # Of the parent nothing is missing, however often it forked.
+        main = weight([sample for sample in parent.samples
+                       if sample.thread.name == 'MainThread'])
+        self.assertAlmostEqual(main, parent.duration_ns, delta=5_000_000)
+        self.assertLess(parent.duration_ns, took_ns)
+        self.assertEqual(sum(parent.stats[name] for name in parent.stats
+                             if name.startswith('lost')), 0)
+        self.assertFalse([sample for sample in parent.samples
+                          if on_stack(sample, 'in_child')])
+        return profiles, took_ns
+
+    def lives(self):
+        """What each child knows that it lived, in ns."""
+        lives = {}
+        for name in self.files():
+            pid, _, what = name.partition('.')
+            if what == 'life':
+                with open(os.path.join(self.directory, name)) as file:
+                    lives[int(pid)] = int(file.read())
+        return lives
+
+    def check_child(self, profile, lived_ns, took_ns):
+        self.assertLessEqual(lived_ns, profile.duration_ns)
+        self.assertLessEqual(profile.duration_ns, took_ns)
+        # It began anew: with no stack, no time and no thread of the parent.
+        self.assertFalse([sample for sample in profile.samples
+                          if on_stack(sample, 'in_parent')])
+        for thread in profile.threads:
+            spent_ns = weight([sample for sample in profile.samples
+                               if sample.thread == thread])
+            self.assertLessEqual(spent_ns, profile.duration_ns)
+        self.assertGreaterEqual(profile.total_cpu_ns, CHILD_CPU_S * 1e9)
+
+    def check_kind(self, kind):
+        profiles, took_ns = self.run_kind(kind, COUNT)
+        lives = self.lives()
+        self.assertGreaterEqual(len(lives), 1 if kind == 'executor, fork'
+                                else COUNT)
+        self.assertLessEqual(set(lives), set(profiles))
+        for pid, lived_ns in lives.items():
+            with self.subTest(pid=pid):
+                self.check_child(profiles[pid], lived_ns, took_ns)
+        # Not of each: on a busy machine no tick may be in time for one.
+        self.assertTrue([pid for pid in lives for sample
+                         in profiles[pid].samples
+                         if on_stack(sample, 'in_child')])
+
+    def check_kind_without(self, kind):
+        profiles, _ = self.run_kind(kind, COUNT)
+        self.assertEqual(profiles, {})
+
+    def check_exec(self, kind):
+        profiles, _ = self.run_kind(kind, EXEC_COUNT, option=DEADLY_OPTION)
+        self.assertEqual(profiles, {})
+
+
+def _add_tests():
+    for prefix, kinds, check in (
+            ('', WITH_PROFILE, KindsTest.check_kind),
+            ('', WITHOUT_PROFILE, KindsTest.check_kind_without),
+            ('deadly_signal_', EXECS, KindsTest.check_exec)):
+        for kind in kinds:
+            name = f'test_{prefix}' + ''.join([
+                char if char.isalnum() else '_' for char in kind])
+
+            def test(self, kind=kind, check=check):
+                check(self, kind)
+            assert not hasattr(KindsTest, name), name
+            test.__name__ = name
+            test.__qualname__ = f'KindsTest.{name}'
+            setattr(KindsTest, name, test)
+
+
+_add_tests()
+
+
+FORK = """
+import os
+if not (pid := os.fork()):
+    %s
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+"""
+END = 'os._exit(7)'
+
+
+@NO_THREADS
+class ForksTest(ChildrenTest):
+
+    def test_options_go_on(self):
+        self.run_code(
+            FORK % END, option='-Xsampleprof=cpu,rate=700,depth=99,'
+            'names=calls,out={pid}.pb.gz.x,format=pprof')
+        profiles = self.profiles('.pb.gz.x')
+        self.assertEqual(len(profiles), 2)
+        for profile in profiles.values():
+            self.assertEqual(
+                (profile.mode, profile.rate_hz, profile.depth_frames,
+                 profile.names), ('cpu', 700, 99, 'calls'))
+
+    def test_default_name_and_variable(self):
+        self.file('program.py', FORK % END)
+        result = self.run_python(
+            'program.py', env=environment(PYTHONSAMPLEPROF='wall'))
+        self.assertEqual(result.status, 0)
+        self.assertEqual(len(result.said()), 1)
+        self.assertEqual(len(self.files()), 3)
+        for name in self.files():
+            if name != 'program.py':
+                self.assertEqual(f'sampleprof.{self.load(name).pid}.pb.gz',
+                                 name)
+
+    def test_children_of_no_interest(self):
+        pid = self.run_code(
+            FORK % END, option='-Xsampleprof=out={pid}.pb.gz,children=0')
+        self.assertEqual(list(self.profiles()), [pid])
+
+    def test_one_file_is_for_one_process(self):
+        self.file('program.py', FORK % END)
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.files(), ['p.pb.gz', 'program.py'])
+        self.assertEqual(len(result.said()), 1)
+
+    def test_directory_of_the_start(self):
+        os.mkdir(os.path.join(self.directory, 'sub'))
+        self.run_code(
+            FORK % f'os.chdir("sub"); {END}')
+        self.assertEqual(len(self.profiles()), 2)
+
+    def test_session_of_the_program_ends_with_the_fork(self):
+        self.file('program.py', 'import profile_sampling\n'
+                  'profile_sampling.start()\n'
+                  + FORK % ('assert not profile_sampling.running()\n'
+                            '    profile_sampling.start()\n'
+                            '    assert profile_sampling.stop().pid '
+                            '== os.getpid()\n'
+                            f'    {END}')
+                  + 'assert profile_sampling.stop().pid == os.getpid()\n')
+        result = self.run_python('program.py')
+        self.assertEqual((result.status, result.err), (0, ''))
+        self.assertEqual(self.files(), ['program.py'])
+
+    def test_session_of_the_command_line_goes_on(self):
+        self.run_code(
+            'import profile_sampling\n'
+            + FORK % ('assert profile_sampling.running()\n'
+                      '    try:\n'
+                      '        profile_sampling.start()\n'
+                      '    except RuntimeError:\n'
+                      '        assert profile_sampling.snapshot().pid '
+                      '== os.getpid()\n'
+                      f'        {END}'))
+        self.assertEqual(len(self.profiles()), 2)
+
+    def test_no_warning_about_threads(self):
+        # The child's sampler thread is none of its business either.
+        self.run_code(
+            'import warnings\nwarnings.simplefilter("error")\n'
+            + FORK % ('if not (pid := os.fork()): os._exit(7)\n'
+                      '    os.waitpid(pid, 0)\n'
+                      f'    {END}'))
+        self.assertEqual(len(self.profiles()), 3)
+
+    def test_child_that_cannot_write(self):
+        os.mkdir(os.path.join(self.directory, 'sub'))
+        self.file('program.py', FORK % f'os.rmdir("sub"); {END}'
+                  + 'os.mkdir("sub")')
+        result = self.run_python(
+            '-Xsampleprof=out=sub/{pid}.pb.gz', 'program.py')
+        self.assertEqual(result.status, 0)
+        failed, wrote = result.said()
+        self.assertIn('cannot write sub/', failed)
+        self.assertIn('wrote sub/', wrote)
+        self.assertEqual(result.err.count('\n'), 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs a user for itself')
+    def test_child_that_may_have_no_thread(self):
+        os.chmod(self.directory, 0o777)
+        self.file('program.py', 'import os, resource\n'
+                  'os.setuid(1_234_567)\n'
+                  # This process, its sampler thread, and the child.
+                  'resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))\n'
+                  + FORK % END)
+        result = self.run_python(OPTION, 'program.py')
+        self.assertEqual(result.status, 0, result.err)
+        failed, wrote = result.said()
+        self.assertRegex(failed, 'not profiling process [0-9]+: the sampler '
+                         'thread cannot be started')
+        self.assertEqual(result.err.count('\n'), 2)
+
+    def test_handler_of_the_program(self):
+        # It took the profiler's signal after the start: both do without.
+        self.run_code(
+            'import signal\n'
+            'got = []\n'
+            'signal.signal(signal.SIGURG, lambda *a: got.append(a))\n'
+            + FORK % ('signal.raise_signal(signal.SIGURG)\n'
+                      '    assert len(got) == 1\n'
+                      '    for i in range(10**5): pass\n'
+                      '    assert len(got) == 1\n'
+                      f'    {END}'),
+            option='-Xsampleprof=rate=5000,out={pid}.pb.gz,'
+                   f'signal={int(signal.SIGURG)}')
+        self.assertEqual(len(self.profiles()), 2)
+
+    def test_threads_of_the_parent_are_not_in_the_child(self):
+        pid = self.run_code(
+            'import threading, warnings\n'
+            'warnings.simplefilter("ignore")\n'
+            'event = threading.Event()\n'
+            'threads = [threading.Thread(target=event.wait)'
+            ' for _ in range(3)]\n'
+            '[thread.start() for thread in threads]\n'
+            + FORK % END + 'event.set()\n')
+        profiles = self.profiles()
+        self.assertEqual(len(profiles.pop(pid).threads), 4)
+        child, = profiles.values()
+        self.assertEqual([thread.native_id for thread in child.threads],
+                         [child.pid])
+
+    def test_thread_in_the_loader(self):
+        # It has a lock of the C library that nobody unlocks in the child.
+        self.run_code(
+            'import ctypes, threading, time, warnings\n'
+            'import zlib                     # loaded before the fork\n'
+            'warnings.simplefilter("ignore")\n'
+            'inside, done = threading.Event(), threading.Event()\n'
+            '@ctypes.CFUNCTYPE(ctypes.c_int, *3 * [ctypes.c_void_p])\n'
+            'def callback(*args):\n'
+            '    inside.set()\n'
+            '    done.wait()\n'
+            '    return 1\n'
+            'function = ctypes.CDLL(None).dl_iterate_phdr\n'
+            'threading.Thread(target=function, args=(callback, None)).start()'
+            '\ninside.wait()\n'
+            + FORK % END + 'done.set()\n')
+        self.assertEqual(len(self.profiles()), 2)
+
+    def test_thread_that_imports(self):
+        # Its lock of a module that the writer needs stays locked.
+        self.run_code(
+            'import sys, threading, warnings\n'
+            'from importlib.machinery import ModuleSpec\n'
+            'warnings.simplefilter("ignore")\n'
+            'inside, done = threading.Event(), threading.Event()\n'
+            'class Importer:\n'
+            '    def find_spec(self, name, *args):\n'
+            '        if name == "zlib" and threading.current_thread() '
+            'is thread:\n'
+            '            return ModuleSpec(name, self)\n'
+            '    def create_module(self, spec):\n'
+            '        pass\n'
+            '    def exec_module(self, module):\n'
+            '        inside.set()\n'
+            '        done.wait()\n'
+            '        raise SystemExit\n'
+            'sys.meta_path.insert(0, Importer())\n'
+            'thread = threading.Thread(target=__import__, args=("zlib",))\n'
+            'thread.start()\n'
+            'inside.wait()\n'
+            + FORK % END + 'done.set()\n')
+        self.assertEqual(len(self.profiles()), 2)
+
+    def test_merge_of_all(self):
+        self.run_program(process_kinds.__file__, 'fork, os._exit', '5')
+        profiles = self.profiles()
+        merged = self.run_python('-m', 'profile_sampling', 'merge', '-o',
+                                 'all.pb.gz', '*.pb.gz')
+        self.assertEqual(merged.status, 0, merged.err)
+        self.assertIn('merged 6 files of 6 processes into', merged.err)
+        rows = self.load('all.pb.gz').label_values('pid')
+        self.assertEqual(
+            {int(row.value): (row.count, row.cpu_ns, row.wall_ns)
+             for row in rows},
+            {pid: (profile.total_count, profile.total_cpu_ns,
+                   profile.total_wall_ns)
+             for pid, profile in profiles.items()})
+
+
+class ProgramsTest(ChildrenTest):
+    """Children that are Python programs of their own."""
+
+    def one_file(self, result):
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.files(), ['p.pb.gz', 'program.py'])
+        self.assertEqual(len(result.said()), 1)
+        return self.load('p.pb.gz')
+
+    def test_variable_with_one_file(self):
+        # The children do not overwrite it, however they are started.
+        for options in '', ', env=os.environ', ', env={**os.environ}', \
+                ', close_fds=False':
+            for flags in '', '"-I", "-Xsampleprof=out=p.pb.gz", ':
+                with self.subTest(options=options, flags=flags):
+                    self.file('program.py',
+                              'import os, subprocess, sys\n'
+                              f'subprocess.run([sys.executable, {flags}"-c",'
+                              f' "6 * 7"], check=True{options})\n'
+                              'print(os.getpid())')
+                    result = self.run_python('program.py', env=environment(
+                        PYTHONSAMPLEPROF='out=p.pb.gz'))
+                    self.assertEqual(self.one_file(result).pid,
+                                     int(result.out))
+
+    def test_options_with_one_file(self):
+        self.file('program.py',
+                  'import os, subprocess, sys\n'
+                  'subprocess.run([sys.executable,'
+                  ' *subprocess._args_from_interpreter_flags(),'
+                  ' "-c", "6 * 7"], check=True)\n'
+                  'print(os.getpid())')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(self.one_file(result).pid, int(result.out))
+
+    def test_other_file_of_a_child(self):
+        self.file('program.py',
+                  'import subprocess, sys\n'
+                  'subprocess.run([sys.executable,'
+                  ' "-Xsampleprof=out=child.pb.gz", "-c", "1"])')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(result.status, 0)
+        self.assertEqual(self.files(),
+                         ['child.pb.gz', 'p.pb.gz', 'program.py'])
+
+    def test_owner_that_is_gone(self):
+        gone = subprocess.Popen([sys.executable, '-c', ''],
+                                env=environment())
+        gone.wait()
+        path = os.path.join(self.directory, 'p.pb.gz')
+        for owner in (f'{gone.pid} {path}', f'{os.getpid()} {path}.x',
+                      '', 'nonsense', f'-1 {path}', f'{path}'):
+            with self.subTest(owner=owner):
+                self.file('program.py', '')
+                result = self.run_python(
+                    '-Xsampleprof=out=p.pb.gz', 'program.py',
+                    env=environment(PYTHONSAMPLEPROF_OWNER=owner))
+                self.one_file(result)
+                os.unlink(path)
+
+    def test_owner_that_lives(self):
+        # A relative name is one file, whoever started the program.
+        path = os.path.join(self.directory, 'p.pb.gz')
+        result = self.run_python(
+            '-Xsampleprof=out=p.pb.gz', '-c', 'print(6 * 7)',
+            env=environment(PYTHONSAMPLEPROF_OWNER=f'{os.getpid()} {path}'))
+        self.assertEqual((result.status, result.out, result.err,
+                          self.files()), (0, b'42\n', '', []))
+
+    def test_program_that_execs_itself(self):
+        self.file('program.py',
+                  'import os, sys\n'
+                  'if len(sys.argv) < 2:\n'
+                  '    os.execv(sys.executable,'
+                  ' [*sys.orig_argv, "again"])\n'
+                  'print(os.getpid())')
+        result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+        self.assertEqual(self.one_file(result).pid, int(result.out))
+
+    def test_environment_without_need(self):
+        self.run_code('import os\n'
+                      'assert "PYTHONSAMPLEPROF_OWNER" not in os.environ')
+
+    def test_flags_are_handed_on_once(self):
+        for text, expected in (
+                ('', 'wall'), ('=cpu,rate=50', 'cpu,rate=50'),
+                ('=rate=50,quiet=1', 'rate=50')):
+            code = ('import subprocess; '
+                    'print(*subprocess._args_from_interpreter_flags())')
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof{text}', '-c', code)
+                flags = result.out.decode().split()
+                self.assertEqual(
+                    flags, ['-X', f'sampleprof={expected},quiet=1'])
+                again = self.run_python(*flags, '-c', code)
+                self.assertEqual((again.out, again.err), (result.out, ''))
+        result = self.run_python('-c', code)
+        self.assertEqual(result.out, b'\n')
+
+    def test_off(self):
+        for text in 'off', 'off,out={pid}.pb.gz', 'off,rate=10':
+            with self.subTest(text=text):
+                result = self.run_python(
+                    f'-Xsampleprof={text}', '-c',
+                    'import _profile; print(_profile.running())',
+                    env=environment(PYTHONSAMPLEPROF='wall'))
+                self.assertEqual(
+                    (result.status, result.out, result.err, self.files()),
+                    (0, b'False\n', '', []))
+
+    def test_resource_tracker_has_no_file(self):
+        self.file('program.py',
+                  'from multiprocessing import resource_tracker\n'
+                  'resource_tracker.ensure_running()\n'
+                  'resource_tracker._resource_tracker._stop()\n')
+        result = self.run_python('program.py', env=environment(
+            PYTHONSAMPLEPROF='out={pid}.pb.gz'))
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(len(self.profiles()), 1)
+
+
+class TextTest(ChildrenTest):
+    """What is wrong with children= on the command line."""
+
+    def test_bad_texts(self):
+        for text, message in (
+                ('children=2', 'children=2: expected a whole number from 0 '
+                               'to 1'),
+                ('children=', 'children=: expected'),
+                ('children=no', 'children=no: expected'),
+                ('quiet=yes', 'quiet=yes: expected'),
+                ('children=1,out=p.pb.gz',
+                 'children=1 needs {pid} in out=p.pb.gz'),
+                ('off,nonsense=1', "unknown key 'nonsense'"),
+                ('of', "unknown mode 'of': expected wall, cpu or off")):
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof={text}', '-c', '1')
+                self.assertEqual(result.status, 2, result.err)
+                self.assertIn(f'-X sampleprof: {message}', result.err)
+                self.assertEqual(self.files(), [])
+
+    def test_good_texts(self):
+        for text in 'children=0', 'children=1', 'children=0,out=p.pb.gz', \
+                'children=1,out={pid}.pb.gz':
+            with self.subTest(text=text):
+                result = self.run_python(f'-Xsampleprof={text}', '-c', '1')
+                self.assertEqual(result.status, 0, result.err)
+                self.assertEqual(len(result.said()), 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

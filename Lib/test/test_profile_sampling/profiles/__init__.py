@@ -1,0 +1,8 @@
+"""Profiles as values: what is added up, and merging."""
+
+import os
+from test.support import load_package_tests
+
+
+def load_tests(*args):
+    return load_package_tests(os.path.dirname(__file__), *args)

@@ -1,0 +1,224 @@
+"""Adding up profiles: Profile.merge().
+
+PITFALLS F7: profiles of different modes are never added.
+"""
+
+import io
+import unittest
+from unittest import mock
+
+from profile_sampling import Profile, _formats
+from profile_sampling._formats.pprof import (
+    reader as _pprof_read, writer as _pprof)
+
+from ..support import validator
+from ..support.builders import Builder, example, facts_of, process
+
+
+def loaded(profile):
+    """As it comes back from a file."""
+    data = _formats.encode(profile._tables, 'pprof')
+    validator.check_pprof(data)
+    with mock.patch('builtins.open', lambda *a: io.BytesIO(data)):
+        return Profile.load('p.pb.gz')
+
+
+def weights_by(profile, key):
+    """Weights per value of *key*(sample)."""
+    sums = {}
+    for sample in profile.samples:
+        weights = sums.setdefault(key(sample), [0, 0, 0])
+        for i, weight in enumerate((sample.count, sample.cpu_ns,
+                                    sample.wall_ns)):
+            weights[i] += weight
+    return sums
+
+
+class MergeTest(unittest.TestCase):
+
+    def merge(self, *profiles, **options):
+        merged = Profile.merge(*profiles, **options)
+        validator.check_profile(merged)
+        self.assertEqual(facts_of(loaded(merged)), facts_of(merged))
+        return merged
+
+    def test_pid_of_each_sample(self):
+        merged = self.merge(process(11, ns=100), process(12, ns=1_000))
+        self.assertEqual(
+            {row.value: (row.count, row.cpu_ns, row.wall_ns)
+             for row in merged.label_values('pid')},
+            {'11': (1, 50, 100), '12': (1, 500, 1_000)})
+        self.assertIsNone(merged.pid)
+
+    def test_sums(self):
+        # The same stack, thread, labels and state: one row.
+        profile = example(pid=7).profile()
+        merged = self.merge(profile, profile, profile)
+        self.assertEqual(len(merged.samples), len(profile.samples))
+        self.assertEqual(
+            weights_by(merged, lambda s: (s.stack, s.thread, s.state)),
+            {key: [3 * weight for weight in weights] for key, weights
+             in weights_by(profile, lambda s: (s.stack, s.thread,
+                                               s.state)).items()})
+        self.assertEqual(merged.stats, {name: 3 * value for name, value
+                                        in profile.stats.items()})
+
+    def test_one(self):
+        profile = example(pid=7).profile()
+        merged = self.merge(profile)
+        facts = facts_of(profile)
+        facts['pid'] = None
+        facts['samples'] = {
+            (stack, thread, state, (*labels, ('pid', '7')), *more): weights
+            for (stack, thread, state, labels, *more), weights
+            in facts['samples'].items()}
+        self.assertEqual(facts_of(merged), facts)
+
+    def test_tables_of_profiles_that_share_nothing(self):
+        one = process(11, 'a.x:1 C:time.sleep [blocked]')
+        two = process(12, 'b.y:2 b.z:3')
+        merged = self.merge(one, two)
+        for profile, pid in (one, '11'), (two, '12'):
+            self.assertEqual(
+                [sample.stack for sample in merged.samples
+                 if sample.labels['pid'] == pid],
+                [sample.stack for sample in profile.samples])
+
+    def test_empty_profile(self):
+        merged = self.merge(Builder(pid=1).profile(), process(2))
+        self.assertEqual([row.value for row in merged.label_values('pid')],
+                         ['2'])
+
+    def test_own_labels_and_tasks(self):
+        b = Builder(pid=5)
+        b.sample('a.f:1', labels={'route': '/x', 'a': 'b'}, task=('T', 9))
+        b.sample('a.f:1', labels={'pid': 'mine'})
+        merged = self.merge(b.profile())
+        self.assertEqual(
+            [(s.labels, s.task_name, s.task_id) for s in merged.samples],
+            [({'a': 'b', 'pid': '5', 'route': '/x'}, 'T', 9),
+             # What the program calls pid is its own business.
+             ({'pid': 'mine'}, None, None)])
+
+    def test_merged_once_more(self):
+        profiles = [process(pid, ns=pid) for pid in range(1, 6)]
+        at_once = self.merge(*profiles)
+        in_steps = self.merge(
+            loaded(self.merge(*profiles[:2])),
+            self.merge(profiles[2]), self.merge(*profiles[3:]))
+        self.assertEqual(facts_of(in_steps), facts_of(at_once))
+
+    def test_order_does_not_matter(self):
+        one, two = example(pid=1).profile(), process(2)
+        self.assertEqual(facts_of(self.merge(one, two)),
+                         facts_of(self.merge(two, one)))
+
+    def test_without_pid(self):
+        # As in files of earlier versions and of other tools.
+        profile = example().profile()
+        self.assertIsNone(loaded(profile).pid)
+        merged = self.merge(profile, process(3))
+        self.assertEqual([row.value for row in merged.label_values('pid')],
+                         [None, '3'])
+
+    def test_modes(self):
+        with self.assertRaisesRegex(ValueError, 'mode cpu with one of mode '
+                                                'wall'):
+            Profile.merge(process(1), process(2, mode='cpu'))
+
+    def test_cpu_mode(self):
+        merged = self.merge(process(1, mode='cpu'), process(2, mode='cpu'))
+        self.assertEqual((merged.mode, merged.total_cpu_ns), ('cpu', 1_000))
+
+    def test_rates(self):
+        for rates, expected in ((1000, 1000), 1000), ((1000, 100), 0), \
+                ((0, 100), 0):
+            with self.subTest(rates=rates):
+                merged = self.merge(*[
+                    process(pid, rate_hz=rate, ns=500)
+                    for pid, rate in enumerate(rates, 1)])
+                self.assertEqual(merged.rate_hz, expected)
+                # Weights are times: no rate changes what they add up to.
+                self.assertEqual(merged.total_wall_ns, 1_000)
+
+    def test_facts(self):
+        merged = self.merge(
+            process(1, depth_frames=100, names=1, python_version='3.13.5'),
+            process(2, depth_frames=512, names=2, python_version='3.13.5'),
+            process(3, python_version=''), process(4, python_version='3.14'))
+        self.assertEqual(
+            (merged.depth_frames, merged.names, merged.python_version),
+            (512, 'calls,opcodes', '3.13.5, 3.14'))
+
+    def test_time_and_duration(self):
+        for spans, start, duration in (
+                # In one another, one after the other, with a gap, the same.
+                ([(100, 50), (110, 10)], 100, 50),
+                ([(120, 10), (100, 10)], 100, 20),
+                ([(100, 20), (110, 30)], 100, 40),
+                ([(100, 7), (100, 7)], 100, 7),
+                ([(100, 10), (200, 10), (105, 10)], 100, 25),
+                # When it began is not known.
+                ([(0, 30), (100, 7)], 100, 30),
+                ([(0, 30), (0, 40)], 0, 40)):
+            with self.subTest(spans=spans):
+                merged = self.merge(*[
+                    process(1, start_time_ns=start, duration_ns=duration)
+                    for start, duration in spans])
+                self.assertEqual(
+                    (merged.start_time_ns, merged.duration_ns),
+                    (start, duration))
+
+    def test_losses(self):
+        merged = self.merge(
+            process(1, stats={'lost_ring_full': 3, 'ticks': 1}),
+            process(2, stats={'lost_ring_full': 2, 'lost_wall_ns': 9}))
+        self.assertEqual(merged.stats, {
+            'lost_ring_full': 5, 'ticks': 1, 'lost_wall_ns': 9})
+
+    def test_too_large_a_sum(self):
+        huge = process(1, ns=2 ** 62)
+        with self.assertRaisesRegex(ValueError, 'beyond 64 bits'):
+            Profile.merge(huge, huge)
+
+    def test_memory_is_bounded(self):
+        profiles = [process(pid, f'a.f{pid}:1') for pid in range(1, 101)]
+        with self.assertRaisesRegex(ValueError, 'more than 100,000 bytes'):
+            Profile.merge(*profiles, max_bytes=100_000)
+        # What is the same takes memory once.
+        same = [process(1, 'a.f:1')] * 100
+        self.merge(*same, max_bytes=100_000)
+
+    def test_nothing(self):
+        with self.assertRaisesRegex(ValueError, 'no profiles'):
+            Profile.merge()
+
+    def test_sources_are_unchanged(self):
+        profile = example(pid=4).profile()
+        before = facts_of(profile)
+        self.merge(profile, process(5))
+        self.assertEqual(facts_of(profile), before)
+
+    def test_pid_in_a_file(self):
+        self.assertEqual(loaded(process(4321)).pid, 4321)
+
+    def test_pids_of_another_tool(self):
+        # It keeps the comments of all files: then no single one is right.
+        data = _formats.encode(process(11)._tables, 'pprof', compress=False)
+        more = _pprof.Message()
+        more.number(13, len(validator.decode(data)['string_table']))
+        for pid, expected in (11, 11), (12, None):
+            with self.subTest(pid=pid):
+                text = _pprof.Message()
+                text.payload(6, b'# pid %d' % pid)
+                tables = _pprof_read.decode(data + text.data + more.data)
+                self.assertEqual(tables['pid'], expected)
+
+    def test_bad_pid_in_a_file(self):
+        data = _formats.encode(process(11)._tables, 'pprof', compress=False)
+        with self.assertRaisesRegex(ValueError, "'x1' for a number"):
+            _pprof_read.decode(data.replace(b'# pid 11', b'# pid x1'))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,366 @@
+"""The model: what is added up, and how often."""
+
+import pickle
+import sys
+import unittest
+from unittest import mock
+
+from profile_sampling import Profile
+from profile_sampling._data.by_function import _outermost
+from profile_sampling._data.tables import Tables
+from profile_sampling._data.values import Frame, Function, Thread
+
+from ..support.builders import Builder, example
+
+MS = 1_000_000
+
+
+def weights(rows):
+    """{name: (flat, cum) in wall ms}"""
+    return {row.function.name: (row.flat_wall_ns // MS, row.cum_wall_ns // MS)
+            for row in rows}
+
+
+class FunctionsTest(unittest.TestCase):
+
+    def test_flat_and_cumulative(self):
+        b = Builder()
+        b.sample('a.main', wall_ns=1 * MS)
+        b.sample('a.main a.f', wall_ns=10 * MS)
+        b.sample('a.main a.f a.g', wall_ns=100 * MS)
+        b.sample('a.main a.h a.g', wall_ns=1000 * MS)
+        self.assertEqual(weights(b.profile().functions()), {
+            'a.main': (1, 1111), 'a.f': (10, 110), 'a.g': (1100, 1100),
+            'a.h': (0, 1000)})
+
+    def test_all_three_weights(self):
+        b = Builder()
+        b.sample('a.f', count=2, cpu_ns=3, wall_ns=5)
+        b.sample('a.f a.g', count=7, cpu_ns=11, wall_ns=13)
+        g, f = b.profile().functions()
+        self.assertEqual(
+            [f.flat_count, f.flat_cpu_ns, f.flat_wall_ns,
+             f.cum_count, f.cum_cpu_ns, f.cum_wall_ns], [2, 3, 5, 9, 14, 18])
+        self.assertEqual(
+            [g.flat_count, g.flat_cpu_ns, g.flat_wall_ns,
+             g.cum_count, g.cum_cpu_ns, g.cum_wall_ns], [7, 11, 13] * 2)
+
+    def test_recursion_counts_once_per_stack(self):
+        # PITFALLS T9.
+        b = Builder()
+        b.sample('a.main ' + 'a.f ' * 500, wall_ns=7 * MS)
+        b.sample('a.main ' + 'a.f ' * 250, wall_ns=2 * MS)
+        self.assertEqual(weights(b.profile().functions()),
+                         {'a.f': (9, 9), 'a.main': (0, 9)})
+
+    def test_mutual_recursion(self):
+        b = Builder()
+        b.sample('a.f a.g a.f a.g a.h', wall_ns=1 * MS)
+        b.sample('a.g a.f', wall_ns=2 * MS)
+        b.sample('a.g a.h a.f', wall_ns=4 * MS)
+        self.assertEqual(weights(b.profile().functions()),
+                         {'a.f': (6, 7), 'a.h': (1, 5), 'a.g': (0, 7)})
+
+    def test_a_key_opens_again_beside_its_subtree(self):
+        # f in one branch must not hide f in the next.
+        parents = [0, 0, 1, 2, 1, 4]
+        keys = [-1, 0, 1, 2, 1, 1]
+        self.assertEqual(sorted(_outermost(parents, keys, 3)), [1, 2, 3, 4])
+
+    def test_threads_and_states_add_up(self):
+        b = Builder()
+        one, two = b.thread('one'), b.thread('two')
+        b.sample('a.f', wall_ns=1 * MS, thread=one)
+        b.sample('a.f', wall_ns=2 * MS, thread=two)
+        b.sample('a.f', wall_ns=4 * MS, thread=two, state='gc')
+        self.assertEqual(weights(b.profile().functions()), {'a.f': (7, 7)})
+
+    def test_order_is_by_the_modes_own_weight(self):
+        stacks = ('a.x', 'a.y', 'a.z')
+        for mode, expected in (('wall', ['a.z', 'a.x', 'a.y']),
+                               ('cpu', ['a.x', 'a.y', 'a.z'])):
+            b = Builder(mode=mode)
+            for stack, wall_ns, cpu_ns in zip(stacks, (5, 5, 9), (7, 4, 1)):
+                b.sample(stack, wall_ns=wall_ns, cpu_ns=cpu_ns)
+            names = [row.function.name for row in b.profile().functions()]
+            self.assertEqual(names, expected)
+
+    def test_equal_weights_are_ordered_by_name(self):
+        names = ['a.q', 'a.b', 'a.z', 'a.a']
+        b = Builder()
+        for name in names:
+            b.sample(name, wall_ns=1)
+        self.assertEqual(
+            [row.function.name for row in b.profile().functions()],
+            sorted(names))
+
+    def test_cumulative_breaks_ties_of_flat(self):
+        b = Builder()
+        b.sample('a.a', wall_ns=1)
+        b.sample('a.z a.big', wall_ns=9)
+        self.assertEqual(
+            [row.function.name for row in b.profile().functions()],
+            ['a.big', 'a.a', 'a.z'])
+
+    def test_equal_functions_are_one(self):
+        # A module loaded twice gives two code objects.
+        b = Builder()
+        b.sample('a.f a.g', wall_ns=1 * MS)
+        raw = b.raw()
+        raw['functions'] = raw['functions'][:1] * 2
+        self.assertEqual(weights(Profile._from_raw(raw).functions()),
+                         {'a.f': (1, 1)})
+
+    def test_what_is_not_python_has_rows_of_its_own(self):
+        b = Builder()
+        b.sample('a.f', wall_ns=1 * MS)
+        b.sample('a.f op:int.__mul__', wall_ns=2 * MS)
+        b.sample('a.f C:time.sleep [blocked]', wall_ns=4 * MS)
+        self.assertEqual(weights(b.profile().functions()), {
+            'a.f': (1, 7), 'int.__mul__': (2, 2), 'time.sleep': (0, 4),
+            '[blocked]': (4, 4)})
+
+    def test_recursion_through_c_counts_once(self):
+        b = Builder()
+        b.sample('a.key C:builtins.sorted ' * 3 + 'a.key op:int.__lt__',
+                 wall_ns=5 * MS)
+        self.assertEqual(weights(b.profile().functions()), {
+            'a.key': (0, 5), 'builtins.sorted': (0, 5),
+            'int.__lt__': (5, 5)})
+
+    def test_a_function_on_no_stack_has_no_row(self):
+        b = Builder()
+        b.function('a', 'unused')
+        b.sample('a.f', wall_ns=1)
+        self.assertEqual(len(b.profile().functions()), 1)
+
+
+class LinesTest(unittest.TestCase):
+
+    def test_lines(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=1 * MS)
+        b.sample('a.f:2', wall_ns=2 * MS)
+        b.sample('a.f:2 a.g:7', wall_ns=4 * MS)
+        self.assertEqual(
+            [(row.function.name, row.line, row.flat_wall_ns // MS,
+              row.cum_wall_ns // MS) for row in b.profile().lines()],
+            [('a.g', 7, 4, 4), ('a.f', 2, 2, 6), ('a.f', 1, 1, 1)])
+
+    def test_columns_of_a_line_are_one_row(self):
+        b = Builder()
+        f = b.function('a', 'f')
+        b.sample([(f, 3, 1, 0, 0)], wall_ns=1)
+        b.sample([(f, 3, 9, 8, 0)], wall_ns=2)
+        row, = b.profile().lines()
+        self.assertEqual((row.line, row.flat_wall_ns), (3, 3))
+
+    def test_a_line_is_flat_only_in_its_own_bytecode(self):
+        b = Builder()
+        b.sample('a.f:2', wall_ns=1)
+        b.sample('a.f:2 op:int.__mul__', wall_ns=2)
+        b.sample('a.f:2 C:time.sleep [blocked]', wall_ns=4)
+        self.assertEqual(
+            {(row.function.name, row.line):
+             (row.flat_wall_ns, row.cum_wall_ns)
+             for row in b.profile().lines()},
+            {('a.f', 2): (1, 7), ('int.__mul__', 0): (2, 2),
+             ('time.sleep', 0): (0, 4), ('[blocked]', 0): (4, 4)})
+
+    def test_instructions_of_a_line_are_one_row(self):
+        b = Builder(names=3)
+        b.sample('a.f:2@BINARY_OP+8', wall_ns=1)
+        b.sample('a.f:2@BINARY_OP_ADD_INT+8', wall_ns=2)
+        b.sample('a.f:2@CALL+20', wall_ns=4)
+        row, = b.profile().lines()
+        self.assertEqual(row.flat_wall_ns, 7)
+
+    def test_recursion_on_a_line_counts_once(self):
+        b = Builder()
+        b.sample('a.f:2 ' * 3 + 'a.f:9', wall_ns=5)
+        self.assertEqual(
+            {row.line: row.cum_wall_ns for row in b.profile().lines()},
+            {2: 5, 9: 5})
+
+
+class ProfileTest(unittest.TestCase):
+
+    def test_facts_and_totals(self):
+        profile = example(mode='cpu', rate_hz=99, depth_frames=7).profile()
+        self.assertEqual(profile.mode, 'cpu')
+        self.assertEqual(profile.rate_hz, 99)
+        self.assertEqual(profile.depth_frames, 7)
+        self.assertEqual(profile.start_time_ns, 1_700_000_000_000_000_000)
+        self.assertEqual(profile.duration_ns, 2_000_000_000)
+        self.assertEqual(profile.total_count, 1047)
+        self.assertEqual(profile.total_cpu_ns, 900_001_550)
+        self.assertEqual(profile.total_wall_ns, 2_051_002_000)
+        self.assertEqual(profile.stats['ticks'], 2000)
+        self.assertEqual(profile.python_version,
+                         '%d.%d.%d' % sys.version_info[:3])
+
+    def test_what_is_named(self):
+        for bits, names in enumerate(('off', 'calls', 'opcodes',
+                                      'calls,opcodes')):
+            self.assertEqual(Builder(names=bits).profile().names, names)
+
+    def test_names_are_off_when_nothing_tells(self):
+        raw = Builder().raw()
+        self.assertNotIn('names', raw)
+        self.assertEqual(Profile._from_raw(raw).names, 'off')
+
+    def test_unknown_kinds_of_names(self):
+        for bits in -1, 4:
+            with self.assertRaisesRegex(ValueError, 'kinds of names'):
+                Builder(names=bits).profile()
+
+    def test_samples(self):
+        b = Builder()
+        worker = b.thread('worker', ident=5, native_id=6, interpreter=3)
+        f = b.function('a', 'f', '/a.py', 10)
+        b.sample([(f, 12, 4, 8, 99), '[blocked]'], count=1, cpu_ns=2,
+                 wall_ns=3, thread=worker, state='blocked')
+        sample, = b.profile().samples
+        self.assertEqual(sample.stack, (
+            Frame(Function(None, '[blocked]', '', 0, 'pseudo'),
+                  0, 0, -1, 0),
+            Frame(Function('a', 'f', '/a.py', 10, 'python'), 12, 4, 8, 99)))
+        self.assertEqual(sample.thread, Thread(5, 6, 'worker', 3))
+        self.assertEqual(sample.state, 'blocked')
+        self.assertEqual((sample.count, sample.cpu_ns, sample.wall_ns),
+                         (1, 2, 3))
+
+    def test_samples_is_a_sequence(self):
+        samples = example().profile().samples
+        self.assertEqual(len(samples), 8)
+        self.assertEqual(len(list(samples)), 8)
+        self.assertEqual(samples[-1].state, 'unsampled')
+        self.assertEqual(samples[-1].stack, ())
+        self.assertEqual([s.count for s in samples[:2]], [700, 200])
+        with self.assertRaises(IndexError):
+            samples[8]
+
+    def test_names(self):
+        for row, name in (
+                (('m', 'C.f', 'm.py', 1, 'python'), 'm.C.f'),
+                (('__main__', '<module>', 'x', 1, 'python'),
+                 '__main__.<module>'),
+                ((None, 'f', 'm.py', 1, 'python'), 'f'),
+                ((None, '[GIL wait]', '', 0, 'pseudo'), '[GIL wait]')):
+            self.assertEqual(Function(*row).name, name)
+
+    def test_only_python_has_a_place(self):
+        b = Builder()
+        b.sample([b.function('m', 'f', 'f.c', 3, kind=1)], wall_ns=1)
+        function = b.profile().functions()[0].function
+        self.assertEqual((function.filename, function.first_line), ('', 0))
+
+    def test_empty_thread_name_is_none(self):
+        b = Builder()
+        b.thread('')
+        self.assertIsNone(b.profile().threads[0].name)
+
+    def test_immutable(self):
+        profile = example().profile()
+        sample = profile.samples[0]
+        for thing, name in ((profile, 'mode'), (profile, 'stats'),
+                            (profile, 'new'),
+                            (sample.stack[0], 'line'),
+                            (sample.thread, 'name'),
+                            (profile.functions()[0], 'flat_count')):
+            with self.assertRaises(AttributeError):
+                setattr(thing, name, 1)
+        with self.assertRaises(AttributeError):
+            del sample.thread.name
+        profile.stats.clear()
+        self.assertTrue(profile.stats)
+        profile.functions().clear()
+        self.assertTrue(profile.functions())
+
+    def test_no_constructor(self):
+        with self.assertRaisesRegex(TypeError, 'Profile.load'):
+            Profile()
+
+    def test_values_compare_and_pickle(self):
+        frame = example().profile().samples[0].stack[0]
+        self.assertEqual(pickle.loads(pickle.dumps(frame)), frame)
+        self.assertEqual(hash(pickle.loads(pickle.dumps(frame))),
+                         hash(frame))
+        self.assertNotEqual(frame, frame.function)
+        self.assertIn("qualname='hook'", repr(frame))
+        with self.assertRaises(ValueError):
+            Frame(frame.function, 1, 2)
+
+    def test_profile_pickles(self):
+        profile = example().profile()
+        copy = pickle.loads(pickle.dumps(profile))
+        self.assertEqual(copy.functions(), profile.functions())
+
+    def test_empty(self):
+        profile = Builder().profile()
+        self.assertEqual(profile.functions(), [])
+        self.assertEqual(profile.lines(), [])
+        self.assertEqual(len(profile.samples), 0)
+        self.assertEqual(profile.total_wall_ns, 0)
+
+    def test_a_deep_stack(self):
+        # Nothing may recurse over the depth.
+        b = Builder()
+        b.sample('a.f:1 ' * 50_000, wall_ns=3)
+        profile = b.profile()
+        self.assertEqual(profile.functions()[0].cum_wall_ns, 3)
+        self.assertEqual(len(profile.samples[0].stack), 50_000)
+
+    def test_stacks_are_not_made_for_sums(self):
+        profile = example().profile()
+        with mock.patch.object(Tables, 'stack', side_effect=AssertionError):
+            profile.functions()
+            profile.lines()
+            profile.instructions()
+
+
+class ReferencesTest(unittest.TestCase):
+    # PITFALLS F4: what refers to nothing is refused, not carried on.
+
+    def assertRefused(self, what, **tables):
+        b = Builder()
+        b.sample('a.f:1 a.g:2', wall_ns=1)
+        raw = b.raw()
+        for name, (item, index, value) in tables.items():
+            table = bytearray(raw[name])
+            memoryview(table).cast(item)[index] = value
+            raw[name] = bytes(table)
+        with self.assertRaisesRegex(ValueError, what):
+            Profile._from_raw(raw)
+
+    def test_missing_rows(self):
+        self.assertRefused('functions', frames=('i', 0, 2))
+        self.assertRefused('functions', frames=('i', 0, -1))
+        self.assertRefused('frames', nodes=('I', 5, 2))
+        self.assertRefused('parent', nodes=('I', 4, 2))
+        self.assertRefused('root', nodes=('I', 0, 1))
+        self.assertRefused('nodes', samples=('q', 0, 3))
+        self.assertRefused('nodes', samples=('q', 0, -1))
+        self.assertRefused('threads', samples=('q', 1, 1))
+        self.assertRefused('labels', samples=('q', 2, 1))
+        self.assertRefused('states', samples=('q', 3, 8))
+        self.assertRefused('threads', samples=('q', 4, 1))
+        self.assertRefused('threads', samples=('q', 4, -2))
+        self.assertRefused('nodes', samples=('q', 5, 3))
+
+    def test_broken_tables(self):
+        raw = Builder().raw()
+        for name, table in (('frames', b'1234'), ('nodes', b''),
+                            ('nodes', b'12'), ('samples', b'12345678')):
+            with self.assertRaisesRegex(ValueError, name):
+                Profile._from_raw(raw | {name: table})
+
+    def test_unknown_kind(self):
+        b = Builder()
+        b.functions['a', 'f', '', 0, 4] = 0
+        with self.assertRaisesRegex(ValueError, 'kind'):
+            b.profile()
+
+
+if __name__ == '__main__':
+    unittest.main()

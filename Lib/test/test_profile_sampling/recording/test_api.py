@@ -1,0 +1,407 @@
+"""The public interface: what it checks, and sessions around code."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+import profile_sampling
+from profile_sampling import Profile, profile
+
+from ..support.imports import HEAVY, modules_loaded_by
+from .fake_core import ApiTest
+
+DEFAULTS = {'mode': 'wall', 'rate_hz': 1000, 'depth_frames': 512, 'names': 3}
+
+
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
+class FunctionsTest(ApiTest):
+
+    def test_start_tells_the_names_of_threads(self):
+        thread = threading.current_thread()
+        profile_sampling.start()
+        self.assertEqual(self.core.names[thread.ident], thread.name)
+
+    def test_start_and_stop(self):
+        self.assertIs(profile_sampling.running(), False)
+        self.assertIsNone(profile_sampling.start())
+        self.assertIs(profile_sampling.running(), True)
+        result = profile_sampling.stop()
+        self.assertIsInstance(result, Profile)
+        self.assertEqual(result.total_count, 1047)
+        self.assertIs(profile_sampling.running(), False)
+        self.assertEqual(self.core.calls, [('start', DEFAULTS), ('stop',)])
+
+    def test_options_reach_the_core(self):
+        profile_sampling.start('cpu', rate_hz=1, depth_frames=16384,
+                               names='calls', signal=10)
+        self.assertEqual(self.core.session, {
+            'mode': 'cpu', 'rate_hz': 1, 'depth_frames': 16384,
+            'names': 1, 'signal': 10})
+
+    def test_names(self):
+        for names, bits in (('off', 0), ('calls', 1), ('opcodes', 2),
+                            ('calls,opcodes', 3), ('opcodes,calls', 3)):
+            with self.subTest(names=names):
+                profile_sampling.start(names=names)
+                self.assertEqual(self.core.session['names'], bits)
+                profile_sampling.stop()
+
+    def test_the_profile_tells_the_names(self):
+        for names in 'off', 'calls', 'opcodes', 'calls,opcodes':
+            with profile(names=names) as session:
+                pass
+            self.assertEqual(session.profile.names, names)
+
+    def test_bad_names(self):
+        for names in '', 'on', 'calls;opcodes', 'calls,', 'off,calls':
+            with self.subTest(names=names):
+                with self.assertRaisesRegex(ValueError, "names must be"):
+                    profile_sampling.start(names=names)
+        for names in None, 3, ['calls']:
+            with self.subTest(names=names):
+                with self.assertRaisesRegex(TypeError, 'names must be a str'):
+                    profile_sampling.start(names=names)
+
+    def test_the_last_signal(self):
+        profile_sampling.start(signal=signal.NSIG - 1)
+        self.assertEqual(self.core.session['signal'], signal.NSIG - 1)
+
+    def test_snapshot(self):
+        profile_sampling.start()
+        self.assertIsInstance(profile_sampling.snapshot(), Profile)
+        profile_sampling.snapshot(clear=1)
+        self.assertEqual(self.core.calls[1:],
+                         [('snapshot', False), ('snapshot', True)])
+        self.assertTrue(profile_sampling.running())
+
+    def test_stats(self):
+        self.assertEqual(profile_sampling.stats(), {'ticks': 7})
+
+    def test_the_cores_errors_pass(self):
+        with self.assertRaises(RuntimeError):
+            profile_sampling.stop()
+        with self.assertRaises(RuntimeError):
+            profile_sampling.snapshot()
+        profile_sampling.start()
+        with self.assertRaises(RuntimeError):
+            profile_sampling.start()
+
+    def test_checks(self):
+        for error, message, options in (
+                (ValueError, "^mode must be 'wall' or 'cpu', not 'x'$",
+                 {'mode': 'x'}),
+                (ValueError, "not 'WALL'$", {'mode': 'WALL'}),
+                (TypeError, '^mode must be a str, not int$', {'mode': 1}),
+                (TypeError, '^mode must be a str, not NoneType$',
+                 {'mode': None}),
+                (ValueError, '^rate_hz must be from 1 to 10000, not 0$',
+                 {'rate_hz': 0}),
+                (ValueError, 'not 10001$', {'rate_hz': 10001}),
+                (ValueError, 'not -1$', {'rate_hz': -1}),
+                (TypeError, '^rate_hz must be an int, not float$',
+                 {'rate_hz': 100.0}),
+                (TypeError, 'not bool$', {'rate_hz': True}),
+                (TypeError, 'not str$', {'rate_hz': '1000'}),
+                (ValueError, '^depth_frames must be from 1 to 16384, not 0$',
+                 {'depth_frames': 0}),
+                (ValueError, 'not 16385$', {'depth_frames': 16385}),
+                (TypeError, '^depth_frames must be an int, not bool$',
+                 {'depth_frames': False}),
+                (ValueError, '^signal must be from 1 to ', {'signal': 0}),
+                (ValueError, '^signal must be from 1 to ',
+                 {'signal': int(signal.NSIG)}),
+                (TypeError, '^signal must be an int, not str$',
+                 {'signal': 'SIGURG'})):
+            for function in profile_sampling.start, profile:
+                with self.subTest(options=options, function=function):
+                    with self.assertRaisesRegex(error, message):
+                        function(**options)
+        self.assertEqual(self.core.calls, [])
+
+    def test_options_are_by_keyword(self):
+        with self.assertRaises(TypeError):
+            profile_sampling.start('wall', 1000)
+        with self.assertRaises(TypeError):
+            profile_sampling.snapshot(True)
+
+    def test_without_the_core(self):
+        with mock.patch.dict(sys.modules, _profile=None):
+            for function in (profile_sampling.start, profile_sampling.stop,
+                             profile_sampling.snapshot,
+                             profile_sampling.running,
+                             profile_sampling.stats,
+                             profile().__enter__):
+                with self.assertRaisesRegex(ImportError,
+                                            'built without the module '
+                                            '_profile.*loaded'):
+                    function()
+
+
+class ContextManagerTest(ApiTest):
+
+    def test_profile(self):
+        with profile('cpu', rate_hz=50) as session:
+            self.assertTrue(profile_sampling.running())
+            self.assertIsNone(session.profile)
+        self.assertFalse(profile_sampling.running())
+        self.assertEqual(session.profile.mode, 'cpu')
+        self.assertEqual(self.core.calls[0],
+                         ('start', DEFAULTS | {'mode': 'cpu',
+                                               'rate_hz': 50}))
+
+    def test_exceptions_pass_and_the_profile_is_kept(self):
+        with self.assertRaises(ZeroDivisionError):
+            with profile() as session:
+                1 / 0
+        self.assertIsInstance(session.profile, Profile)
+        self.assertFalse(profile_sampling.running())
+
+    def test_again(self):
+        session = profile()
+        with session:
+            pass
+        first = session.profile
+        with session:
+            pass
+        self.assertIsNot(session.profile, first)
+
+    def test_nested(self):
+        with profile() as outer:
+            with self.assertRaises(RuntimeError):
+                with profile():
+                    self.fail('a second session ran')
+            self.assertTrue(profile_sampling.running())
+        self.assertIsInstance(outer.profile, Profile)
+
+    def test_out(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with profile(out=os.path.join(directory, 'p-{pid}.pb.gz')):
+                pass
+            path = os.path.join(directory, f'p-{os.getpid()}.pb.gz')
+            self.assertEqual(Profile.load(path).total_count, 1047)
+
+    def test_a_bad_name_is_known_at_once(self):
+        with self.assertRaisesRegex(ValueError, 'known extensions'):
+            profile(out='p.svg')
+        self.assertEqual(self.core.calls, [])
+
+    def test_a_failed_write_keeps_the_profile(self):
+        session = profile(out='/nonexistent/p.txt')
+        with self.assertRaises(OSError):
+            with session:
+                pass
+        self.assertIsInstance(session.profile, Profile)
+        self.assertFalse(profile_sampling.running())
+
+
+class DecoratorTest(ApiTest):
+
+    def count(self):
+        return [call[0] for call in self.core.calls].count('start')
+
+    def test_function(self):
+        @profile('cpu')
+        def add(a, *, b):
+            """Add."""
+            self.assertTrue(profile_sampling.running())
+            return a + b
+
+        self.assertIsNone(add.profile)
+        self.assertEqual(add(1, b=2), 3)
+        self.assertFalse(profile_sampling.running())
+        self.assertEqual(add.profile.mode, 'cpu')
+        self.assertEqual((add.__name__, add.__doc__), ('add', 'Add.'))
+        first = add.profile
+        add(1, b=2)
+        self.assertIsNot(add.profile, first)
+
+    def test_exception(self):
+        @profile()
+        def fail():
+            raise KeyError
+
+        for _ in range(2):
+            with self.assertRaises(KeyError):
+                fail()
+            self.assertFalse(profile_sampling.running())
+        self.assertEqual(self.count(), 2)
+
+    def test_method(self):
+        class Class:
+            @profile()
+            def method(self, value):
+                return self, value
+
+        thing = Class()
+        self.assertEqual(thing.method(5), (thing, 5))
+        self.assertIsInstance(Class.method.profile, Profile)
+
+    def test_recursion_is_one_session(self):
+        @profile()
+        def factorial(n):
+            return n * factorial(n - 1) if n else 1
+
+        self.assertEqual(factorial(5), 120)
+        self.assertEqual(self.count(), 1)
+        factorial(3)
+        self.assertEqual(self.count(), 2)
+
+    def test_a_call_in_another_thread_only_runs(self):
+        inside = threading.Event()
+        leave = threading.Event()
+
+        @profile()
+        def work(wait):
+            if wait:
+                inside.set()
+                leave.wait(60)
+            return wait
+
+        thread = threading.Thread(target=work, args=(True,))
+        thread.start()
+        try:
+            inside.wait(60)
+            self.assertIs(work(False), False)
+            self.assertTrue(profile_sampling.running())
+        finally:
+            leave.set()
+            thread.join()
+        self.assertEqual(self.count(), 1)
+        self.assertFalse(profile_sampling.running())
+
+    def test_another_session_is_an_error_each_time(self):
+        @profile()
+        def work():
+            return 5
+
+        with profile():
+            for _ in range(2):
+                with self.assertRaises(RuntimeError):
+                    work()
+        self.assertEqual(work(), 5)
+
+    def test_coroutine(self):
+        states = []
+
+        @profile()
+        async def work():
+            states.append(profile_sampling.running())
+            await asyncio.sleep(0)
+            states.append(profile_sampling.running())
+            return 5
+
+        coroutine = work()
+        self.assertFalse(profile_sampling.running())
+        self.assertEqual(asyncio.run(coroutine), 5)
+        self.assertEqual(states, [True, True])
+        self.assertFalse(profile_sampling.running())
+        self.assertIsInstance(work.profile, Profile)
+
+    def test_coroutines_at_once(self):
+        @profile()
+        async def work(n):
+            await asyncio.sleep(0.001 * n)
+            return n
+
+        async def main():
+            return await asyncio.gather(*[work(n) for n in range(3)])
+
+        # The first ends first; the others only ran beside it.
+        self.assertEqual(asyncio.run(main()), [0, 1, 2])
+        self.assertEqual(self.count(), 1)
+        self.assertFalse(profile_sampling.running())
+
+    def test_generator(self):
+        @profile()
+        def numbers(n):
+            got = yield profile_sampling.running()
+            yield got
+            return n
+
+        generator = numbers(5)
+        self.assertFalse(profile_sampling.running())
+        self.assertIs(next(generator), True)
+        self.assertTrue(profile_sampling.running())
+        self.assertEqual(generator.send('sent'), 'sent')
+        with self.assertRaises(StopIteration) as caught:
+            next(generator)
+        self.assertEqual(caught.exception.value, 5)
+        self.assertFalse(profile_sampling.running())
+        self.assertIsInstance(numbers.profile, Profile)
+
+    def test_generators_at_once(self):
+        @profile()
+        def numbers(n):
+            yield n
+            if n:
+                yield from numbers(n - 1)
+
+        self.assertEqual(list(zip(numbers(2), numbers(2))),
+                         [(2, 2), (1, 1), (0, 0)])
+        self.assertEqual(self.count(), 1)
+        self.assertFalse(profile_sampling.running())
+
+    def test_generator_that_is_closed(self):
+        @profile()
+        def numbers():
+            yield 1
+
+        generator = numbers()
+        next(generator)
+        generator.close()
+        self.assertFalse(profile_sampling.running())
+
+    def test_what_cannot_be_decorated(self):
+        async def generator():
+            yield
+
+        for thing, message in ((generator, 'async generator'),
+                               (ApiTest, 'the class ApiTest'),
+                               (5, 'a int'),
+                               (classmethod(len), 'a classmethod')):
+            with self.assertRaisesRegex(TypeError, message):
+                profile()(thing)
+
+    def test_forgotten_parentheses(self):
+        with self.assertRaisesRegex(TypeError, r'write @profile\(\)'):
+            @profile
+            def work():
+                pass
+
+
+class ImportTest(unittest.TestCase):
+
+    def test_import_is_light(self):
+        loaded = modules_loaded_by('import profile_sampling')
+        self.assertEqual(loaded & HEAVY, set())
+        self.assertNotIn('profile_sampling._formats', loaded)
+        self.assertNotIn('profile_sampling._data.rows', loaded)
+
+    def test_a_session_is_light(self):
+        loaded = modules_loaded_by('from profile_sampling import profile; '
+                                   'profile()')
+        self.assertEqual(loaded & HEAVY, set())
+
+    def test_public_names(self):
+        for name in profile_sampling.__all__:
+            self.assertTrue(getattr(profile_sampling, name).__doc__, name)
+        self.assertLessEqual(set(profile_sampling.__all__),
+                             set(dir(profile_sampling)))
+        space = {}
+        exec('from profile_sampling import *', space)
+        self.assertEqual(set(space) - {'__builtins__'},
+                         set(profile_sampling.__all__))
+        with self.assertRaisesRegex(AttributeError, 'nothing'):
+            profile_sampling.nothing
+
+
+if __name__ == '__main__':
+    unittest.main()

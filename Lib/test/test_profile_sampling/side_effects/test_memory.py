@@ -1,0 +1,412 @@
+"""What the profiler keeps is bounded and its own.  PITFALLS L6, L10."""
+
+import functools
+import gc
+import itertools
+import sys
+import threading
+import tracemalloc
+import types
+import unittest
+import weakref
+
+import profile_sampling
+
+from ..support.sessions import (
+    SANITIZER, ProgramTest, Session, SessionTest, _profile, checked, names,
+    on_stack, weight)
+
+tick = _profile.tick
+
+
+resident = unittest.skipIf(
+    SANITIZER, 'a sanitizer keeps the memory that was freed')
+
+
+def resident_kib():
+    with open('/proc/self/status') as file:
+        for line in file:
+            if line.startswith('VmRSS:'):
+                return int(line.split()[1])
+
+
+def churn(count):
+    """Make, run and drop *count* pieces of code that say the same."""
+    for _ in range(count):
+        exec(compile('def f():\n    tick(1, 1)\nf()',
+                     '<made>', 'exec'), {'tick': tick, '__name__': 'made'})
+
+
+class CodeTest(SessionTest):
+
+    def test_code_is_not_kept_alive(self):
+        namespace = {'tick': tick}
+        exec('def f():\n    tick(1, 1)', namespace)
+        code = weakref.ref(namespace['f'].__code__)
+        with Session(manual=True) as session:
+            namespace['f']()
+            references = sys.getrefcount(code())
+            namespace['f']()
+            self.assertEqual(sys.getrefcount(code()), references)
+            del namespace['f']
+            self.assertIsNone(code())
+            profile = session.snapshot()
+        # What was seen of it is still there.
+        self.assertEqual([(s.stack[0].function.qualname, s.count)
+                          for s in profile.samples], [('f', 1), ('f', 1)])
+
+    def test_code_that_dies_before_the_safepoint(self):
+        # The tick is taken inside f(); f and its code are gone before the
+        # next safepoint of the caller.
+        with Session(manual=True) as session:
+            for i in range(500):
+                namespace = {'tick': tick}
+                exec(f'def f{i % 7}(): tick(1, 1)', namespace)
+                namespace.pop(f'f{i % 7}')()
+        found = {}
+        for sample in session.profile.samples:
+            name = sample.stack[0].function.qualname
+            found[name] = found.get(name, 0) + sample.wall_ns
+        self.assertEqual(set(found), {f'f{i}' for i in range(7)})
+        self.assertEqual(sum(found.values()), 500)
+
+    def test_new_code_at_an_old_address(self):
+        # Addresses come back at once; names and lines must be the new ones.
+        lines = {}
+        with Session(manual=True) as session:
+            for i in range(300):
+                namespace = {'tick': tick}
+                exec('\n' * i + f'def f{i}(): tick({i}, 0)', namespace)
+                namespace[f'f{i}']()
+                lines[f'f{i}'] = i + 1
+        found = {s.stack[0].function.qualname:
+                 (s.stack[0].line, s.stack[0].function.first_line, s.wall_ns)
+                 for s in session.profile.samples}
+        self.assertEqual(found, {f'f{i}': (i + 1, i + 1, i)
+                                 for i in range(300)})
+
+    def test_modules_that_are_told_late(self):
+        # At the first sample the frame is gone by the safepoint, and so is
+        # the name of its module; at the second it is still there.  Who
+        # compiles the same text again and again adds nothing.
+        class Ticking:
+            __neg__ = staticmethod(functools.partial(tick, 1, 0))
+        text = 'def f(a, stays):\n    -a\n    if stays: len("")\n'
+        with Session(manual=True) as session:
+            kept = []
+            for rounds in 3, 50:
+                for _ in range(rounds):
+                    namespace = {'__name__': 'made'}
+                    exec(compile(text, '<made>', 'exec'), namespace)
+                    namespace['f'](Ticking(), False)
+                    namespace['f'](Ticking(), True)
+                    kept.append(namespace)
+                raw = _profile.snapshot()
+                profile = checked(raw)
+                rows = [row for row in raw['functions'] if row[1] == 'f']
+                self.assertEqual(len(rows), len(set(rows)))
+                found = {}
+                for sample in profile.samples:
+                    function = sample.stack[0].function
+                    if function.qualname == 'f':
+                        found[function.module] = (
+                            found.get(function.module, 0) + sample.wall_ns)
+                self.assertEqual(sum(found.values()), 2 * len(kept))
+                # Of a code object whose module is known, every sample.
+                self.assertGreaterEqual(found['made'], len(kept))
+                self.assertLessEqual(set(found), {'made', None})
+                numbers = len(rows), len(raw['frames']), len(raw['nodes'])
+                if rounds == 3:
+                    before = numbers
+        self.assertEqual(numbers, before)
+
+    def test_frames_objects_and_locals_are_not_kept(self):
+        class Local:
+            pass
+
+        def f():
+            local = Local()
+            tick(1, 1)
+            return weakref.ref(local)
+        with Session(manual=True):
+            reference = f()
+            self.assertIsNone(reference())
+
+    def test_churn_under_a_real_clock(self):
+        # Deep recursion in code that is made and dropped, sampled fast.
+        with Session(rate_hz=10_000) as session:
+            for i in range(150):
+                namespace = {}
+                exec(f'def f{i}(n):\n'
+                     f'    return f{i}(n - 1) if n else sum(range(5000))\n'
+                     f'f{i}({i})', namespace)
+        for sample in session.profile.samples:
+            mine = {name for name in names(sample)
+                    if name[0] == 'f' and name[1:].isdigit()}
+            self.assertLessEqual(len(mine), 1, mine)
+
+
+class BoundsTest(SessionTest):
+
+    @resident
+    def test_churn_does_not_grow(self):
+        # The same text compiled again is the same function: after a first
+        # round nothing is added.  2 MiB: the allocator's own noise; a kept
+        # code object of 500 bytes would make 10 MiB.
+        with Session(manual=True) as session:
+            churn(2000)
+            gc.collect()
+            before = resident_kib()
+            churn(20_000)
+            gc.collect()
+            self.assertLess(resident_kib() - before, 2048)
+        self.assertEqual(weight([s for s in session.profile.samples
+                                 if on_stack(s, 'f')]), 22_000)
+        self.assertLess(len(session.profile.functions()), 200)
+
+    @resident
+    def test_sessions_leave_nothing(self):
+        def use():
+            for _ in range(20):
+                with Session(manual=True, depth_frames=4000):
+                    churn(5)
+        use()
+        gc.collect()
+        before = resident_kib()
+        for _ in range(5):
+            use()
+        gc.collect()
+        # A leak of one session's buffer, 250 KB, would make 25 MB.
+        self.assertLess(resident_kib() - before, 4096)
+
+    @resident
+    def test_threads_leave_nothing(self):
+        def run(count):
+            for _ in range(count):
+                thread = threading.Thread(target=tick, args=(1, 1))
+                thread.start()
+                thread.join()
+        with Session(manual=True) as session:
+            run(500)
+            gc.collect()
+            before = resident_kib()
+            run(3000)
+            gc.collect()
+            # A row for each thread and its samples: some 200 bytes, and
+            # the tables double when they grow.
+            self.assertLess(resident_kib() - before, 4096)
+
+    def test_clear_gives_back(self):
+        sizes = []
+        with Session(manual=True) as session:
+            for _ in range(30):
+                churn(500)
+                full = _profile.stats()['memory_bytes']
+                profile = session.snapshot(clear=True)
+                self.assertEqual(profile.stats['ticks'], 500)
+                sizes.append(_profile.stats()['memory_bytes'])
+                self.assertLess(sizes[-1], full)
+        self.assertLessEqual(max(sizes), sizes[0] + 4096)
+
+    def test_tracemalloc_sees_nothing(self):
+        started_here = not tracemalloc.is_tracing()
+        if started_here:
+            tracemalloc.start()
+            self.addCleanup(tracemalloc.stop)
+        _profile.start(names=0, manual=True, depth_frames=16_384)
+        churn(1)
+        before = tracemalloc.get_traced_memory()[0]
+        for i in range(2000):
+            tick(1, 1)
+        after = tracemalloc.get_traced_memory()[0]
+        checked(_profile.stop())
+        # The loop's own integer, and a counter or two of tracemalloc's.
+        self.assertLess(after - before, 1000)
+
+    def test_allocator_counts_are_the_programs(self):
+        # sys.getallocatedblocks(): the leak checkers of regrtest read it.
+        def work():
+            for _ in range(100):
+                tick(1, 1)
+        with Session(manual=True):
+            work()
+            before = sys.getallocatedblocks()
+            work()
+            self.assertLessEqual(sys.getallocatedblocks() - before, 3)
+
+    def test_collector_does_not_run_more(self):
+        with Session(manual=True):
+            was = gc.isenabled()
+            gc.disable()
+            self.addCleanup(gc.enable if was else gc.disable)
+            before = gc.get_count()[0]
+            for _ in range(1000):
+                tick(1, 1)
+            self.assertLess(gc.get_count()[0] - before, 50)
+
+
+def work():
+    tick(1, 1)
+
+
+class RoundsTest(SessionTest):
+    """Rounds of the same work, in which all has to be told apart.
+
+    PITFALLS L10; "bench soak" goes on for half an hour with each of five
+    programs.
+    """
+
+    ROUNDS = 40
+    WARM_UP_ROUNDS = 5
+
+    def setUp(self):
+        super().setUp()
+        self.numbers = itertools.count(1)
+
+    def one_round(self):
+        for _ in range(400):
+            self.new_code()
+            with profile_sampling.label(request=next(self.numbers)):
+                work()
+        for _ in range(100):
+            thread = threading.Thread(
+                target=work, name=f'thread {next(self.numbers)}')
+            thread.start()
+            thread.join()
+
+    def new_code(self):
+        # Another first line is another function.  A new name would be kept
+        # for ever by the interpreter itself, which interns it.
+        types.FunctionType(work.__code__.replace(
+            co_firstlineno=next(self.numbers)), {'tick': tick})()
+
+    def memory_bytes(self):
+        """With the round's rows, and after they are cleared."""
+        full = _profile.stats()['memory_bytes']
+        raw = _profile.snapshot(clear=True)
+        self.assertGreaterEqual(len(raw['functions']), 400)
+        self.assertGreaterEqual(len(raw['labels']), 400)
+        self.assertGreaterEqual(len(raw['threads']), 100)
+        return full, _profile.stats()['memory_bytes']
+
+    @resident
+    def test_rounds_do_not_grow(self):
+        with Session(manual=True):
+            for number in range(self.ROUNDS):
+                self.one_round()
+                bytes_now = self.memory_bytes()
+                if number == self.WARM_UP_ROUNDS:
+                    gc.collect()
+                    bytes_before, kib_before = bytes_now, resident_kib()
+            gc.collect()
+            kib_now = resident_kib()
+        # 30,600 things were new since.  Three bytes of each would be seen in
+        # what the profiler says of itself, and 70 in what the kernel says.
+        for before, now in zip(bytes_before, bytes_now):
+            self.assertLess(now - before, 64 * 1024)
+        self.assertLess(kib_now - kib_before, 2048)
+
+
+class OperandSlotsTest(SessionTest):
+    """Where operands lie: one byte for each two bytes of sampled code."""
+
+    TEXT = ('def work():\n    tick(1, 0)\n'
+            + '    x = (1, 2, [3])\n' * 300)
+
+    def make(self):
+        space = {'tick': tick}
+        exec(self.TEXT, space)
+        space['work']()
+        return space['work']
+
+    def test_freed_with_the_code(self):
+        with Session(manual=True, names=3):
+            for _ in range(10):
+                self.make()
+            before = _profile.stats()['memory_bytes']
+            for _ in range(1000):
+                self.make()
+            gc.collect()        # functions and their globals are cycles
+            after = _profile.stats()['memory_bytes']
+        # 1,000 of them would be a megabyte.
+        self.assertLess(after, before + 100_000)
+
+    def test_counted(self):
+        with Session(manual=True, names=3):
+            before = _profile.stats()['memory_bytes']
+            functions = [self.make() for _ in range(100)]
+            after = _profile.stats()['memory_bytes']
+        self.assertGreater(after - before, sum([
+            len(f.__code__.co_code) // 2 for f in functions]))
+
+
+class LimitTest(ProgramTest):
+
+    # Stacks that share nothing: 300 functions, called in every order.  A
+    # program of its own: 64 MiB of tables are not for the test's process.
+    PROGRAM = '''
+import _profile, random, resource, sys
+sys.setrecursionlimit(10_000)
+tick = _profile.tick
+namespace = {'tick': tick}
+for i in range(300):
+    exec(f'def f{i}(path):\\n'
+         f'    if path: path.pop()(path)\\n'
+         f'    else: tick(1000, 100)', namespace)
+functions = [namespace[f'f{i}'] for i in range(300)]
+numbers = random.Random(5)
+_profile.start(names=0, manual=True)
+n = 0
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+while n < 40_000:
+    path = numbers.choices(functions, k=400)
+    path.pop()(path)
+    n += 1
+    if n % 500 == 0 and _profile.stats()['lost_table_full'] > 1000:
+        break
+grown = peak() - before
+def known():
+    tick(7, 7)
+first = _profile.stats()['lost_table_full']
+raw = _profile.snapshot(clear=True)
+known()
+last = _profile.stop()
+from test.test_profile_sampling.support.sessions import checked
+# The columns themselves: millions of nodes take Profile a while.
+stats = raw['stats']
+rows = memoryview(raw['samples']).cast('q').tolist()
+rows = list(zip(*[iter(rows)] * 9))
+# The last samples of a thread are weighed at the snapshot.
+assert first > 1000 and 0 <= stats['lost_table_full'] - first <= 16, stats
+assert stats['ticks'] == n
+assert sum(row[8] for row in rows) == n * 1000
+assert sum(row[7] for row in rows) == n * 100
+assert sum(row[6] for row in rows) == n
+lost = [row for row in rows if row[3] == 4]     # state: lost
+assert sum(row[8] for row in lost) == stats['lost_wall_ns'] > 0
+assert sum(row[7] for row in lost) == stats['lost_cpu_ns']
+assert sum(row[6] for row in lost) == stats['lost_table_full']
+nodes = memoryview(raw['nodes']).cast('I')
+frames = memoryview(raw['frames']).cast('i')
+for row in lost:
+    parent, frame = nodes[2 * row[0]], nodes[2 * row[0] + 1]
+    assert parent == 0
+    assert raw['functions'][frames[5 * frame]][1] == '[lost]'
+# 64 MiB are stated; a table that grows is there twice for a moment.
+assert grown < 130 * 1024, grown
+# After a snapshot that clears there is room again.
+sample, = checked(last).samples
+assert (sample.wall_ns, sample.stack[0].function.qualname) == (7, 'known')
+print('fine', n, grown)
+'''
+
+    def test_table_limit(self):
+        result = self.run_python('-c', self.PROGRAM, timeout=200)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertTrue(result.out.startswith(b'fine'))
+
+
+if __name__ == '__main__':
+    unittest.main()

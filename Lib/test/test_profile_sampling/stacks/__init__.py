@@ -1,0 +1,8 @@
+"""Where: what the stacks of samples say, down to C functions."""
+
+import os
+from test.support import load_package_tests
+
+
+def load_tests(*args):
+    return load_package_tests(os.path.dirname(__file__), *args)

@@ -1,0 +1,8 @@
+"""Subscriptions in Python and C: who gets which samples, and when."""
+
+import os
+from test.support import load_package_tests
+
+
+def load_tests(*args):
+    return load_package_tests(os.path.dirname(__file__), *args)

@@ -1,0 +1,232 @@
+"""Subscriptions when the program ends, or its interpreters do."""
+
+import subprocess
+import sys
+import textwrap
+import unittest
+
+from test import support
+
+from ..support.sessions import environment
+
+
+class AtExitTest(unittest.TestCase):
+
+    def run_python(self, code, status=0):
+        process = subprocess.run(
+            [sys.executable, '-c', textwrap.dedent(code)],
+            capture_output=True, text=True, env=environment(),
+            timeout=support.LONG_TIMEOUT)
+        self.assertEqual(process.returncode, status, process.stderr)
+        self.assertEqual(process.stderr, '')
+        return process.stdout
+
+    def test_what_waits_is_delivered(self):
+        out = self.run_python('''
+            import profile_sampling, sys, threading, time
+            def show(batch):
+                print('samples', sum(1 for _ in batch))
+            profile_sampling.subscribe(show, batch_seconds=3600)
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end:
+                pass
+            threading.Thread(target=time.sleep, args=(30,),
+                             daemon=True).start()
+            sys.exit(3)
+            ''', status=3)
+        self.assertRegex(out, r'samples [1-9]')
+
+    def test_daemon_threads_that_subscribe(self):
+        self.run_python('''
+            import threading, time
+            from profile_sampling import subscribe
+            def work():
+                while True:
+                    with subscribe(len, sync=True), subscribe(id):
+                        sum(range(10_000))
+            for _ in range(3):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.2)
+            raise SystemExit(7)
+            ''', 7)
+
+    @support.skip_if_sanitizer("drop_gil() of CPython's daemon threads",
+                               address=True)
+    def test_one_that_a_finalizer_closes(self):
+        # A daemon thread may have been ended with the lock of the delivery.
+        for _ in range(4):
+            self.run_python('''
+                import gc, sys, threading, time
+                from profile_sampling import subscribe
+                def work():
+                    while True:
+                        subscribe(len).close()
+                class Late:
+                    def __init__(self):
+                        self.cycle = self
+                        self.subscription = subscribe(len)
+                    def __del__(self):
+                        self.subscription.close()
+                gc.set_threshold(0)
+                Late()
+                for _ in range(4):
+                    threading.Thread(target=work, daemon=True).start()
+                time.sleep(0.2)
+                raise SystemExit(7)
+                ''', 7)
+
+    def test_a_synchronous_one_that_nobody_closes(self):
+        # Daemon threads are ended wherever they are, which may be in the
+        # delivery; finalizers run after that.
+        for _ in range(3):
+            self.run_python('''
+                import profile_sampling, sys, threading, time
+                subscription = profile_sampling.subscribe(
+                    lambda batch: sum(sample.wall_ns for sample in batch),
+                    sync=True, rate_hz=10_000, batch_samples=1)
+                class Late:
+                    def __del__(self, clock=time.monotonic,
+                                subscription=subscription):
+                        end = clock() + 0.05
+                        while clock() < end:
+                            pass
+                        subscription.flush()
+                        subscription.close()
+                def forever():
+                    while True:
+                        sorted(range(300), key=str)
+                for _ in range(3):
+                    threading.Thread(target=forever, daemon=True).start()
+                sys.late = Late()
+                end = time.monotonic() + 0.1
+                while time.monotonic() < end:
+                    sum(range(50))
+                raise SystemExit(7)
+                ''', 7)
+
+    def test_what_begins_too_late_is_refused(self):
+        out = self.run_python('''
+            from profile_sampling import start, subscribe
+            class Late:
+                def __del__(self):
+                    for begin in (start, lambda: subscribe(print),
+                                  lambda: subscribe(print, sync=True)):
+                        try:
+                            begin()
+                        except RuntimeError as exc:
+                            print(exc)
+            # The last collection finds it, when all modules are whole.
+            late = Late()
+            late.itself = late
+            del late
+            ''')
+        self.assertEqual(out.count('the interpreter is shutting down'), 3)
+
+    def test_a_program_that_counts_its_threads(self):
+        out = self.run_python('''
+            import os, profile_sampling, threading, warnings
+            warnings.simplefilter('error')
+            with profile_sampling.subscribe(print, batch_seconds=3600,
+                                            threads=[]):
+                print(threading.active_count(), len(threading.enumerate()))
+                if not os.fork():
+                    os._exit(0)
+                os.wait()
+            ''')
+        self.assertIn('1 1', out)
+
+    def test_interpreters_that_close_nothing(self):
+        out = self.run_python('''
+            import _interpreters, glob
+            def is_sampler(path):
+                with open(path) as file:
+                    return file.read() == 'sampleprof\\n'
+            for config in 'legacy', 'isolated':
+                for sync in False, True:
+                    interpreter = _interpreters.create(config)
+                    error = _interpreters.exec(interpreter, f"""if True:
+                        import profile_sampling
+                        subscription = profile_sampling.subscribe(
+                            lambda batch: None, sync={sync})
+                        for i in range(100_000): pass
+                        """)
+                    assert error is None, error
+                    _interpreters.destroy(interpreter)
+                    print(sum(map(is_sampler, glob.glob(
+                        '/proc/self/task/*/comm'))))
+            ''')
+        self.assertEqual(out.split(), ['0'] * 4)
+
+    def test_interpreters_that_are_left_over(self):
+        for config in 'legacy', 'isolated':
+            for code in ('profile_sampling.subscribe(len)',
+                         'profile_sampling.subscribe(len, sync=True)',
+                         'import atexit\\n'
+                         'def late():\\n'
+                         '    try:\\n'
+                         '        profile_sampling.subscribe(len)\\n'
+                         '    except RuntimeError:\\n'
+                         '        pass\\n'
+                         '    else:\\n'
+                         '        raise AssertionError\\n'
+                         'atexit.register(late)'):
+                self.run_python(f'''
+                    import _interpreters, warnings
+                    interpreter = _interpreters.create('{config}')
+                    error = _interpreters.exec(
+                        interpreter,
+                        "import profile_sampling\\n{code}\\n")
+                    assert error is None, error
+                    # CPython's, of interpreters that are left over.
+                    warnings.simplefilter('ignore')
+                    ''')
+
+    def test_interpreters(self):
+        out = self.run_python('''
+            import _interpreters, profile_sampling
+            def run(config):
+                interp = _interpreters.create(config)
+                error = _interpreters.exec(interp, """if True:
+                    import profile_sampling, time
+                    seen = []
+                    def add(batch):
+                        seen.extend([s.thread.interpreter_id for s in batch])
+                    def work():
+                        end = time.monotonic() + 0.05
+                        while time.monotonic() < end:
+                            pass
+                    with profile_sampling.subscribe(add, rate_hz=2000):
+                        work()
+                    import _interpreters
+                    own, _ = _interpreters.get_current()
+                    assert len(seen) > 5 and set(seen) == {own}, seen
+                    try:
+                        profile_sampling.subscribe(add, all_interpreters=True)
+                    except ValueError:
+                        pass
+                    else:
+                        raise AssertionError
+                    # Left open: it ends with the interpreter.
+                    profile_sampling.subscribe(add)
+                    work()
+                    """)
+                assert error is None, error
+                _interpreters.destroy(interp)
+                return interp
+            seen = set()
+            def add(batch):
+                seen.update([s.thread.interpreter_id for s in batch])
+            with profile_sampling.subscribe(add, all_interpreters=True):
+                ids = {run('isolated'), run('legacy')}
+            assert ids | {0} == seen, (ids, seen)
+            seen.clear()
+            with profile_sampling.subscribe(add):
+                run('isolated')
+            assert seen == {0}, seen
+            print('right')
+            ''')
+        self.assertEqual(out, 'right\n')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,288 @@
+"""Subscriptions: each gets all the weight, and a session beside them too.
+
+See InternalDocs/profile_sampling/subscribers.md.
+"""
+
+import gc
+import os
+import signal
+import threading
+import time
+
+import profile_sampling
+from profile_sampling._subscribing.aggregate import Aggregator
+
+from ..support.manual import first, second
+from ..support.sessions import _profile, checked, names, parked_thread
+from ..support.subscribers import (
+    Recorder, SubscriberTest, running, subscribe_manually)
+from ..support.work import spin
+
+subscribe = profile_sampling.subscribe
+
+
+def weights(samples):
+    """{(names root first, state, labels): [count, cpu_ns, wall_ns]}."""
+    sums = {}
+    for sample in samples:
+        key = (names(sample), sample.state, tuple(sample.labels.items()),
+               sample.thread.ident)
+        row = sums.setdefault(key, [0, 0, 0])
+        for i, weight in enumerate(
+                (sample.count, sample.cpu_ns, sample.wall_ns)):
+            row[i] += weight
+    return sums
+
+
+class SumsTest(SubscriberTest):
+
+    def assert_whole(self, recorder, thread):
+        own = [sample for sample in recorder.samples
+               if sample.thread.ident == thread.ident]
+        begun_ns = own[0].time_ns - own[0].wall_ns
+        self.assertEqual(sum([sample.wall_ns for sample in own]),
+                         own[-1].time_ns - begun_ns, 'to the nanosecond')
+
+    def test_weights_sum_up_at_every_rate(self):
+        recorders = {rate: Recorder() for rate in (2000, 500, 37)}
+        subscriptions = [subscribe(recorder, rate_hz=rate)
+                         for rate, recorder in recorders.items()]
+        with running(lambda: spin(0.3), lambda: time.sleep(0.2)) as threads:
+            spin(0.3)
+        for subscription in subscriptions:
+            subscription.flush()
+        for thread in threads:
+            sums = {recorder.wall_ns(thread=thread.ident)
+                    for recorder in recorders.values()}
+            self.assertEqual(len(sums), 1, 'to the nanosecond')
+            self.assertGreater(sums.pop(), 0.2e9)
+        # A rate is the least that a subscriber gets: each has every record.
+        counts = {len([sample for sample in recorder.samples
+                       if sample.thread.ident == threads[0].ident])
+                  for recorder in recorders.values()}
+        self.assertEqual(len(counts), 1)
+        self.assertGreater(counts.pop(), 0.2 * 2000 / 2)
+
+    def test_the_aggregator_equals_the_table(self):
+        aggregator = Aggregator()
+        with subscribe(aggregator, rate_hz=2000, batch_seconds=0.02):
+            _profile.start(rate_hz=2000)
+            with running(lambda: spin(0.2), lambda: time.sleep(0.1),
+                         lambda: [gc.collect() for _ in range(5)]) as threads:
+                spin(0.1)
+            table = checked(_profile.stop())
+        found = checked(aggregator.profile())
+        idents = {thread.ident for thread in threads}
+
+        def of_threads(profile):
+            return {key: row for key, row in weights(profile.samples).items()
+                    if key[-1] in idents}
+        self.assertEqual(of_threads(found), of_threads(table))
+        self.assertTrue(of_threads(table))
+
+    def test_the_aggregator_equals_the_table_exactly(self):
+        aggregator = Aggregator()
+        with subscribe_manually(aggregator) as subscription:
+            _profile.start(manual=True, names=0)
+            with profile_sampling.label(route='/a'):
+                first()
+            second()
+            table = checked(_profile.snapshot())
+            subscription.flush()
+            found = checked(aggregator.profile())
+            _profile.stop()
+        self.assertEqual(weights(found.samples), weights(table.samples))
+        self.assertEqual(found.total_wall_ns, 8000)
+
+    def test_a_session_comes_and_goes(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder):
+            first()
+            _profile.start(manual=True, names=0)
+            second()
+            profile = checked(_profile.stop())
+            first()
+        self.assertEqual(profile.total_wall_ns, 5000)
+        self.assertEqual(recorder.wall_ns(), 11_000)
+
+    def test_a_snapshot_clears_the_session_only(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder) as subscription:
+            _profile.start(manual=True, names=0)
+            first()
+            self.assertEqual(
+                checked(_profile.snapshot(clear=True)).total_wall_ns, 3000)
+            second()
+            self.assertEqual(checked(_profile.stop()).total_wall_ns, 5000)
+            subscription.flush()
+        self.assertEqual(recorder.wall_ns(), 8000)
+
+    def test_a_session_with_more_depth(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, depth_frames=4):
+            first()
+            _profile.start(manual=True, depth_frames=64, names=3)
+            second()
+            profile = checked(_profile.stop())
+            with self.assertRaisesRegex(RuntimeError, 'fewer depth_frames'):
+                subscribe_manually(recorder, depth_frames=65)
+        self.assertEqual(profile.total_wall_ns, 5000)
+        self.assertGreater(max(len(s.stack) for s in profile.samples), 6)
+        self.assertEqual(recorder.wall_ns(), 8000)
+        self.assertEqual(len({b.rows.serial for b in recorder.batches}), 2)
+
+    def test_all_that_waits_is_counted(self):
+        # Two batches wait, and the older one alone is not worth a delivery.
+        recorder = Recorder()
+        with subscribe_manually(recorder, depth_frames=4,
+                                batch_events=8) as subscription:
+            core = subscription._core
+            with subscription._delivering:      # not by another thread
+                first()
+                core.flush()                    # makes records
+                older = core.waiting
+                self.assertGreater(older, 0)
+                self.assertFalse(subscription._is_due(time.monotonic()))
+                _profile.start(manual=True, depth_frames=64)
+                for _ in range(8):
+                    second()
+                    core.flush()
+                self.assertEqual(core.batches, 2)
+                self.assertGreaterEqual(core.waiting, older + 8)
+                self.assertTrue(subscription._is_due(time.monotonic()))
+                waiting = core.waiting
+            subscription.flush()
+            # And that the thread which delivers has begun, maybe.
+            self.assertGreaterEqual(
+                len(recorder.records) + len(recorder.samples), waiting)
+            self.assertEqual(core.waiting, 0)
+            _profile.stop()
+
+    def test_nothing_is_missing_where_sessions_with_more_depth_begin(self):
+        recorder = Recorder()
+        with (parked_thread() as thread,
+              subscribe(recorder, depth_frames=4)):
+            for depth_frames in range(8, 72, 8):
+                profile_sampling.start(depth_frames=depth_frames)
+                spin(0.005)
+                profile_sampling.stop()
+        self.assert_whole(recorder, thread)
+
+    def test_a_session_with_more_depth_after_all_was_delivered(self):
+        # What waits for labels that nobody has is nothing, when the tables
+        # begin anew.
+        recorder = Recorder()
+        with subscribe(recorder, sync=True, depth_frames=4,
+                       labels={'a': 'b'}) as subscription:
+            with profile_sampling.label(a='b'):
+                spin(0.1)
+            spin(0.05)
+            with profile_sampling.label(a='c'):
+                subscription.flush()
+            before = len(recorder.batches)
+            profile_sampling.start(depth_frames=64)
+            self.addCleanup(profile_sampling.stop)
+            for i in range(100):
+                with profile_sampling.label(i=i):
+                    spin(0.001)
+            with profile_sampling.label(a='b'):
+                spin(0.1)
+        self.assertGreater(len(recorder.batches), before)
+        for batch in recorder.batches[before:]:
+            self.assertNotEqual(batch.rows.serial,
+                                recorder.batches[0].rows.serial)
+            for sample in batch:
+                self.assertEqual(sample.labels, {'a': 'b'})
+                self.assertTrue(sample.stack)
+
+    def test_a_session_begins_though_the_program_has_taken_the_signal(self):
+        recorder = Recorder()
+        old = signal.getsignal(signal.SIGUSR2)
+        self.addCleanup(signal.signal, signal.SIGUSR2, old)
+        with subscribe(recorder, depth_frames=4, signal=signal.SIGUSR2):
+            signal.signal(signal.SIGUSR2, lambda *args: None)
+            profile_sampling.start(depth_frames=64)
+            spin(0.1)
+            profile = profile_sampling.stop()
+        self.assertGreater(profile.total_wall_ns, 0.09e9)
+        self.assertGreater(recorder.wall_ns(), 0.09e9)
+
+    def test_subscriptions_go_on_if_a_session_cannot_begin(self):
+        recorder = Recorder()
+        old = signal.signal(signal.SIGUSR2, lambda *args: None)
+        self.addCleanup(signal.signal, signal.SIGUSR2, old)
+        with (parked_thread() as thread,
+              subscribe(recorder, depth_frames=4)):
+            spin(0.02)
+            for _ in range(3):
+                with self.assertRaisesRegex(RuntimeError, 'a handler'):
+                    profile_sampling.start(depth_frames=64,
+                                           signal=signal.SIGUSR2)
+                self.assertFalse(profile_sampling.running())
+                spin(0.02)
+        self.assertGreater(recorder.wall_ns(thread=threading.get_ident()),
+                           0.07e9)
+        self.assert_whole(recorder, thread)
+
+    def test_a_session_lasts_as_long_as_its_threads(self):
+        # To the nanosecond, whenever the process is made to wait.
+        def check(profile):
+            own = [sample.wall_ns for sample in profile.samples
+                   if sample.thread.ident == threading.get_ident()]
+            self.assertEqual(sum(own), profile.duration_ns)
+        profile_sampling.start()
+        for clear in (False, True, True):
+            spin(0.005)
+            check(profile_sampling.snapshot(clear=clear))
+        spin(0.005)
+        check(profile_sampling.stop())
+        with subscribe(len, depth_frames=4):
+            for depth_frames in (4, 64):
+                spin(0.005)
+                profile_sampling.start(depth_frames=depth_frames)
+                spin(0.005)
+                check(profile_sampling.snapshot())
+                check(profile_sampling.stop())
+
+    def test_no_tick_is_lost_between_snapshots(self):
+        # Some of the ticks fall into the calls of snapshot(), and on one CPU
+        # their signals, too.
+        cpus = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, cpus)
+        os.sched_setaffinity(0, {min(cpus)})
+        profile_sampling.start(rate_hz=10_000)
+        self.addCleanup(profile_sampling.stop)
+        for _ in range(5000):
+            profile = profile_sampling.snapshot(clear=True)
+            own = [sample.wall_ns for sample in profile.samples
+                   if sample.thread.ident == threading.get_ident()]
+            self.assertEqual(sum(own), profile.duration_ns)
+
+    def test_a_session_may_choose_the_signal(self):
+        recorder = Recorder()
+        with subscribe(recorder):
+            with self.assertRaisesRegex(RuntimeError, 'another signal'):
+                subscribe(len, signal=signal.SIGUSR2)
+            profile_sampling.start(signal=signal.SIGUSR2)
+            with subscribe(len, signal=signal.SIGUSR2):
+                spin(0.05)
+            # It is the program's now; sampling goes on by another.
+            old = signal.signal(signal.SIGUSR2, lambda *args: None)
+            self.addCleanup(signal.signal, signal.SIGUSR2, old)
+            spin(0.05)
+            profile = profile_sampling.stop()
+            self.assertEqual(profile.stats['signals_moved'], 1)
+        self.assertGreater(profile.total_wall_ns, 0.09e9)
+
+    def test_a_session_outlives_the_last_subscription(self):
+        _profile.start(manual=True, names=0)
+        with subscribe_manually(Recorder()):
+            first()
+        second()
+        self.assertEqual(checked(_profile.stop()).total_wall_ns, 8000)
+
+    def test_nothing_samples_when_all_is_closed(self):
+        with subscribe(Recorder()):
+            spin(0.01)
+        self.assert_idle()
+        self.assertFalse(profile_sampling.running())

@@ -1,0 +1,1 @@
+"""What tests share: profiles made by hand, sessions, checks of results."""

@@ -1,0 +1,212 @@
+"""Do the pages of Doc/ say what is so?  Tools/docs/pages.py runs them.
+
+What a page shows is run as it stands there.  Numbers are not compared, as
+they differ from run to run; the shares of the tutorial's program are, with
+those that the program measures itself.
+"""
+
+import importlib.util
+import os
+import pathlib
+import textwrap
+import unittest
+
+# There is nothing to run without a core that samples.
+from ..support import sessions  # noqa: F401
+
+
+def _source_tree():
+    """Return the directory that holds Doc/ and Tools/; this file is linked."""
+    for parent in pathlib.Path(os.path.realpath(__file__)).parents:
+        if (parent / 'Tools/docs/pages.py').is_file():
+            return parent
+    raise unittest.SkipTest('the documentation is not here')
+
+
+ROOT = _source_tree()
+DOC = ROOT / 'Doc'
+HOWTOS = sorted(DOC.glob('howto/profile_sampling-*.rst'))
+REFERENCE = sorted(DOC.glob('library/profile_sampling*.rst'))
+
+
+def _load_pages():
+    spec = importlib.util.spec_from_file_location(
+        'pages', ROOT / 'Tools/docs/pages.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pages = _load_pages()
+
+
+class PagesTest(unittest.TestCase):
+
+    def check(self, page, run):
+        """Call run(place); what needs a package that is missing is left."""
+        with self.subTest(page=page.name), pages.Place(DOC) as place:
+            try:
+                run(place)
+            except pages.NeedsPackage as exc:
+                self.skipTest(f'needs {exc}')
+
+    def test_commands(self):
+        for page in HOWTOS:
+            self.check(page, lambda place: pages.check_commands(page, place))
+
+    def test_python(self):
+        for page in [*HOWTOS, *REFERENCE]:
+            source = pages.python_of(page)
+            if source:
+                self.check(page, lambda place: place.run_python(source))
+
+    def test_there_is_something_to_check(self):
+        kinds = [block.kind for page in [*HOWTOS, *REFERENCE]
+                 for block in pages.blocks(page.read_text())]
+        self.assertGreater(kinds.count('console'), 15)
+        self.assertGreater(kinds.count('python'), 10)
+
+    def test_programs_are_shown(self):
+        # A program that no page shows is one that nobody keeps true.
+        text = ''.join([page.read_text() for page in HOWTOS])
+        for program in sorted((DOC / pages.INCLUDES).glob('*.py')):
+            with self.subTest(program=program.name):
+                self.assertIn(f'profile_sampling/{program.name}\n', text)
+
+
+class CheckerTest(unittest.TestCase):
+    """The check of pages finds what is wrong with one."""
+
+    def setUp(self):
+        self.place = self.enterContext(pages.Place(DOC))
+        self.page = self.place.path / 'page.rst'
+
+    def write(self, text):
+        self.page.write_text(textwrap.dedent(text))
+
+    def test_right_output(self):
+        self.write("""
+            .. code-block:: console
+
+               $ echo 1 and two; echo three
+               2 and two
+               three
+            """)
+        pages.check_commands(self.page, self.place)
+
+    def test_wrong_output(self):
+        self.write("""
+            .. code-block:: console
+
+               $ echo two
+               three
+            """)
+        with self.assertRaisesRegex(pages.Failure, 'three'):
+            pages.check_commands(self.page, self.place)
+
+    def test_status(self):
+        self.write("""
+            .. code-block:: console
+
+               $ exit 3
+            """)
+        with self.assertRaisesRegex(pages.Failure, 'status 3'):
+            pages.check_commands(self.page, self.place)
+
+    def test_python_is_one_program(self):
+        self.write("""
+            .. testsetup::
+
+               number = 1
+
+            Text::
+
+               number += 1
+
+            .. code-block:: none
+
+               not Python
+            """)
+        self.assertEqual(pages.python_of(self.page),
+                         'number = 1\n\nnumber += 1')
+
+    def test_missing_package(self):
+        with self.assertRaises(pages.NeedsPackage):
+            self.place.run_python('import no_such_package_is_here')
+
+    def test_record(self):
+        self.write("""\
+            .. code-block:: console
+
+               $ echo new; echo line
+               old
+               $ echo not shown
+
+            Text.
+            """)
+        pages.record(self.page, self.place)
+        self.assertEqual(self.page.read_text(), textwrap.dedent("""\
+            .. code-block:: console
+
+               $ echo new; echo line
+               new
+               line
+               $ echo not shown
+
+            Text.
+            """))
+
+
+class TutorialTest(unittest.TestCase):
+    """The shares of the tutorial's program are those it measures itself."""
+
+    # Points of the whole.  Each function has hundreds of samples, but for
+    # total(), which is short.
+    TOLERANCE = 3.0
+    PROGRAM = textwrap.dedent("""
+        import time
+        import orders
+        import profile_sampling
+
+        spent = {}
+
+        def timed(function):
+            def call(*args):
+                start = time.perf_counter()
+                try:
+                    return function(*args)
+                finally:
+                    spent[name] = time.perf_counter() - start
+            name = function.__name__
+            return call
+
+        for name in 'fetch', 'parse', 'distinct', 'total', 'main':
+            setattr(orders, name, timed(getattr(orders, name)))
+        with profile_sampling.profile() as session:
+            orders.main()
+        rows = {row.function.name: row.cum_wall_ns
+                for row in session.profile.functions()}
+        for name, seconds in spent.items():
+            print('share', name, 100 * seconds / spent['main'],
+                  100 * rows.get(f'orders.{name}', 0) / rows['orders.main'])
+        """)
+
+    def test_shares(self):
+        with pages.Place(DOC) as place:
+            printed = place.run_python(self.PROGRAM)
+        shares = {}
+        for line in printed:
+            if line.startswith('share '):
+                _, name, true, profiled = line.split()
+                shares[name] = float(true), float(profiled)
+        self.assertEqual(len(shares), 5, printed)
+        for name, (true, profiled) in shares.items():
+            with self.subTest(function=name, true=true):
+                self.assertAlmostEqual(profiled, true, delta=self.TOLERANCE)
+        # What the text says of it.
+        self.assertEqual(max(shares, key=lambda name: shares[name][0]
+                             * (name != 'main')), 'distinct')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,8 @@
+"""How long: what samples weigh, and whether that is true."""
+
+import os
+from test.support import load_package_tests
+
+
+def load_tests(*args):
+    return load_package_tests(os.path.dirname(__file__), *args)

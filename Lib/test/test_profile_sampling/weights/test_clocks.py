@@ -1,0 +1,233 @@
+"""What clocks, the collector and the machine do to weights.
+
+PITFALLS T5, T7, T10, L15.  As in test_truth the answer is measured beside the
+profiler, on the thread's own CPU clock.
+"""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from ..support.compiling import run_compiler
+from ..support.sessions import (
+    OPTION, SANITIZER, THOROUGH, ProgramTest, Run, Session, SessionTest,
+    environment, of_thread, on_stack, thrice, weight)
+
+
+def own(profile):
+    return of_thread(profile, threading.get_native_id())
+
+
+def spin_until(moment):
+    while time.perf_counter() < moment:
+        pass
+
+
+def rhythm_work(moment):
+    spin_until(moment)
+
+
+def rhythm_rest(moment):
+    spin_until(moment)
+
+
+class RhythmTest(SessionTest):
+
+    @thrice
+    def test_lockstep(self):
+        # T7.  A tenth of each period of the clock itself.  A clock without
+        # jitter sees all of it or nothing; so the short version allows a
+        # factor of 2.5, for machines that are busy.  The share of N ticks has
+        # a standard deviation of 0.3 / sqrt(N): the long one allows four.
+        rate_hz, ticks = (100, 9000) if THOROUGH else (1000, 2000)
+        period = 1 / rate_hz
+        cpu = [0, 0]
+        with Session(rate_hz=rate_hz) as session:
+            start = time.perf_counter()
+            for i in range(ticks):
+                begin = time.thread_time_ns()
+                rhythm_work(start + (i + 0.1) * period)
+                middle = time.thread_time_ns()
+                rhythm_rest(start + (i + 1) * period)
+                cpu[0] += middle - begin
+                cpu[1] += time.thread_time_ns() - middle
+        samples = own(session.profile)
+        work = [s for s in samples if on_stack(s, 'rhythm_work')]
+        rest = [s for s in samples if on_stack(s, 'rhythm_rest')]
+        found = weight(work, 'cpu_ns')
+        found /= found + weight(rest, 'cpu_ns')
+        share = cpu[0] / sum(cpu)
+        if THOROUGH:
+            self.assertAlmostEqual(found, share, delta=0.013)
+        else:
+            self.assertLess(found, 2.5 * share)
+            self.assertGreater(found, share / 2.5)
+
+
+class CollectorTest(SessionTest):
+
+    @thrice
+    def test_as_long_as_the_callbacks_say(self):
+        # T5.  5 %, and two ticks: the callbacks lie outside of what is
+        # measured at one end and inside at the other.
+        began = []
+        spent_ns = 0
+
+        def callback(phase, info):
+            nonlocal spent_ns
+            if phase == 'start':
+                began.append(time.thread_time_ns())
+            else:
+                spent_ns += time.thread_time_ns() - began.pop()
+        garbage = [[i] for i in range(300_000)]
+        gc.callbacks.append(callback)
+        self.addCleanup(gc.callbacks.remove, callback)
+        with Session(rate_hz=1000) as session:
+            t0 = time.thread_time_ns()
+            while spent_ns < 500_000_000:
+                gc.collect()
+                sorted(range(20_000), key=str)
+            used_ns = time.thread_time_ns() - t0
+        samples = own(session.profile)
+        collecting = [s for s in samples if s.state == 'gc']
+        self.assertAlmostEqual(weight(collecting, 'cpu_ns'), spent_ns,
+                               delta=0.05 * spent_ns + 2_000_000)
+        # And nothing of it is counted twice.
+        self.assertAlmostEqual(weight(samples, 'cpu_ns'), used_ns,
+                               delta=0.01 * used_ns + 3_000_000)
+        self.assertEqual(len(garbage), 300_000)
+
+
+def compute_strings():
+    return sorted(range(3000), key=str)
+
+
+def compute_numbers():
+    return sum([i * i for i in range(9000)])
+
+
+class ContentionTest(SessionTest):
+
+    @thrice
+    def test_spinners_beside(self):
+        # T10.  Other processes take the CPUs: more wall time, the same CPU
+        # time at the same places.  4 points: a sampling error of
+        # 0.5 / sqrt(600) = 2 points is one standard deviation.  If others
+        # leave less than half of a CPU, the kernel takes it away where it
+        # likes, and ticks are bound to that: 5 points have been seen.
+        spinners = [
+            subprocess.Popen([sys.executable, '-c', 'while True: pass'],
+                             env=environment())
+            for _ in range(os.cpu_count())]
+        try:
+            spent = [0, 0]
+            with Session(rate_hz=1000) as session:
+                start = time.thread_time_ns()
+                start_wall = time.monotonic_ns()
+                while sum(spent) < 700_000_000:
+                    t0 = time.thread_time_ns()
+                    compute_strings()
+                    t1 = time.thread_time_ns()
+                    compute_numbers()
+                    spent[0] += t1 - t0
+                    spent[1] += time.thread_time_ns() - t1
+                used_ns = time.thread_time_ns() - start
+                wall_ns = time.monotonic_ns() - start_wall
+        finally:
+            for spinner in spinners:
+                spinner.kill()
+                spinner.wait()
+        samples = own(session.profile)
+        found = [weight([s for s in samples if on_stack(s, function)],
+                        'cpu_ns')
+                 for function in ('compute_strings', 'compute_numbers')]
+        self.assertAlmostEqual(weight(samples, 'cpu_ns'), used_ns,
+                               delta=0.01 * used_ns + 3_000_000)
+        is_crowded = SANITIZER or used_ns < wall_ns / 2
+        self.assertAlmostEqual(found[0] / sum(found), spent[0] / sum(spent),
+                               delta=0.08 if is_crowded else 0.04)
+
+
+# How long it takes by a clock that nobody sets.
+TIMED = '''
+import sys, time
+start = time.monotonic()
+print("begun", flush=True)
+def work():
+    end = time.monotonic() + 0.4
+    while time.monotonic() < end:
+        sorted(range(300), key=str)
+work()
+time.sleep(0.2)
+if len(sys.argv) > 1:
+    before = time.time()
+    print(abs(time.time() - before) > 1000, flush=True)
+print(time.monotonic() - start)
+'''
+
+
+class JumpsTest(ProgramTest):
+    # PITFALLS L15.
+
+    def check_durations(self, took):
+        profile = Run.load(self, 'profile.pb.gz')
+        # A second more: start-up, and the end on a busy machine.
+        self.assertGreaterEqual(profile.duration_ns / 1e9, took)
+        self.assertLess(profile.duration_ns / 1e9, took + 1 + 0.5 * took)
+        self.assertAlmostEqual(profile.total_wall_ns, profile.duration_ns,
+                               delta=0.1 * profile.duration_ns + 2e7)
+        self.assertLess(profile.total_cpu_ns, profile.duration_ns)
+        return profile
+
+    def test_time_of_day(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        library = run_compiler(
+            'jumping_clock.c', os.path.join(directory.name, 'clock.so'),
+            '-shared', '-fPIC', '-ldl')
+        if SANITIZER:
+            self.skipTest('a sanitizer has to be loaded first')
+        result = self.run_python(OPTION, '-c', TIMED, 'jumps',
+                                 env=environment(LD_PRELOAD=library))
+        self.assertEqual(result.status, 0, result.err)
+        _, jumped, took = result.out.decode().split()
+        self.assertEqual(jumped, 'True')
+        self.check_durations(float(took))
+
+    def test_stopped_for_a_while(self):
+        stopped_s = 1.5
+        program = subprocess.Popen(
+            [sys.executable, OPTION, '-c', TIMED], cwd=self.directory,
+            env=environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        try:
+            program.stdout.readline()
+            time.sleep(0.1)
+            program.send_signal(signal.SIGSTOP)
+            time.sleep(stopped_s)
+            program.send_signal(signal.SIGCONT)
+            out, err = program.communicate(timeout=60)
+        finally:
+            program.kill()
+            program.communicate()
+        self.assertEqual(program.returncode, 0, err)
+        self.assertGreater(float(out), stopped_s)
+        profile = self.check_durations(float(out))
+        # Nobody computed meanwhile, and no tick is made up for: these would
+        # be 7,500 more, and the clock errs by 5 % and 50 ms at most.
+        self.assertLess(profile.total_cpu_ns / 1e9, float(out) - 1)
+        went_on_s = profile.duration_ns / 1e9 - stopped_s
+        self.assertLess(profile.stats['ticks'],
+                        1.05 * profile.rate_hz * (went_on_s + 0.05))
+        self.assertGreater(profile.stats['ticks_late'],
+                           0.95 * profile.rate_hz * (stopped_s - 0.05))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,530 @@
+"""Who held the GIL while others waited for it."""
+
+import _interpreters
+import contextlib
+import ctypes
+import sys
+import threading
+import time
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._data import build as _build
+from profile_sampling._formats import collapsed as _collapsed, text as _text
+from profile_sampling._formats.pprof import (
+    reader as _pprof_read, wire as _wire, writer as _pprof)
+
+from ..support import sessions
+from ..support.builders import Builder, facts_of
+from ..support.manual import manual, tick
+from ..support.sessions import (
+    SANITIZER, _profile, Session, SessionTest, checked, computing_threads,
+    of_thread, thrice, weight)
+from ..support.subscribers import Recorder, SubscriberTest, subscribe_manually
+from ..support.work import SPIN
+
+MS = 1_000_000
+STRETCHES = 256     # that the core remembers
+HOLDERS = 8         # that a wait is booked on, at most
+MAX_PAIRS = 65536   # of stacks that wait and of holders
+# Whatever is called through it keeps the GIL.
+libc = ctypes.PyDLL(None)
+
+
+def sleep_with_gil(seconds):
+    libc.usleep(int(seconds * 1e6))
+
+
+def status(native_id):
+    """State, and how often it has gone to sleep; without giving the GIL up.
+    """
+    fd = libc.open(b'/proc/self/task/%d/status' % native_id, 0)
+    buffer = ctypes.create_string_buffer(8192)
+    libc.read(fd, buffer, len(buffer))
+    libc.close(fd)
+    fields = dict(line.partition(b':')[::2]
+                  for line in buffer.value.splitlines())
+    return (fields[b'State'].split()[0],
+            int(fields[b'voluntary_ctxt_switches']))
+
+
+class Waiter:
+    """A thread that waits for the GIL from let() on, and then does work()."""
+
+    def __init__(self, work=None):
+        self.work = work
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        self.native_id = self.thread.native_id
+        sessions.wait_until_asleep(self.native_id)
+
+    def run(self):
+        self.gate.acquire()
+        if self.work is not None:
+            self.work()
+
+    def let(self):
+        """Until it waits for the GIL, which stays with the caller."""
+        _, before = status(self.native_id)
+        self.gate.release()
+        seen = 0
+        while seen < 2:
+            state, sleeps = status(self.native_id)
+            seen = seen + 1 if state == b'S' and sleeps > before else 0
+            sleep_with_gil(0.002)
+
+
+@contextlib.contextmanager
+def only_given_up():
+    """Nobody is asked for the GIL."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def first(ns):
+    tick(ns, 0)
+
+
+def second(ns):
+    tick(ns, 0)
+
+
+def through_c(ns):
+    any(map(tick, [ns], [0]))
+
+
+def named(holder):
+    """What tests tell holders by."""
+    name = holder.function.qualname.rpartition('.')[2]
+    callee = holder.callee.name if holder.callee is not None else None
+    return name, callee
+
+
+def waits(profile, native_id):
+    """{(thread of the holder, function, callee): wall_ns} of a waiter."""
+    result = {}
+    for row in profile.gil_holders():
+        if row.thread.native_id == native_id:
+            thread = row.holder.thread
+            key = (thread and thread.native_id, *named(row.holder))
+            result[key] = result.get(key, 0) + row.wall_ns
+    return result
+
+
+class PatternTest(SubscriberTest):
+    """By a clock that the test ticks: exact."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(only_given_up())
+        self.own_id = threading.get_native_id()
+
+    def test_one_after_the_other(self):
+        order = []
+
+        def work():
+            order.append(threading.get_native_id())
+            if len(order) == 1:
+                through_c(4 * MS)
+        with manual(names=1) as session:
+            waiters = [Waiter(work), Waiter(work)]
+            for waiter in waiters:
+                waiter.let()
+            first(6 * MS)
+            for waiter in waiters:
+                waiter.thread.join()
+        profile = session.profile
+        early, late = order
+        main = self.own_id, 'first', '_profile.tick'
+        self.assertEqual(waits(profile, early), {main: 6 * MS})
+        # The thread that held it after that has ended by then.
+        self.assertEqual(waits(profile, late), {
+            main: 6 * MS, (early, 'through_c', 'builtins.any'): 4 * MS})
+        for waiter in waiters:
+            self.assertEqual(
+                sum(waits(profile, waiter.native_id).values()),
+                weight([s for s in of_thread(profile, waiter.native_id)
+                        if s.state == 'gil wait']))
+
+    def test_place_of_both(self):
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            first(1 * MS)
+            waiter.thread.join()
+        row, = [row for row in session.profile.gil_holders()
+                if row.thread.native_id == waiter.native_id]
+        self.assertEqual(row.function.qualname, 'Waiter.run')
+        self.assertEqual(row.line, Waiter.run.__code__.co_firstlineno + 1)
+        self.assertEqual(row.holder.thread.native_id, self.own_id)
+        self.assertEqual(row.holder.function.qualname, 'first')
+        self.assertEqual(row.holder.line, first.__code__.co_firstlineno + 1)
+        self.assertIsNone(row.holder.callee)
+        self.assertEqual((row.count, row.wall_ns), (1, MS))
+
+    def test_holder_moves(self):
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            first(3 * MS)
+            second(2 * MS)
+            first(1 * MS)
+            waiter.thread.join()
+        self.assertEqual(waits(session.profile, waiter.native_id), {
+            (self.own_id, 'first', None): 4 * MS,
+            (self.own_id, 'second', None): 2 * MS})
+
+    def test_only_what_was_waited(self):
+        with manual() as session:
+            waiter = Waiter()
+            first(5 * MS)
+            second(1 * MS)
+            waiter.let()
+            second(2 * MS)
+            waiter.thread.join()
+        self.assertEqual(waits(session.profile, waiter.native_id),
+                         {(self.own_id, 'second', None): 2 * MS})
+        waited = [s for s in of_thread(session.profile, waiter.native_id)
+                  if s.state == 'blocked']
+        self.assertEqual(weight(waited), 6 * MS)
+
+    def test_snapshots(self):
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            first(3 * MS)
+            early = _profile.snapshot()
+            second(2 * MS)
+            both_parts = _profile.snapshot()
+            waiter.thread.join()
+        # Not before: to check a profile gives the GIL up.
+        early, both_parts = checked(early), checked(both_parts)
+        held = (self.own_id, 'first', None), (self.own_id, 'second', None)
+        self.assertEqual(waits(early, waiter.native_id), {held[0]: 3 * MS})
+        for profile in both_parts, session.profile:
+            self.assertEqual(waits(profile, waiter.native_id),
+                             {held[0]: 3 * MS, held[1]: 2 * MS})
+
+    def test_clear(self):
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            first(3 * MS)
+            early = _profile.snapshot(clear=True)
+            second(2 * MS)
+            late = _profile.snapshot(clear=True)
+            first(1 * MS)
+            waiter.thread.join()
+        for profile, name, ns in ((checked(early), 'first', 3),
+                                  (checked(late), 'second', 2),
+                                  (session.profile, 'first', 1)):
+            self.assertEqual(waits(profile, waiter.native_id),
+                             {(self.own_id, name, None): ns * MS})
+
+    def test_session_begins_while_it_waits(self):
+        waiter = Waiter()
+        waiter.let()
+        with manual() as session:
+            first(3 * MS)
+            waiter.thread.join()
+        # That it waits is told when it asks again, or never.
+        waited = [s for s in of_thread(session.profile, waiter.native_id)
+                  if s.state == 'gil wait']
+        self.assertEqual(sum(waits(session.profile,
+                                   waiter.native_id).values()),
+                         weight(waited))
+
+    def test_more_than_is_remembered(self):
+        lost = 50
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            for i in range(STRETCHES + lost):
+                (first, second)[i % 2](10_000)
+            waiter.thread.join()
+        found = waits(session.profile, waiter.native_id)
+        self.assertEqual(sum(found.values()), (STRETCHES + lost) * 10_000)
+        # One stretch more or less, with which it begins and ends.
+        self.assertAlmostEqual(found.pop((None, '[unknown]', None)),
+                               lost * 10_000, delta=20_000)
+        self.assertEqual(set(found), {(self.own_id, 'first', None),
+                                      (self.own_id, 'second', None)})
+
+    def test_more_holders_than_records(self):
+        lines = 40
+        namespace = {'tick': tick}
+        exec('def places(i):\n' + ''.join([
+            f'    if i == {i}:\n        tick(100_001, 0)\n'
+            for i in range(lines)]), namespace)
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            for i in range(lines):
+                namespace['places'](i)
+            waiter.thread.join()
+        rows = [row for row in session.profile.gil_holders()
+                if row.thread.native_id == waiter.native_id]
+        self.assertEqual(sum(row.wall_ns for row in rows), lines * 100_001)
+        self.assertEqual(len(rows), HOLDERS)
+        # Each stands for the same share, to the rest of a division.
+        for row in rows:
+            self.assertAlmostEqual(row.wall_ns, lines * 100_001 // HOLDERS,
+                                   delta=HOLDERS)
+
+    @unittest.skipIf(SANITIZER, 'takes minutes')
+    def test_more_pairs_than_rows(self):
+        # Each line waits for each line: of more than MAX_PAIRS pairs the
+        # holder is unknown, and the sums are right all the same.
+        lines, groups = 1100, 10
+        gate, ready = threading.Lock(), threading.Lock()
+        gate.acquire()
+        ready.acquire()
+        namespace = {'tick': tick, 'gate': gate, 'ready': ready}
+        exec('def wait():\n'
+             + '    gate.acquire(); ready.release()\n' * lines, namespace)
+        for group in range(groups):
+            exec('def hold():\n' + '    tick(100_000, 0)\n' * HOLDERS,
+                 namespace)
+            code = namespace['hold'].__code__
+            namespace[group] = type(namespace['hold'])(
+                code.replace(co_qualname=f'hold_{group}'), namespace)
+
+        def run():
+            for _ in range(groups):
+                namespace['wait']()
+        thread = threading.Thread(target=run)
+        with manual() as session:
+            thread.start()
+            for group in range(groups):
+                for _ in range(lines):
+                    gate.release()
+                    sleep_with_gil(50e-6)
+                    namespace[group]()
+                    ready.acquire()
+            thread.join()
+        profile = session.profile
+        self.assertGreater(profile.stats['lost_holders'], 0)
+        waited = [s for s in of_thread(profile, thread.native_id)
+                  if s.state == 'gil wait']
+        self.assertAlmostEqual(
+            len([s for s in waited if s.gil_holder.thread is not None]),
+            MAX_PAIRS, delta=10)
+        found = waits(profile, thread.native_id)
+        self.assertEqual(sum(found.values()), weight(waited))
+        self.assertGreater(found[None, '[unknown]', None], 0)
+        self.assertIn('holder of the GIL', _text.render(profile._tables))
+
+    def test_subscriber(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, names=1) as subscription:
+            waiter = Waiter()
+            waiter.let()
+            first(6 * MS)
+            second(2 * MS)
+            waiter.thread.join()
+            subscription.flush()
+        found = {}
+        for batch in recorder.batches:
+            places = [batch.rows.gil_holder(*row) for row
+                      in zip(batch.holder_thread, batch.holder_node)]
+            kinds = [batch.STATES[state] if kind == 0 else None
+                     for kind, state in zip(batch.kind, batch.state)]
+            self.assertEqual([place is not None for place in places],
+                             [kind == 'gil wait' for kind in kinds])
+            self.assertEqual(
+                [sample.gil_holder for sample in batch],
+                [place for place, kind in zip(places, batch.kind)
+                 if kind == 0])
+            for sample in batch:
+                if sample.thread.native_id == waiter.native_id and (
+                        sample.gil_holder is not None):
+                    self.assertEqual(sample.gil_wait_ns, sample.wall_ns)
+                    key = named(sample.gil_holder)
+                    found[key] = found.get(key, 0) + sample.wall_ns
+        self.assertEqual(found, {('first', '_profile.tick'): 6 * MS,
+                                 ('second', '_profile.tick'): 2 * MS})
+
+
+class RealTest(SessionTest):
+
+    @thrice
+    def test_c_function_that_keeps_the_gil(self):
+        numbers = [(i * 7919) % 1_000_003 for i in range(300_000)]
+        done = threading.Event()
+
+        def sort_all():
+            while not done.is_set():
+                sorted(numbers)
+        thread = threading.Thread(target=sort_all)
+        with Session(names=1) as session:
+            thread.start()
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                time.sleep(0.001)
+            done.set()
+            thread.join()
+        found = waits(session.profile, threading.get_native_id())
+        total = sum(found.values())
+        self.assertGreater(total, 300 * MS)
+        # What is missing: ends of threads, other threads of the machine.
+        self.assertGreater(found[thread.native_id, 'sort_all', 'builtins.sorted'],
+                           0.9 * total)
+
+    @thrice
+    def test_subinterpreter(self):
+        # It shares the GIL.
+        interpreter = _interpreters.create('legacy')
+        self.addCleanup(_interpreters.destroy, interpreter)
+
+        def run():
+            _interpreters.exec(interpreter, SPIN + 'spin(0.5)')
+        thread = threading.Thread(target=run)
+        with Session() as session:
+            thread.start()
+            while thread.is_alive():
+                time.sleep(0.001)
+        held = {}
+        for row in session.profile.gil_holders():
+            if row.thread.native_id == threading.get_native_id():
+                at = row.holder.thread and row.holder.thread.interpreter_id
+                key = at, row.holder.function.qualname
+                held[key] = held.get(key, 0) + row.wall_ns
+        self.assertGreater(held[interpreter, 'spin'],
+                           0.8 * sum(held.values()))
+
+    def test_sums(self):
+        # checked(), through which all profiles of tests go, compares the sum
+        # of all holders; here for each thread, with many hand-overs.
+        def sleeps():
+            for _ in range(300):
+                time.sleep(0.0005)
+        with Session(rate_hz=1000, names=3) as session:
+            with computing_threads(2):
+                threads = [threading.Thread(target=sleeps)
+                           for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+        profile = session.profile
+        for thread in threads:
+            waited = weight([s for s in of_thread(profile, thread.native_id)
+                             if s.state == 'gil wait'])
+            self.assertEqual(
+                sum(waits(profile, thread.native_id).values()), waited)
+        known = sum([row.wall_ns for row in profile.gil_holders()
+                     if row.holder.thread is not None])
+        self.assertGreater(known, 0.9 * weight(
+            [s for s in profile.samples if s.state == 'gil wait']))
+
+
+class ValuesTest(unittest.TestCase):
+
+    def build(self):
+        b = Builder(names=1)
+        main, worker = b.thread('MainThread'), b.thread('worker')
+        b.sample('a.f:3 [GIL~wait]', wall_ns=7, thread=main,
+                 state='gil wait', holder=(worker, 'a.g:9 C:json.loads'))
+        b.sample('a.f:3 C:time.sleep [GIL~wait]', wall_ns=2, thread=main,
+                 state='gil wait', holder=(worker, 'a.g:9 C:json.loads'))
+        b.sample('a.f:3 [GIL~wait]', wall_ns=5, thread=main,
+                 state='gil wait', holder=(-1, '[unknown]'))
+        b.sample('[GIL~wait]', wall_ns=4, thread=worker, state='gil wait',
+                 holder=(main, 'a.f:4'))
+        b.sample('a.f:3', wall_ns=100, thread=main)
+        return b.profile()
+
+    def test_rows(self):
+        profile = self.build()
+        self.assertEqual(
+            [(row.thread.name, row.function and row.function.name, row.line,
+              row.holder.thread and row.holder.thread.name, row.holder.name,
+              row.holder.line, row.count, row.wall_ns)
+             for row in profile.gil_holders()],
+            [('MainThread', 'a.f', 3, 'worker', 'a.g (json.loads)', 9, 2, 9),
+             ('MainThread', 'a.f', 3, None, '[unknown]', 0, 1, 5),
+             ('worker', None, 0, 'MainThread', 'a.f', 4, 1, 4)])
+
+    def test_text(self):
+        lines = _text.render(self.build()._tables).splitlines()
+        at = lines.index('Holders of the GIL by the wall time that threads '
+                         'waited for them')
+        self.assertEqual([line.split() for line in lines[at + 2:at + 5]], [
+            ['0.000', 'ms', '50.0', '%', '2', 'a.g', '(json.loads)',
+             'worker'],
+            ['0.000', 'ms', '27.8', '%', '1', '[unknown]'],
+            ['0.000', 'ms', '22.2', '%', '1', 'a.f', 'MainThread']])
+        self.assertLessEqual(max(map(len, lines)), _text.WIDTH)
+
+    def test_collapsed_does_not_tell(self):
+        profile = self.build()
+        text = _collapsed.render(profile._tables)
+        self.assertNotIn('json.loads', text)
+
+    def test_pprof(self):
+        profile = self.build()
+        again = Profile._from_raw(_pprof_read.decode(
+            _pprof.encode(profile._tables, compress=False)))
+        self.assertEqual(facts_of(again), facts_of(profile))
+        self.assertEqual(again.gil_holders(), profile.gil_holders())
+
+    def test_function_that_begins_before_the_line(self):
+        # Of functions of one name in one file, such as lambdas.
+        b = Builder()
+        functions = [b.function('a', '<lambda>', first_line=line)
+                     for line in (1, 10, 20)]
+        b.thread('MainThread')
+        for function in functions:
+            b.sample([(function, 25)], wall_ns=1)
+        b.sample('a.f:1 [GIL~wait]', wall_ns=3, state='gil wait',
+                 holder=(0, [(functions[1], 12)]))
+        again = Profile._from_raw(_pprof_read.decode(
+            _pprof.encode(b.profile()._tables, compress=False)))
+        row, = again.gil_holders()
+        self.assertEqual((row.holder.function.first_line, row.holder.line),
+                         (10, 12))
+
+    def test_file_without_the_function(self):
+        # As tools leave it that drop functions which no stack has.
+        def split(name):
+            return None, name
+        for text, place, expected in (
+                ('a.f (b.g)', '/src/a.py:7', ('a.f', '/src/a.py', 7, 'b.g')),
+                ('a.f', '/src/a.py:7', ('a.f', '/src/a.py', 7, None)),
+                ('a.f', ':', ('a.f', '', 0, None)),
+                ('a.f', 'x', ('a.f', '', 0, None)),
+                ('a.f', '/a:99999999999999', ('a.f', '/a', 0, None)),
+                ('', None, ('', '', 0, None)),
+                ('[unknown]', None, ('[unknown]', '', 0, None))):
+            with self.subTest(text=text, place=place):
+                tables = _build.Builder(_wire.Budget(1 << 20))
+                thread = tables.thread((1, 2, None, 0))
+                node = tables.holder(text, place, split)
+                self.assertEqual(tables.holder(text, place, split), node)
+                tables.sample(0, thread, 0, 2, -1, node, [1, 0, 5])
+                profile = Profile._from_raw(tables.raw(Builder().facts))
+                row, = profile.gil_holders()
+                held = row.holder
+                self.assertEqual(
+                    (held.function.name, held.function.filename, held.line,
+                     held.callee and held.callee.name), expected)
+                self.assertEqual(facts_of(Profile._from_raw(
+                    _pprof_read.decode(_pprof.encode(
+                        profile._tables, compress=False)))), facts_of(profile))
+
+    def test_merge(self):
+        one, other = self.build(), self.build()
+        merged = Profile.merge(one, other)
+        self.assertEqual(
+            [(row.holder, row.wall_ns) for row in merged.gil_holders()],
+            [(row.holder, 2 * row.wall_ns) for row in one.gil_holders()])
+
+
+if __name__ == '__main__':
+    unittest.main()

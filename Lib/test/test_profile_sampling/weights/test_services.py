@@ -1,0 +1,421 @@
+"""Programs that wait, work for a millisecond and wait again, as services do.
+
+Each test knows the answer: what its lines took by the clock, how long it
+slept, that it computed all the time.  One CPU is a case of its own: there
+the sampler thread and the thread that it asks never run at the same time.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import random
+import resource
+import select
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from test import support
+
+import profile_sampling
+
+from ..support import sessions
+from ..support.sessions import (
+    Session, SessionTest, _profile, by_state, names, of_thread, on_stack,
+    one_cpu, python_leaf, thrice, weight)
+from ..support.subscribers import Recorder, SubscriberTest
+from ..support.work import busy
+
+RATE_HZ = 1000
+PERIOD_NS = 1_000_000_000 // RATE_HZ
+CPUS = {'one CPU': one_cpu, 'all CPUs': contextlib.nullcontext}
+
+
+def setUpModule():
+    sessions.need_prompt_signals()
+
+
+def own(profile):
+    return of_thread(profile, threading.get_native_id())
+
+
+def prompt_wakeups():
+    """Whether the kernel lets the sampler thread preempt the program where
+    they share a CPU: Linux does before 6.6, and on request since 6.12."""
+    release = [int(''.join(filter(str.isdigit, part)) or 0)
+               for part in os.uname().release.split('.')[:2]]
+    return release < [6, 6] or release >= [6, 12]
+
+
+# Bursts.
+
+# Steps of each line: they take 0.07 to 0.4 ms of a burst of 1.2 ms.
+STEPS = 18, 7, 25, 12, 33, 5
+
+
+def work(steps):
+    n = 0
+    for _ in range(steps):
+        n += 1
+    return n
+
+
+def burst(a, b, c, d, e, f, clock=time.perf_counter_ns):
+    """Six lines; what each of them took."""
+    t0, _ = clock(), work(a)
+    t1, _ = clock(), work(b)
+    t2, _ = clock(), work(c)
+    t3, _ = clock(), work(d)
+    t4, _ = clock(), work(e)
+    t5, _ = clock(), work(f)
+    t6 = clock()
+    return t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4, t6 - t5
+
+
+LINES = [burst.__code__.co_firstlineno + 2 + i for i in range(len(STEPS))]
+
+
+def plan_burst(seconds):
+    """Arguments with which a burst takes so long."""
+    scale = 10
+    steps = [n * scale for n in STEPS]
+    fastest_ns = min([sum(burst(*steps)) for _ in range(50)])
+    return [int(n * seconds * 1e9 / fastest_ns) for n in steps]
+
+
+class Served:
+    """Bursts between waits of 0.3 to 3 ms, and what a profile says of them:
+    *due_ns* and *found_ns* by line, *count* of their samples."""
+
+    def __init__(self, seconds, wait):
+        arguments = plan_burst(0.0012)
+        rng = random.Random(7)
+        self.due_ns = [0] * len(STEPS)
+        with Session(rate_hz=RATE_HZ) as session:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                wait(rng.uniform(0.0003, 0.003))
+                for i, ns in enumerate(burst(*arguments)):
+                    self.due_ns[i] += ns
+        self.stats = session.profile.stats
+        self.found_ns = [0] * len(STEPS)
+        self.count = 0
+        for sample in own(session.profile):
+            for frame in sample.stack:
+                if (frame.function.qualname == burst.__qualname__
+                        and frame.line in LINES):
+                    self.found_ns[LINES.index(frame.line)] += sample.wall_ns
+                    self.count += sample.count
+
+
+class BurstsTest(SessionTest):
+
+    def check(self, served):
+        self.assertGreater(served.count, 500)
+        for due_ns, found_ns in zip(served.due_ns, served.found_ns):
+            due = due_ns / sum(served.due_ns)
+            # Four standard deviations of samples that fall at random, and one
+            # point: what the signal takes to come varies, and so does what of
+            # the first line the CPU needs to wake up.
+            delta = 0.01 + 4 * (due * (1 - due) / served.count) ** 0.5
+            self.assertAlmostEqual(found_ns / sum(served.found_ns), due,
+                                   delta=delta, msg=(served.due_ns,
+                                                     served.found_ns))
+        # Every tick that falls into a burst is served, but for those that find
+        # the thread on its way out of it, or the clock late; by chance 5 %.
+        expected = sum(served.due_ns) / PERIOD_NS
+        self.assertAlmostEqual(served.count / expected, 1, delta=0.15)
+        # A sample at another place than its tick's is for threads that sleep
+        # with the GIL.
+        self.assertLess(served.stats['captures_biased'],
+                        0.02 * served.count)
+
+    @staticmethod
+    def poll(seconds):
+        with select.epoll() as epoll:
+            epoll.poll(seconds)
+
+    @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
+                                           'when the program blocks')
+    @thrice
+    def test_on_one_cpu(self):
+        with one_cpu():
+            self.check(Served(4, self.poll))
+
+    @thrice
+    def test_on_all_cpus(self):
+        self.check(Served(4, self.poll))
+
+
+class ShortCallsTest(SessionTest):
+
+    @thrice
+    def test_short_and_long_calls_without_the_gil(self):
+        # Both take about as much time in all; the calls of one are seventy
+        # times as long, some 400 us.  They come in any order.  Some 2,500
+        # points say which calls are booked: 1.0 percentage points are one
+        # standard deviation, three are allowed.  An estimate that gives a call
+        # that is hit its whole length, besides what was carried, is wrong by 5
+        # to 6.
+        long_data, short_data = bytes(800_000), bytes(10_000)
+        due = [0, 0]
+
+        def long():
+            hashlib.sha256(long_data)
+
+        def short():
+            hashlib.sha256(short_data)
+
+        def calls():
+            clock = time.perf_counter_ns
+            order = [0] + [1] * 60
+            rng = random.Random(5)
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                rng.shuffle(order)
+                for which in order:
+                    call = (long, short)[which]
+                    before = clock()
+                    call()
+                    due[which] += clock() - before
+        with Session(rate_hz=RATE_HZ) as session:
+            calls()
+        found = [weight([s for s in own(session.profile)
+                         if on_stack(s, call.__qualname__)])
+                 for call in (long, short)]
+        self.assertAlmostEqual(found[0] / sum(found), due[0] / sum(due),
+                               delta=0.03)
+
+
+class RestTest(SessionTest):
+    """A clock whose program waits costs nothing, and is there in time."""
+
+    SECONDS = 2
+
+    def used(self, rate_hz):
+        """CPU seconds of this process, asleep."""
+        with Session(rate_hz=rate_hz):
+            time.sleep(0.1)
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            time.sleep(self.SECONDS)
+            after = resource.getrusage(resource.RUSAGE_SELF)
+        return (after.ru_utime + after.ru_stime
+                - before.ru_utime - before.ru_stime)
+
+    @thrice
+    def test_a_program_that_sleeps(self):
+        # 0.1 % of a CPU, and 1 ms for the sleep itself; one tick would take
+        # 25 us, 2,000 of them 50 ms.
+        for rate_hz in 1000, 10_000:
+            self.assertLess(self.used(rate_hz),
+                            0.001 * self.SECONDS + 0.001, rate_hz)
+
+    @thrice
+    def test_the_first_burst_after_a_rest(self):
+        # Each burst of four periods wakes the clock.  Its first quarter has no
+        # fewer samples than the last, and there are as many as ticks.  Four
+        # standard deviations of half of about 240 samples, each: the jitter
+        # makes them vary less.
+        def first():
+            busy(0.001)
+
+        def second():
+            busy(0.001)
+
+        def third():
+            busy(0.001)
+
+        def last():
+            busy(0.001)
+        functions = first, second, third, last
+        with Session(rate_hz=RATE_HZ) as session:
+            for _ in range(60):
+                time.sleep(0.015)       # the clock rests after four looks
+                for function in functions:
+                    function()
+            ticks = _profile.stats()['ticks']
+        quarters = [sum([s.count for s in own(session.profile)
+                         if s.state == 'running'
+                         and on_stack(s, function.__qualname__)])
+                    for function in functions]
+        self.assertLess(ticks, 60 * 11, 'the clock does not rest')
+        for count in quarters:
+            self.assertAlmostEqual(count, 60, delta=4 * 60 ** 0.5,
+                                   msg=quarters)
+
+
+class SubscribersTest(SubscriberTest):
+
+    def test_a_tenth_of_the_rate(self):
+        # It gets what the session gets, however short what it is about.
+        def short():
+            time.sleep(0.001)
+
+        def long():
+            time.sleep(0.05)
+        recorder = Recorder()
+        with Session(rate_hz=1000) as session:
+            with profile_sampling.subscribe(recorder, rate_hz=100) as s:
+                for _ in range(10):
+                    long()
+                    for _ in range(10):
+                        short()
+                    busy(0.005)
+                s.flush()
+                table = session.snapshot()
+
+        def sums(samples):
+            return [weight([s for s in samples
+                            if s.thread.ident == threading.get_ident()
+                            and on_stack(s, name)])
+                    for name in (short.__qualname__, long.__qualname__,
+                                 'busy')]
+        found, due = sums(recorder.samples), sums(table.samples)
+        self.assertGreater(min(due), 0.04e9)
+        # What is on its way at the beginning and the end of one and not of
+        # the other: sixteen samples of a period.  Off the GIL half of one.
+        for i, periods in enumerate((1, 1, 17)):
+            self.assertAlmostEqual(found[i], due[i],
+                                   delta=periods * PERIOD_NS)
+
+
+def sampler_thread():
+    """Its native id, as soon as it has given itself its name."""
+    for _ in support.sleeping_retry(support.SHORT_TIMEOUT):
+        for native_id in os.listdir('/proc/self/task'):
+            with open(f'/proc/self/task/{native_id}/comm') as file:
+                if file.read().strip() == 'sampleprof':
+                    return int(native_id)
+
+
+@contextlib.contextmanager
+def spinning_process():
+    """Another process wants the CPU that this one runs on."""
+    process = subprocess.Popen([sys.executable, '-IS', '-c',
+                                'print(flush=True)\nwhile True: pass'],
+                               stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+class MissedTicksTest(SessionTest):
+
+    BURSTS = 200
+
+    def missed(self, policy=None):
+        """Ticks missed in bursts of three periods."""
+        with Session(rate_hz=RATE_HZ) as session:
+            if policy is not None:
+                os.sched_setscheduler(sampler_thread(), policy,
+                                      os.sched_param(0))
+            for _ in range(self.BURSTS):
+                busy(0.003)
+                time.sleep(0.001)
+        return session.profile.stats['ticks_missed']
+
+    @thrice
+    def test_counted_where_the_clock_gets_no_cpu(self):
+        # It gets the CPU when the program blocks.  A burst tells of one
+        # deadline at the most.
+        with one_cpu():
+            missed = self.missed(os.SCHED_IDLE)
+        self.assertGreater(missed, self.BURSTS / 2)
+        self.assertLessEqual(missed, self.BURSTS + 10)
+
+    @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
+                                           'when the program blocks')
+    @thrice
+    def test_not_counted_where_it_does(self):
+        for where, cpus in CPUS.items():
+            with cpus():
+                missed = self.missed()
+            # A host that is busy starves it now and then.
+            self.assertLess(missed, self.BURSTS / 8, where)
+
+
+libc = ctypes.PyDLL(None)       # whatever is called through it keeps the GIL
+
+
+class AsleepWithGILTest(SessionTest):
+
+    LEAF = '[asleep with GIL]'
+
+    def check(self, call, *, work_seconds):
+        """Calls that sleep for a while with the GIL, after work, or after
+        none; 400 ms in all."""
+        slept_ns = 0
+
+        def sleep():
+            call()
+            return None
+
+        with Session(rate_hz=RATE_HZ) as session:
+            while slept_ns < 400_000_000:
+                busy(work_seconds)
+                before_ns = time.monotonic_ns()
+                sleep()
+                slept_ns += time.monotonic_ns() - before_ns
+        line = sleep.__code__.co_firstlineno + 1
+        asleep = [s for s in own(session.profile)
+                  if s.state == 'asleep with gil']
+        for sample in asleep:
+            self.assertEqual(names(sample)[-1], self.LEAF)
+        there = [s for s in asleep
+                 if python_leaf(s).function.qualname == call.__qualname__
+                 or (python_leaf(s).function.qualname == sleep.__qualname__
+                     and python_leaf(s).line == line)]
+        # No other call sleeps so.
+        self.assertEqual(weight(there), weight(asleep))
+        return weight(there), weight(there, 'cpu_ns'), slept_ns
+
+    def check_everywhere(self, call, **options):
+        for where, cpus in CPUS.items():
+            with cpus():
+                found_ns, cpu_ns, slept_ns = self.check(call, **options)
+            # 10 %: 400 looks; the ends of the sleeps are met by chance.
+            self.assertAlmostEqual(found_ns / slept_ns, 1, delta=0.1,
+                                   msg=where)
+            # To fall asleep and to wake up.
+            self.assertLess(cpu_ns / slept_ns, 0.02, where)
+
+    @thrice
+    def test_usleep(self):
+        def call():
+            libc.usleep(50_000)
+        self.check_everywhere(call, work_seconds=0.02)
+
+    @thrice
+    def test_poll(self):
+        def call():
+            libc.poll(None, 0, 10)
+        self.check_everywhere(call, work_seconds=0)
+
+    @thrice
+    def test_short_calls_after_work(self):
+        def call():
+            libc.usleep(3000)
+        self.check_everywhere(call, work_seconds=0.003)
+
+    def test_a_thread_that_computes(self):
+        # Nor one that another process takes the CPU from.
+        for crowd in contextlib.nullcontext, spinning_process:
+            for where, cpus in CPUS.items():
+                with self.subTest(where=where, crowd=crowd.__name__), \
+                        cpus(), crowd():
+                    with Session(rate_hz=RATE_HZ) as session:
+                        busy(0.4)
+                    states = by_state(own(session.profile))
+                    self.assertEqual(states['asleep with gil'], 0)
+                    self.assertGreater(states['running'], 390_000_000)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,464 @@
+"""Is what a profile says true?  PITFALLS T1-T3, T6, T8, T9, T11, T12.
+
+Each test knows the answer beforehand or measures it beside the profiler, on
+the thread's own CPU clock where the machine's load could change it.  Shares
+are compared, not speeds.
+"""
+
+import ctypes
+import hashlib
+import sys
+import threading
+import time
+import unittest
+
+from ..support.sessions import (
+    SANITIZER, THOROUGH, Session, SessionTest, _profile, by_state, names,
+    of_thread, on_stack, python_leaf, thrice, weight)
+from ..support.work import busy
+
+RATE_HZ = 2000
+
+
+def own(profile):
+    return of_thread(profile, threading.get_native_id())
+
+
+def share(samples, selected, what='cpu_ns'):
+    total = weight(samples, what)
+    return weight([s for s in samples if selected(s)], what) / total
+
+
+class LinesTest(SessionTest):
+
+    @thrice
+    def test_operator_on_its_own_line(self):
+        # T1.  The multiplication takes 200 us or more, everything around it
+        # less than 1 us: more than 99 % belongs to its line, and under a
+        # sanitizer, where Python code is slower, more than 95 %.  A profiler
+        # that looks when the operator is done sees the caller.
+        big = 3 ** 30000
+
+        def leaf():
+            return big * big
+
+        def run():
+            for _ in range(4000):
+                leaf()
+        with Session(rate_hz=RATE_HZ) as session:
+            run()
+        line = leaf.__code__.co_firstlineno + 1
+        self.assertGreater(share(
+            own(session.profile),
+            lambda s: (s.stack[0].function.qualname, s.stack[0].line)
+                      == (leaf.__qualname__, line)),
+            0.95 if SANITIZER else 0.99)
+
+    @thrice
+    def test_two_operators(self):
+        # Two lines whose lengths are measured: the shares agree.  Calls of
+        # thread_time() around each cost 1 us of 300; scheduling does not
+        # count, as all of it is CPU time.  3 percentage points allow for
+        # caches and for a sampling error of 1 / sqrt(3000) = 1.8 (one
+        # standard deviation is half of that at a share of 0.3).
+        clock = time.thread_time_ns
+        a = 3 ** 60000
+        b = 5 ** 60000
+
+        def both():
+            spent = [0, 0]
+            while sum(spent) < 1_500_000_000:
+                t0 = clock()
+                a * a
+                t1 = clock()
+                b * b
+                t2 = clock()
+                spent[0] += t1 - t0
+                spent[1] += t2 - t1
+            return spent
+        with Session(rate_hz=RATE_HZ) as session:
+            spent = both()
+        first = both.__code__.co_firstlineno
+        samples = [s for s in own(session.profile)
+                   if s.stack[0].function.qualname == both.__qualname__
+                   and s.stack[0].line in (first + 4, first + 6)]
+        self.assertAlmostEqual(
+            share(samples, lambda s: s.stack[0].line == first + 4),
+            spent[0] / sum(spent), delta=0.03)
+
+    def test_long_call_holding_the_gil(self):
+        # T2.  1 %: the call begins and ends between two ticks, 1 ms apart,
+        # and takes 2 s; the rest is for a sampler that gets no CPU.
+        def call():
+            t0 = time.thread_time_ns()
+            pow(3, exponent)
+            return time.thread_time_ns() - t0
+        exponent = 400_000
+        while True:
+            t0 = time.thread_time()
+            pow(3, exponent)
+            if (took := time.thread_time() - t0) > 0.1:
+                break
+            exponent *= 2
+        # Karatsuba: time goes with the power 1.58.
+        exponent = int(exponent * (2.5 / took) ** (1 / 1.585))
+        with Session(rate_hz=1000) as session:
+            took_ns = call()
+        line = call.__code__.co_firstlineno + 2
+        there = [s for s in own(session.profile)
+                 if python_leaf(s).function.qualname == call.__qualname__
+                 and python_leaf(s).line == line]
+        self.assertGreater(took_ns, 1_000_000_000)
+        self.assertAlmostEqual(weight(there, 'cpu_ns') / took_ns, 1,
+                               delta=0.01)
+        # It never gave up the GIL: all of it is running time.
+        self.assertEqual(set(s.state for s in there), {'running'})
+        self.assertGreaterEqual(
+            weight(there) / took_ns, 0.99)
+
+    def test_call_without_the_gil_that_burns_cpu(self):
+        # hashlib releases the GIL for long inputs: blocked, yet with CPU
+        # time.  3 %: the GIL is held at both ends of each call.
+        data = bytes(200_000_000)
+
+        def digest():
+            t0 = time.thread_time_ns()
+            hashlib.sha256(data)
+            return time.thread_time_ns() - t0
+        with Session(rate_hz=1000) as session:
+            took_ns = digest()
+        there = [s for s in own(session.profile)
+                 if s.state == 'blocked' and on_stack(s, digest.__qualname__)]
+        self.assertAlmostEqual(weight(there, 'cpu_ns') / took_ns, 1,
+                               delta=0.03)
+
+
+class TimeTest(SessionTest):
+
+    def test_same_seconds_at_every_rate(self):
+        # T6.  Weights are measured, so the rate changes nothing in sums.
+        # Within one tick of the thread's own clock, and 2 ms for what runs
+        # between reading the clock here and in start() and stop(), when
+        # another process may get the CPU (no CPU time passes then).
+        for rate_hz in 10, 100, 1000:
+            with self.subTest(rate_hz=rate_hz):
+                t0 = time.thread_time_ns()
+                with Session(rate_hz=rate_hz) as session:
+                    busy(0.5)
+                    used_ns = time.thread_time_ns() - t0
+                    profile = session.snapshot()
+                tick_ns = 1_000_000_000 // rate_hz
+                samples = own(profile)
+                self.assertAlmostEqual(weight(samples, 'cpu_ns'), used_ns,
+                                       delta=tick_ns + 2_000_000)
+                # The session began and ends between two ticks.
+                self.assertAlmostEqual(weight(samples), profile.duration_ns,
+                                       delta=tick_ns)
+                there = [s for s in samples if on_stack(s, 'busy')]
+                self.assertGreater(weight(there, 'cpu_ns') + tick_ns,
+                                   0.97 * used_ns)
+
+    @thrice
+    def test_each_session_has_its_own_rate(self):
+        for rate_hz in 1000, 100, 5000, 1000:
+            with Session(rate_hz=rate_hz) as session:
+                busy(0.2)
+            profile = session.profile
+            self.assertEqual(profile.rate_hz, rate_hz)
+            # On a busy machine some are late, and not made up for.
+            expected = rate_hz * profile.duration_ns / 1e9
+            self.assertLess(profile.stats['ticks'], 1.2 * expected + 2)
+            self.assertGreater(profile.stats['ticks'], 0.6 * expected - 2)
+
+    def test_short_threads(self):
+        # T8.  Threads of 2 ms, in sequence, at 500 Hz: about one tick each.
+        # What the threads measure themselves is compared: 5 %, as their
+        # own start and end, about 50 us of 2 ms, are outside of that, and take
+        # longer under a sanitizer.
+        spent = []
+
+        def short():
+            t0 = time.thread_time_ns()
+            busy(0.002)
+            spent.append(time.thread_time_ns() - t0)
+        count = 10_000 if THOROUGH else 600
+        with Session(rate_hz=500) as session:
+            for _ in range(count):
+                thread = threading.Thread(target=short)
+                thread.start()
+                thread.join()
+        profile = session.profile
+        main = threading.get_native_id()
+        samples = [s for s in profile.samples
+                   if s.thread.native_id != main]
+        self.assertEqual(profile.stats['lost_threads'], 0)
+        self.assertAlmostEqual(weight(samples, 'cpu_ns') / sum(spent), 1,
+                               delta=0.2 if SANITIZER else 0.05)
+        self.assertGreaterEqual(len(profile.threads), count)
+
+    @thrice
+    def test_what_short_threads_do_first(self):
+        # Threads of four periods, the first half of it in one function and
+        # the second in another.  Samples that looked back only would give
+        # half a period of each thread to the second: 37 % instead of 50.
+        # 4 percentage points allow for the sampling error, 1.4 (one standard
+        # deviation).
+        spent = [0, 0]
+
+        def first():
+            busy(0.004)
+
+        def second():
+            busy(0.004)
+
+        def job():
+            moments = [time.thread_time_ns()]
+            for work in first, second:
+                work()
+                moments.append(time.thread_time_ns())
+            for i in range(2):
+                spent[i] += moments[i + 1] - moments[i]
+        with Session(rate_hz=500) as session:
+            for _ in range(300):
+                thread = threading.Thread(target=job)
+                thread.start()
+                thread.join()
+        found = [weight([s for s in session.profile.samples
+                         if on_stack(s, work.__qualname__)], 'cpu_ns')
+                 for work in (first, second)]
+        self.assertAlmostEqual(found[0] / sum(found), spent[0] / sum(spent),
+                               delta=0.04)
+
+    @thrice
+    def test_sleeps_show_no_cpu(self):
+        # T11.  To fall asleep and wake up costs 50 us or more; what is booked
+        # beyond what the thread used is false.
+        used = []
+
+        def sleeps():
+            before = time.thread_time_ns()
+            for _ in range(50):
+                time.sleep(0.01)
+            used.append(time.thread_time_ns() - before)
+        with Session(rate_hz=1000) as session:
+            sleeps()
+        there = [s for s in own(session.profile)
+                 if on_stack(s, sleeps.__qualname__)]
+        self.assertGreater(weight(there), 400_000_000)
+        self.assertLess(weight(there, 'cpu_ns') - used[0],
+                        0.005 * weight(there))
+        self.assertGreater(by_state(there)['blocked'] / weight(there), 0.9)
+
+    def test_sleep_while_holding_the_gil(self):
+        # T11, the hard case: C code that sleeps and never lets go.
+        lib = ctypes.PyDLL(None)
+
+        def sleep():
+            lib.usleep(500_000)
+
+        def work():
+            busy(0.2)
+        with Session(rate_hz=1000) as session:
+            work()
+            t0 = time.monotonic_ns()
+            sleep()
+            slept_ns = time.monotonic_ns() - t0
+        there = [s for s in own(session.profile)
+                 if on_stack(s, sleep.__qualname__)]
+        self.assertLess(weight(there, 'cpu_ns') / slept_ns, 0.01)
+        # 2 %: ctypes itself, and one tick at each end.
+        self.assertGreater(weight(there) / slept_ns, 0.98)
+
+
+class RecursionTest(SessionTest):
+
+    def test_counted_once(self):
+        # T9.
+        def down(n):
+            if n:
+                return down(n - 1)
+            busy(0.3)
+        with Session(rate_hz=RATE_HZ) as session:
+            down(500)
+        profile = session.profile
+        for rows in profile.functions(), profile.lines():
+            for row in rows:
+                self.assertLessEqual(row.cum_wall_ns, profile.total_wall_ns)
+                self.assertLessEqual(row.cum_count, profile.total_count)
+                self.assertLessEqual(row.flat_wall_ns, row.cum_wall_ns)
+        row, = [row for row in profile.functions()
+                if row.function.qualname == down.__qualname__]
+        self.assertGreater(row.cum_cpu_ns, 290_000_000)
+
+    @thrice
+    def check_depth(self, depth):
+        def down(n):
+            if n > 1:
+                return down(n - 1)
+            busy(0.2)
+
+        def root(n):
+            down(n)
+            # Keeps the interpreter from leaving before the last sample.
+            return None
+
+        with Session(rate_hz=RATE_HZ) as session:
+            thread = threading.Thread(target=root, args=(depth,))
+            thread.start()
+            thread.join()
+        samples = [s for s in session.profile.samples
+                   if s.thread.native_id == thread.native_id
+                   and s.state == 'running' and on_stack(s, 'busy')]
+        # 0.19: what comes before the first sample of busy.
+        self.assertGreater(weight(samples, 'cpu_ns'), 190_000_000)
+        for sample in samples:
+            stack = names(sample)
+            self.assertEqual(stack[0], 'Thread._bootstrap')
+            self.assertEqual(stack[-1], 'busy')
+            self.assertEqual(stack[-2], down.__qualname__)
+            marks = [n for n in stack if n.startswith('[')]
+            self.assertEqual(len(marks), int(depth > 512))
+            for mark in marks:
+                self.assertIn(root.__qualname__, stack)
+                named = int(mark.removeprefix('[truncated ')
+                            .removesuffix('+ frames]'))
+                # Thread's three frames, root and busy are 5 more; 512 are
+                # kept; the mark is rounded down by less than an eighth.
+                exact = depth + 5 - 512
+                self.assertLessEqual(named, exact)
+                self.assertGreater(named, exact * 7 / 8)
+
+    def test_depths(self):
+        # T12.  Depth 1 is the thread's own root; at 50,000 most is cut.
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        sys.setrecursionlimit(60_000)
+        for depth in 1, 1000, 50_000:
+            with self.subTest(depth=depth):
+                self.check_depth(depth)
+
+
+# T3: two chains that never mix.  Names of one start with a, of the other
+# with b; calls, generators, throw(), failing calls, destructors.
+
+CHAINS = '''
+class {x}Error(Exception):
+    pass
+
+def {x}leaf(n):
+    return n + 1
+
+def {x}fail(one, two):
+    return one
+
+def {x}inner():
+    try:
+        while True:
+            try:
+                yield {x}leaf(1)
+            except {x}Error:
+                {x}leaf(2)
+    finally:
+        {x}leaf(3)
+
+def {x}outer():
+    yield from {x}inner()
+
+class {x}Dies:
+    def __del__(self):
+        {x}leaf(4)
+
+    def __init__(self):
+        {x}leaf(4)
+
+async def {x}awaited():
+    return {x}leaf(5)
+
+async def {x}awaits():
+    return await {x}awaited()
+
+def {x}mid(n):
+    g = {x}outer()
+    next(g)
+    g.throw({x}Error())
+    try:
+        {x}fail(1)              # its frame cannot be set up
+    except TypeError:
+        pass
+    try:
+        {x}fail(1, 2, *range(3), three=3)
+    except TypeError:
+        pass
+    try:
+        {x}awaits().send(None)
+    except StopIteration:
+        pass
+    sum({x}leaf(i) for i in range(3))
+    {x}Dies()
+    sorted([2, 1], key={x}leaf)
+    g.close()
+    if n:
+        {x}mid(n - 1)
+
+def {x}top(n):
+    {x}mid(n)
+'''
+
+
+class SplicingTest(SessionTest):
+
+    def mixed(self, seconds, samples=None):
+        namespace = {'__name__': 'chains'}
+        for letter in 'ab':
+            exec(compile(CHAINS.format(x=letter), f'<{letter}>', 'exec'),
+                 namespace)
+        stop = time.monotonic() + seconds
+        taken = 0
+
+        def run(first, second):
+            nonlocal taken
+            with Session(rate_hz=10_000) as session:
+                while time.monotonic() < stop:
+                    for n in range(50):
+                        first(n % 4)
+                        second(n % 3)
+                    if samples is not None and (
+                            _profile.stats()['captures'] > samples):
+                        break
+            for sample in session.profile.samples:
+                stack = [name for frame in sample.stack
+                         if frame.function.filename in ('<a>', '<b>')
+                         for name in (frame.function.qualname,)]
+                if len({name[0] for name in stack}) > 1:
+                    self.fail(f'spliced: {names(sample)}')
+                # Every caller-callee pair is one the program makes.
+                for callee, caller in zip(stack, stack[1:]):
+                    pair = (caller[1:].rpartition('.')[2],
+                            callee[1:].rpartition('.')[2])
+                    self.assertIn(pair, PAIRS, names(sample))
+                taken += sample.count
+        run(namespace['atop'], namespace['btop'])
+        return taken
+
+    @thrice
+    def test_two_chains(self):
+        # As many samples as fit; a mixed stack is never acceptable.
+        self.assertGreater(self.mixed(12), 1000)
+
+    @unittest.skipUnless(THOROUGH, 'takes minutes of CPU: -u cpu')
+    def test_two_chains_a_million_samples(self):
+        self.assertGreater(self.mixed(3600, 1_000_000), 1_000_000)
+
+
+PAIRS = {
+    ('top', 'mid'), ('mid', 'mid'), ('mid', 'outer'), ('outer', 'inner'),
+    ('inner', 'leaf'), ('mid', 'leaf'), ('mid', '__init__'),
+    ('mid', '__del__'), ('__init__', 'leaf'), ('__del__', 'leaf'),
+    ('mid', 'awaits'), ('awaits', 'awaited'), ('awaited', 'leaf'),
+    ('mid', '<genexpr>'), ('<genexpr>', 'leaf'), ('mid', 'fail'),
+    # close() of a generator runs what it delegates to without its frame.
+    ('mid', 'inner'),
+}
+
+
+if __name__ == '__main__':
+    unittest.main()

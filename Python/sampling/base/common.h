@@ -1,0 +1,109 @@
+/* Sampling profiler: what all its parts use.  They lie on each other like
+   floors; each asks only those below:
+
+       hooks, objects      where the interpreter calls in
+       session             who takes part, from when to when
+       sample              WHAT: captures, stacks, a thread's time
+       clock               WHEN: ticks, threads' timers, the signal
+       sinks               who gets a record
+       native              which C function a frame is in
+       tables              WHERE: names, frames, stacks, samples
+       base                time
+
+   No other file of the interpreter includes these headers. */
+
+#ifndef Py_SAMPLING_COMMON_H
+#define Py_SAMPLING_COMMON_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_sampling.h"
+
+// Is the thread's record of the session that runs?  A thread that waits for
+// its GIL asks this, too: what it finds in the record is there, since the load
+// pairs with the store in register_thread().
+#define _PySampling_SESSION() \
+    _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.session)
+#define _PySampling_IN_SESSION(THREAD) \
+    (_Py_atomic_load_uint(&(THREAD)->session) == _PySampling_SESSION())
+
+// The tables that a thread's rows are in.  NULL: there are none any more,
+// since a thread of another GIL has ended the session or begun new tables.
+// Lock: tables_mutex.
+#define _PySampling_TABLES_OF(THREAD) \
+    (_PySampling_IN_SESSION(THREAD) \
+     ? _PyRuntime.sampling.tables : NULL)
+
+// Around what the signal handler of the same thread must not interrupt; they
+// nest.
+#define _PySampling_ENTER_HOOK(THREAD) \
+    do { (THREAD)->in_hook++; _PySampling_FENCE(); } while (0)
+#define _PySampling_LEAVE_HOOK(THREAD) \
+    do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
+
+// runtime->sampling.mutex.
+static inline void
+_PySampling_LockRegistry(void)
+{
+    PyMutex_LockFlags(&_PyRuntime.sampling.mutex, _Py_LOCK_DONT_DETACH);
+}
+
+static inline void
+_PySampling_UnlockRegistry(void)
+{
+    PyMutex_Unlock(&_PyRuntime.sampling.mutex);
+}
+
+// xorshift64 (Marsaglia, "Xorshift RNGs", 2003).  The state is never 0.
+static inline uint64_t
+_PySampling_NextRandom(uint64_t *state)
+{
+    uint64_t x = *state;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return *state = x;
+}
+
+// A period that varies by a quarter to both sides, so that a program with a
+// rhythm of its own is not seen at the same beat each time.
+static inline uint64_t
+_PySampling_Jittered(uint64_t period_ns, uint64_t *random_state)
+{
+    uint64_t spread = period_ns / 4;
+    return period_ns - spread
+        + _PySampling_NextRandom(random_state) % (2 * spread + 1);
+}
+
+// The rate may change at any moment: who asks twice takes it once.
+static inline uint64_t
+_PySampling_PeriodNow(void)
+{
+    return _Py_atomic_load_uint64_relaxed(&_PyRuntime.sampling.period_ns);
+}
+
+static inline void
+_PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
+{
+    to->wall_ns += time.wall_ns;
+    to->cpu_ns += time.cpu_ns;
+}
+
+// base/process.c.  Did C code fork without a word to the interpreter?
+extern int _PySampling_IsForkedUnheard(void);
+
+// base/time.c.  The first one is async-signal-safe.
+extern uint64_t _PySampling_MonotonicNow(void);
+extern uint64_t _PySampling_WallNow(void);
+extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_COMMON_H

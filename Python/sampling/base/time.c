@@ -1,0 +1,51 @@
+/* Sampling profiler: what time it is.
+
+   Owns the clocks: the monotonic one, a thread's CPU clock, and the ones that
+   tests move by hand in a manual session.  Nobody else asks which of them it
+   is. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "common.h"
+
+#include <time.h>
+
+static uint64_t
+read_clock(clockid_t clock)
+{
+    struct timespec ts;
+    if (clock_gettime(clock, &ts) != 0) {
+        return 0;       // the thread has ended
+    }
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The monotonic clock.  Async-signal-safe. */
+uint64_t
+_PySampling_MonotonicNow(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* The clock of the session: the monotonic one, or the tests' own. */
+uint64_t
+_PySampling_WallNow(void)
+{
+    // Not options.manual: a thread that waits for its GIL may ask while a
+    // session starts.
+    uint64_t manual_ns = _Py_atomic_load_uint64_relaxed(
+        &_PyRuntime.sampling.manual_wall_ns);
+    return manual_ns != 0 ? manual_ns : _PySampling_MonotonicNow();
+}
+
+/* The CPU clock of a thread, which may be another one; 0 if it has ended. */
+uint64_t
+_PySampling_CpuNow(_PySampling_Thread *thread)
+{
+    if (_PyRuntime.sampling.options.manual) {
+        return thread->manual_cpu_ns;
+    }
+    return read_clock((clockid_t)thread->cpu_clock);
+}

@@ -1,0 +1,441 @@
+/* Sampling profiler: WHEN to sample.
+
+   Owns the sampler thread, its deadlines, when it looks and when it rests.
+   Must not know how a thread is asked (clock/ask.c), frames, stacks or
+   tables.
+
+   The sampler thread is no Python thread: it has no thread state, takes no
+   GIL and allocates nothing through Python.  At each tick it looks, for every
+   interpreter, at who holds the GIL, and asks that thread by a signal to
+   capture itself.  Threads without the GIL are never disturbed: their stacks
+   stand still, and they account for themselves when they attach.
+
+   A thread that has set a timer of its own (clock/timer.c) is not asked.
+   When nobody else holds a GIL for some looks, the clock rests: it costs a
+   program that waits nothing.  A thread that attaches without a timer wakes
+   it: its deadlines were there all the while, so that no run is favoured.
+   While there are timers it only watches. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "inside.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+/* After that many looks in a row with nobody who held a GIL at any of them or
+   between, the clock rests.  Threads that wait for shorter need not wake it. */
+#define IDLE_LOOKS 4
+
+/* As often the clock looks whether threads answer the signals of their own
+   timers. */
+#define WATCH_NS 50000000
+
+/* The sampler thread's stack: its deepest call is snprintf(). */
+#define STACK_BYTES (128 * 1024)
+
+typedef enum {
+    NO_THREAD = 0,              // the clock is manual
+    THREAD_RUNS,
+    THREAD_ENDS,                // nobody took part: it takes no lock any more
+    THREAD_LACKS,               // another one could not be started
+} Life;
+
+struct _sampling_clock {
+    // Lock: runtime->sampling.mutex.
+    pthread_t thread;
+    Life life;
+    // What it is told.  Written before clock_wakeups rises, read after.
+    int stop;
+    int is_abandoned;           // maybe nobody takes part any more
+    int is_paused;              // no ticks until it is told to resume
+    int is_changed;             // paused or the period
+    // Owner: the sampler thread.
+    uint64_t deadline_ns;
+    int idle_looks;             // in a row
+    struct _sampling_asking asking;
+};
+
+
+/* A look at all interpreters.  Returns whether a thread was found that needs
+   looks.  Caller holds runtime->sampling.mutex. */
+static int
+tick(struct _sampling_clock *clock, uint64_t wall_ns,
+     struct _sampling_time span)
+{
+    _PySampling_SignalKeep(&clock->asking.signal);
+    int num_asked = 0;
+    int num_timed = 0;
+    for (struct _sampling_interpreter_state *interp = STATE->interpreters;
+         interp != NULL; interp = interp->next)
+    {
+        _PySampling_Found found = _PySampling_Ask(&clock->asking, interp,
+                                                  wall_ns, span);
+        num_asked += found == _PySampling_FOUND_ASKED;
+        num_timed += found == _PySampling_FOUND_TIMED;
+    }
+    if (num_timed == 0) {
+        _PySampling_COUNT(ticks, 1);
+    }
+    return num_asked != 0;
+}
+
+/* The sampler thread. */
+
+static void
+set_deadline(struct _sampling_clock *clock, uint64_t deadline_ns)
+{
+    clock->deadline_ns = deadline_ns;
+    _Py_atomic_store_uint64_relaxed(&STATE->deadline_ns, deadline_ns);
+}
+
+/* What wakes the clock does not choose the moment of the next deadline. */
+static void
+begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
+{
+    set_deadline(clock, _PySampling_DeadlineFrom(from_ns));
+    clock->idle_looks = 0;
+}
+
+/* Ticks, unless the clock was told meanwhile to rest. */
+static void
+tick_locked(struct _sampling_clock *clock, uint64_t wall_ns,
+            uint64_t span_ns)
+{
+    int is_needed = 0;
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    if (_PySampling_ACTIVE()) {
+        is_needed = tick(clock, wall_ns, (struct _sampling_time){
+            .wall_ns = span_ns, .cpu_ns = span_ns});
+    }
+    PyMutex_Unlock(&STATE->mutex);
+    int is_idle = !is_needed
+        && !_Py_atomic_exchange_int(&STATE->somebody_ran, 0);
+    clock->idle_looks = is_idle ? clock->idle_looks + 1 : 0;
+}
+
+static void
+look(struct _sampling_clock *clock, uint64_t now_ns)
+{
+    // A clock that gets its CPU late looks once for all that was due.
+    uint64_t span_ns = _PySampling_DeadlineSpan(clock->deadline_ns, now_ns);
+    // Before it looks: a run that ends after this is not one it has missed.
+    set_deadline(clock, _PySampling_DeadlineFrom(now_ns + 1));
+    tick_locked(clock, now_ns, span_ns);
+}
+
+static _PySampling_Found
+who_runs(struct _sampling_clock *clock, uint64_t now_ns)
+{
+    _PySampling_Found found = _PySampling_FOUND_NOBODY;
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_SignalKeep(&clock->asking.signal);
+    for (struct _sampling_interpreter_state *interp = STATE->interpreters;
+         interp != NULL && found != _PySampling_FOUND_ASKED;
+         interp = interp->next)
+    {
+        _PySampling_Thread *thread = _Py_atomic_load_ptr(&interp->running);
+        if (thread != NULL) {
+            found = _PySampling_IsTimed(thread, now_ns)
+                ? _PySampling_FOUND_TIMED : _PySampling_FOUND_ASKED;
+        }
+    }
+    PyMutex_Unlock(&STATE->mutex);
+    return found;
+}
+
+/* Until somebody holds a GIL without a timer, or the clock is told something.
+   If somebody holds it with a timer, it comes back now and then. */
+static void
+rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
+{
+    // A thread that attaches stores what it does, then looks whether the clock
+    // rests; here it is the other way round.  One of both sees the other.
+    _Py_atomic_store_int(&STATE->clock_rests, _PySampling_RESTS);
+    uint64_t from_ns = _PySampling_MonotonicNow();
+    _PySampling_Found found = who_runs(clock, from_ns);
+    if (_Py_atomic_exchange_int(&STATE->somebody_timed, 0)
+        || found == _PySampling_FOUND_TIMED)
+    {
+        _Py_atomic_store_int(&STATE->clock_rests, _PySampling_WATCHES);
+        set_deadline(clock, UINT64_MAX);
+        if (found != _PySampling_FOUND_ASKED) {
+            _PySampling_WaitUntil(from_ns + WATCH_NS, seen_wakeups);
+        }
+    }
+    else if (found == _PySampling_FOUND_NOBODY) {
+        set_deadline(clock, UINT64_MAX);
+        _PySampling_WaitUntil(0, seen_wakeups);
+    }
+    // Ticks reach a thread that much after the deadline.  So some whose
+    // deadlines were before the run reach it, and the beginnings of runs that
+    // wake the clock get as many as any place.
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t woken_ns = now_ns;
+    if (!_Py_atomic_exchange_int(&STATE->clock_rests, _PySampling_AWAKE)) {
+        woken_ns = _Py_atomic_load_uint64(&STATE->clock_woken_ns);
+    }
+    if (found == _PySampling_FOUND_ASKED
+        || _Py_atomic_load_int_relaxed(&STATE->somebody_ran))
+    {
+        begin_anew(clock, woken_ns - Py_MIN(now_ns - woken_ns,
+                                            _PySampling_WAKE_UP_NS));
+    }
+}
+
+/* With the registry locked. */
+static int
+has_threads(void)
+{
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (s->threads != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Does nobody take part any more?  Then the sampler thread ends, or it would
+   keep a process whose last thread has ended: a child that was forked in a
+   thread.  If the session goes on, the next thread that takes part starts
+   another one. */
+static int
+is_to_end(struct _sampling_clock *clock)
+{
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    int is_over = !has_threads();
+    if (is_over) {
+        clock->life = THREAD_ENDS;
+    }
+    PyMutex_Unlock(&STATE->mutex);
+    return is_over;
+}
+
+static void *
+run_clock(void *arg)
+{
+    struct _sampling_clock *clock = arg;
+    prctl(PR_SET_NAME, "sampleprof");
+    prctl(PR_SET_TIMERSLACK, 1);
+    _PySampling_AskForPromptWakeUps();
+    _PySampling_ProcOpen(&clock->asking.proc);
+    begin_anew(clock, _PySampling_MonotonicNow());
+    for (;;) {
+        uint32_t seen_wakeups = _Py_atomic_load_uint32(&STATE->clock_wakeups);
+        uint64_t now_ns = _PySampling_MonotonicNow();
+        if (_Py_atomic_load_int(&clock->stop)
+            || (_Py_atomic_exchange_int(&clock->is_abandoned, 0)
+                && is_to_end(clock)))
+        {
+            break;
+        }
+        if (_Py_atomic_exchange_int(&clock->is_changed, 0)) {
+            begin_anew(clock, now_ns);
+        }
+        else if (_Py_atomic_load_int(&clock->is_paused)) {
+            _PySampling_WaitUntil(0, seen_wakeups);
+        }
+        else if (clock->idle_looks >= IDLE_LOOKS) {
+            rest(clock, seen_wakeups);
+        }
+        else if (now_ns < clock->deadline_ns) {
+            _PySampling_WaitUntil(clock->deadline_ns, seen_wakeups);
+        }
+        else {
+            look(clock, now_ns);
+        }
+    }
+    _PySampling_ProcClose(&clock->asking.proc);
+    return NULL;
+}
+
+/* Tells the clock something.  Does not wait until it knows. */
+static void
+tell(struct _sampling_clock *clock, int stop, int is_paused)
+{
+    _Py_atomic_store_int(&clock->stop, stop);
+    _Py_atomic_store_int(&clock->is_paused, is_paused);
+    _Py_atomic_store_int(&clock->is_changed, 1);
+    _PySampling_WakeUpSampler();
+}
+
+
+/* Life. */
+
+static int
+start_thread(struct _sampling_clock *clock)
+{
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    // No signal of the program may be handled on this thread.
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int err = pthread_create(&clock->thread, &attr, run_clock, clock);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return err;
+}
+
+_PySampling_Status
+_PySampling_ClockStart(void (*handler)(int, void *, void *))
+{
+    struct _sampling_clock *clock = calloc(1, sizeof(*clock));
+    if (clock == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    STATE->handler = handler;
+    if (!_PySampling_SignalTake(&clock->asking.signal)) {
+        free(clock);
+        return _PySampling_ERR_SIGNAL_TAKEN;
+    }
+    STATE->clock = clock;
+    _PySampling_TimersStart();
+    set_deadline(clock, UINT64_MAX);
+    if (STATE->options.manual) {
+        return _PySampling_OK;
+    }
+    int err = start_thread(clock);
+    if (err != 0) {
+        _PySampling_SignalGiveBack(&clock->asking.signal);
+        free(clock);
+        STATE->clock = NULL;
+        errno = err;
+        return _PySampling_ERR_THREAD;
+    }
+    clock->life = THREAD_RUNS;
+    return _PySampling_OK;
+}
+
+/* A thread takes part. */
+void
+_PySampling_ClockRevive(void)
+{
+    struct _sampling_clock *clock = STATE->clock;
+    if (clock == NULL) {
+        return;
+    }
+    if (clock->life == THREAD_ENDS) {
+        pthread_join(clock->thread, NULL);
+        clock->life = THREAD_LACKS;
+    }
+    if (clock->life == THREAD_LACKS && start_thread(clock) == 0) {
+        // Else the next one tries again; meanwhile time has no ticks.
+        clock->life = THREAD_RUNS;
+    }
+}
+
+/* No ticks from now on.  Called by an attached thread, whose own last signal
+   is waited for. */
+void
+_PySampling_ClockRest(_PySampling_Thread *caller)
+{
+    if (!STATE->options.manual) {
+        tell(STATE->clock, 0, 1);
+    }
+    // A tick that is under way holds the registry.
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    PyMutex_Unlock(&STATE->mutex);
+    if (caller != NULL) {
+        _PySampling_ClockSettle(caller);
+    }
+}
+
+_PySampling_Status
+_PySampling_ClockResume(void)
+{
+    if (!STATE->options.manual) {
+        tell(STATE->clock, 0, 0);
+        _PySampling_ClockRevive();
+    }
+    return _PySampling_OK;
+}
+
+void
+_PySampling_ClockSetPeriod(uint64_t period_ns)
+{
+    _Py_atomic_store_uint64_relaxed(&STATE->period_ns, period_ns);
+    if (STATE->clock != NULL && !STATE->options.manual) {
+        tell(STATE->clock, 0, STATE->clock->is_paused);
+    }
+}
+
+/* Called by an attached thread, whose own last signal is waited for. */
+void
+_PySampling_ClockStop(_PySampling_Thread *caller)
+{
+    struct _sampling_clock *clock = STATE->clock;
+    if (clock == NULL) {
+        return;
+    }
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    // LeaveSignal, Abandon and Revive may be looking at it.
+    STATE->clock = NULL;
+    int has_thread =
+        clock->life == THREAD_RUNS || clock->life == THREAD_ENDS;
+    _PySampling_TimersEnd(0);
+    PyMutex_Unlock(&STATE->mutex);
+    if (has_thread) {
+        tell(clock, 1, 0);
+        pthread_join(clock->thread, NULL);
+    }
+    if (caller != NULL) {
+        _PySampling_ClockSettle(caller);
+    }
+    _PySampling_SignalGiveBack(&clock->asking.signal);
+    free(clock);
+}
+
+void
+_PySampling_ClockLeaveSignal(void)
+{
+    struct _sampling_clock *clock = _PyRuntime.sampling.clock;
+    if (clock != NULL) {
+        _PySampling_SignalLeave(&clock->asking.signal);
+    }
+}
+
+void
+_PySampling_ClockAbandon(void)
+{
+    struct _sampling_clock *clock = STATE->clock;
+    // In a child that C code has forked there is no thread to tell.
+    if (clock != NULL && clock->life == THREAD_RUNS && !has_threads()
+        && !_PySampling_IsForkedUnheard())
+    {
+        _Py_atomic_store_int(&clock->is_abandoned, 1);
+        _PySampling_WakeUpSampler();
+    }
+}
+
+/* In the child of a fork: the thread is not there any more. */
+void
+_PySampling_ClockForget(void)
+{
+    STATE->clock_rests = _PySampling_AWAKE;
+    _PySampling_TimersEnd(1);
+    if (STATE->clock != NULL) {
+        _PySampling_SignalGiveBack(&STATE->clock->asking.signal);
+        free(STATE->clock);
+        STATE->clock = NULL;
+    }
+}
+
+/* A tick of a manual session, which stands for `span`: the thread that calls
+   asks itself. */
+void
+_PySampling_ClockTickAll(uint64_t wall_ns, struct _sampling_time span)
+{
+    (void)tick(STATE->clock, wall_ns, span);
+}

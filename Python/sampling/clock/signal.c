@@ -1,0 +1,215 @@
+/* Sampling profiler: the signal by which the clock asks.
+
+   Owns which signal it is, its handler, and what the program had there before:
+   takes a signal that is free, leaves it to a program that wants it, moves to
+   another, gives it back.  Must not know when the signal is sent, to whom, or
+   what its handler does. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "clock.h"
+#include "inside.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <ucontext.h>
+
+
+static void
+handle_signal(int signum, siginfo_t *info, void *context)
+{
+    _PyRuntime.sampling.handler(signum, info, context);
+}
+
+/* Installs the handler for a signal that nobody uses. */
+static int
+install_handler(struct _sampling_signal *signal, int signum)
+{
+    struct sigaction action;
+    if (sigaction(signum, NULL, &action) != 0
+        || (action.sa_flags & SA_SIGINFO) != 0
+        || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
+    {
+        return -1;
+    }
+    signal->old_action = action;
+    memset(&action, 0, sizeof(action));
+    action.sa_sigaction = handle_signal;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    return sigaction(signum, &action, NULL);
+}
+
+/* May the clock have sent the signal, or a timer of ours?  If the user's queue
+   of pending signals is full (RLIMIT_SIGPENDING), the kernel has no room for
+   who sent it and says that it was process 0. */
+int
+_PySampling_IsFromClock(const siginfo_t *info)
+{
+    if (info->si_code == SI_TIMER) {
+        return info->si_value.sival_ptr == &_PyRuntime.sampling;
+    }
+    return info->si_code == SI_TKILL
+        ? info->si_pid == _PyRuntime.sampling.owner_pid
+        : info->si_code == SI_USER && info->si_pid == 0;
+}
+
+static int
+handler_is_ours(int signum)
+{
+    struct sigaction action;
+    return sigaction(signum, NULL, &action) == 0
+        && (action.sa_flags & SA_SIGINFO) != 0
+        && action.sa_sigaction == handle_signal;
+}
+
+int
+_PySampling_SignalIsOurs(void)
+{
+    return handler_is_ours(_PyRuntime.sampling.signal);
+}
+
+/* Linux sets back the program counter to the instruction that makes the system
+   call, or has it return -EINTR. */
+_PySampling_MetCall
+_PySampling_SignalMet(void *context)
+{
+    const ucontext_t *uc = context;
+#if defined(__x86_64__)
+    // The instruction leaves the address that follows it in RCX.
+    const greg_t *r = uc->uc_mcontext.gregs;
+    if (r[REG_RCX] == r[REG_RIP] && r[REG_RAX] == -EINTR) {
+        return _PySampling_CALL_CUT;
+    }
+    if (r[REG_RCX] == r[REG_RIP] + 2) {
+        return _PySampling_CALL_RESTARTED;
+    }
+#elif defined(__aarch64__)
+    const uint32_t svc_0 = 0xd4000001;
+    const uint32_t *pc = (const uint32_t *)uc->uc_mcontext.pc;
+    if (pc[-1] == svc_0 && (int64_t)uc->uc_mcontext.regs[0] == -EINTR) {
+        return _PySampling_CALL_CUT;
+    }
+    if (pc[0] == svc_0) {
+        return _PySampling_CALL_RESTARTED;
+    }
+#else
+    (void)uc;
+#endif
+    return _PySampling_NO_CALL;
+}
+
+/* The signals a program may name: those that report no fault of its own and
+   that the kernel lets be handled. */
+int
+_PySampling_IsUsableSignal(int signum)
+{
+    switch (signum) {
+    case SIGURG: case SIGUSR1: case SIGUSR2: case SIGPROF: case SIGVTALRM:
+    case SIGIO: case SIGWINCH:
+        return 1;
+    default:
+        return signum >= SIGRTMIN && signum <= SIGRTMAX;
+    }
+}
+
+/* SIGURG is ignored by default, so that one that arrives after an exec harms
+   nobody.  Next come real-time signals, from the top: what uses them starts at
+   the bottom. */
+static int
+install_any_handler(struct _sampling_signal *signal)
+{
+    if (install_handler(signal, SIGURG) == 0) {
+        return SIGURG;
+    }
+    for (int signum = SIGRTMAX; signum >= SIGRTMIN; signum--) {
+        if (install_handler(signal, signum) == 0) {
+            return signum;
+        }
+    }
+    return 0;
+}
+
+/* Takes the signal that the session's options name, or any that is free.
+   Returns 0 if the program has a handler for it. */
+int
+_PySampling_SignalTake(struct _sampling_signal *signal)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    int signum = state->options.signal;
+    if (signum == 0) {
+        signum = install_any_handler(signal);
+    }
+    else if (install_handler(signal, signum) != 0) {
+        signum = 0;
+    }
+    if (signum == 0) {
+        return 0;
+    }
+    state->signal = signum;
+    return 1;
+}
+
+static void
+take_another(struct _sampling_signal *signal)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    int signum = install_any_handler(signal);
+    if (signum == 0) {
+        signal->is_gone = 1;
+        return;
+    }
+    state->signal = signum;
+    _PySampling_COUNT(signals_moved, 1);
+}
+
+/* Ignoring a signal drops what is pending of it, in all threads: the default
+   action of most signals ends the process. */
+static void
+restore_action(int signum, const struct sigaction *old_action)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(signum, &ignore, NULL);
+    sigaction(signum, old_action, NULL);
+}
+
+/* C code may install a handler of its own at any time: then the signal is the
+   program's, and another one is used. */
+void
+_PySampling_SignalKeep(struct _sampling_signal *signal)
+{
+    if (!signal->is_gone
+        && !handler_is_ours(_PyRuntime.sampling.signal))
+    {
+        take_another(signal);
+    }
+}
+
+/* Python code tells beforehand, so that not one of our signals gets to its
+   handler. */
+void
+_PySampling_SignalLeave(struct _sampling_signal *signal)
+{
+    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
+    if (signal->is_gone) {
+        return;
+    }
+    int signum = state->signal;
+    struct sigaction old_action = signal->old_action;
+    take_another(signal);
+    if (handler_is_ours(signum)) {
+        restore_action(signum, &old_action);
+    }
+}
+
+/* Gives the signal back, unless someone has taken it over meanwhile. */
+void
+_PySampling_SignalGiveBack(struct _sampling_signal *signal)
+{
+    int signum = _PyRuntime.sampling.signal;
+    if (handler_is_ours(signum)) {
+        restore_action(signum, &signal->old_action);
+    }
+}

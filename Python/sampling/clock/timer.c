@@ -1,0 +1,490 @@
+/* Sampling profiler: a tick that reaches the thread by a timer of its own.
+
+   Owns the timers of threads: when they are set, for which deadlines, and what
+   these stand for.  Must not know what a capture is or how the sampler thread
+   asks.
+
+   The sampler thread has to get a CPU before it can ask.  On one CPU it takes
+   that of the thread it wants to ask, and the kernel then chooses anew who
+   runs; a run that has just begun has the CPU before it.  A timer's interrupt
+   needs no CPU of anybody: it sends the signal to the thread wherever it
+   stands.  So a thread that gets the GIL sets a timer for the next deadline,
+   sets it again at each tick, and clears it before it gives the GIL up, which
+   is why no system call off the GIL is ever cut short.
+
+   The deadlines are the same for all threads and for the clock: one in each
+   period, anywhere in it, so that no rhythm of a program or of the kernel meets
+   them more often.  They follow from a number alone: nobody has to keep them,
+   and what a program does cannot move them.
+
+   A signal takes as long to arrive as timers are late on this machine.  The
+   timer is set that much earlier.  Before a deadline in the first microseconds
+   of a run that is too late: such a tick is due at the first safepoint after
+   its deadline, or when the signal comes, whichever is first.  A tick whose
+   signal did not come before the end of the run is due at the end.
+
+   A thread that sleeps in a system call with the GIL held would be woken by
+   its timer.  So timers are used when the sampler thread has looked at running
+   threads for a while and found none asleep, and no more once one of their
+   signals has cut a call short.  Threads that give the GIL up too often for a
+   timer each time are looked at, too. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "clock.h"
+#include "inside.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+/* Setting a timer takes 0.5 to 5 microseconds.  So many runs of a period may do
+   that on average, and so many in a row. */
+#define RUNS_PER_PERIOD 8
+#define RUNS_IN_A_ROW 32
+
+/* A thread that has run for less than this, on average over a few runs, gives
+   the GIL up before a timer is worth setting. */
+#define SHORT_RUN_NS 20000
+#define AVERAGE_RUNS 8
+
+/* Looks that stand for this much time have to find running threads awake, one
+   after the other. */
+#define TRIAL_NS 500000000
+
+/* Timers are later than this only if the thread is, which then is in the
+   kernel or waits for a CPU. */
+#define MAX_TIMER_LATE_NS 60000
+
+/* How fast a new machine is learned: the lateness is a mean over about that
+   many ticks. */
+#define LATENESS_TICKS 16
+
+/* Not in every C library's header. */
+#ifndef sigev_notify_thread_id
+#  define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* 32-bit systems have a call of its own for times of 64 bits. */
+#ifdef SYS_timer_settime64
+#  define TIMER_SETTIME SYS_timer_settime64
+#else
+#  define TIMER_SETTIME SYS_timer_settime
+#endif
+
+
+/* Deadlines. */
+
+/* A number that looks random for each k (Steele, Lea and Flood, "Fast
+   Splittable Pseudorandom Number Generators", 2014). */
+static uint64_t
+mix(uint64_t k)
+{
+    k = (k + STATE->deadline_seed) * 0x9E3779B97F4A7C15u;
+    k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9u;
+    k = (k ^ (k >> 27)) * 0x94D049BB133111EBu;
+    return k ^ (k >> 31);
+}
+
+static uint64_t
+deadline_of(uint64_t k, uint64_t period_ns)
+{
+    return k * period_ns + mix(k) % period_ns;
+}
+
+/* The first deadline that is not before the moment. */
+uint64_t
+_PySampling_DeadlineFrom(uint64_t moment_ns)
+{
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t k = moment_ns / period_ns;
+    uint64_t deadline_ns = deadline_of(k, period_ns);
+    return deadline_ns >= moment_ns
+        ? deadline_ns : deadline_of(k + 1, period_ns);
+}
+
+/* How many deadlines from `first_ns` on are over by `now_ns`.  The first counts
+   as over. */
+static uint64_t
+deadlines_over(uint64_t first_ns, uint64_t now_ns)
+{
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t first = first_ns / period_ns;
+    uint64_t last = now_ns / period_ns;
+    if (_PySampling_DeadlineFrom(last * period_ns) > now_ns) {
+        last--;
+    }
+    return last > first ? last - first + 1 : 1;
+}
+
+/* What they stand for: a period each, as each is anywhere in its own. */
+uint64_t
+_PySampling_DeadlineSpan(uint64_t first_ns, uint64_t now_ns)
+{
+    uint64_t num_ticks = deadlines_over(first_ns, now_ns);
+    _PySampling_COUNT(ticks_late, num_ticks - 1);
+    return num_ticks * _PySampling_PeriodNow();
+}
+
+
+/* The kernel's timers. */
+
+/* Clears it if the moment is 0.  Returns 0 if there is no such timer. */
+static int
+set_kernel_timer(int timer_id, uint64_t moment_ns)
+{
+    struct {
+        int64_t interval_s, interval_ns, value_s, value_ns;
+    } value = {
+        .value_s = (int64_t)(moment_ns / 1000000000u),
+        .value_ns = (int64_t)(moment_ns % 1000000000u),
+    };
+    return syscall(TIMER_SETTIME, timer_id, TIMER_ABSTIME, &value, NULL) == 0;
+}
+
+/* A timer of the thread, with the signal of today. */
+static int
+has_timer(_PySampling_Thread *thread)
+{
+    if (thread->timer == _PySampling_HAS_TIMER
+        && thread->timer_signal != STATE->signal)
+    {
+        _PySampling_TimerDelete(thread);
+    }
+    if (thread->timer == _PySampling_NO_TIMER) {
+        struct sigevent event = {
+            .sigev_notify = SIGEV_THREAD_ID,
+            .sigev_signo = STATE->signal,
+            .sigev_value.sival_ptr = STATE,
+        };
+        event.sigev_notify_thread_id = thread->native_id;
+        thread->timer_signal = STATE->signal;
+        // Each counts against RLIMIT_SIGPENDING.
+        int err = (int)syscall(SYS_timer_create, CLOCK_MONOTONIC, &event,
+                               &thread->timer_id);
+        thread->timer =
+            err == 0 ? _PySampling_HAS_TIMER : _PySampling_TIMER_REFUSED;
+    }
+    return thread->timer == _PySampling_HAS_TIMER;
+}
+
+/* 0: none. */
+static uint64_t
+deadline_set_for(const _PySampling_Thread *thread)
+{
+    return _Py_atomic_load_uint64_relaxed(&thread->timer_deadline_ns);
+}
+
+static void
+set_timer(_PySampling_Thread *thread, uint64_t deadline_ns)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t early_ns = STATE->timer_late_ns;
+    thread->timer_fires_ns = deadline_ns > now_ns + early_ns
+        ? deadline_ns - early_ns : now_ns;
+    // Before the signal may come.
+    _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, deadline_ns);
+    _PySampling_FENCE();
+    if (!set_kernel_timer(thread->timer_id, thread->timer_fires_ns)) {
+        _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, 0);
+        _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
+        thread->timer = _PySampling_TIMER_REFUSED;
+    }
+}
+
+
+/* A run. */
+
+/* The deadline is the caller's from here on: 0 if it is somebody else's. */
+static uint64_t
+take_deadline(_PySampling_Thread *thread)
+{
+    // One instruction: the signal may come before it or after.
+    return _Py_atomic_exchange_uint64(&thread->timer_deadline_ns, 0);
+}
+
+/* May this run have a timer?  Each one puts the next off by its part of a
+   period, and in a row they run ahead of the clock. */
+static int
+may_set_timer(const _PySampling_Thread *thread)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    if (thread->usual_run_ns < SHORT_RUN_NS
+        && now_ns - thread->attached_ns < SHORT_RUN_NS)
+    {
+        return 0;
+    }
+    uint64_t part_ns = _PySampling_PeriodNow() / RUNS_PER_PERIOD;
+    if (STATE->next_timed_run_ns > now_ns + RUNS_IN_A_ROW * part_ns) {
+        return 0;
+    }
+    STATE->next_timed_run_ns =
+        Py_MAX(STATE->next_timed_run_ns, now_ns) + part_ns;
+    return 1;
+}
+
+/* Sets the timer of a thread that holds the GIL, for the first deadline from a
+   moment on: the beginning of its run, or now.  Returns 0 if the clock has to
+   look.  Async-signal-safe. */
+int
+_PySampling_TimerBegin(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    if (!_Py_atomic_load_int_relaxed(&STATE->uses_timers)
+        || _Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
+        || !may_set_timer(thread)
+        || !_PySampling_SignalIsOurs() || !has_timer(thread))
+    {
+        _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
+        (void)take_deadline(thread);
+        return 0;
+    }
+    _Py_atomic_store_int_relaxed(&thread->is_timed, 1);
+    set_timer(thread, _PySampling_DeadlineFrom(from_ns));
+    return _Py_atomic_load_int_relaxed(&thread->is_timed);
+}
+
+/* The run goes on after a tick, whose signal may have come early.  A deadline
+   that is over since `ticked_ns` is the next one all the same. */
+void
+_PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t deadline_ns,
+                      uint64_t ticked_ns)
+{
+    if (_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
+        uint64_t from_ns = Py_MAX(deadline_ns, ticked_ns) + 1;
+        set_timer(thread, _PySampling_DeadlineFrom(from_ns));
+        return;
+    }
+    // From now on the clock has to look.
+    _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
+    _PySampling_ClockWake(0);
+}
+
+/* Does the deadline come before a signal can? */
+int
+_PySampling_TimerIsSoon(_PySampling_Thread *thread)
+{
+    uint64_t deadline_ns = deadline_set_for(thread);
+    return deadline_ns != 0
+        && deadline_ns < thread->timer_fires_ns + STATE->timer_late_ns;
+}
+
+/* A tick is about to be captured, as if its signal had come: says what it
+   stands for.  A thread that is found late had no CPU at the deadline, as far
+   as can be known: kernels take the CPU away at places they prefer, so that
+   says nothing about where CPU time is burnt. */
+static void
+add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
+{
+    uint64_t span_ns = _PySampling_DeadlineSpan(deadline_ns, now_ns);
+    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
+    if (now_ns < deadline_ns + _PySampling_LATE_NS) {
+        (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
+    }
+    _PySampling_COUNT(ticks, 1);
+    _PySampling_COUNT(signals_sent, 1);
+}
+
+/* At a safepoint: takes the tick that is due, whose signal comes too late.
+   Returns 0 if none is. */
+int
+_PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    if (deadline_set_for(thread) - 1 >= now_ns) {
+        return 0;       // none, or not yet
+    }
+    uint64_t deadline_ns = take_deadline(thread);
+    if (deadline_ns == 0) {
+        return 0;
+    }
+    if (deadline_ns > now_ns) {
+        // The signal came first, and has set the timer again.
+        _PySampling_TimerGoOn(thread, now_ns, now_ns);
+        return 0;
+    }
+    add_span(thread, deadline_ns, now_ns);
+    _PySampling_TimerGoOn(thread, deadline_ns, now_ns);
+    return 1;
+}
+
+/* The signal has come.  Returns the deadline, or 0 if there is nothing to
+   capture. */
+uint64_t
+_PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    if (now_ns < thread->timer_fires_ns) {
+        // It is of a tick that was taken at a safepoint just now.
+        _PySampling_COUNT(signals_sent, 1);
+        _PySampling_COUNT(signals_late, 1);
+        return 0;
+    }
+    uint64_t late_ns = now_ns - thread->timer_fires_ns;
+    if (late_ns < MAX_TIMER_LATE_NS) {
+        STATE->timer_late_ns += late_ns / LATENESS_TICKS;
+        STATE->timer_late_ns -= STATE->timer_late_ns / LATENESS_TICKS;
+    }
+    if (thread->is_settling) {
+        // The end of the run takes the tick, if it is due.
+        thread->timer_fires_ns = now_ns;
+        return 0;
+    }
+    uint64_t deadline_ns = take_deadline(thread);
+    if (deadline_ns == 0) {
+        _PySampling_COUNT(signals_sent, 1);
+        _PySampling_COUNT(signals_late, 1);
+        return 0;
+    }
+    add_span(thread, deadline_ns, now_ns);
+    return deadline_ns;
+}
+
+/* The run ends: no signal comes any more when this returns.  The thread
+   `is_settling`.  Returns 1 if one waits that the thread blocks, maybe. */
+int
+_PySampling_TimerEnd(_PySampling_Thread *thread)
+{
+    if (deadline_set_for(thread) == 0
+        // A child of vfork() has no timers, and shares this memory.
+        || !set_kernel_timer(thread->timer_id, 0))
+    {
+        return 0;
+    }
+    return _PySampling_MonotonicNow()
+           > thread->timer_fires_ns + MAX_TIMER_LATE_NS;
+}
+
+/* After TimerEnd(): is a tick due that no signal told of?  It is the caller's
+   to capture. */
+int
+_PySampling_TimerTakeLast(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    uint64_t deadline_ns = take_deadline(thread);
+    if (deadline_ns == 0 || deadline_ns > now_ns) {
+        return 0;
+    }
+    add_span(thread, deadline_ns, now_ns);
+    return 1;
+}
+
+/* The thread has given the GIL up: learns how long it usually holds it. */
+void
+_PySampling_TimerRan(_PySampling_Thread *thread)
+{
+    uint64_t ran_ns = thread->account.detached_ns - thread->attached_ns;
+    thread->usual_run_ns -= thread->usual_run_ns / AVERAGE_RUNS;
+    thread->usual_run_ns += ran_ns / AVERAGE_RUNS;
+}
+
+/* The run goes on all the same, after a fork or with another signal. */
+void
+_PySampling_TimerResume(_PySampling_Thread *thread)
+{
+    uint64_t deadline_ns = take_deadline(thread);
+    _PySampling_ClockWake(_PySampling_TimerBegin(
+        thread,
+        deadline_ns != 0 ? deadline_ns : _PySampling_MonotonicNow()));
+}
+
+/* Has the thread left a signal unanswered for long?  On the sampler thread. */
+int
+_PySampling_TimerIsUnheard(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    uint64_t deadline_ns = deadline_set_for(thread);
+    return deadline_ns != 0 && now_ns >= deadline_ns + _PySampling_ANSWER_NS
+        && _PySampling_CpuNow(thread)
+           >= _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns)
+              + _PySampling_ANSWER_NS / 2;
+}
+
+/* Leaves such a thread, which holds the GIL, to the clock.  Returns 0 if it is
+   already. */
+int
+_PySampling_TimerGiveUp(_PySampling_Thread *thread)
+{
+    _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
+    return take_deadline(thread) != 0;
+}
+
+
+/* Whether timers are used.  Lock: runtime->sampling.mutex. */
+
+/* While a thread of another GIL runs, timers could not be deleted. */
+int
+_PySampling_HasOneGIL(void)
+{
+    struct _sampling_interpreter_state *first = STATE->interpreters;
+    for (struct _sampling_interpreter_state *s = first;
+         s != NULL; s = s->next)
+    {
+        if (_Py_atomic_load_ptr_acquire(&s->gil)
+            != _Py_atomic_load_ptr_acquire(&first->gil))
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A look that stands for `time_ns` has found a running thread awake, or not. */
+void
+_PySampling_TimerTrial(int is_awake, uint64_t time_ns)
+{
+    STATE->trial_ns = is_awake ? STATE->trial_ns + time_ns : 0;
+    if (STATE->trial_ns >= TRIAL_NS
+        && !_Py_atomic_load_int_relaxed(&STATE->has_no_timers)
+        && _PySampling_TELLS_CALLS && _PySampling_HasOneGIL())
+    {
+        _Py_atomic_store_int_relaxed(&STATE->uses_timers, 1);
+    }
+}
+
+/* A thread slept with the GIL, or there is a second GIL: from now on the clock
+   looks first, until the session ends.  Async-signal-safe. */
+void
+_PySampling_TimersNoMore(void)
+{
+    _Py_atomic_store_int_relaxed(&STATE->has_no_timers, 1);
+    _Py_atomic_store_int_relaxed(&STATE->uses_timers, 0);
+}
+
+void
+_PySampling_TimersStart(void)
+{
+    STATE->uses_timers = 0;
+    STATE->trial_ns = 0;
+    STATE->has_no_timers = STATE->options.manual;
+    STATE->timer_late_ns = 0;
+    STATE->next_timed_run_ns = 0;
+    STATE->deadline_seed = _PySampling_MonotonicNow();
+}
+
+void
+_PySampling_TimerDelete(_PySampling_Thread *thread)
+{
+    if (thread->timer == _PySampling_HAS_TIMER) {
+        syscall(SYS_timer_delete, thread->timer_id);
+    }
+    thread->timer = _PySampling_NO_TIMER;
+    thread->timer_deadline_ns = 0;
+}
+
+/* `is_child`: after a fork, which leaves the child none. */
+void
+_PySampling_TimersEnd(int is_child)
+{
+    STATE->uses_timers = 0;
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (is_child) {
+                t->timer = _PySampling_NO_TIMER;
+            }
+            _PySampling_TimerDelete(t);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/* Sampling profiler: how the sampler thread sleeps.
+
+   Owns its waits, what ends them early, and how soon it gets a CPU.  Must not
+   know what it waits for. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "inside.h"
+
+#include <linux/futex.h>
+#include <sched.h>                    // sched_setscheduler()
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+/* The shortest slice that Linux gives. */
+#define SLICE_NS 100000
+
+/* 32-bit systems have a call of its own for times of 64 bits. */
+#ifdef SYS_futex_time64
+#  define FUTEX \
+    (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#else
+#  define FUTEX SYS_futex
+#endif
+
+
+/* Lets the sampler thread preempt whoever has its CPU when it wakes up: else
+   it gets the CPU when the program blocks, and finds nobody running.  Linux
+   6.12 and later do that for a thread with a short slice, which anyone may
+   have; a real-time policy does it everywhere, where it is permitted.  For
+   others, ticks_missed tells. */
+void
+_PySampling_AskForPromptWakeUps(void)
+{
+    // struct sched_attr of the kernel, which the C library may not declare.
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime_ns, deadline_ns, period_ns;
+    } attr = {.size = sizeof(attr)};
+    if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0
+        || (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+    {
+        return;         // as the program was started
+    }
+    attr.runtime_ns = SLICE_NS;
+    if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0
+        && syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) == 0
+        && attr.runtime_ns == SLICE_NS)
+    {
+        return;
+    }
+    const struct sched_param lowest = {.sched_priority = 1};
+    (void)sched_setscheduler(0, SCHED_FIFO, &lowest);
+}
+
+/* Waits until the deadline, or until the clock is told something.  0: no
+   deadline. */
+void
+_PySampling_WaitUntil(uint64_t deadline_ns, uint32_t seen_wakeups)
+{
+    struct timespec ts = {
+        .tv_sec = (time_t)(deadline_ns / 1000000000u),
+        .tv_nsec = (long)(deadline_ns % 1000000000u),
+    };
+    syscall(FUTEX, &STATE->clock_wakeups, FUTEX_WAIT_BITSET_PRIVATE,
+            seen_wakeups, deadline_ns != 0 ? &ts : NULL, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+void
+_PySampling_WakeUpSampler(void)
+{
+    (void)_Py_atomic_add_uint32(&STATE->clock_wakeups, 1);
+    syscall(FUTEX, &STATE->clock_wakeups, FUTEX_WAKE_PRIVATE, 1, NULL,
+            NULL, 0);
+}
+
+void
+_PySampling_ClockWakeUp(void)
+{
+    // Written by others, too, if they hold other GILs: it is the same moment.
+    _Py_atomic_store_uint64(&STATE->clock_woken_ns,
+                            _PySampling_MonotonicNow());
+    if (_Py_atomic_exchange_int(&STATE->clock_rests, 0)) {
+        _PySampling_WakeUpSampler();
+    }
+}

@@ -1,0 +1,278 @@
+/* Sampling profiler: where the interpreter tells that a thread runs.
+
+   Owns the hooks of the eval loop, of detach, attach and exec: what has to
+   happen there, and in which order.  Must not know how a nanosecond is booked,
+   a stack is walked or a signal is sent. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_unset_eval_breaker_bit()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "clock/clock.h"
+#include "native/native.h"            // _PySampling_KeepCall()
+#include "sample/sample.h"
+#include "session/session.h"
+#include "sinks/sinks.h"
+#include "tables/labels.h"
+
+#include <errno.h>
+
+/* The thread's record, if it takes part in the session.  Called without the
+   GIL, too: the load pairs with the stores in session/threads.c. */
+static _PySampling_Thread *
+session_thread(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(
+        &((_PyThreadStateImpl *)tstate)->sampling);
+    if (thread == NULL || !_PySampling_IN_SESSION(thread)) {
+        return NULL;
+    }
+    return thread;
+}
+
+static void
+drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    _PySampling_Drain(tstate, thread);
+    if (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0) {
+        // The clock left a note instead of sending a signal.
+        _PySampling_BookNote(tstate, thread);
+    }
+}
+
+/* From here on the clock asks this thread for nothing more, and what it has
+   asked is answered before a system call could be interrupted. */
+static void
+settle(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        _PySampling_ClockSettle(thread);
+    }
+}
+
+/* From here on the thread has the GIL, for the clock and for its timer. */
+static void
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t from_ns)
+{
+    int is_timed = _PySampling_TimerBegin(thread, from_ns);
+    if (is_timed && _PySampling_TimerIsSoon(thread)) {
+        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    }
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
+    _PySampling_ClockWake(is_timed);
+}
+
+void
+_PySampling_BeforeExec(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_PySampling_ACTIVE() && tstate != NULL) {
+        settle(tstate);
+    }
+}
+
+void
+_PySampling_AfterFailedExec(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_PySampling_ACTIVE() && tstate != NULL) {
+        _PySampling_Thread *thread = session_thread(tstate);
+        if (thread != NULL) {
+            begin_run(tstate, thread, _PySampling_MonotonicNow());
+        }
+    }
+}
+
+/* What waits on this thread becomes samples.  Allocates no Python object and
+   runs no Python code. */
+void
+_PySampling_RecordNow(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread == NULL) {
+        // It was running, with a GIL of its own, when the session started.
+        _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        if (_PySampling_ACTIVE()) {
+            settle(tstate);
+            _PySampling_AfterAttach(tstate);
+        }
+    }
+    else if (!thread->in_hook) {
+        _PySampling_ENTER_HOOK(thread);
+        int is_due = thread->overdue_ns == 0
+            || _PySampling_CaptureOverdue(tstate, thread, 0);
+        if (_PySampling_HAS_TICK(thread)) {
+            _PySampling_CaptureDue(tstate, thread);
+        }
+        thread->resumed.frame = NULL;
+        drain_and_answer(tstate, thread);
+        if (!is_due || _PySampling_TimerIsSoon(thread)) {
+            // At the next safepoint, maybe.
+            _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        }
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    errno = saved_errno;
+}
+
+int
+_PySampling_Safepoint(PyThreadState *tstate)
+{
+    _PySampling_RecordNow(tstate);
+    if (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.num_sync)) {
+        return _PySampling_DeliverSync(tstate);
+    }
+    return 0;
+}
+
+void
+_PySampling_BeforeYield(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL) {
+        thread->is_yielding = 1;
+    }
+}
+
+/* The run is over before the overdue tick was due: it goes on to the next. */
+static void
+put_off_further(_PySampling_Thread *thread)
+{
+    uint64_t ran_ns = _PySampling_WallNow() - thread->attached_ns;
+    thread->overdue_ns =
+        thread->overdue_ns > ran_ns ? thread->overdue_ns - ran_ns : 1;
+}
+
+/* The clock has let a deadline in the run that ends now go by.  Not if it may
+   still be waking up: as often, then, it meets a run that began after the
+   deadline.  Nor if the run has a timer. */
+static void
+count_missed(const _PySampling_Thread *thread)
+{
+    uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(
+        &_PyRuntime.sampling.deadline_ns);
+    uint64_t end_ns = thread->account.detached_ns;
+    if (!thread->is_timed
+        && deadline_ns >= thread->attached_ns && deadline_ns < end_ns
+        && end_ns - deadline_ns > _PySampling_WAKE_UP_NS)
+    {
+        _PySampling_COUNT(ticks_missed, 1);
+    }
+}
+
+void
+_PySampling_BeforeDetach(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    _PySampling_Thread *thread = session_thread(tstate);
+    // Not one that is put off only now.
+    int is_overdue = thread != NULL && thread->overdue_ns != 0;
+    settle(tstate);
+    if (thread == NULL) {
+        errno = saved_errno;
+        return;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    if (is_overdue
+        && !_PySampling_CaptureOverdue(tstate, thread, !thread->is_yielding))
+    {
+        put_off_further(thread);
+    }
+    if (_PySampling_HAS_TICK(thread)) {
+        _PySampling_CaptureLast(tstate, thread, !thread->is_yielding);
+    }
+    if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
+        & _PY_SAMPLING_BIT)
+    {
+        drain_and_answer(tstate, thread);
+    }
+    if (thread->root_node == 0 && tstate->current_frame != NULL
+        && !thread->excluded)
+    {
+        _PySampling_BookRoot(tstate, thread);
+    }
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
+    _PySampling_AccountDetach(thread);
+    count_missed(thread);
+    _PySampling_TimerRan(thread);
+    _PySampling_LEAVE_HOOK(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_BeforeGILWait(PyThreadState *tstate)
+{
+    if (_PyThreadState_MustExit(tstate)) {
+        return;     // a daemon thread at exit: its state may be gone
+    }
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread != NULL
+        && _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns) == 0)
+    {
+        int saved_errno = errno;
+        _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
+                                        _PySampling_WallNow());
+        errno = saved_errno;
+    }
+}
+
+/* A tick was put off to the run that begins: it is due at once, still in the C
+   function that gave the GIL up, or at a safepoint after. */
+static void
+begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
+{
+    _PySampling_ENTER_HOOK(thread);
+    if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
+        _PySampling_KeepCall(is_in_c ? tstate->current_frame : NULL,
+                             &thread->resumed);
+        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    }
+    _PySampling_LEAVE_HOOK(thread);
+}
+
+void
+_PySampling_AfterAttach(PyThreadState *tstate)
+{
+    int saved_errno = errno;
+    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    if (thread == NULL) {
+        errno = saved_errno;
+        return;
+    }
+    if (thread->shadowed) {
+        _PySampling_SiblingsTakeOver(thread);
+    }
+    if (thread->account.detached_ns != 0) {
+        _PySampling_ENTER_HOOK(thread);
+        uint64_t now_ns = _PySampling_WallNow();
+        _PySampling_BookOffGIL(tstate, thread, now_ns);
+        _PySampling_AccountAttach(thread, now_ns);
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    _PySampling_HoldersTake(thread);
+    int is_in_c = !thread->is_yielding;
+    thread->is_yielding = 0;
+    _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
+    _Py_atomic_store_int_relaxed(&thread->note_asleep, 0);
+    _Py_atomic_store_uint64_relaxed(&thread->asleep_span_ns, 0);
+    _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
+    if (thread->overdue_ns != 0) {
+        begin_overdue(tstate, thread, is_in_c);
+    }
+    // A question of an earlier session is void.  One that the clock is about
+    // to ask is not: it may still find this thread running, as it was when it
+    // chose it.
+    if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
+        _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
+    }
+    begin_run(tstate, thread, thread->attached_ns);
+    errno = saved_errno;
+}

@@ -1,0 +1,79 @@
+/* Sampling profiler: what the files that name callees share
+   (native/types.c, native/names.c, native/operators.c);
+   of no concern to others. */
+
+#ifndef Py_SAMPLING_NAMING_H
+#define Py_SAMPLING_NAMING_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "native.h"
+
+/* Longer names of functions in C are not believed. */
+#define _PySampling_MAX_NAME_BYTES 256
+
+/* Room for the longest name: two types, each of a module, and an operator. */
+#define _PySampling_MAX_TEXT_BYTES (4 * _PySampling_MAX_NAME_BYTES)
+
+struct _sampling_text {
+    int size;
+    char bytes[_PySampling_MAX_TEXT_BYTES];
+};
+
+/* What is to be interned: the module is empty for what is built in. */
+struct _sampling_name {
+    _PySampling_Kind kind;
+    struct _sampling_text module;
+    struct _sampling_text qualname;
+};
+
+// Longer text is cut.
+extern void _PySampling_AppendBytes(struct _sampling_text *text,
+                                    const char *bytes, size_t size);
+extern void _PySampling_AppendString(struct _sampling_text *text,
+                                     const char *string);
+extern void _PySampling_AppendObject(struct _sampling_text *text,
+                                     struct _sampling_tables *tables,
+                                     PyObject *string);
+
+// Does the address found by the handler hold a type?  Once it has, its fields
+// may be used.
+extern int _PySampling_IsType(PyInterpreterState *interp, PyTypeObject *type);
+
+// The class of the MRO that has the attribute, and its value; NULL: none.
+extern PyTypeObject *_PySampling_FindOwner(PyTypeObject *type,
+                                           PyObject *attribute,
+                                           PyObject **value);
+
+extern void _PySampling_NameType(struct _sampling_tables *tables,
+                                 PyTypeObject *type,
+                                 struct _sampling_name *name);
+extern void _PySampling_NameAttribute(struct _sampling_tables *tables,
+                                      PyTypeObject *type, PyObject *attribute,
+                                      struct _sampling_name *name);
+
+/* What the words lead to is gone, and something else may be there soon: no
+   answer that holds. */
+#define _PySampling_UNKNOWN (-1)
+
+// The next two return 1, or 0 if there is no name, or _PySampling_UNKNOWN.  A
+// special method in Python has none: it has a frame of its own.
+extern int _PySampling_NameSpecial(struct _sampling_tables *tables,
+                                   PyTypeObject *type, PyObject *attribute,
+                                   struct _sampling_name *name);
+// What is done by an instruction that calls nothing.
+extern int _PySampling_NameOperator(struct _sampling_tables *tables,
+                                    PyInterpreterState *interp, int opcode,
+                                    int oparg, PyTypeObject *first,
+                                    void *second,
+                                    struct _sampling_name *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_NAMING_H

@@ -1,0 +1,177 @@
+/* Sampling profiler: what a type is called, and which of its classes an
+   attribute is of.
+
+   Owns the proof that an address holds a type, and the text of names.  Must
+   not know what the names are for.
+
+   Runs at the drain: with the GIL, but no Python object is made and no Python
+   code runs. */
+
+#include "Python.h"
+
+#include "pycore_dict.h"              // DK_IS_UNICODE()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_typeobject.h"        // _PyType_GetDict()
+
+#include "../tables/store.h"
+#include "naming.h"
+
+/* How much of UTF-8 text goes into so much room: no part of a character. */
+static size_t
+whole_characters(const char *bytes, size_t size, size_t room)
+{
+    if (size <= room) {
+        return size;
+    }
+    while (room > 0 && (bytes[room] & 0xC0) == 0x80) {
+        room--;
+    }
+    return room;
+}
+
+void
+_PySampling_AppendBytes(struct _sampling_text *text, const char *bytes,
+                        size_t size)
+{
+    size = whole_characters(bytes, size,
+                            sizeof(text->bytes) - (size_t)text->size);
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += (int)size;
+}
+
+void
+_PySampling_AppendString(struct _sampling_text *text, const char *string)
+{
+    _PySampling_AppendBytes(text, string, strlen(string));
+}
+
+void
+_PySampling_AppendObject(struct _sampling_text *text,
+                         struct _sampling_tables *tables, PyObject *string)
+{
+    uint32_t row = _PySampling_InternText(tables, string);
+    if (row != NO_ROW) {
+        const char *bytes = tables->string_bytes + tables->strings[row].offset;
+        _PySampling_AppendBytes(text, bytes,
+               whole_characters(bytes, tables->strings[row].size,
+                                _PySampling_MAX_NAME_BYTES));
+    }
+}
+
+
+/* Types. */
+
+/* Reads the head of what may be a type.  Freed memory often still looks like
+   the object it was, so its reference count matters: a dead type has none. */
+static int
+read_type(PyInterpreterState *interp, PyTypeObject *type,
+          PyTypeObject **metatype, unsigned long *flags)
+{
+    PyObject head;
+    if ((uintptr_t)type % sizeof(void *) != 0
+        || !_PySampling_ReadMemory(interp, type, &head, sizeof(head))
+        || !_PySampling_ReadMemory(interp, &type->tp_flags, flags,
+                                   sizeof(*flags)))
+    {
+        return 0;
+    }
+    *metatype = head.ob_type;
+    return Py_REFCNT(&head) > 0 && (*flags & Py_TPFLAGS_READY) != 0;
+}
+
+/* Does the address found by the handler hold a type?  Once it has, its fields
+   may be used.  What it points to must lead to `type` itself: free lists keep
+   pointers to other free objects where objects have their type. */
+int
+_PySampling_IsType(PyInterpreterState *interp, PyTypeObject *type)
+{
+    PyTypeObject *metatype, *metametatype;
+    unsigned long flags;
+    if (!read_type(interp, type, &metatype, &flags)) {
+        return 0;
+    }
+    if (metatype == &PyType_Type) {
+        return 1;
+    }
+    return read_type(interp, metatype, &metametatype, &flags)
+        && metametatype == &PyType_Type
+        && (flags & Py_TPFLAGS_TYPE_SUBCLASS) != 0;
+}
+
+/* The class of the MRO that has the attribute, and its value; NULL: none. */
+PyTypeObject *
+_PySampling_FindOwner(PyTypeObject *type, PyObject *attribute,
+                      PyObject **value)
+{
+    PyObject *mro = type->tp_mro;
+    if (mro == NULL || !PyTuple_Check(mro)) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        *value = _PySampling_DictGet(_PyType_GetDict(base), attribute);
+        if (*value != NULL) {
+            return base;
+        }
+    }
+    return NULL;
+}
+
+/* Splits at the last dot: what is before names a module. */
+static void
+append_dotted(struct _sampling_text *module, struct _sampling_text *qualname,
+              const char *dotted)
+{
+    const char *dot = strrchr(dotted, '.');
+    if (dot != NULL) {
+        _PySampling_AppendBytes(module, dotted, (size_t)(dot - dotted));
+        _PySampling_AppendString(qualname, dot + 1);
+    }
+    else {
+        _PySampling_AppendString(qualname, dotted);
+    }
+}
+
+void
+_PySampling_NameType(struct _sampling_tables *tables, PyTypeObject *type,
+                     struct _sampling_name *name)
+{
+    if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
+        append_dotted(&name->module, &name->qualname, type->tp_name);
+        return;
+    }
+    PyObject *module = _PySampling_DictGet(type->tp_dict, &_Py_ID(__module__));
+    if (module == NULL || !PyUnicode_Check(module)) {
+        append_dotted(&name->module, &name->qualname, type->tp_name);
+        return;
+    }
+    if (!_PyUnicode_EqualToASCIIString(module, "builtins")) {
+        _PySampling_AppendObject(&name->module, tables, module);
+    }
+    _PySampling_AppendObject(&name->qualname, tables,
+                             ((PyHeapTypeObject *)type)->ht_qualname);
+}
+
+void
+_PySampling_NameAttribute(struct _sampling_tables *tables, PyTypeObject *type,
+                          PyObject *attribute, struct _sampling_name *name)
+{
+    _PySampling_NameType(tables, type, name);
+    _PySampling_AppendString(&name->qualname, ".");
+    _PySampling_AppendObject(&name->qualname, tables, attribute);
+}
+
+
+/* A special method in C.  One in Python has a frame of its own. */
+int
+_PySampling_NameSpecial(struct _sampling_tables *tables, PyTypeObject *type,
+                        PyObject *attribute, struct _sampling_name *name)
+{
+    PyObject *value;
+    PyTypeObject *owner = _PySampling_FindOwner(type, attribute, &value);
+    if (owner == NULL || PyFunction_Check(value)) {
+        return 0;
+    }
+    _PySampling_NameAttribute(tables, owner, attribute, name);
+    return 1;
+}

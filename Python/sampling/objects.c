@@ -1,0 +1,118 @@
+/* Sampling profiler: what the collector, code objects and types tell.
+
+   Owns the hooks that run because an object dies or a collection begins.  Must
+   not know how a stack is walked or a row is laid out. */
+
+#include "Python.h"
+
+#include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "native/native.h"
+#include "sample/sample.h"
+#include "session/session.h"
+#include "sinks/sinks.h"
+
+#include <errno.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+
+/* Collections. */
+
+void
+_PySampling_GCStart(PyThreadState *tstate, int generation)
+{
+    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    if (thread != NULL) {
+        _PySampling_ENTER_HOOK(thread);
+        thread->gc_start_ns = _PySampling_WallNow();
+        thread->gc_frame = tstate->current_frame;
+        thread->gc_generation = generation;
+        _PySampling_LEAVE_HOOK(thread);
+    }
+}
+
+static void
+tell_collection(_PySampling_Thread *thread)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded) {
+        _PySampling_EmitRecord(_PySampling_EVENT_GC, thread->thread_index,
+                               (uint64_t)thread->gc_generation, 0,
+                               _PySampling_WallNow() - thread->gc_start_ns);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+void
+_PySampling_GCEnd(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL && thread->gc_generation >= 0) {
+        _PySampling_ENTER_HOOK(thread);
+        tell_collection(thread);
+        thread->gc_generation = -1;
+        _PySampling_LEAVE_HOOK(thread);
+    }
+}
+
+
+/* Deaths. */
+
+/* Before something dies that captures may refer to: what waits becomes
+   samples, and the tables forget it. */
+static void
+forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    int saved_errno = errno;
+    if (thread != NULL) {
+        _PySampling_ENTER_HOOK(thread);
+        if (_PySampling_IN_SESSION(thread)) {
+            _PySampling_Drain(tstate, thread);
+        }
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        forget_it(STATE->tables, it);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    if (thread != NULL) {
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    errno = saved_errno;
+}
+
+static void
+forget_code(struct _sampling_tables *tables, void *code)
+{
+    struct _sampling_buffer *buffer =
+        _PyInterpreterState_GET()->sampling.buffer;
+    if (buffer != NULL) {
+        _PySampling_BufferForgetCode(buffer, code);
+    }
+    _PySampling_TablesForgetCode(tables, code);
+}
+
+static void
+forget_type(struct _sampling_tables *tables, void *type)
+{
+    _PySampling_TablesForgetType(tables, type);
+}
+
+void
+_PySampling_CodeEnd(PyCodeObject *code)
+{
+    forget(forget_code, code);
+}
+
+void
+_PySampling_TypeEnd(PyTypeObject *type)
+{
+    forget(forget_type, type);
+}

@@ -1,0 +1,416 @@
+/* Sampling profiler: WHAT a thread's time is spent on.
+
+   Owns each thread's clocks: every nanosecond of a thread, wall and CPU, is
+   handed out once, for exactly one record.  This is arithmetic: it must not know
+   stacks, tables or records (sample/book.c), nor how samples share the time
+   that a thread holds the GIL (sample/weights.c).
+
+   A thread is in one of three states: it runs (holds the GIL), is blocked
+   (gave it up), or waits for it.  Time of each state is carried apart:
+
+   - Running: the clock looks at it now and then.  What passed since the last
+     capture is handed on with the next.
+   - Off the GIL the stack stands still, so detach and attach tell everything.
+     An interval of at least half a period is booked as it is, to the
+     nanosecond.  Shorter ones are laid end to end, and points on that axis, a
+     period apart on average, say which of them are booked: each with the
+     distance to the point before.  An interval covers a point in proportion to
+     its length, so that is unbiased.  The cost is bounded: at most three
+     records per period.
+   - A thread that runs for less than two microseconds between two intervals
+     is doing little but the call that gives the GIL up.  Such slivers are so
+     rarely hit by a tick that one hit would take the time of thousands, so
+     they are booked on the stack of the interval that follows.  So are some
+     longer ones, if they are short against that interval.
+
+   Reading a thread's CPU clock is a system call.  It is read at ticks, at
+   detach and attach if the last reading is old enough, and when a record is
+   written.  CPU time between two readings belongs to running time first, and
+   what does not fit there was burnt without the GIL. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "sample.h"
+
+/* At detach the CPU clock is read if the last reading is older than this: at
+   0.4 microseconds per reading that costs 1.6 % at the most. */
+#define CPU_READ_INTERVAL_NS 25000
+
+/* Intervals off the GIL of a period divided by this, or longer, are booked one
+   by one.  Shorter ones never cover two points of their axis, which are three
+   quarters of a period apart at the least. */
+#define LONG_PERIOD_DIVISOR 2
+
+/* Samples of a thread that has not run for so long wait no longer for others
+   to share its time with. */
+#define IDLE_NS 1000000000
+
+/* Running time that is booked with the interval off the GIL that follows:
+   about what giving the GIL up and taking it back costs by itself. */
+#define SLIVER_NS 2000
+
+/* And up to this, if it is no more than a part of the interval. */
+#define MAX_SLIVER_NS 10000
+#define SLIVER_DIVISOR 200
+
+/* A thread that gives the GIL up only to let others run asks for it again
+   after less than this.  It is not blocked then, it waits. */
+#define YIELD_NS 5000
+
+/* If another thread had requested the GIL, giving it up includes waiting until
+   that thread has it, which takes that long at the most. */
+#define FORCED_YIELD_NS 200000
+
+
+/* Carrying. */
+
+/* Atomic for a thread of another GIL that ends the session. */
+static void
+advance(struct _sampling_account *a, uint64_t wall_ns)
+{
+    _Py_atomic_store_uint64_relaxed(&a->wall_ns, wall_ns);
+}
+
+static void
+carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    if (cpu_ns < a->cpu_ns) {
+        return;         // read earlier than the last one, or it has ended
+    }
+    uint64_t burnt = cpu_ns - a->cpu_ns;
+    uint64_t elapsed = wall_ns > a->cpu_read_wall_ns
+        ? wall_ns - a->cpu_read_wall_ns : 0;
+    uint64_t ran = elapsed > a->off_since_read_ns
+        ? elapsed - a->off_since_read_ns : 0;
+    // Without an interval off the GIL all of it ran, whatever the two
+    // clocks say about each other.
+    uint64_t run = a->off_since_read_ns ? Py_MIN(burnt, ran) : burnt;
+    a->carried.run.cpu_ns += run;
+    a->carried.off_cpu_ns += burnt - run;
+    _Py_atomic_store_uint64_relaxed(&a->cpu_ns, cpu_ns);  // the clock looks
+    a->cpu_read_wall_ns = wall_ns;
+    a->off_since_read_ns = 0;
+}
+
+static void
+carry_run_wall(struct _sampling_account *a, uint64_t wall_ns)
+{
+    if (wall_ns > a->wall_ns) {
+        a->carried.run.wall_ns += wall_ns - a->wall_ns;
+        advance(a, wall_ns);
+    }
+}
+
+static uint64_t
+take(uint64_t *carry)
+{
+    uint64_t ns = *carry;
+    *carry = 0;
+    return ns;
+}
+
+static struct _sampling_time
+take_time(struct _sampling_time *carry)
+{
+    struct _sampling_time time = *carry;
+    *carry = (struct _sampling_time){0};
+    return time;
+}
+
+void
+_PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    thread->account = (struct _sampling_account){
+        .wall_ns = wall_ns,
+        .cpu_ns = _PySampling_CpuNow(thread),
+        .cpu_read_wall_ns = wall_ns,
+        .axes.random = _PyRuntime.sampling.options.manual
+            ? 1 : (wall_ns ^ (uintptr_t)thread) | 1,
+    };
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns, wall_ns);
+}
+
+_PySampling_Time
+_PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
+                       uint64_t cpu_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    if (wall_ns > a->wall_ns) {         // else: older than the last record
+        carry_run_wall(a, wall_ns);
+        carry_cpu(a, wall_ns, cpu_ns);
+    }
+    return take_time(&a->carried.run);
+}
+
+
+/* Intervals off the GIL. */
+
+/* Whether the running time before an interval goes with it, is known when the
+   interval has ended. */
+static void
+settle_sliver(struct _sampling_account *a, uint64_t interval_ns)
+{
+    if (a->sliver_ns > SLIVER_NS
+        && a->sliver_ns > interval_ns / SLIVER_DIVISOR)
+    {
+        a->carried.run.wall_ns += take(&a->sliver_ns);
+    }
+}
+
+/* Splits [detached, now) at the moment the thread asked for the GIL. */
+static void
+split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
+              uint64_t *blocked_ns, uint64_t *wait_ns)
+{
+    uint64_t from_ns = thread->account.detached_ns;
+    uint64_t asked_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns);
+    if (asked_ns == 0 || asked_ns > now_ns) {
+        asked_ns = now_ns;
+    }
+    if (asked_ns < from_ns) {
+        asked_ns = from_ns;
+    }
+    *blocked_ns = asked_ns - from_ns;
+    *wait_ns = now_ns - asked_ns;
+    uint64_t yield_ns =
+        thread->is_yielding ? FORCED_YIELD_NS : YIELD_NS;
+    if (*wait_ns != 0 && *blocked_ns < yield_ns) {
+        *wait_ns += *blocked_ns;
+        *blocked_ns = 0;
+    }
+}
+
+/* A short interval at the end of its axis: booked if it covers a point, with
+   the distance to the point before.  What lies behind the point is carried. */
+static uint64_t
+cover(struct _sampling_account *a, uint64_t *to_go_ns, uint64_t *carried_ns,
+      uint64_t length_ns, uint64_t period_ns)
+{
+    if (*to_go_ns == 0) {
+        // The first point lies anywhere in the first period.
+        *to_go_ns = 1 + _PySampling_NextRandom(&a->axes.random) % period_ns;
+    }
+    if (length_ns < *to_go_ns) {
+        *to_go_ns -= length_ns;
+        *carried_ns += length_ns;
+        return 0;
+    }
+    uint64_t booked_ns = *carried_ns + *to_go_ns;
+    *carried_ns = length_ns - *to_go_ns;
+    *to_go_ns = _PySampling_Jittered(period_ns, &a->axes.random)
+                - *carried_ns;
+    return booked_ns;
+}
+
+static int
+is_long(uint64_t length_ns, uint64_t period_ns)
+{
+    return length_ns >= period_ns / LONG_PERIOD_DIVISOR;
+}
+
+_PySampling_OffGIL
+_PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
+                          int all)
+{
+    struct _sampling_account *a = &thread->account;
+    struct _sampling_carries *c = &a->carried;
+    uint64_t blocked_ns, wait_ns;
+    split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
+    uint64_t asked_ns = now_ns - wait_ns;
+    settle_sliver(a, blocked_ns + wait_ns);
+    a->off_since_read_ns += blocked_ns + wait_ns;
+    advance(a, now_ns);
+
+    uint64_t period_ns = _PySampling_PeriodNow();
+    int blocked_is_exact = all || is_long(blocked_ns, period_ns);
+    int wait_is_exact = all || is_long(wait_ns, period_ns);
+    struct _sampling_off_gil booked = {
+        .blocked_ns = blocked_is_exact ? blocked_ns
+            : cover(a, &a->axes.blocked_to_go_ns, &c->blocked_ns, blocked_ns,
+                    period_ns),
+        .wait_from_ns = asked_ns,
+        .wait_until_ns = now_ns,
+        // A thread that only yields is between two instructions.
+        .is_in_c = blocked_ns != 0 && !thread->is_yielding,
+    };
+    if (wait_is_exact) {
+        booked.wait_ns = wait_ns;
+    }
+    else {
+        uint64_t to_go_ns = a->axes.wait_to_go_ns;
+        booked.wait_ns =
+            cover(a, &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns, period_ns);
+        booked.wait_from_ns += Py_MIN(to_go_ns, wait_ns);
+        booked.wait_until_ns = booked.wait_from_ns;
+    }
+    int is_booked = booked.blocked_ns != 0 || booked.wait_ns != 0;
+    uint64_t cpu_before_ns = c->off_cpu_ns;
+    if (is_booked
+        || now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS)
+    {
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+    }
+    uint64_t own_cpu_ns = c->off_cpu_ns - cpu_before_ns;
+    if (booked.blocked_ns != 0 && blocked_is_exact) {
+        booked.cpu_ns = own_cpu_ns;
+        c->off_cpu_ns = cpu_before_ns;
+    }
+    else if (booked.blocked_ns != 0) {
+        // As dense as in the interval itself.
+        booked.cpu_span_ns = (uint64_t)(
+            (double)Py_MIN(own_cpu_ns, blocked_ns) / (double)blocked_ns
+            * (double)booked.blocked_ns);
+        if (booked.cpu_span_ns != 0) {
+            booked.shared_cpu_ns = take(&c->off_cpu_ns);
+        }
+    }
+    if (!is_booked) {
+        c->sliver_ns += take(&a->sliver_ns);
+    }
+    else {
+        booked.sliver_ns = take(&a->sliver_ns);
+        if (!blocked_is_exact && !wait_is_exact) {
+            booked.sliver_ns += take(&c->sliver_ns);
+        }
+        booked.sliver_cpu_ns = Py_MIN(booked.sliver_ns, c->run.cpu_ns);
+        c->run.cpu_ns -= booked.sliver_cpu_ns;
+    }
+    return booked;
+}
+
+/* Several thread states on one OS thread. */
+
+/* From now on the OS thread that both records share runs `to`.  What it did
+   until `from` gave up its GIL is booked or carried there; the time since then
+   becomes an interval off the GIL of `to`. */
+void
+_PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
+{
+    struct _sampling_account *f = &from->account;
+    struct _sampling_account *t = &to->account;
+    // Else all of it was booked just now, maybe for the last time.
+    if (f->cpu_read_wall_ns < f->wall_ns) {
+        uint64_t now_ns = _PySampling_WallNow();
+        f->off_since_read_ns += now_ns - f->wall_ns;
+        carry_cpu(f, now_ns, _PySampling_CpuNow(from));
+    }
+    advance(t, f->wall_ns);
+    t->detached_ns = f->wall_ns;
+    // One clock, unless the tests tick those of each.
+    t->cpu_ns = _PyRuntime.sampling.options.manual
+        ? _PySampling_CpuNow(to) : f->cpu_ns;
+    t->cpu_read_wall_ns = f->cpu_read_wall_ns;
+    t->off_since_read_ns = 0;
+}
+
+
+/* Work that is not the program's. */
+
+/* The program's work and a subscriber's carry time apart. */
+void
+_PySampling_AccountSetAside(_PySampling_Thread *thread,
+                            _PySampling_Exclusion excluded)
+{
+    struct _sampling_carries *c = &thread->account.carried;
+    if (!thread->excluded) {
+        thread->set_aside = *c;
+    }
+    else if (thread->excluded == _PySampling_EXCLUDED) {
+        _PySampling_COUNT(subscribers_wall_ns,
+                          c->run.wall_ns + c->sliver_ns + c->blocked_ns
+                          + c->wait_ns);
+        _PySampling_COUNT(subscribers_cpu_ns, c->run.cpu_ns + c->off_cpu_ns);
+    }
+    *c = excluded ? (struct _sampling_carries){0} : thread->set_aside;
+    _Py_atomic_store_int_relaxed(&thread->excluded, excluded);
+}
+
+/* Says what the thread does from here on.  On the thread itself, attached,
+   with its captures drained. */
+void
+_PySampling_AccountExclude(_PySampling_Thread *thread,
+                           _PySampling_Exclusion excluded)
+{
+    struct _sampling_account *a = &thread->account;
+    if (thread->excluded != (int)excluded) {
+        uint64_t now_ns = _PySampling_WallNow();
+        carry_run_wall(a, now_ns);
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+        _PySampling_AccountSetAside(thread, excluded);
+    }
+}
+
+
+/* Detach and attach. */
+
+void
+_PySampling_AccountDetach(_PySampling_Thread *thread)
+{
+    struct _sampling_account *a = &thread->account;
+    uint64_t now_ns = _PySampling_WallNow();
+    // If no tick has been booked since it attached.
+    if (a->wall_ns == thread->attached_ns
+        && now_ns - a->wall_ns <= MAX_SLIVER_NS)
+    {
+        a->sliver_ns = now_ns - a->wall_ns;
+        advance(a, now_ns);
+    }
+    carry_run_wall(a, now_ns);
+    // The interval that begins may be short and booked: it needs two readings
+    // of its own.
+    if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS
+        || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS)
+    {
+        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+    }
+    a->detached_ns = now_ns;
+}
+
+void
+_PySampling_AccountAttach(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    thread->account.detached_ns = 0;
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
+}
+
+
+/* What no tick will see any more. */
+
+int
+_PySampling_AccountIsLong(const _PySampling_Thread *thread, uint64_t now_ns)
+{
+    const struct _sampling_account *a = &thread->account;
+    return a->detached_ns != 0
+        && is_long(now_ns - a->detached_ns, _PySampling_PeriodNow());
+}
+
+int
+_PySampling_AccountIsIdle(const _PySampling_Thread *thread, uint64_t now_ns)
+{
+    return now_ns - thread->attached_ns >= IDLE_NS;
+}
+
+void
+_PySampling_AccountAdvance(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    carry_run_wall(&thread->account, now_ns);
+    carry_cpu(&thread->account, now_ns, _PySampling_CpuNow(thread));
+}
+
+_PySampling_Leftover
+_PySampling_AccountTakeAll(_PySampling_Thread *thread)
+{
+    struct _sampling_account *a = &thread->account;
+    struct _sampling_carries *c = &a->carried;
+    struct _sampling_leftover rest = {
+        .run = take_time(&c->run),
+        .off_cpu_ns = take(&c->off_cpu_ns),
+        .blocked_ns = take(&c->blocked_ns),
+        .wait_ns = take(&c->wait_ns),
+    };
+    rest.run.wall_ns += take(&c->sliver_ns) + take(&a->sliver_ns);
+    return rest;
+}

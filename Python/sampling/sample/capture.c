@@ -1,0 +1,296 @@
+/* Sampling profiler: WHAT a sample's stack is.
+
+   Owns the signal handler and what it copies.  Must not know how the clock
+   chooses its moments, how a stack is walked (sample/walk.c) or what becomes of
+   the copy (sample/book.c).
+
+   A capture is taken in a signal handler on the thread that holds the GIL, so
+   that (code, instruction) of every frame is exact: nothing moves while the
+   handler runs.  It only copies pointers.  Naming them waits for the drain,
+   which runs on the same thread at its next safepoint, before it gives up the
+   GIL and before any code object or context dies; so the borrowed pointers
+   are alive. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
+#include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "../clock/clock.h"
+#include "buffer.h"
+#include "sample.h"
+#include "walk.h"
+
+#include <errno.h>
+#include <signal.h>
+
+/* A walk of this many frames costs some ten microseconds; for each of them a
+   tick is skipped, so that deep recursion is sampled thinner, not slowed
+   down. */
+#define FRAMES_PER_SKIPPED_TICK 4096
+
+_PySampling_Time
+_PySampling_TakeSpan(_PySampling_Thread *thread)
+{
+    return (struct _sampling_time){
+        .wall_ns = _Py_atomic_exchange_uint64(&thread->span.wall_ns, 0),
+        .cpu_ns = _Py_atomic_exchange_uint64(&thread->span.cpu_ns, 0),
+    };
+}
+
+/* At the first safepoint of a run that began in C: the call is over, but what
+   is due is due since it was under way.  NULL: the leaf is in no such call. */
+static const struct _sampling_call *
+call_that_was_resumed(const _PySampling_Thread *thread,
+                      const _PyInterpreterFrame *frame,
+                      const _Py_CODEUNIT *instr, int is_in_c)
+{
+    return !is_in_c && frame != NULL && thread->resumed.frame == frame
+        && thread->resumed.instr == instr ? &thread->resumed : NULL;
+}
+
+/* Runs in the signal handler, on the thread, or at a safepoint. */
+int
+_PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
+                    uint64_t wall_ns, uint64_t cpu_ns, int is_in_c)
+{
+    struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
+    _PyInterpreterFrame *frame = tstate->current_frame;
+    _Py_CODEUNIT *instr = NULL;
+    if (frame != NULL && frame->owner != FRAME_OWNED_BY_CSTACK) {
+        instr = frame->instr_ptr;
+    }
+
+    struct _sampling_capture *last = NULL;
+    if (buffer->session != thread->session) {
+        // What is left of another session may refer to dead code objects.
+        buffer->session = thread->session;
+        buffer->num_captures = 0;
+        buffer->used = 0;
+    }
+    if (buffer->num_captures > 0) {
+        last = &buffer->captures[buffer->num_captures - 1];
+        if (last->frame != frame || last->instr != instr
+            || last->context != tstate->context
+            || last->gc_generation != thread->gc_generation)
+        {
+            last = NULL;
+        }
+    }
+    if (last == NULL) {
+        if (buffer->num_captures == _PySampling_MAX_CAPTURES
+            || buffer->capacity - buffer->used
+               < _PySampling_MaxEntries(buffer->depth_frames))
+        {
+            _PySampling_COUNT(captures_no_room, 1);
+            return 0;
+        }
+        last = &buffer->captures[buffer->num_captures];
+        *last = (struct _sampling_capture){
+            .first = buffer->used,
+            .gc_generation = thread->gc_generation,
+            .frame = frame,
+            .instr = instr,
+            .context = tstate->context,
+        };
+        const struct _sampling_call *call = call_that_was_resumed(
+            thread, frame, instr, is_in_c);
+        struct _sampling_walk w = {
+            .interp = tstate->interp,
+            .slots = buffer->slots,
+            .names = _PyRuntime.sampling.options.names,
+            .call = call,
+            .out = buffer->frames + buffer->used,
+        };
+        int walked =
+            _PySampling_Walk(&w, thread, frame, buffer->depth_frames,
+                             is_in_c || call != NULL);
+        assert(w.num_entries <= _PySampling_MaxEntries(buffer->depth_frames));
+        last->depth = w.num_entries;
+        thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
+        buffer->used += last->depth;
+        buffer->num_captures++;
+        _PySampling_COUNT(captures, 1);
+    }
+    else {
+        _PySampling_COUNT(captures_merged, 1);
+    }
+    _PySampling_AddTime(&last->spent,
+                        _PySampling_AccountRun(thread, wall_ns, cpu_ns));
+    _PySampling_AddTime(&last->span, _PySampling_TakeSpan(thread));
+    last->time_ns = thread->account.wall_ns;
+    last->count++;
+    _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    return 1;
+}
+
+/* If the signal took long, the thread stood at the instruction that the handler
+   finds: the time since the tick is of that instruction. */
+static void
+capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
+    uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
+    if (now_ns - wall_ns > _PySampling_LATE_NS
+        && !_PyRuntime.sampling.options.manual)
+    {
+        wall_ns = now_ns;
+        cpu_ns = _PySampling_CpuNow(thread);
+    }
+    _PySampling_Capture(tstate, thread, wall_ns, cpu_ns, 1);
+    _PySampling_COUNT(overhead_capture_ns,
+                      _PySampling_MonotonicNow() - now_ns);
+}
+
+/* The signal meets a thread that gives the GIL up: in the microseconds that a
+   signal takes, its run has come to an end.  All ticks reach a thread that much
+   later than the clock looked, so this one is due in the thread's next run, as
+   long after its beginning as the signal came after the end of this one.  Else
+   the ends of runs would be sampled too often, and their beginnings never. */
+static void
+put_off_tick(_PySampling_Thread *thread)
+{
+    thread->overdue_ns = thread->settling_ns + 1;
+    _PySampling_COUNT(signals_overdue, 1);
+}
+
+int
+_PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
+                           int is_in_c)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (now_ns < thread->attached_ns + thread->overdue_ns) {
+        return 0;
+    }
+    thread->overdue_ns = 0;
+    _PySampling_Capture(tstate, thread, now_ns, _PySampling_CpuNow(thread),
+                        is_in_c);
+    return 1;
+}
+
+/* The thread's own timer is late, or could not be in time.  At a safepoint. */
+void
+_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (_PySampling_TimerTakeDue(thread, now_ns)) {
+        _PySampling_Capture(tstate, thread, now_ns,
+                            _PySampling_CpuNow(thread), 0);
+    }
+}
+
+/* The same at the end of its run, when no signal comes any more. */
+void
+_PySampling_CaptureLast(PyThreadState *tstate, _PySampling_Thread *thread,
+                        int is_in_c)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (_PySampling_TimerTakeLast(thread, now_ns)) {
+        _PySampling_Capture(tstate, thread, now_ns,
+                            _PySampling_CpuNow(thread), is_in_c);
+    }
+}
+
+/* May this signal capture the thread?  Counts why not. */
+static int
+may_capture(_PySampling_Thread *thread)
+{
+    if (thread->in_hook) {
+        _PySampling_COUNT(captures_in_hook, 1);
+        return 0;
+    }
+    if (thread->skip_ticks > 0) {
+        thread->skip_ticks--;
+        _PySampling_COUNT(captures_skipped, 1);
+        return 0;
+    }
+    return 1;
+}
+
+/* The clock has asked. */
+static void
+handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    if (!may_capture(thread)) {
+        // What the tick stands for goes to the next capture.
+    }
+    else if (thread->is_settling) {
+        put_off_tick(thread);
+    }
+    else {
+        capture_tick(tstate, thread);
+    }
+    if (!thread->is_settling) {
+        // A long run need not be looked at for ever.
+        (void)_PySampling_TimerBegin(thread, thread->tick_wall_ns + 1);
+    }
+}
+
+/* The thread's own timer has fired. */
+static void
+handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t deadline_ns = _PySampling_TimerHear(thread, now_ns);
+    if (deadline_ns == 0) {
+        return;
+    }
+    _PySampling_MetCall met = _PySampling_SignalMet(context);
+    if (met != _PySampling_NO_CALL) {
+        _PySampling_TimersNoMore();
+    }
+    if (met == _PySampling_CALL_CUT) {
+        _PySampling_COUNT(calls_interrupted, 1);
+    }
+    if (may_capture(thread)) {
+        _PySampling_Capture(tstate, thread, now_ns,
+                            _PySampling_CpuNow(thread), 1);
+    }
+    _PySampling_TimerGoOn(thread, deadline_ns, now_ns);
+    _PySampling_COUNT(overhead_capture_ns,
+                      _PySampling_MonotonicNow() - now_ns);
+}
+
+/* Runs on whatever thread the signal reached.  No lock, no allocation, no
+   system call but clock_gettime(), sigaction() and those of timers. */
+void
+_PySampling_SignalHandler(int signum, void *siginfo, void *context)
+{
+    int saved_errno = errno;
+    const siginfo_t *info = siginfo;
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (tstate == NULL) {
+        _PySampling_COUNT(signals_late, 1);
+        return;
+    }
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    int is_timer = info->si_code == SI_TIMER;
+    if (thread == NULL || !_PySampling_IsFromClock(info)
+        || (!is_timer && _Py_atomic_load_int_acquire(&thread->asked)
+                         == _PySampling_NOT_ASKED))
+    {
+        _PySampling_COUNT(signals_stray, 1);
+        errno = saved_errno;
+        return;
+    }
+    if (!_PySampling_ACTIVE()
+        || !_PySampling_IN_SESSION(thread))
+    {
+        _PySampling_COUNT(signals_late, 1);
+    }
+    else if (is_timer) {
+        handle_timer(tstate, thread, context);
+    }
+    else {
+        handle_question(tstate, thread);
+    }
+    if (!is_timer) {
+        _Py_atomic_store_int_release(&thread->asked, _PySampling_NOT_ASKED);
+    }
+    errno = saved_errno;
+}

@@ -1,0 +1,222 @@
+/* Sampling profiler: WHAT a sample is: captures, stacks, threads' time
+   and how it is booked. */
+
+#ifndef Py_SAMPLING_SAMPLE_H
+#define Py_SAMPLING_SAMPLE_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "../sinks/sinks.h"
+
+// sample/capture.c.
+extern void _PySampling_SignalHandler(int signum, void *info, void *context);
+// Takes the stack at a tick whose clocks are given; `is_in_c`: its leaf may be
+// in C code.  Returns 0 if there was no room.
+extern int _PySampling_Capture(PyThreadState *tstate,
+                               _PySampling_Thread *thread,
+                               uint64_t wall_ns, uint64_t cpu_ns,
+                               int is_in_c);
+// What the ticks stand for that have not been captured.
+extern struct _sampling_time
+_PySampling_TakeSpan(_PySampling_Thread *thread);
+// At a safepoint or a detach: captures the tick that was put off, if it is due
+// by now.  Returns 0 if not.
+extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
+                                      _PySampling_Thread *thread,
+                                      int is_in_c);
+extern void _PySampling_CaptureDue(PyThreadState *tstate,
+                                   _PySampling_Thread *thread);
+extern void _PySampling_CaptureLast(PyThreadState *tstate,
+                                    _PySampling_Thread *thread, int is_in_c);
+// The buffer, ready for the current session, or a new one in its place.  NULL:
+// no memory.  Called with the GIL of its interpreter.
+extern struct _sampling_buffer *
+_PySampling_BufferFit(struct _sampling_buffer *buffer);
+extern size_t
+_PySampling_BufferBytes(const struct _sampling_buffer *buffer);
+extern void _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,
+                                         PyCodeObject *code);
+extern void _PySampling_BufferFree(struct _sampling_buffer *buffer);
+
+// sample/stack.c.  Lock: tables_mutex.
+struct _sampling_tables;
+// The node of a stack that was copied, leaf first.
+extern uint32_t _PySampling_InternStack(struct _sampling_tables *tables,
+                                        struct _sampling_buffer *buffer,
+                                        PyThreadState *tstate,
+                                        const _PySampling_Frame *frames,
+                                        int depth);
+// The stack of `tstate`, which must not run meanwhile, as a node of the
+// tables; with the C function that its leaf is in, if it `is_in_c` now.
+extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
+                                     _PySampling_Thread *thread,
+                                     int is_in_c);
+
+// The same for a thread that slept with the GIL until now, with the C function
+// that it slept in, if the clock has seen it.
+extern uint32_t _PySampling_SleeperNode(PyThreadState *tstate,
+                                        _PySampling_Thread *thread);
+
+// The same without the innermost frame.
+extern uint32_t _PySampling_CallerNode(PyThreadState *tstate,
+                                       _PySampling_Thread *thread);
+
+// The node of its outermost frames only.
+extern uint32_t _PySampling_RootNode(PyThreadState *tstate,
+                                     _PySampling_Thread *thread);
+
+// sample/account.c.
+extern void _PySampling_AccountStart(_PySampling_Thread *thread,
+                                     uint64_t wall_ns);
+// What the thread has spent with the GIL since the last call, up to a moment
+// whose clocks are given.  Async-signal-safe.
+extern struct _sampling_time
+_PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
+                       uint64_t cpu_ns);
+extern void _PySampling_AccountExclude(_PySampling_Thread *thread,
+                                       _PySampling_Exclusion excluded);
+// From now on the thread works for others, or for the program again: what it
+// carries of the one is set aside.
+extern void _PySampling_AccountSetAside(_PySampling_Thread *thread,
+                                        _PySampling_Exclusion excluded);
+extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
+extern void _PySampling_AccountAttach(_PySampling_Thread *thread,
+                                      uint64_t now_ns);
+
+// What is to be booked of an interval off the GIL.
+typedef struct _sampling_off_gil {
+    uint64_t blocked_ns;
+    uint64_t wait_ns;
+    // It waited from then until then; or the moment that stands for all waits
+    // since the one before.
+    uint64_t wait_from_ns;
+    uint64_t wait_until_ns;
+    uint64_t cpu_ns;
+    // If it was short, it shares CPU time with others: what it stands for, and
+    // what there is to share.
+    uint64_t cpu_span_ns;
+    uint64_t shared_cpu_ns;
+    // Running time that goes with it.
+    uint64_t sliver_ns;
+    uint64_t sliver_cpu_ns;
+    int is_in_c;
+} _PySampling_OffGIL;
+
+// The interval that ends now; what is not to be booked is carried.  `all`: it
+// is not to wait for a point.
+extern _PySampling_OffGIL
+_PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
+                          int all);
+// Is it off the GIL, for long?
+extern int _PySampling_AccountIsLong(const _PySampling_Thread *thread,
+                                     uint64_t now_ns);
+// Has it not run for so long that its samples wait no longer?
+extern int _PySampling_AccountIsIdle(const _PySampling_Thread *thread,
+                                     uint64_t now_ns);
+// Carries what it has spent with the GIL.
+extern void _PySampling_AccountAdvance(_PySampling_Thread *thread,
+                                       uint64_t now_ns);
+
+typedef struct _sampling_leftover {
+    struct _sampling_time run;
+    uint64_t off_cpu_ns;
+    uint64_t blocked_ns;
+    uint64_t wait_ns;
+} _PySampling_Leftover;
+
+// All that is carried.
+extern _PySampling_Leftover
+_PySampling_AccountTakeAll(_PySampling_Thread *thread);
+// From now on `to` goes on with the clock of the OS thread they share.
+extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
+                                        _PySampling_Thread *to);
+
+// sample/book.c: everything that becomes a record is booked there.  On the
+// thread, or while it stands still and the caller has its GIL.
+
+// The captures that wait.  Allocates no Python object.
+extern void _PySampling_Drain(PyThreadState *tstate,
+                              _PySampling_Thread *thread);
+// What the thread did at a tick of which it was only left a note.
+extern void _PySampling_BookNote(PyThreadState *tstate,
+                                 _PySampling_Thread *thread);
+// The interval off the GIL that ends now.
+extern void _PySampling_BookOffGIL(PyThreadState *tstate,
+                                   _PySampling_Thread *thread,
+                                   uint64_t now_ns);
+// The one that goes on, if it is long.
+extern void _PySampling_BookBlocked(_PySampling_Thread *thread,
+                                    uint64_t now_ns);
+// Everything up to now.
+extern void _PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns);
+// The same at the end of the thread or of the session.
+extern void _PySampling_BookEnd(_PySampling_Thread *thread, uint64_t now_ns);
+// Once per thread: under which frames its time goes if no tick hits it.
+extern void _PySampling_BookRoot(PyThreadState *tstate,
+                                 _PySampling_Thread *thread);
+// A sample of the program's own, of its caller.
+extern void _PySampling_BookCustom(PyThreadState *tstate,
+                                   _PySampling_Thread *thread,
+                                   uint64_t count, PyObject *pairs);
+// Of a thread of another GIL, which cannot be asked any more.  With
+// tables_mutex locked.
+extern void _PySampling_BookLost(_PySampling_Thread *thread, uint64_t now_ns);
+
+// sample/weights.c.  Lock: tables_mutex.
+typedef struct _sampling_pending {
+    struct _sampling_event record;  // without weights
+    struct _sampling_time span;     // what its ticks stand for
+} _PySampling_Pending;
+extern void _PySampling_Weigh(_PySampling_Thread *thread,
+                              _PySampling_Window window,
+                              const struct _sampling_pending *sample,
+                              struct _sampling_time time);
+extern int _PySampling_WeighAll(_PySampling_Thread *thread,
+                                _PySampling_Window window,
+                                struct _sampling_time time);
+
+extern void _PySampling_WeighNothing(_PySampling_Thread *thread);
+extern size_t _PySampling_WeightsBytes(const _PySampling_Thread *thread);
+
+// sample/holders.c.  Which part of a wait for the GIL another thread had it,
+// and where it was: at most two frames, a Python function and the C function
+// that it calls.
+typedef struct _sampling_wait_part {
+    uint32_t holder_thread;     // row, or _PySampling_NO_THREAD: not known
+    uint32_t holder_node;
+    uint64_t wall_ns;
+} _PySampling_WaitPart;
+// A wait is booked on at most so many holders: that bounds what it costs.
+#define _PySampling_MAX_WAIT_PARTS 8
+// With the registry locked.  Returns 0 if there is no memory.
+extern int _PySampling_HoldersInit(PyInterpreterState *interp);
+extern void _PySampling_HoldersFini(PyInterpreterState *interp);
+extern size_t
+_PySampling_HoldersBytes(const struct _sampling_interpreter_state *s);
+// The thread has the GIL; all its time up to now is booked or carried.
+extern void _PySampling_HoldersTake(_PySampling_Thread *thread);
+// A sample of the holder.
+extern void _PySampling_HoldersSaw(_PySampling_Thread *thread, uint32_t node,
+                                   uint64_t time_ns);
+extern void _PySampling_HoldersSawRoot(_PySampling_Thread *thread);
+// Who had the GIL while `thread` waited for it: [from_ns, to_ns) in parts,
+// which add up to it and are valid until the next call; or at one moment.
+// With that GIL, and tables_mutex locked.
+extern int
+_PySampling_HoldersSplit(_PySampling_Thread *thread, uint64_t from_ns,
+                         uint64_t to_ns,
+                         const struct _sampling_wait_part **parts);
+extern struct _sampling_wait_part
+_PySampling_HolderAt(_PySampling_Thread *thread, uint64_t moment_ns);
+// Of a wait that no moment is known of.  With tables_mutex locked.
+extern struct _sampling_wait_part _PySampling_HolderNotKnown(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_SAMPLE_H

@@ -1,0 +1,159 @@
+/* Sampling profiler: the walk of a stack.
+
+   Owns which frames of a chain are kept, and in which order they are told.
+   Must not know when a stack is walked, or what becomes of the copy. */
+
+#include "Python.h"
+
+#include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "walk.h"
+
+/* Of a stack deeper than depth_frames, this many frames next to the root are
+   kept, or a quarter of depth_frames if that is less. */
+#define ROOT_FRAMES 64
+
+/* No walk follows more frames than this: at a few nanoseconds each it bounds
+   the time in the signal handler to about a millisecond. */
+#define MAX_WALK_FRAMES 200000
+
+
+/* How many frames were left out, rounded down to four significant bits: each
+   number would be a stack of its own otherwise. */
+static uint32_t
+rounded_down(uint32_t n)
+{
+    uint32_t unit = 1;
+    while (n / unit >= 16) {
+        unit *= 2;
+    }
+    return n / unit * unit;
+}
+
+/* The C function or operator that `frame` is in, if it has one. */
+static void
+add_callee(struct _sampling_walk *w, _PyInterpreterFrame *frame)
+{
+    if (w->names & _PySampling_NAME_CALLS) {
+        const struct _sampling_call *call =
+            w->call != NULL && w->call->frame == frame ? w->call : NULL;
+        w->num_entries += _PySampling_CaptureCallee(
+            w->interp, w->slots, frame, call, w->out + w->num_entries);
+    }
+}
+
+static void
+add_frame(struct _sampling_walk *w, _PyInterpreterFrame *frame)
+{
+    w->out[w->num_entries++] = (_PySampling_Frame){
+        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
+}
+
+static void
+add_pseudo(struct _sampling_walk *w, _PySampling_Pseudo pseudo, uint32_t value)
+{
+    w->out[w->num_entries++] = _PySampling_PseudoFrame(pseudo, value);
+}
+
+/* A collection that gc.collect() asked for is below it; any other started
+   between two instructions, and what lies on the stack is over. */
+static void
+add_collection(struct _sampling_walk *w, _PySampling_Thread *thread,
+               _PyInterpreterFrame *frame)
+{
+    add_pseudo(w, _PySampling_PSEUDO_GC, (uint32_t)thread->gc_generation);
+    int before = w->num_entries;
+    if (!_PySampling_IsArtificial(frame)) {
+        add_callee(w, frame);
+    }
+    if (w->num_entries != before
+        && _PySampling_KindOfCallee(w->out[before + 1])
+           != _PySampling_CALLEE_FUNCTION)
+    {
+        w->num_entries = before;
+    }
+}
+
+/* Runs in the signal handler: follows pointers of this thread's own stack and
+   writes to preallocated memory only. */
+int
+_PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
+                 _PyInterpreterFrame *frame, int depth_frames, int is_in_c)
+{
+    int root_frames = depth_frames < 2
+        ? 0 : Py_MIN(ROOT_FRAMES, Py_MAX(1, depth_frames / 4));
+    int leaf_frames = depth_frames - root_frames;
+    struct { _PyInterpreterFrame *frame; int is_in_c; } window[ROOT_FRAMES];
+    int total = 0;
+    _PyInterpreterFrame *gc_frame =
+        thread->gc_generation >= 0 ? thread->gc_frame : NULL;
+    int gc_index = -1;          // of the frame that it is to stand before
+
+    for (; frame != NULL; frame = frame->previous) {
+        if (frame == gc_frame) {
+            if (total < leaf_frames) {
+                add_collection(w, thread, frame);
+                gc_frame = NULL;
+            }
+            else {
+                gc_index = total - leaf_frames;
+            }
+            is_in_c = 0;
+        }
+        if (_PySampling_IsArtificial(frame)) {
+            // C code called the frame that comes before this one.
+            is_in_c |= frame->owner == FRAME_OWNED_BY_CSTACK;
+            continue;
+        }
+        if (total < leaf_frames) {
+            if (is_in_c) {
+                add_callee(w, frame);
+            }
+            add_frame(w, frame);
+            if (total == 0 && (w->names & _PySampling_NAME_OPCODES)) {
+                add_pseudo(w, _PySampling_PSEUDO_OPCODE,
+                           (uint32_t)_PySampling_OpcodeAt(
+                               (PyCodeObject *)frame->f_executable,
+                               frame->instr_ptr));
+            }
+        }
+        else if (root_frames != 0) {
+            int i = (total - leaf_frames) % root_frames;
+            window[i].frame = frame;
+            window[i].is_in_c = is_in_c;
+        }
+        is_in_c = 0;
+        if (++total == MAX_WALK_FRAMES) {
+            break;
+        }
+    }
+    int beyond = Py_MAX(total - leaf_frames, 0);
+    // If it gave up before the root, the last ones are no root frames.
+    int kept = frame == NULL ? Py_MIN(beyond, root_frames) : 0;
+    if (gc_index >= 0 && gc_index < beyond - kept) {
+        add_collection(w, thread, gc_frame);    // among those that are cut out
+    }
+    if (beyond > kept) {
+        add_pseudo(w, _PySampling_PSEUDO_TRUNCATED,
+                   rounded_down((uint32_t)(beyond - kept)));
+        _PySampling_COUNT(frames_truncated, 1);
+    }
+    for (int i = beyond - kept; i < beyond; i++) {
+        if (i == gc_index) {
+            add_collection(w, thread, gc_frame);
+        }
+        if (window[i % root_frames].is_in_c) {
+            add_callee(w, window[i % root_frames].frame);
+        }
+        add_frame(w, window[i % root_frames].frame);
+    }
+    if (gc_index >= beyond
+        || (thread->gc_generation >= 0 && thread->gc_frame == NULL))
+    {
+        // The collection was started with no Python frame: it is the root.
+        add_pseudo(w, _PySampling_PSEUDO_GC,
+                   (uint32_t)thread->gc_generation);
+    }
+    return total;
+}

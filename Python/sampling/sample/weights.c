@@ -1,0 +1,164 @@
+/* Sampling profiler: WHAT a sample weighs.
+
+   Owns the samples of a thread that holds the GIL until they are weighed, and
+   those of short intervals off the GIL until their CPU time is.
+   Must not know signals, how a thread's time is measured or the layout of
+   tables.
+
+   A tick *stands for* a period for each deadline that it answers, its span,
+   whatever the thread did meanwhile: each moment is as likely to be looked at
+   as any other, so each look counts alike, and a place is sampled in
+   proportion to the time spent there.  (The time since the last *capture* is
+   something else.  The first tick of a burst comes soon after a wait, so the
+   beginnings of bursts would get too little, by up to two fifths.)
+
+   Spans add up to a thread's time only on average.  So a thread's last samples
+   wait, and share the time that it really had: the oldest of them leaves with
+
+       time not yet on a record * its span / spans of all that wait
+
+   CPU time burnt off the GIL is shared in the same way by the samples of short
+   intervals: each stands for CPU time as dense as in its own.
+
+   Nothing is created, lost or negative, and what is left at the end is shared
+   in the same way.  The proof is in
+   InternalDocs/profile_sampling/accounting.md. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "../sinks/sinks.h"
+#include "sample.h"
+
+/* A thread's samples share its time with so many others. */
+#define WINDOW 16
+
+/* Lock: tables_mutex. */
+struct _sampling_window {
+    struct _sampling_time time; // of the thread, on no record yet
+    struct _sampling_time span; // of all that are pending
+    int first;
+    int num;
+    struct _sampling_pending pending[WINDOW];
+};
+
+/* time * span / all.  The last one takes what is left. */
+static uint64_t
+share(uint64_t time_ns, uint64_t span_ns, uint64_t all_ns, int is_last)
+{
+    if (is_last) {
+        return time_ns;
+    }
+    if (all_ns == 0) {
+        return 0;
+    }
+#ifdef __SIZEOF_INT128__
+    return (uint64_t)((unsigned __int128)time_ns * span_ns / all_ns);
+#else
+    uint64_t ns = (uint64_t)((double)time_ns * (double)span_ns
+                             / (double)all_ns);
+    return Py_MIN(ns, time_ns);
+#endif
+}
+
+/* The record, with its weight. */
+static struct _sampling_event
+weighed(const struct _sampling_pending *sample, struct _sampling_time weight)
+{
+    struct _sampling_event record = sample->record;
+    record.wall_ns = weight.wall_ns;
+    record.cpu_ns = weight.cpu_ns;
+    return record;
+}
+
+/* `all`: no sample comes any more that could take the CPU time.  Then, if no
+   tick found the thread on a CPU, it goes as wall time does. */
+static void
+emit_oldest(struct _sampling_window *w, int all)
+{
+    const struct _sampling_pending *oldest = &w->pending[w->first];
+    int is_last = all && w->num == 1;
+    struct _sampling_time weight = {
+        .wall_ns = share(w->time.wall_ns, oldest->span.wall_ns,
+                         w->span.wall_ns, is_last),
+        .cpu_ns = share(w->time.cpu_ns, oldest->span.cpu_ns,
+                        w->span.cpu_ns, is_last),
+    };
+    if (all && w->span.cpu_ns == 0) {
+        weight.cpu_ns = share(w->time.cpu_ns, oldest->span.wall_ns,
+                              w->span.wall_ns, is_last);
+    }
+    w->time.wall_ns -= weight.wall_ns;
+    w->time.cpu_ns -= weight.cpu_ns;
+    w->span.wall_ns -= oldest->span.wall_ns;
+    w->span.cpu_ns -= oldest->span.cpu_ns;
+    w->first = (w->first + 1) % WINDOW;
+    w->num--;
+    // What waits is the program's, whatever the thread does by now.
+    struct _sampling_event record = weighed(oldest, weight);
+    _PySampling_EmitOfProgram(&record);
+}
+
+/* A sample of the thread, which has spent `time` since the last one. */
+void
+_PySampling_Weigh(_PySampling_Thread *thread, _PySampling_Window window,
+                  const struct _sampling_pending *sample,
+                  struct _sampling_time time)
+{
+    if (thread->windows[window] == NULL) {
+        thread->windows[window] = calloc(1, sizeof(struct _sampling_window));
+    }
+    struct _sampling_window *w = thread->windows[window];
+    if (w == NULL || thread->excluded) {
+        struct _sampling_event record = weighed(sample, time);
+        _PySampling_Emit(thread, &record);
+        return;
+    }
+    _PySampling_AddTime(&w->time, time);
+    _PySampling_AddTime(&w->span, sample->span);
+    if (w->num == WINDOW) {
+        // The newest one counts already, so that its time is shared by all.
+        emit_oldest(w, 0);
+    }
+    w->pending[(w->first + w->num++) % WINDOW] = *sample;
+}
+
+/* All samples that wait are weighed now.  They share `time`, too.  Returns 0
+   if there are none. */
+int
+_PySampling_WeighAll(_PySampling_Thread *thread, _PySampling_Window window,
+                     struct _sampling_time time)
+{
+    struct _sampling_window *w = thread->windows[window];
+    if (w == NULL || w->num == 0) {
+        return 0;
+    }
+    _PySampling_AddTime(&w->time, time);
+    while (w->num > 0) {
+        emit_oldest(w, 1);
+    }
+    return 1;
+}
+
+/* The rows of what waits are of tables that are gone. */
+void
+_PySampling_WeighNothing(_PySampling_Thread *thread)
+{
+    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
+        if (thread->windows[i] != NULL) {
+            *thread->windows[i] = (struct _sampling_window){0};
+        }
+    }
+}
+
+size_t
+_PySampling_WeightsBytes(const _PySampling_Thread *thread)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
+        bytes += thread->windows[i] != NULL
+            ? sizeof(struct _sampling_window) : 0;
+    }
+    return bytes;
+}

@@ -1,0 +1,175 @@
+/* Sampling profiler: a process that forks.
+
+   Owns what parent and child do around it, also if C code forks without a word
+   to the interpreter.  Must not know how a session is begun anew in the child
+   (session/autostart.c). */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_pythread.h"          // _PyThread_at_fork_reinit()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "../clock/clock.h"
+#include "../sinks/sinks.h"
+#include "session.h"
+
+#include <pthread.h>                  // pthread_atfork()
+#include <unistd.h>                   // getpid()
+
+#define STATE (&_PyRuntime.sampling)
+
+/* The thread that forks, if it is sampled. */
+static _PySampling_Thread *
+forking_thread(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    return _PySampling_ACTIVE() && tstate != NULL
+        ? ((_PyThreadStateImpl *)tstate)->sampling : NULL;
+}
+
+void
+_PySampling_BeforeFork(void)
+{
+    // Older kernels begin anew when a signal comes, which in a large process
+    // would be for ever.
+    _PySampling_Thread *own = forking_thread();
+    if (own != NULL) {
+        _PySampling_ClockSettle(own);
+    }
+    // So that the child finds lists and tables whole.
+    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockRegistry();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+}
+
+void
+_PySampling_AfterForkParent(void)
+{
+    _PySampling_EmitRecord(_PySampling_EVENT_FORK, 0, 0, 0, 0);
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockRegistry();
+    PyMutex_Unlock(&STATE->control_mutex);
+    _PySampling_Thread *own = forking_thread();
+    if (own != NULL) {
+        _PySampling_TimerResume(own);
+    }
+}
+
+/* In the child: nobody subscribes any more, and what waited is the parent's to
+   deliver. */
+static void
+forget_subscriptions(void)
+{
+    struct _sampling_subscription *sub = STATE->subscriptions;
+    while (sub != NULL) {
+        struct _sampling_subscription *next = sub->next;
+        _PySampling_SubscriptionForget(sub);
+        sub->is_linked = 0;
+        sub = next;
+    }
+    STATE->subscriptions = NULL;
+}
+
+/* The thread that rang, or was about to wait, is not there any more. */
+static void
+renew_bells(void)
+{
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        struct _sampling_bell *bell = interp->sampling.bell;
+        if (bell != NULL) {
+            // Without memory for a new lock the old one does as well, unless
+            // another thread was just about to use it.
+            (void)_PyThread_at_fork_reinit(&bell->lock);
+            PyThread_acquire_lock(bell->lock, NOWAIT_LOCK);
+            bell->rung = 0;
+            bell->helper = NULL;
+        }
+    }
+}
+
+/* In the child of any fork, before all else.  If C code has forked, it is all
+   that is ever done: nothing is sampled, and nobody waits for what threads of
+   the parent had locked, or the clock had begun.  Async-signal-safe. */
+static void
+rest_in_child(void)
+{
+    _PyMutex_at_fork_reinit(&STATE->control_mutex);
+    _PyMutex_at_fork_reinit(&STATE->mutex);
+    _PyMutex_at_fork_reinit(&STATE->tables_mutex);
+    STATE->active = 0;
+    STATE->is_unheard_child = 1;
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        sub->is_open = 0;
+        sub->ended_by_fork = 1;
+    }
+    STATE->num_sync = 0;
+    STATE->num_helpers = 0;
+    STATE->exit_writer = NULL;
+    STATE->exit_has_status = 0;
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (tstate == NULL) {
+        return;
+    }
+    tstate->interp->sampling.running = NULL;
+    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (own != NULL) {
+        own->asked = _PySampling_NOT_ASKED;
+        own->excluded = _PySampling_NOT_EXCLUDED;
+    }
+}
+
+static void
+watch_forks(void)
+{
+    // Without memory for it, C code that forks takes a risk.
+    (void)pthread_atfork(NULL, NULL, rest_in_child);
+}
+
+void
+_PySampling_WatchForks(void)
+{
+    static pthread_once_t is_watched = PTHREAD_ONCE_INIT;
+    pthread_once(&is_watched, watch_forks);
+}
+
+/* The child has one thread and no clock.  If the session goes on there, it
+   begins anew when the child is a whole process (session/autostart.c). */
+void
+_PySampling_AfterForkChild(void)
+{
+    rest_in_child();
+    STATE->is_unheard_child = 0;
+    renew_bells();
+    forget_subscriptions();
+    if (STATE->tables == NULL) {
+        return;
+    }
+    if (STATE->exit_session && STATE->exit_children) {
+        STATE->exit_goes_on = 1;
+        if (STATE->session_options.signal != STATE->signal) {
+            // The program has taken it meanwhile; any other will do.
+            STATE->session_options.signal = 0;
+        }
+    }
+    _PySampling_ClockForget();
+    STATE->has_session = 0;
+    STATE->exit_session = 0;
+    STATE->is_aggregating = 0;
+    STATE->session++;
+    _PySampling_TablesFree(STATE->tables);
+    STATE->tables = NULL;
+}
+
+int
+_PySampling_OwnThreads(void)
+{
+    return (STATE->clock != NULL && !STATE->options.manual)
+        + STATE->num_helpers;
+}

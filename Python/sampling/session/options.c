@@ -1,0 +1,320 @@
+/* Sampling profiler: what the command line asks for.
+
+   Reads -X sampleprof=MODE[,KEY=VALUE...] and PYTHONSAMPLEPROF.  Must not know
+   what is done with the answer (session/autostart.c). */
+
+#include "Python.h"
+
+#include "pycore_initconfig.h"        // _Py_GetEnv()
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "../clock/clock.h"
+#include "options.h"
+
+#include <signal.h>
+#include <wchar.h>
+
+/* A text that is one line and leaves the terminal alone, or NULL. */
+static PyObject *
+printable(PyObject *text)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    for (Py_ssize_t i = 0; i < length; i++) {
+        if (!Py_UNICODE_ISPRINTABLE(PyUnicode_READ_CHAR(text, i))) {
+            PyObject *bytes = PyUnicode_AsUnicodeEscapeString(text);
+            PyObject *escaped = bytes == NULL ? NULL
+                : PyUnicode_FromEncodedObject(bytes, "ascii", NULL);
+            Py_XDECREF(bytes);
+            return escaped;
+        }
+    }
+    return Py_NewRef(text);
+}
+
+/* Says on sys.stderr, which escapes what the terminal cannot show, what is
+   wrong with the text.  Returns -1. */
+int
+_PySampling_Complain(const struct _sampling_request *request,
+                     const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    PyObject *message = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    if (message != NULL) {
+        Py_SETREF(message, printable(message));
+    }
+    if (message == NULL) {
+        PyErr_Clear();
+        PySys_WriteStderr("%s: bad text\n", request->source);
+    }
+    else {
+        PySys_FormatStderr("%s: %U\n", request->source, message);
+        Py_DECREF(message);
+    }
+    return -1;
+}
+
+static int
+parse_int(const struct _sampling_request *request, const char *key,
+          const wchar_t *value, int min, int max, int *result)
+{
+    // Digits only: wcstol() would take blanks and signs as well.
+    size_t digits = wcsspn(value, L"0123456789");
+    long n = -1;
+    if (digits > 0 && digits < 10 && value[digits] == L'\0') {
+        n = wcstol(value, NULL, 10);
+    }
+    if (n < min || n > max) {
+        return _PySampling_Complain(request,
+                        "%s=%ls: expected a whole number from %d to %d",
+                        key, value, min, max);
+    }
+    *result = (int)n;
+    return 0;
+}
+
+static int
+parse_signal(struct _sampling_request *request, const wchar_t *value)
+{
+    int *signum = &request->options.signal;
+    if (parse_int(request, "signal", value, 1, Py_NSIG - 1, signum) < 0) {
+        return -1;
+    }
+    if (!_PySampling_IsUsableSignal(*signum)) {
+        return _PySampling_Complain(request, "signal=%ls: " _PySampling_USABLE_SIGNALS,
+                        value);
+    }
+    return 0;
+}
+
+static int
+parse_mode(struct _sampling_request *request, const wchar_t *mode)
+{
+    if (wcscmp(mode, L"wall") == 0) {
+        request->options.mode = _PySampling_WALL;
+        return 0;
+    }
+    if (wcscmp(mode, L"cpu") == 0) {
+        request->options.mode = _PySampling_CPU;
+        return 0;
+    }
+    if (wcscmp(mode, L"off") == 0) {
+        request->is_off = 1;
+        return 0;
+    }
+    return _PySampling_Complain(request, "unknown mode '%ls': expected wall, cpu or off",
+                    mode);
+}
+
+static int
+parse_text_value(const struct _sampling_request *request, const char *key,
+                 wchar_t *value, wchar_t **result)
+{
+    if (*value == L'\0') {
+        return _PySampling_Complain(request, "%s= needs a value", key);
+    }
+    *result = value;
+    return 0;
+}
+
+static int
+parse_format(struct _sampling_request *request, wchar_t *value)
+{
+    static const wchar_t *const formats[] = {L"pprof", L"collapsed", L"text"};
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(formats); i++) {
+        if (wcscmp(value, formats[i]) == 0) {
+            request->format = value;
+            return 0;
+        }
+    }
+    return _PySampling_Complain(request, "format=%ls: expected pprof, collapsed or text",
+                    value);
+}
+
+static int
+parse_name_kind(const wchar_t *value)
+{
+    return wcscmp(value, L"calls") == 0 ? _PySampling_NAME_CALLS
+        : wcscmp(value, L"opcodes") == 0 ? _PySampling_NAME_OPCODES : 0;
+}
+
+static int
+parse_names(struct _sampling_request *request, const wchar_t *value)
+{
+    request->options.names = parse_name_kind(value);
+    if (request->options.names != 0) {
+        request->in_names = 1;
+        return 0;
+    }
+    if (wcscmp(value, L"off") == 0) {
+        return 0;
+    }
+    return _PySampling_Complain(request, "names=%ls: expected calls, opcodes, "
+                    "calls,opcodes or off", value);
+}
+
+/* The second one of names=calls,opcodes stands behind a comma like a key. */
+static int
+continues_names(struct _sampling_request *request, const wchar_t *item)
+{
+    int kind = request->in_names ? parse_name_kind(item) : 0;
+    request->options.names |= kind;
+    request->in_names = kind != 0;
+    return kind != 0;
+}
+
+static int
+parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
+{
+    _PySampling_Options *o = &request->options;
+    wchar_t *equals = wcschr(item, L'=');
+    if (continues_names(request, item)) {
+        return 0;
+    }
+    if (equals == NULL) {
+        if (is_first) {
+            return parse_mode(request, item);
+        }
+        return _PySampling_Complain(request, "'%ls' is no KEY=VALUE; the keys are rate, "
+                        "out, format, depth, names, signal, children and "
+                        "quiet", item);
+    }
+    *equals = L'\0';
+    wchar_t *value = equals + 1;
+    if (wcscmp(item, L"rate") == 0) {
+        return parse_int(request, "rate", value, 1,
+                         _PySampling_MAX_RATE_HZ, &o->rate_hz);
+    }
+    if (wcscmp(item, L"depth") == 0) {
+        return parse_int(request, "depth", value, 1,
+                         _PySampling_MAX_DEPTH_FRAMES, &o->depth_frames);
+    }
+    if (wcscmp(item, L"names") == 0) {
+        return parse_names(request, value);
+    }
+    if (wcscmp(item, L"signal") == 0) {
+        return parse_signal(request, value);
+    }
+    if (wcscmp(item, L"out") == 0) {
+        return parse_text_value(request, "out", value, &request->out);
+    }
+    if (wcscmp(item, L"format") == 0) {
+        return parse_format(request, value);
+    }
+    if (wcscmp(item, L"children") == 0) {
+        return parse_int(request, "children", value, 0, 1,
+                         &request->children);
+    }
+    if (wcscmp(item, L"quiet") == 0) {
+        return parse_int(request, "quiet", value, 0, 1, &request->quiet);
+    }
+    return _PySampling_Complain(request, "unknown key '%ls': the keys are rate, out, "
+                    "format, depth, names, signal, children and quiet", item);
+}
+
+/* The format of a file follows from its name unless it is given.  The same
+   list stands in Lib/profile_sampling/_formats/__init__.py. */
+static int
+check_out(const struct _sampling_request *request)
+{
+    static const wchar_t *const extensions[] = {
+        L".pb.gz", L".pb", L".pprof", L".collapsed", L".folded", L".txt"};
+    if (request->out == NULL || request->format != NULL) {
+        return 0;
+    }
+    size_t length = wcslen(request->out);
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(extensions); i++) {
+        size_t n = wcslen(extensions[i]);
+        if (length >= n
+            && wcscasecmp(request->out + length - n, extensions[i]) == 0)
+        {
+            return 0;
+        }
+    }
+    return _PySampling_Complain(request, "out=%ls: which format is that?  Use .pb.gz, "
+                    ".collapsed or .txt, or add format=", request->out);
+}
+
+/* Each process needs a file of its own. */
+static int
+check_children(struct _sampling_request *request)
+{
+    int is_per_process =
+        request->out == NULL || wcsstr(request->out, L"{pid}") != NULL;
+    if (request->children < 0) {
+        request->children = is_per_process;
+    }
+    if (request->children && !is_per_process) {
+        return _PySampling_Complain(request, "children=1 needs {pid} in out=%ls, so that "
+                        "each process has a file of its own", request->out);
+    }
+    request->is_per_process = is_per_process;
+    return 0;
+}
+
+/* Takes the text apart in place. */
+static int
+parse(struct _sampling_request *request, wchar_t *text)
+{
+    int is_first = 1;
+    while (text != NULL) {
+        wchar_t *comma = wcschr(text, L',');
+        if (comma != NULL) {
+            *comma++ = L'\0';
+        }
+        if (parse_item(request, text, is_first) < 0) {
+            return -1;
+        }
+        text = comma;
+        is_first = 0;
+    }
+    if (check_out(request) < 0) {
+        return -1;
+    }
+    return check_children(request);
+}
+
+/* The text after "sampleprof=", "" for none, or NULL if profiling was not
+   asked for; memory from PyMem_RawMalloc(). */
+static wchar_t *
+requested_text(const PyConfig *config, const char **source)
+{
+    const wchar_t *xoption = _Py_get_xoption(&config->xoptions,
+                                             L"sampleprof");
+    if (xoption != NULL) {
+        *source = "-X sampleprof";
+        const wchar_t *equals = wcschr(xoption, L'=');
+        return _PyMem_RawWcsdup(equals != NULL ? equals + 1 : L"wall");
+    }
+    const char *env = _Py_GetEnv(config->use_environment, "PYTHONSAMPLEPROF");
+    if (env != NULL) {
+        *source = "PYTHONSAMPLEPROF";
+        return Py_DecodeLocale(env, NULL);
+    }
+    return NULL;
+}
+
+int
+_PySampling_ReadOptions(const PyConfig *config,
+                        struct _sampling_request *request)
+{
+    *request = (struct _sampling_request){
+        .options = {
+            .rate_hz = _PySampling_DEFAULT_RATE_HZ,
+            .depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES,
+            .names = _PySampling_ALL_NAMES,
+        },
+        .children = -1,
+    };
+    request->text = requested_text(config, &request->source);
+    if (request->text == NULL) {
+        return 0;
+    }
+    int result = parse(request, request->text);
+    if (result == 0 && !request->is_off) {
+        return 1;
+    }
+    PyMem_RawFree(request->text);
+    return result;
+}

@@ -1,0 +1,42 @@
+/* Sampling profiler: what -X sampleprof or PYTHONSAMPLEPROF asks for.  Between
+   session/options.c, which reads it, and session/autostart.c. */
+
+#ifndef Py_SAMPLING_OPTIONS_H
+#define Py_SAMPLING_OPTIONS_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_sampling.h"
+
+struct _sampling_request {
+    const char *source;         // for messages: which text is meant
+    wchar_t *text;              // of PyMem_RawMalloc()
+    _PySampling_Options options;
+    wchar_t *out;               // points into the text
+    wchar_t *format;
+    int is_off;
+    int children;               // -1: not given
+    int is_per_process;         // the name of the file is
+    int quiet;
+    int in_names;               // the item before was names= or belonged to it
+};
+
+// 1: the text is the caller's to free; 0: nothing is asked for; -1: it is not
+// to be understood, which sys.stderr says.
+extern int _PySampling_ReadOptions(const PyConfig *config,
+                                   struct _sampling_request *request);
+
+// Says on sys.stderr, which escapes what the terminal cannot show, what is
+// wrong with the text.  Returns -1.
+extern int _PySampling_Complain(const struct _sampling_request *request,
+                                const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_OPTIONS_H

@@ -1,0 +1,117 @@
+/* Sampling profiler: thread states that take turns on one OS thread.
+
+   _interpreters.exec() runs another interpreter on the caller's thread, and C
+   code may swap thread states as it likes.  Each of them has a record, but the
+   OS thread has one clock, so only one record at a time goes on with it: the
+   one that attached last.  The others are *shadowed* until they attach again.
+
+   Owns the rings of records that share an OS thread.  Must not know how time
+   is booked. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "../sample/sample.h"
+#include "session.h"
+
+/* The ring of `thread` is all records with its native id, or NULL if it is
+   the only one.  Lock: runtime->sampling.mutex. */
+
+static _PySampling_Thread *
+find_sibling(_PySampling_Thread *thread)
+{
+    for (struct _sampling_interpreter_state *s =
+             _PyRuntime.sampling.interpreters; s != NULL; s = s->next)
+    {
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (t != thread && t->native_id == thread->native_id) {
+                return t;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A record enters a session.  `is_alone`: its OS thread is known to have no
+   other thread state, which saves the search. */
+void
+_PySampling_SiblingsLink(_PySampling_Thread *thread, int is_alone)
+{
+    if (thread->sibling != NULL) {
+        return;         // of an earlier session
+    }
+    _PySampling_Thread *other = is_alone ? NULL : find_sibling(thread);
+    if (other == NULL) {
+        return;
+    }
+    if (other->sibling == NULL) {
+        other->sibling = other;
+    }
+    thread->sibling = other->sibling;
+    other->sibling = thread;
+    thread->shadowed = 1;
+}
+
+/* The record goes away. */
+void
+_PySampling_SiblingsUnlink(_PySampling_Thread *thread)
+{
+    _PySampling_Thread *next = thread->sibling;
+    if (next == NULL) {
+        return;
+    }
+    if (!thread->shadowed) {
+        next->shadowed = 0;
+        if (next->session == thread->session) {
+            _PySampling_AccountHandOver(thread, next);
+        }
+    }
+    _PySampling_Thread *last = next;
+    while (last->sibling != thread) {
+        last = last->sibling;
+    }
+    last->sibling = last == next ? NULL : next;
+    thread->sibling = NULL;
+    thread->shadowed = 0;
+}
+
+/* The record goes on with the clock, and the others are shadowed.  With the
+   registry locked.  Returns the record that had the clock, or NULL. */
+static _PySampling_Thread *
+choose(_PySampling_Thread *thread)
+{
+    _PySampling_Thread *before = NULL;
+    for (_PySampling_Thread *t = thread->sibling;
+         t != NULL && t != thread; t = t->sibling)
+    {
+        if (!t->shadowed) {
+            before = t;
+            t->shadowed = 1;
+        }
+    }
+    thread->shadowed = 0;
+    return before;
+}
+
+/* At the start of a session all records start alike: the one of the thread
+   state that runs has the clock. */
+void
+_PySampling_SiblingsChoose(_PySampling_Thread *thread)
+{
+    (void)choose(thread);
+}
+
+/* The record's thread state runs now: it goes on from where the other one
+   left the clock. */
+void
+_PySampling_SiblingsTakeOver(_PySampling_Thread *thread)
+{
+    _PySampling_LockRegistry();
+    _PySampling_Thread *before = choose(thread);
+    if (before != NULL && before->session == thread->session) {
+        _PySampling_AccountHandOver(before, thread);
+    }
+    _PySampling_UnlockRegistry();
+}

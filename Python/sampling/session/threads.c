@@ -1,0 +1,405 @@
+/* Sampling profiler: who takes part.
+
+   Owns the lists of interpreters and threads, their lock, and the record of
+   each thread from its first moment in a session to its last.  Must not know
+   when a session starts or ends, how a stack is walked, a nanosecond is booked
+   or a row is laid out. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // HEAD_LOCK()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "../clock/clock.h"
+#include "../sample/sample.h"
+#include "../sinks/sinks.h"
+#include "session.h"
+
+#include <errno.h>
+
+#define STATE (&_PyRuntime.sampling)
+
+/* clockid_t of a thread's CPU clock, as Linux encodes it: the complement of
+   the thread's id, three bits for the kind.  pthread_getcpuclockid() gives the
+   same, but may not be asked about a thread that has ended. */
+#define THREAD_CPU_CLOCK(TID) ((long)(~(clockid_t)(TID) << 3 | 6))
+
+
+/* Interpreters. */
+
+/* Do threads of the interpreter stand still while the caller runs? */
+int
+_PySampling_SharesGIL(struct _sampling_interpreter_state *s,
+                      PyThreadState *caller)
+{
+    return _Py_atomic_load_ptr_acquire(&s->gil)
+           == caller->interp->sampling.gil;
+}
+
+/* With the registry locked. */
+static int
+register_interpreter(PyInterpreterState *interp)
+{
+    struct _sampling_interpreter_state *s = &interp->sampling;
+    s->buffer = _PySampling_BufferFit(s->buffer);
+    if (s->buffer == NULL || !_PySampling_HoldersInit(interp)) {
+        return 0;
+    }
+    if (!s->registered) {
+        s->prev = NULL;
+        s->next = STATE->interpreters;
+        if (s->next != NULL) {
+            s->next->prev = s;
+        }
+        STATE->interpreters = s;
+        s->registered = 1;
+        if (!_PySampling_HasOneGIL()) {
+            _PySampling_TimersNoMore();
+        }
+    }
+    return 1;
+}
+
+static void
+unlink_thread(_PySampling_Thread *thread)
+{
+    if (thread->prev != NULL) {
+        thread->prev->next = thread->next;
+    }
+    else {
+        thread->interp->threads = thread->next;
+    }
+    if (thread->next != NULL) {
+        thread->next->prev = thread->prev;
+    }
+}
+
+void
+_PySampling_InterpreterEnd(PyInterpreterState *interp)
+{
+    struct _sampling_interpreter_state *s = &interp->sampling;
+    // No session that begins before they are deleted may register them.
+    HEAD_LOCK(&_PyRuntime);
+    for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+        _Py_atomic_store_int_relaxed(
+            &((_PyThreadStateImpl *)t)->sampling_is_bound, 0);
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+    // What is cleared last comes after the end of its thread, which may have
+    // come to take part once more.
+    while (s->threads != NULL) {
+        _PySampling_ThreadEnd(s->threads->tstate);
+    }
+    _PySampling_LockRegistry();
+    if (s->registered) {
+        if (s->prev != NULL) {
+            s->prev->next = s->next;
+        }
+        else {
+            STATE->interpreters = s->next;
+        }
+        if (s->next != NULL) {
+            s->next->prev = s->prev;
+        }
+        s->registered = 0;
+    }
+    s->running = NULL;
+    _PySampling_HoldersFini(interp);
+    _PySampling_UnlockRegistry();
+    _PySampling_BufferFree(s->buffer);
+    s->buffer = NULL;
+}
+
+
+/* Threads. */
+
+static void
+link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
+{
+    thread->interp = &interp->sampling;
+    thread->prev = NULL;
+    thread->next = interp->sampling.threads;
+    if (thread->next != NULL) {
+        thread->next->prev = thread;
+    }
+    interp->sampling.threads = thread;
+}
+
+/* A row in the tables for a thread, which is told to subscribers if it is new.
+   Returns the session of these tables: a thread of another GIL may begin the
+   next one at any moment. */
+unsigned int
+_PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
+{
+    PyThreadState *tstate = thread->tstate;
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (STATE->tables != NULL) {
+        thread->thread_index = _PySampling_TablesAddThread(
+            STATE->tables, tstate->thread_id, thread->native_id,
+            PyInterpreterState_GetID(tstate->interp));
+        if (tstate->thread_id == _PyRuntime.main_thread
+            && _Py_IsMainInterpreter(tstate->interp))
+        {
+            _PySampling_TablesNameMainThread(STATE->tables,
+                                             thread->thread_index);
+        }
+        _PySampling_WeighNothing(thread);
+        thread->last_node = 0;
+        thread->last_labels = 0;
+        thread->last_blocked_node = 0;
+        thread->last_blocked_labels = 0;
+        thread->root_node = 0;
+        thread->held_node = 0;
+        if (is_new) {
+            _PySampling_EmitRecord(_PySampling_EVENT_THREAD_START,
+                                   thread->thread_index, 0, 0, 0);
+        }
+    }
+    unsigned int session = STATE->session;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return session;
+}
+
+static void
+tell_end(_PySampling_Thread *thread)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (_PySampling_TABLES_OF(thread) != NULL) {
+        _PySampling_EmitRecord(_PySampling_EVENT_THREAD_END,
+                               thread->thread_index, 0,
+                               thread->residue_cpu_ns,
+                               thread->residue_wall_ns);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+/* threading and PyGILState_Ensure() make a thread state only where there is
+   none.  But one of another interpreter, made later, may have a record before.
+   With the registry locked. */
+static int
+is_alone_on_os_thread(PyThreadState *tstate)
+{
+    return STATE->interpreters->next == NULL
+        && (tstate->_whence == _PyThreadState_WHENCE_THREADING
+            || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
+}
+
+/* With the registry locked.  `goes_on`: what it has been booked up to holds, if
+   it took part when the engine came to rest. */
+static _PySampling_Thread *
+register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (!register_interpreter(tstate->interp)) {
+        return NULL;
+    }
+    _PySampling_Thread *thread = impl->sampling;
+    if (thread == NULL) {
+        thread = calloc(1, sizeof(*thread));
+        if (thread == NULL) {
+            return NULL;
+        }
+        thread->tstate = tstate;
+        link_thread(tstate->interp, thread);
+    }
+    thread->native_id = (int)tstate->native_thread_id;
+    thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
+    thread->manual_cpu_ns = 0;
+    thread->note_wall_ns = 0;
+    thread->deaf_ticks = 0;
+    thread->skip_ticks = 0;
+    thread->sleepy_ticks = 0;
+    thread->span = (struct _sampling_time){0};
+    thread->overdue_ns = 0;
+    thread->resumed.frame = NULL;
+    thread->seen_wall_ns = 0;
+    thread->is_timed = 0;
+    thread->timer_deadline_ns = 0;
+    thread->gc_generation = -1;
+    thread->gc_frame = NULL;
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
+    if (!goes_on || thread->session != STATE->rested_session) {
+        _PySampling_AccountStart(thread, wall_ns);
+    }
+    _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
+    thread->excluded = (_PySampling_Exclusion)impl->sampling_excluded;
+    thread->set_aside = (struct _sampling_carries){0};
+    _Py_atomic_store_uint(&thread->session,
+                          _PySampling_EnterTables(thread, 1));
+    _Py_atomic_store_ptr_release(&impl->sampling, thread);
+    return thread;
+}
+
+/* The thread's record; a thread seen for the first time in this session is
+   registered.  NULL: no session, no memory, or the thread is at its end.
+   Called by the thread itself, attached. */
+_PySampling_Thread *
+_PySampling_ThreadOf(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    if (thread != NULL && _PySampling_IN_SESSION(thread)) {
+        return thread;
+    }
+    if (tstate->_status.cleared || tstate->native_thread_id == 0) {
+        return NULL;
+    }
+    _PySampling_LockRegistry();
+    thread = NULL;
+    if (_PySampling_ACTIVE()) {
+        thread = register_thread(tstate, _PySampling_WallNow(), 0);
+        if (thread == NULL) {
+            _PySampling_COUNT(lost_threads, 1);
+        }
+        else {
+            _PySampling_ClockRevive();
+        }
+    }
+    _PySampling_UnlockRegistry();
+    return thread;
+}
+
+/* Every thread that exists takes part from now on.  With the registry
+   locked; the caller is attached, all other threads that its GIL keeps from
+   running are detached.  Threads of other GILs join when they attach next. */
+int
+_PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
+                             int goes_on)
+{
+    int ok = 1;
+    HEAD_LOCK(&_PyRuntime);
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        if (!_PySampling_SharesGIL(&interp->sampling, caller)) {
+            continue;
+        }
+        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+            int *is_bound = &((_PyThreadStateImpl *)t)->sampling_is_bound;
+            if (t != caller && !_Py_atomic_load_int_acquire(is_bound)) {
+                continue;       // no thread has taken it yet, or it is over
+            }
+            _PySampling_Thread *thread = register_thread(t, wall_ns, goes_on);
+            if (thread == NULL) {
+                ok = 0;
+                break;
+            }
+            thread->account.detached_ns = t == caller ? 0 : wall_ns;
+        }
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+    if (ok) {
+        _PySampling_SiblingsChoose(((_PyThreadStateImpl *)caller)->sampling);
+    }
+    return ok;
+}
+
+/* A thread that runs with a GIL of its own may not attach for long: it joins
+   at its next safepoint. */
+void
+_PySampling_WakeOthers(PyThreadState *caller)
+{
+    HEAD_LOCK(&_PyRuntime);
+    for (PyInterpreterState *interp = PyInterpreterState_Head();
+         interp != NULL; interp = PyInterpreterState_Next(interp))
+    {
+        if (_PySampling_SharesGIL(&interp->sampling, caller)) {
+            continue;
+        }
+        for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+            _Py_set_eval_breaker_bit(t, _PY_SAMPLING_BIT);
+        }
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+}
+
+static void
+forget_helper(PyThreadState *tstate)
+{
+    struct _sampling_bell *bell = tstate->interp->sampling.bell;
+    if (bell != NULL && bell->helper == tstate) {
+        bell->helper = NULL;
+        (void)_Py_atomic_add_int(&STATE->num_helpers, -1);
+    }
+}
+
+void
+_PySampling_ThreadEnd(PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    _Py_atomic_store_int_relaxed(&impl->sampling_is_bound, 0);
+    forget_helper(tstate);
+    _PySampling_Thread *thread = impl->sampling;
+    if (thread == NULL) {
+        return;
+    }
+    int saved_errno = errno;
+    PyThreadState *caller = _PyThreadState_GET();
+    _PySampling_Thread *own =
+        caller != NULL ? ((_PyThreadStateImpl *)caller)->sampling : NULL;
+    if (tstate == caller) {
+        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+        _PySampling_ClockSettle(thread);
+    }
+    if (_PySampling_ACTIVE() && _PySampling_IN_SESSION(thread)) {
+        // Flushing another thread walks its stack into the caller's buffer.
+        if (own != NULL) {
+            _PySampling_ENTER_HOOK(own);
+            _PySampling_Drain(caller, own);
+        }
+        _PySampling_BookEnd(thread, _PySampling_WallNow());
+        tell_end(thread);
+        if (own != NULL) {
+            _PySampling_LEAVE_HOOK(own);
+        }
+    }
+    _PySampling_LockRegistry();
+    if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
+        _Py_atomic_store_ptr(&thread->interp->running, NULL);
+    }
+    unlink_thread(thread);
+    _PySampling_SiblingsUnlink(thread);
+    _Py_atomic_store_ptr_release(&impl->sampling, NULL);
+    if (!_PySampling_IsForkedUnheard()) {
+        _PySampling_TimerDelete(thread);
+    }
+    _PySampling_ClockAbandon();
+    _PySampling_UnlockRegistry();
+    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
+        free(thread->windows[i]);
+    }
+    free(thread);
+    errno = saved_errno;
+}
+
+void
+_PySampling_SetThreadName(unsigned long ident, PyObject *name)
+{
+    if (!_PySampling_ACTIVE()) {
+        return;
+    }
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (own == NULL) {
+        return;
+    }
+    _PySampling_ENTER_HOOK(own);
+    for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
+         thread != NULL; thread = thread->next)
+    {
+        if (thread->tstate->thread_id == ident
+            && _PySampling_IN_SESSION(thread))
+        {
+            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+            if (_PySampling_TABLES_OF(thread) != NULL) {
+                _PySampling_TablesNameThread(STATE->tables,
+                                             thread->thread_index, name);
+            }
+            PyMutex_Unlock(&STATE->tables_mutex);
+            break;
+        }
+    }
+    _PySampling_LEAVE_HOOK(own);
+}

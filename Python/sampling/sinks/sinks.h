@@ -1,0 +1,236 @@
+/* Sampling profiler: samples on their way to whoever subscribed.
+
+   A record comes in from the thread it is about and goes to every sink: the
+   table of samples (our own aggregator) and the subscriptions.  Each sink gets
+   all of them, at the highest rate that any of them wants; so their weights
+   add up to the threads' clocks.
+
+   Lock of everything here, unless it says otherwise: tables_mutex. */
+
+#ifndef Py_SAMPLING_SINKS_H
+#define Py_SAMPLING_SINKS_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "../tables/tables.h"
+
+typedef enum {
+    _PySampling_EVENT_SAMPLE = 0,
+    _PySampling_EVENT_THREAD_START,
+    _PySampling_EVENT_THREAD_END,   // weights: what its last tick left over
+    _PySampling_EVENT_GC,           // a collection ended; count: generation
+    _PySampling_EVENT_FORK,         // the process forked; this is the parent
+    _PySampling_EVENT_RATE,         // count: the subscription's rate, in Hz
+    _PySampling_EVENT_LOST,         // count: records that were dropped
+} _PySampling_EventKind;
+
+#define _PySampling_MIN_EVENTS 16       // room of a subscription
+#define _PySampling_MAX_EVENTS (1 << 24)
+
+#define _PySampling_FLAG_RESIDUE 1  // no tick had hit it; stack of another
+#define _PySampling_FLAG_MERGED 2   // of several samples: the ring was full
+
+struct _sampling_event {
+    uint64_t time_ns;           // monotonic: of its last tick, or when the
+                                // interval that it weighs ended
+    uint32_t node;
+    uint32_t thread;
+    uint32_t labels;
+    uint8_t kind;               // _PySampling_EventKind
+    uint8_t state;              // _PySampling_State
+    uint16_t flags;             // of _PySampling_FLAG_*
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+    // As in struct _sampling_sample_row.
+    uint32_t holder_thread;
+    uint32_t holder_node;
+};
+
+/* --- Subscriptions (sinks/subscription.c). */
+
+typedef struct {
+    _PySampling_Mode mode;
+    int rate_hz;
+    uint32_t max_events;        // room of the ring
+    uint32_t batch_events;      // rings the bell when that many wait
+    int64_t interpreter_id;     // -1: all interpreters
+    int is_sync;
+    const uint64_t *thread_idents;      // only these; NULL: all threads
+    uint32_t num_thread_idents;
+    const char *const *labels;          // key, value, ...: all of them must
+    uint32_t num_labels;                // match; how many pairs
+} _PySampling_SubscribeOptions;
+
+/* What a helper thread waits for.  Owned by its interpreter. */
+struct _sampling_bell {
+    PyThread_type_lock lock;    // released: something waits
+    int rung;
+    PyThreadState *helper;      // who waits; NULL: nobody.  Not dereferenced
+};
+
+// The bell may ring in vain, never too late.
+static inline void
+_PySampling_Ring(struct _sampling_bell *bell)
+{
+    if (_Py_atomic_exchange_int(&bell->rung, 1) == 0) {
+        PyThread_release_lock(bell->lock);
+    }
+}
+
+struct _sampling_subscription_stats {
+    uint64_t samples;           // delivered, or waiting
+    uint64_t wall_ns;
+    uint64_t cpu_ns;
+    uint64_t merged;            // records that went into others
+    uint64_t lost;              // records that were dropped
+    uint64_t lost_wall_ns;
+    uint64_t lost_cpu_ns;
+};
+
+struct _sampling_batch;
+
+/* How far a subscription has been told the rows of the tables. */
+struct _sampling_cursor {
+    unsigned int serial;        // of the tables
+    uint32_t strings;
+    uint32_t functions;
+    uint32_t frames;
+    uint32_t nodes;
+    uint32_t labels;
+    uint32_t threads;
+};
+
+struct _sampling_subscription {
+    struct _sampling_subscription *next;
+    struct _sampling_subscription *prev;
+    _PySampling_Mode mode;
+    int rate_hz;
+    int64_t interpreter_id;
+    int is_sync;
+    int is_linked;              // in the list
+    int is_open;                // and samples come in
+    int ended_by_fork;
+    uint32_t max_events;
+    uint32_t batch_events;
+    uint64_t *thread_idents;
+    uint32_t num_thread_idents;
+    char **label_texts;
+    uint32_t num_labels;
+    // By row of labels, of the tables `match_serial`: 0 not known yet, 1 does
+    // not match, 2 matches.
+    uint8_t *label_matches;
+    uint32_t num_label_matches;
+    unsigned int match_serial;
+    struct _sampling_bell *bell;        // NULL: nobody waits
+    // Batches, oldest first; the last one is being filled.  More than one
+    // only if the tables were replaced meanwhile, or one was put back.
+    struct _sampling_batch *first;
+    struct _sampling_batch *last;
+    struct _sampling_batch *spare;
+    struct _sampling_event lost;        // what the next batch begins with
+    struct _sampling_cursor cursor;
+    // Functions told without their module, and the names of threads as told.
+    uint32_t *nameless;
+    uint32_t num_nameless;
+    uint32_t cap_nameless;
+    uint32_t *thread_names;
+    uint32_t cap_thread_names;
+    struct _sampling_subscription_stats stats;
+};
+
+struct _sampling_batch {
+    struct _sampling_batch *next;
+    struct _sampling_tables *tables;    // a reference; NULL while it is empty
+    uint32_t num_events;
+    struct _sampling_event events[];
+};
+
+/* A batch as it is taken, with copies of the rows that are new. */
+struct _sampling_taken {
+    struct _sampling_batch *batch;
+    struct _sampling_event lost;        // count 0: nothing was
+    struct _sampling_cursor from;
+    struct _sampling_tables rows;       // the new rows alone, as arrays
+    uint32_t *changed_functions;        // rows before `from` that changed
+    struct _sampling_function_row *changed_function_rows;
+    uint32_t num_changed_functions;
+    uint32_t *changed_threads;
+    struct _sampling_thread_row *changed_thread_rows;
+    uint32_t num_changed_threads;
+};
+
+// Room for that many events; NULL: no memory.
+extern struct _sampling_batch *_PySampling_BatchNew(uint32_t max_events);
+// Neither needs the lock.
+extern struct _sampling_subscription *
+_PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options);
+extern void
+_PySampling_SubscriptionFree(struct _sampling_subscription *sub);
+
+extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
+                                        const struct _sampling_event *event);
+extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
+extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
+// Before the tables go: batches keep them alive.
+extern void _PySampling_SubscriptionsSeal(void);
+extern size_t _PySampling_SubscriptionsBytes(void);
+
+/* --- Taking (sinks/batch.c).  Each takes the lock itself. */
+
+// Takes what waits: 1, 0 (nothing waits) or -1 (no memory; nothing is lost).
+// `only_thread`: UINT32_MAX, or events of that row.
+extern int _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
+                                        uint32_t only_thread,
+                                        struct _sampling_taken *taken);
+// Gives back what was taken.
+extern void
+_PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
+                                 struct _sampling_taken *taken);
+// There was no memory to pass it on: it waits again, with all it tells.
+extern void
+_PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
+                                struct _sampling_taken *taken);
+// Does anything of that row wait?
+extern int
+_PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
+                               uint32_t thread);
+// How many records wait, and in how many batches, the one that is being filled
+// included.
+extern uint32_t
+_PySampling_SubscriptionWaiting(struct _sampling_subscription *sub);
+extern uint32_t
+_PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
+
+// On a thread that is at a safepoint: calls those who subscribed with
+// is_sync (Modules/_profile/subscription.c).  -1: a signal handler raised.
+extern int _PySampling_DeliverSync(PyThreadState *tstate);
+
+/* --- Signal handlers beside subscribers (sinks/interrupts.c). */
+
+// From now on those of this thread wait, or run again.  Returns whether they
+// waited before, for the next call.
+extern int _PySampling_PutOffSignals(PyThreadState *tstate, int put_off);
+
+/* --- Where records come in (sinks/dispatch.c). */
+
+// A sample.  The first one asks whether the thread serves a subscriber; the
+// second one knows that it does not.
+extern void _PySampling_Emit(_PySampling_Thread *thread,
+                             const struct _sampling_event *record);
+extern void
+_PySampling_EmitOfProgram(const struct _sampling_event *record);
+// Any other record.
+extern void _PySampling_EmitRecord(_PySampling_EventKind kind,
+                                   uint32_t thread, uint64_t count,
+                                   uint64_t cpu_ns, uint64_t wall_ns);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_SINKS_H

@@ -1,0 +1,221 @@
+/* Sampling profiler: what the program says a sample belongs to.
+
+   Owns the rows of labels and tasks.  Must not know stacks, clocks, which task
+   is entered (tasks.c) or how a label set comes to be
+   (Modules/_profile/labels.c).
+
+   A label set is a path in a tree, as a stack is: a row adds one label to the
+   set of its parent row, keys ascend along the path, and row 0 is the empty
+   set.  A task is one more row, without a key, below the labels.
+
+   Labels are read when a sample is recorded, from the context that the capture
+   found; greenlets change a thread's context without telling anybody.  What
+   waits to be recorded is recorded before a context's labels or the task
+   change and before a context dies, so the labels are what they were when the
+   sample was taken. */
+
+#include "Python.h"
+
+#include "pycore_ceval.h"             // _Py_eval_breaker_bit_is_set()
+#include "pycore_context.h"           // PyContext
+#include "pycore_hamt.h"              // _PyHamt_Find()
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "labels.h"
+#include "store.h"
+
+#define TASK_NAME_FORMAT "Task-%lld"    // as asyncio names its tasks
+
+
+/* Rows. */
+
+static uint32_t
+hash_label(uint32_t parent, uint32_t key, uint32_t value, uint64_t task_id)
+{
+    return mix((uint64_t)key << 32 | value,
+               (uint64_t)parent << 32 ^ task_id);
+}
+
+static uint32_t
+hash_label_row(const struct _sampling_label_row *row)
+{
+    return hash_label(row->parent, row->key, row->value, row->task_id);
+}
+
+DEFINE_INDEX(label, row == 0)           // row 0 is the empty set
+
+static uint32_t
+find_or_add_label(struct _sampling_tables *tables,
+                  struct _sampling_label_row key)
+{
+    uint32_t hash = hash_label_row(&key);
+    FOR_CANDIDATES(tables->label_index, hash, row) {
+        const struct _sampling_label_row *label = &tables->labels[row];
+        if (label->parent == key.parent && label->key == key.key
+            && label->value == key.value && label->task_id == key.task_id)
+        {
+            return row;
+        }
+    }
+    int is_task = key.key == _PySampling_NO_STRING;
+    uint32_t limit = is_task
+        ? _PySampling_MAX_TASKS : _PySampling_MAX_LABEL_SETS;
+    uint32_t used = is_task
+        ? tables->num_tasks : tables->num_labels - tables->num_tasks;
+    if (used >= limit || !RESERVE(tables, labels)
+        || !reserve_label_index(tables))
+    {
+        return NO_ROW;
+    }
+    uint32_t row = tables->num_labels++;
+    tables->labels[row] = key;
+    tables->num_tasks += is_task;
+    index_put(&tables->label_index, hash, row);
+    return row;
+}
+
+/* The row below `parent` with one more label, or the row of lost labels. */
+static uint32_t
+add_label(struct _sampling_tables *tables, uint32_t parent, uint32_t key,
+          uint32_t value)
+{
+    if (parent == tables->lost_labels || key == NO_ROW || value == NO_ROW) {
+        return tables->lost_labels;
+    }
+    uint32_t row = find_or_add_label(
+        tables, (struct _sampling_label_row){parent, key, value, 0});
+    return row != NO_ROW ? row : tables->lost_labels;
+}
+
+/* Row 0, and the labels of samples whose own could not be kept. */
+int
+_PySampling_TablesInitLabels(struct _sampling_tables *tables)
+{
+    static const char key[] = "labels", value[] = "[lost]";
+    if (!RESERVE(tables, labels)) {
+        return 0;
+    }
+    tables->labels[tables->num_labels++] = (struct _sampling_label_row){
+        0, _PySampling_NO_STRING, _PySampling_NO_STRING, 0};
+    tables->lost_labels = find_or_add_label(
+        tables, (struct _sampling_label_row){
+            .key = _PySampling_InternBytes(tables, key, sizeof(key) - 1),
+            .value = _PySampling_InternBytes(tables, value,
+                                             sizeof(value) - 1)});
+    return tables->lost_labels != NO_ROW;
+}
+
+static uint32_t
+add_pairs(struct _sampling_tables *tables, PyObject *pairs)
+{
+    uint32_t labels = 0;
+    for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(pairs); i += 2) {
+        uint32_t key = _PySampling_InternText(
+            tables, PyTuple_GET_ITEM(pairs, i));
+        uint32_t value = _PySampling_InternText(
+            tables, PyTuple_GET_ITEM(pairs, i + 1));
+        labels = add_label(tables, labels, key, value);
+    }
+    return labels;
+}
+
+
+/* The label set of a context. */
+
+/* NULL: the context has none.  Looking up a context variable compares by
+   identity, so it runs no code of the program. */
+static _PySampling_LabelSet *
+set_of_context(PyThreadState *tstate, PyObject *context)
+{
+    struct _sampling_interpreter_state *s = &tstate->interp->sampling;
+    PyObject *value;
+    if (s->label_var == NULL || context == NULL
+        || _PyHamt_Find(((PyContext *)context)->ctx_vars, s->label_var,
+                        &value) != 1
+        // Whoever copies a context can see the variable, and set it.
+        || !Py_IS_TYPE(value, s->label_set_type))
+    {
+        return NULL;
+    }
+    return (_PySampling_LabelSet *)value;
+}
+
+static uint32_t
+row_of_set(struct _sampling_tables *tables, _PySampling_LabelSet *set)
+{
+    if (set->serial != tables->serial) {
+        set->row = add_pairs(tables, set->pairs);
+        set->serial = tables->serial;
+    }
+    if (set->row == tables->lost_labels) {
+        _PySampling_COUNT(lost_labels, 1);
+    }
+    return set->row;
+}
+
+
+/* Tasks. */
+
+/* asyncio keeps the number of a task that nobody has named, and makes a str
+   of it when asked. */
+static uint32_t
+intern_task_name(struct _sampling_tables *tables, PyObject *name)
+{
+    if (!PyLong_CheckExact(name)) {
+        return _PySampling_InternText(tables, name);
+    }
+    char text[sizeof(TASK_NAME_FORMAT) + 20];
+    int size = snprintf(text, sizeof(text), TASK_NAME_FORMAT,
+                        PyLong_AsLongLong(name));
+    return _PySampling_InternBytes(tables, text, (uint32_t)size);
+}
+
+static uint32_t
+add_task(struct _sampling_tables *tables, uint32_t labels,
+         _PyThreadStateImpl *impl)
+{
+    struct _sampling_label_row key = {
+        .parent = labels,
+        .key = _PySampling_NO_STRING,
+        .value = _PySampling_NO_STRING,
+        .task_id = (uintptr_t)impl->sampling_task,
+    };
+    if (impl->sampling_task_name != NULL
+        && *impl->sampling_task_name != NULL)
+    {
+        key.value = intern_task_name(tables, *impl->sampling_task_name);
+    }
+    uint32_t row = find_or_add_label(tables, key);
+    if (row == NO_ROW) {
+        _PySampling_COUNT(lost_tasks, 1);
+        return labels;
+    }
+    return row;
+}
+
+static uint32_t
+in_task(struct _sampling_tables *tables, uint32_t labels,
+        PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    return impl->sampling_task != NULL
+        ? add_task(tables, labels, impl) : labels;
+}
+
+uint32_t
+_PySampling_LabelsOf(struct _sampling_tables *tables, PyThreadState *tstate,
+                     PyObject *context)
+{
+    _PySampling_LabelSet *set = set_of_context(tstate, context);
+    return in_task(tables, set != NULL ? row_of_set(tables, set) : 0, tstate);
+}
+
+uint32_t
+_PySampling_LabelsWith(struct _sampling_tables *tables, PyThreadState *tstate,
+                       PyObject *pairs)
+{
+    return in_task(tables, add_pairs(tables, pairs), tstate);
+}

@@ -1,0 +1,43 @@
+/* Sampling profiler: what the program says a sample belongs to: the label set
+   of its context, and asyncio's current task. */
+
+#ifndef Py_SAMPLING_LABELS_H
+#define Py_SAMPLING_LABELS_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "tables.h"
+
+/* The value of an interpreter's label variable (Modules/_profile/labels.c).
+   It is immutable but for what it remembers about tables. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *pairs;            // tuple of str: key, value, ...; keys ascend
+    // Its row in the tables of that serial number.  Owner: whoever holds the
+    // GIL of the object's interpreter.
+    unsigned int serial;
+    uint32_t row;
+} _PySampling_LabelSet;
+
+// The labels of `context`, which may be NULL, and the task of a thread that
+// runs, or that stands still while the caller has its GIL.  Makes no Python
+// object.  Lock: tables_mutex.
+extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
+                                     PyThreadState *tstate,
+                                     PyObject *context);
+
+// These labels (tuple of str: key, value, ...; keys ascend) in the thread's
+// task.
+extern uint32_t _PySampling_LabelsWith(struct _sampling_tables *tables,
+                                       PyThreadState *tstate,
+                                       PyObject *pairs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_LABELS_H

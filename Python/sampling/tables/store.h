@@ -1,0 +1,166 @@
+/* Sampling profiler: how rows of the tables are added and found.  What
+   tables/frames.c and tables/tables.c share; of no concern to others.
+
+   Every table is an array of rows, found through an index of row numbers (open
+   addressing, linear probing).  Rows refer to each other by number, so the
+   arrays can be handed out as they are.
+
+   Lock of everything here: that of the tables. */
+
+#ifndef Py_SAMPLING_STORE_H
+#define Py_SAMPLING_STORE_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "tables.h"
+
+/* First size of every table, in rows; it doubles from there. */
+#define FIRST_ROWS 64
+
+#define NO_ROW UINT32_MAX
+#define FREED_SLOT UINT32_MAX
+
+/* --- Rows. */
+
+// realloc(), counted against the limit.  NULL: the limit
+// is reached.
+extern void *_PySampling_TablesResize(struct _sampling_tables *tables,
+                                      void *old, size_t old_bytes,
+                                      size_t new_bytes);
+
+/* Makes room for one more row.  Returns 0 if the limit is reached. */
+static inline int
+reserve_row(struct _sampling_tables *tables, void **rows, uint32_t num,
+            uint32_t *cap, size_t row_bytes)
+{
+    if (num < *cap) {
+        return 1;
+    }
+    uint32_t new_cap = *cap ? *cap * 2 : FIRST_ROWS;
+    void *block = _PySampling_TablesResize(
+        tables, *rows, *cap * row_bytes, new_cap * row_bytes);
+    if (block == NULL) {
+        return 0;
+    }
+    *rows = block;
+    *cap = new_cap;
+    return 1;
+}
+
+#define RESERVE(TABLES, NAME) \
+    reserve_row((TABLES), (void **)&(TABLES)->NAME, (TABLES)->num_##NAME, \
+                &(TABLES)->cap_##NAME, sizeof(*(TABLES)->NAME))
+
+/* --- Indexes. */
+
+static inline uint32_t
+mix(uint64_t a, uint64_t b)
+{
+    // Multiplication by 2^64 / golden ratio spreads low bits to high ones.
+    uint64_t h = (a ^ (b << 32 | b >> 32)) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+    h *= 0xBF58476D1CE4E5B9u;
+    return (uint32_t)(h >> 32);
+}
+
+/* Puts a row that is not there yet into an index that has room. */
+static inline void
+index_put(struct _sampling_index *index, uint32_t hash, uint32_t row)
+{
+    uint32_t i = hash & index->mask;
+    while (index->slots[i] != 0) {
+        i = (i + 1) & index->mask;
+    }
+    index->slots[i] = row + 1;
+    index->used++;
+}
+
+/* Takes a row out of an index.  Its key must still be readable. */
+static inline void
+index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
+{
+    uint32_t i = hash & index->mask;
+    while (index->slots[i] != row + 1) {
+        assert(index->slots[i] != 0);
+        i = (i + 1) & index->mask;
+    }
+    index->slots[i] = FREED_SLOT;
+}
+
+/* Defines what makes the index of a table hold one more row, which may mean
+   to grow and rehash it.  Rows freed meanwhile are dropped on the way. */
+#define DEFINE_INDEX(NAME, IS_FREE) \
+    static int \
+    reserve_##NAME##_index(struct _sampling_tables *tables) \
+    { \
+        struct _sampling_index *index = &tables->NAME##_index; \
+        uint32_t old_size = index->slots ? index->mask + 1 : 0; \
+        if ((index->used + 1) * 4ull <= old_size * 3ull) { \
+            return 1; \
+        } \
+        uint32_t size = old_size ? old_size : FIRST_ROWS; \
+        while ((tables->num_##NAME##s + 1) * 2ull > size) { \
+            size *= 2; \
+        } \
+        size_t bytes = size * sizeof(uint32_t); \
+        size_t old_bytes = old_size * sizeof(uint32_t); \
+        if (tables->bytes - old_bytes + bytes > tables->limit_bytes) { \
+            return 0; \
+        } \
+        uint32_t *slots = calloc(size, sizeof(uint32_t)); \
+        if (slots == NULL) { \
+            return 0; \
+        } \
+        free(index->slots); \
+        tables->bytes = tables->bytes - old_bytes + bytes; \
+        *index = (struct _sampling_index){slots, size - 1, 0}; \
+        for (uint32_t row = 0; row < tables->num_##NAME##s; row++) { \
+            if (!(IS_FREE)) { \
+                index_put(index, hash_##NAME##_row(&tables->NAME##s[row]), \
+                          row); \
+            } \
+        } \
+        return 1; \
+    }
+
+/* Loops over the rows whose hash may be HASH, as uint32_t ROW. */
+#define FOR_CANDIDATES(INDEX, HASH, ROW) \
+    for (uint32_t slot_ = (INDEX).slots ? (HASH) & (INDEX).mask : 0, ROW; \
+         (INDEX).slots != NULL && (INDEX).slots[slot_] != 0 \
+             && (ROW = (INDEX).slots[slot_] - 1, 1); \
+         slot_ = (slot_ + 1) & (INDEX).mask) \
+        if (ROW != FREED_SLOT - 1)
+
+/* --- Strings.  NO_ROW: the limit is reached. */
+
+extern uint32_t _PySampling_InternBytes(struct _sampling_tables *tables,
+                                        const char *bytes, uint32_t size);
+// Of a str; NO_ROW for anything else.
+extern uint32_t _PySampling_InternText(struct _sampling_tables *tables,
+                                       PyObject *text);
+// An entry of a dict.  Borrowed; NULL: not there, or it would take Python code
+// to know.
+extern PyObject *_PySampling_DictGet(PyObject *dict, PyObject *key);
+
+/* --- Frames (tables/frames.c).  NO_ROW: the limit is reached. */
+
+// The frame of a function that has no Python code.
+extern uint32_t _PySampling_InternNative(struct _sampling_tables *tables,
+                                         uint32_t module, uint32_t qualname,
+                                         _PySampling_Kind kind);
+// The frame of the same function and line, at no instruction of it.
+extern uint32_t _PySampling_InternLine(struct _sampling_tables *tables,
+                                       uint32_t frame);
+extern uint32_t _PySampling_InternPseudo(struct _sampling_tables *tables,
+                                         _PySampling_Pseudo pseudo,
+                                         uint32_t value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_STORE_H

@@ -1,0 +1,357 @@
+/* Sampling profiler: WHERE samples go.
+
+   Owns the memory of the tables and its limit, stacks, samples and threads.
+   Must not know clocks, signals or interpreter frames, nor what a frame is
+   called (tables/frames.c).
+
+   Stacks are kept as a tree: a node is a frame below a parent node, and a
+   stack is the path from the root to a node, so stacks share what they have
+   in common.  How rows are found is in tables/rows.h. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "store.h"
+
+
+/* Indexes. */
+
+static uint32_t
+hash_node_row(const struct _sampling_node_row *row)
+{
+    return mix(row->parent, row->frame);
+}
+
+static uint32_t
+hash_sample_row(const struct _sampling_sample_row *row)
+{
+    return mix((uint64_t)row->labels << 32 | row->node,
+               ((uint64_t)row->thread << 3 | row->state)
+               ^ mix(row->holder_node, row->holder_thread));
+}
+
+static uint32_t
+hash_thread_row(const struct _sampling_thread_row *row)
+{
+    return mix(row->ident,
+               (uint64_t)row->interpreter_id << 32 | (uint32_t)row->native_id);
+}
+
+DEFINE_INDEX(node, row == 0)        // node 0 is the root and has no key
+DEFINE_INDEX(sample, 0)
+DEFINE_INDEX(thread, 0)
+
+
+/* Stacks and samples. */
+
+uint32_t
+_PySampling_TablesChild(struct _sampling_tables *tables, uint32_t parent,
+                        uint32_t frame)
+{
+    if (parent == _PySampling_NO_NODE || frame == NO_ROW) {
+        return _PySampling_NO_NODE;
+    }
+    uint32_t hash = mix(parent, frame);
+    FOR_CANDIDATES(tables->node_index, hash, row) {
+        if (tables->nodes[row].parent == parent
+            && tables->nodes[row].frame == frame)
+        {
+            return row;
+        }
+    }
+    if (!RESERVE(tables, nodes) || !reserve_node_index(tables)) {
+        return _PySampling_NO_NODE;
+    }
+    uint32_t row = tables->num_nodes++;
+    tables->nodes[row] = (struct _sampling_node_row){parent, frame};
+    index_put(&tables->node_index, hash, row);
+    return row;
+}
+
+uint32_t
+_PySampling_TablesPseudoChild(struct _sampling_tables *tables,
+                              uint32_t parent, _PySampling_Pseudo pseudo,
+                              uint32_t value)
+{
+    uint32_t frame = _PySampling_InternPseudo(tables, pseudo, value);
+    return _PySampling_TablesChild(tables, parent, frame);
+}
+
+uint32_t
+_PySampling_TablesUnknownPlace(struct _sampling_tables *tables)
+{
+    uint32_t node = _PySampling_TablesPseudoChild(
+        tables, 0, _PySampling_PSEUDO_UNKNOWN, 0);
+    return node != _PySampling_NO_NODE ? node : tables->lost_node;
+}
+
+static struct _sampling_sample_row *
+find_sample(struct _sampling_tables *tables,
+            const struct _sampling_sample_row *key, uint32_t hash)
+{
+    FOR_CANDIDATES(tables->sample_index, hash, row) {
+        struct _sampling_sample_row *sample = &tables->samples[row];
+        if (sample->node == key->node && sample->thread == key->thread
+            && sample->labels == key->labels && sample->state == key->state
+            && sample->holder_node == key->holder_node
+            && sample->holder_thread == key->holder_thread)
+        {
+            return sample;
+        }
+    }
+    return NULL;
+}
+
+static struct _sampling_sample_row *
+find_or_add_sample(struct _sampling_tables *tables,
+                   const struct _sampling_sample_row *key)
+{
+    uint32_t hash = hash_sample_row(key);
+    struct _sampling_sample_row *found = find_sample(tables, key, hash);
+    if (found != NULL) {
+        return found;
+    }
+    if (!RESERVE(tables, samples) || !reserve_sample_index(tables)) {
+        return NULL;
+    }
+    uint32_t row = tables->num_samples++;
+    tables->samples[row] = (struct _sampling_sample_row){
+        .node = key->node,
+        .thread = key->thread,
+        .labels = key->labels,
+        .state = key->state,
+        .holder_thread = key->holder_thread,
+        .holder_node = key->holder_node,
+    };
+    index_put(&tables->sample_index, hash, row);
+    tables->num_held_samples += key->holder_node != 0;
+    return &tables->samples[row];
+}
+
+/* Stacks that wait times places they wait for: many threads could fill the
+   tables with that. */
+static void
+bound_holders(struct _sampling_tables *tables,
+              struct _sampling_sample_row *key)
+{
+    if (key->holder_node == 0
+        || tables->num_held_samples < _PySampling_MAX_HELD_SAMPLES
+        || find_sample(tables, key, hash_sample_row(key)) != NULL)
+    {
+        return;
+    }
+    key->holder_thread = _PySampling_NO_THREAD;
+    key->holder_node = _PySampling_TablesUnknownPlace(tables);
+    _PySampling_COUNT(lost_holders, 1);
+}
+
+/* Row 0 of the samples is [lost] of thread 0, made with the tables. */
+static struct _sampling_sample_row *
+lost_sample(struct _sampling_tables *tables, uint32_t thread)
+{
+    struct _sampling_sample_row *sample = find_or_add_sample(
+        tables, &(struct _sampling_sample_row){
+            .node = tables->lost_node,
+            .thread = thread,
+            .state = _PySampling_LOST,
+        });
+    return sample != NULL ? sample : &tables->samples[0];
+}
+
+void
+_PySampling_TablesAdd(struct _sampling_tables *tables,
+                      const struct _sampling_sample_row *sample)
+{
+    struct _sampling_sample_row *row = NULL;
+    if (sample->node != _PySampling_NO_NODE) {
+        struct _sampling_sample_row key = *sample;
+        bound_holders(tables, &key);
+        row = find_or_add_sample(tables, &key);
+    }
+    if (row == NULL) {
+        _PySampling_COUNT(lost_table_full, sample->count);
+        _PySampling_COUNT(lost_wall_ns, sample->wall_ns);
+        _PySampling_COUNT(lost_cpu_ns, sample->cpu_ns);
+        row = lost_sample(tables, sample->thread);
+    }
+    row->count += sample->count;
+    row->cpu_ns += sample->cpu_ns;
+    row->wall_ns += sample->wall_ns;
+    _PySampling_COUNT(samples, sample->count);
+}
+
+
+/* Threads. */
+
+uint32_t
+_PySampling_TablesAddThread(struct _sampling_tables *tables, uint64_t ident,
+                            int64_t native_id, int64_t interpreter_id)
+{
+    struct _sampling_thread_row key = {
+        ident, native_id, interpreter_id, _PySampling_NO_STRING};
+    uint32_t hash = hash_thread_row(&key);
+    FOR_CANDIDATES(tables->thread_index, hash, row) {
+        const struct _sampling_thread_row *thread = &tables->threads[row];
+        if (thread->ident == ident && thread->native_id == native_id
+            && thread->interpreter_id == interpreter_id)
+        {
+            return row;
+        }
+    }
+    if (tables->num_threads >= _PySampling_MAX_THREADS
+        || !RESERVE(tables, threads) || !reserve_thread_index(tables))
+    {
+        _PySampling_COUNT(lost_threads, 1);
+        return tables->num_threads ? tables->num_threads - 1 : NO_ROW;
+    }
+    uint32_t row = tables->num_threads++;
+    tables->threads[row] = key;
+    index_put(&tables->thread_index, hash, row);
+    return row;
+}
+
+void
+_PySampling_TablesNameMainThread(struct _sampling_tables *tables,
+                                 uint32_t thread)
+{
+    static const char name[] = "MainThread";    // as threading calls it
+    if (thread < tables->num_threads) {
+        tables->threads[thread].name =
+            _PySampling_InternBytes(tables, name, sizeof(name) - 1);
+    }
+}
+
+void
+_PySampling_TablesNameThread(struct _sampling_tables *tables,
+                             uint32_t thread, PyObject *name)
+{
+    if (thread < tables->num_threads) {
+        tables->threads[thread].name = _PySampling_InternText(tables, name);
+    }
+}
+
+/* The thread keeps the name it had in other tables. */
+void
+_PySampling_TablesMoveName(struct _sampling_tables *tables, uint32_t thread,
+                           const struct _sampling_tables *old,
+                           uint32_t old_thread)
+{
+    if (thread >= tables->num_threads || old_thread >= old->num_threads
+        || old->threads[old_thread].name == _PySampling_NO_STRING)
+    {
+        return;
+    }
+    const struct _sampling_string_row *name =
+        &old->strings[old->threads[old_thread].name];
+    tables->threads[thread].name = _PySampling_InternBytes(
+        tables, old->string_bytes + name->offset, name->size);
+}
+
+
+/* Life. */
+
+struct _sampling_tables *
+_PySampling_TablesNew(size_t limit_bytes)
+{
+    struct _sampling_tables *tables =
+        calloc(1, sizeof(*tables));
+    if (tables == NULL) {
+        return NULL;
+    }
+    tables->references = 1;
+    tables->limit_bytes = limit_bytes;
+    tables->free_code = NO_ROW;
+    tables->free_place = NO_ROW;
+    tables->free_callee = NO_ROW;
+    if (!RESERVE(tables, nodes)) {
+        _PySampling_TablesFree(tables);
+        return NULL;
+    }
+    tables->nodes[tables->num_nodes++] = (struct _sampling_node_row){0, 0};
+    tables->lost_node = _PySampling_TablesPseudoChild(
+        tables, 0, _PySampling_PSEUDO_LOST, 0);
+    // Made beforehand so that losing needs no memory.
+    if (tables->lost_node == _PySampling_NO_NODE
+        || !_PySampling_TablesInitLabels(tables)
+        || find_or_add_sample(tables, &(struct _sampling_sample_row){
+               .node = tables->lost_node, .state = _PySampling_LOST}) == NULL)
+    {
+        _PySampling_TablesFree(tables);
+        return NULL;
+    }
+    return tables;
+}
+
+void
+_PySampling_TablesKeep(struct _sampling_tables *tables)
+{
+    (void)_Py_atomic_add_int(&tables->references, 1);
+}
+
+void
+_PySampling_TablesFree(struct _sampling_tables *tables)
+{
+    if (tables == NULL
+        || _Py_atomic_add_int(&tables->references, -1) > 1)
+    {
+        return;
+    }
+#define X(name) \
+    free(tables->name##s); \
+    free(tables->name##_index.slots);
+    _PySampling_TABLES(X)
+#undef X
+    free(tables->string_bytes);
+    free(tables);
+}
+
+static int
+copy_block(void **block, size_t bytes)
+{
+    void *copy = malloc(bytes ? bytes : 1);
+    if (copy != NULL && bytes != 0) {
+        memcpy(copy, *block, bytes);
+    }
+    *block = copy;
+    return copy != NULL;
+}
+
+struct _sampling_tables *
+_PySampling_TablesCopy(const struct _sampling_tables *tables)
+{
+    struct _sampling_tables *copy = malloc(sizeof(*copy));
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *tables;
+    copy->references = 1;
+    // Rows only: a copy is read from end to end, never searched.
+    int ok = 1;
+#define X(name) \
+    copy->name##_index = (struct _sampling_index){NULL, 0, 0}; \
+    ok &= copy_block((void **)&copy->name##s, \
+                     copy->num_##name##s * sizeof(*copy->name##s));
+    _PySampling_TABLES(X)
+#undef X
+    ok &= copy_block((void **)&copy->string_bytes, copy->num_string_bytes);
+    if (!ok) {
+        _PySampling_TablesFree(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+void
+_PySampling_TablesClearSamples(struct _sampling_tables *tables)
+{
+    struct _sampling_index *index = &tables->sample_index;
+    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
+    index->used = 0;
+    // Row 0, [lost] of thread 0, stays.
+    tables->num_samples = 1;
+    tables->num_held_samples = 0;
+    struct _sampling_sample_row *lost = &tables->samples[0];
+    lost->count = lost->cpu_ns = lost->wall_ns = 0;
+    index_put(index, hash_sample_row(lost), 0);
+}

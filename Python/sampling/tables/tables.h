@@ -1,0 +1,281 @@
+/* Sampling profiler: WHERE samples go.  Interned strings, functions, frames
+   and stacks, and the table of samples, in plain memory of a bounded size.
+
+   The tables know code objects, but neither clocks nor interpreter frames.
+   They make no Python object.  Lock of every function that takes tables:
+   runtime->sampling.tables_mutex, unless the tables are the caller's own. */
+
+#ifndef Py_SAMPLING_TABLES_H
+#define Py_SAMPLING_TABLES_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_code.h"          // _Py_CODEUNIT
+#include "../base/common.h"
+
+/* What all tables of a session may take together, in bytes.  A stack costs
+   16 bytes for each frame it does not share with another stack, so this is
+   room for some millions of distinct call paths. */
+#define _PySampling_TABLE_LIMIT_BYTES ((size_t)64 << 20)
+
+/* Label sets and tasks told apart in one session.  Samples beyond that are
+   labelled as lost, or belong to no task. */
+#define _PySampling_MAX_LABEL_SETS 262144
+#define _PySampling_MAX_TASKS 131072
+
+/* Samples told apart by who held the GIL, in one session: a row for each stack
+   that waits with each place that it waits for.  Later ones have an unknown
+   holder. */
+#define _PySampling_MAX_HELD_SAMPLES 65536
+
+/* Threads told apart in one session; later ones share a row. */
+#define _PySampling_MAX_THREADS 65536
+
+typedef enum {
+    _PySampling_KIND_PYTHON = 0,
+    _PySampling_KIND_C = 1,
+    _PySampling_KIND_OPERATOR = 2,
+    _PySampling_KIND_PSEUDO = 3,
+} _PySampling_Kind;
+
+/* One entry of a captured stack.  `code` is borrowed: it is valid until the
+   capture is drained.  NULL marks a pseudo-frame, described by `instr`; an odd
+   address marks a callee (native/native.h). */
+typedef struct {
+    PyCodeObject *code;
+    _Py_CODEUNIT *instr;
+} _PySampling_Frame;
+
+/* Pseudo-frames: what a thread does that is no Python frame. */
+typedef enum {
+    _PySampling_PSEUDO_BLOCKED = 1,
+    _PySampling_PSEUDO_GIL_WAIT,
+    _PySampling_PSEUDO_GC,          // value: the generation
+    _PySampling_PSEUDO_TRUNCATED,   // value: how many frames, rounded down
+    _PySampling_PSEUDO_LOST,
+    _PySampling_PSEUDO_UNSAMPLED,
+    _PySampling_PSEUDO_ASLEEP,
+    _PySampling_PSEUDO_UNKNOWN,     // who held the GIL
+    // No frames, but marks that say more about the entry before them, which is
+    // the one nearer to the leaf.
+    _PySampling_PSEUDO_OPCODE,      // value: its specialised opcode
+    _PySampling_PSEUDO_CALLEE,      // value: see native/native.h
+} _PySampling_Pseudo;
+
+static inline _PySampling_Frame
+_PySampling_PseudoFrame(_PySampling_Pseudo pseudo, uint32_t value)
+{
+    uintptr_t bits = ((uintptr_t)value << 4) | (uintptr_t)pseudo;
+    return (_PySampling_Frame){NULL, (_Py_CODEUNIT *)bits};
+}
+
+struct _sampling_string_row {
+    uint32_t hash;
+    uint32_t offset;            // into string_bytes
+    uint32_t size;              // bytes of UTF-8; surrogates may stand alone
+};
+
+#define _PySampling_NO_STRING UINT32_MAX
+
+struct _sampling_function_row {
+    uint32_t hash;
+    uint32_t module;            // string, or _PySampling_NO_STRING
+    uint32_t qualname;
+    uint32_t filename;
+    int32_t first_line;
+    int32_t kind;               // _PySampling_Kind
+};
+
+struct _sampling_frame_row {
+    uint32_t hash;
+    uint32_t function;
+    int32_t line;               // 0: unknown
+    int32_t column;             // 1-based; 0: unknown
+    int32_t offset;             // of the instruction, bytes; -1: none
+    int32_t opcode;             // 0: none; specialised if it was the leaf's
+};
+
+struct _sampling_node_row {
+    uint32_t parent;            // node; node 0 is the root of all stacks
+    uint32_t frame;
+};
+
+/* One label more than the parent row has, or a task. */
+struct _sampling_label_row {
+    uint32_t parent;            // label; row 0 is the empty set
+    uint32_t key;               // string; _PySampling_NO_STRING: a task
+    uint32_t value;             // string; a task's name, if it has one
+    uint64_t task_id;           // id() of the task, or 0
+};
+
+struct _sampling_sample_row {
+    uint32_t node;
+    uint32_t thread;
+    uint32_t labels;            // label
+    int32_t state;              // _PySampling_State
+    // Of a wait for the GIL, who had it: a thread, or _PySampling_NO_THREAD,
+    // and its place, a stack of at most two frames.  Else 0 and 0.
+    uint32_t holder_thread;
+    uint32_t holder_node;
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+};
+
+struct _sampling_thread_row {
+    uint64_t ident;
+    int64_t native_id;
+    int64_t interpreter_id;
+    uint32_t name;              // string, or _PySampling_NO_STRING
+};
+
+/* A code object that is alive and has been sampled. */
+struct _sampling_code_row {
+    PyCodeObject *code;         // NULL: the row is free
+    uint32_t function;
+    uint32_t first_place;       // place, or UINT32_MAX
+};
+
+/* An instruction of such a code object. */
+struct _sampling_place_row {
+    PyCodeObject *code;         // NULL: the row is free
+    _Py_CODEUNIT *instr;
+    int32_t opcode;             // as captured; 0: it was not the leaf's
+    uint32_t frame;
+    uint32_t next_place;        // of the same code object, or UINT32_MAX
+};
+
+/* A C function or operator, by the words that identify it. */
+struct _sampling_callee_row {
+    uint32_t mark;              // 0: the row is free
+    uint32_t frame;             // UINT32_MAX: it has no name
+    uintptr_t word0;
+    uintptr_t word1;
+};
+
+/* Open addressing over row numbers; the rows hold the keys. */
+struct _sampling_index {
+    uint32_t *slots;            // row + 1; 0: never used
+    uint32_t mask;
+    uint32_t used;              // slots not 0, freed ones included
+};
+
+#define _PySampling_TABLES(X) \
+    X(string) X(function) X(frame) X(node) X(label) X(sample) X(code) \
+    X(place) X(callee) X(thread)
+
+struct _sampling_tables {
+#define X(name) \
+    struct _sampling_##name##_row *name##s; \
+    uint32_t num_##name##s; \
+    uint32_t cap_##name##s; \
+    struct _sampling_index name##_index;
+    _PySampling_TABLES(X)
+#undef X
+    char *string_bytes;
+    uint32_t num_string_bytes;
+    uint32_t cap_string_bytes;
+    uint32_t free_code;         // first free row, or UINT32_MAX
+    uint32_t free_place;
+    uint32_t free_callee;
+    uint32_t lost_node;         // the stack "[lost]"
+    uint32_t lost_labels;       // the labels of samples whose own are lost
+    uint32_t num_tasks;         // of the rows of labels
+    uint32_t num_held_samples;  // of the rows of samples
+    int references;             // atomic
+    unsigned int serial;        // no two tables of a process share one
+    unsigned int code_version;  // changes when a sampled code object dies
+    size_t bytes;
+    size_t limit_bytes;
+    int64_t start_time_ns;
+    uint64_t duration_ns;
+    _PySampling_Options options;
+    struct _sampling_counters counters; // as they stood when taken
+};
+
+#define _PySampling_NO_NODE UINT32_MAX
+#define _PySampling_NO_THREAD UINT32_MAX
+
+extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
+// One more reference; Free() drops one.
+extern void _PySampling_TablesKeep(struct _sampling_tables *tables);
+extern void _PySampling_TablesFree(struct _sampling_tables *tables);
+
+// A copy that can only be read.  NULL: no memory.
+extern struct _sampling_tables *
+_PySampling_TablesCopy(const struct _sampling_tables *tables);
+
+// The samples begin anew; all other rows keep their numbers.
+extern void _PySampling_TablesClearSamples(struct _sampling_tables *tables);
+
+// The row of a thread, which may come back with another thread state; beyond
+// _PySampling_MAX_THREADS the shared last row.  UINT32_MAX: no memory.
+extern uint32_t _PySampling_TablesAddThread(struct _sampling_tables *tables,
+                                            uint64_t ident,
+                                            int64_t native_id,
+                                            int64_t interpreter_id);
+extern void _PySampling_TablesNameThread(struct _sampling_tables *tables,
+                                         uint32_t thread, PyObject *name);
+extern void
+_PySampling_TablesNameMainThread(struct _sampling_tables *tables,
+                                 uint32_t thread);
+extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
+                                       uint32_t thread,
+                                       const struct _sampling_tables *old,
+                                       uint32_t old_thread);
+
+// The frame row of a captured frame, or UINT32_MAX if the limit is reached.
+// `opcode` is the specialised one if the frame is the leaf, or 0.  `globals`
+// is the frame's, or NULL if it is gone.
+extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
+                                        _PySampling_Frame frame, int opcode,
+                                        PyObject *globals);
+
+// Does the function of this frame still lack the name of its module?
+extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
+                                         PyCodeObject *code);
+
+// Fills in modules that no frame could tell, where the file leaves no doubt.
+// For tables that take no more samples.  Returns 0 if there is no memory.
+extern int _PySampling_TablesGuessModules(struct _sampling_tables *tables);
+
+// The node below `parent`, or _PySampling_NO_NODE if the limit is reached.
+extern uint32_t _PySampling_TablesChild(struct _sampling_tables *tables,
+                                        uint32_t parent, uint32_t frame);
+extern uint32_t _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
+                                              uint32_t parent,
+                                              _PySampling_Pseudo pseudo,
+                                              uint32_t value);
+
+// Where an unknown holder of the GIL was: a stack of its own.
+extern uint32_t
+_PySampling_TablesUnknownPlace(struct _sampling_tables *tables);
+
+// tables/labels.c.  Returns 0 if there is no memory.
+extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);
+
+// Adds weight.  A node of _PySampling_NO_NODE is booked as "[lost]".
+extern void
+_PySampling_TablesAdd(struct _sampling_tables *tables,
+                      const struct _sampling_sample_row *sample);
+
+extern void
+_PySampling_TablesForgetAddresses(struct _sampling_tables *tables);
+extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
+                                         PyCodeObject *code);
+
+// The dict that profile_sampling reads (Modules/_profile/export.c).  The
+// tables are the caller's own.
+extern PyObject *
+_PySampling_ExportCounters(const struct _sampling_counters *counters);
+extern PyObject *_PySampling_Export(struct _sampling_tables *tables);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_SAMPLING_TABLES_H

@@ -1,0 +1,96 @@
+"""The plan of the house, as layers.txt tells it.
+
+This file owns how the plan is spelled and in which room a file is.  It must
+not know how files use each other.
+"""
+
+import fnmatch
+
+LANGUAGES = ('python', 'c')
+
+
+class Section:
+    """The rooms of one language.
+
+    language   one of LANGUAGES
+    files      patterns of paths: the files that have to be in a room
+    floors     list of lists of rooms, from the top to the ground
+    stand_ins  patterns of files whose definitions another file has, too
+    known      set of (path, path): arrows that are wrong and to go
+    """
+
+    def __init__(self, language, files):
+        self.language = language
+        self.files = files
+        self.base = files[0] if files[0].endswith('/') else ''
+        self.floors = []
+        self.stand_ins = []
+        self.known = set()
+
+    def has(self, path):
+        return any([_matches(path, pattern) for pattern in self.files])
+
+    def is_stand_in(self, path):
+        return any([_matches(path, self.whole(pattern))
+                    for pattern in self.stand_ins])
+
+    def whole(self, path):
+        """A path of the plan as one from the repository's top."""
+        return path[1:] if path.startswith('/') else self.base + path
+
+    def rooms_of(self, path):
+        """Return the (floor, name) of each room that a file is in."""
+        return [(floor, name)
+                for floor, rooms in enumerate(self.floors)
+                for name, patterns in rooms
+                if any([_matches(path, self.whole(pattern))
+                        for pattern in patterns])]
+
+
+def _matches(path, pattern):
+    """A pattern that ends in '/' is a folder with all that is below."""
+    if pattern.endswith('/'):
+        return path.startswith(pattern)
+    return (path.count('/') == pattern.count('/')
+            and fnmatch.fnmatchcase(path, pattern))
+
+
+def read(text):
+    """Return the sections of a plan; raise ValueError for a bad line."""
+    sections = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.partition('#')[0].strip()
+        if not line:
+            continue
+        try:
+            _take(line, sections)
+        except (ValueError, IndexError):
+            raise ValueError(f'line {number} of the plan makes no sense: '
+                             f'{line}') from None
+    return sections
+
+
+def _take(line, sections):
+    if line.startswith('['):
+        language, _, files = line[1:].partition(']')
+        if language not in LANGUAGES:
+            raise ValueError
+        sections.append(Section(language, files.split()))
+        return
+    section = sections[-1]
+    word, _, rest = line.partition(':')
+    if word == 'stand-ins':
+        section.stand_ins += rest.split()
+    elif word == 'known':
+        user, used = rest.split('->')
+        section.known.add((section.whole(user.strip()),
+                           section.whole(used.strip())))
+    else:
+        section.floors.append([_room(room) for room in line.split('|')])
+
+
+def _room(text):
+    name, colon, patterns = text.partition(':')
+    if not (colon and name.strip() and patterns.split()):
+        raise ValueError
+    return name.strip(), patterns.split()
