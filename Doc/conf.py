@@ -5,7 +5,8 @@ author = 'The CPython sampling profiler'
 copyright = 'licensed as CPython is'
 html_title = 'CPython with a sampling profiler'
 
-extensions = []
+# For "testsetup", which the pages do not show: see Tools/docs/pages.py.
+extensions = ['sphinx.ext.doctest']
 exclude_patterns = []
 highlight_language = 'python3'
 # A reference that leads nowhere is an error.  What belongs to CPython's own
@@ -15,7 +16,7 @@ nitpick_ignore = [('c:identifier', 'size_t')]
 
 html_theme = 'alabaster'
 html_theme_options = {
-    'description': 'How a program spends its time, told by the interpreter',
+    'description': 'How a program spends its time, measured by the interpreter',
     'page_width': '84rem',
     # Wide enough for the text report, which has 100 columns.
     'body_max_width': '100%',
