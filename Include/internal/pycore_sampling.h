@@ -363,6 +363,18 @@ struct _sampling_memory {
     int can_readv;              // process_vm_readv() is allowed
 };
 
+/* Embedded in _PyThreadStateImpl. */
+struct _sampling_thread_state {
+    struct _sampling_thread *record;    // owned; NULL until first sampled
+    int is_bound;               // to its OS thread, until cleared; atomic
+    int is_excluded;            // it serves a subscriber of samples
+    PyObject *interrupts;       // owned; what signal handlers raised
+    int signals;                // their handlers wait for a delivery
+    PyObject *task;             // owned; asyncio's current task
+    PyObject **task_name;       // its field; NULL: it has none
+    struct _sampling_outer_task *outer_tasks;   // owned; it is inside
+};
+
 /* Embedded in _PyRuntimeState. */
 struct _sampling_runtime_state {
     int active;                 // hooks do nothing while this is 0.  Atomic
@@ -395,7 +407,7 @@ struct _sampling_runtime_state {
     uint64_t renewal_bytes;
     uint64_t renewed_ns;
     // The session: start() to stop().  Same lock.
-    int has_session;
+    int has_session;            // atomic store; read without it by tasks.c
     int is_deferred;            // it samples inside of profile() only
     int num_inside;             // how many are
     _PySampling_Options session_options;
@@ -477,6 +489,9 @@ struct _sampling_runtime_state {
 #  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 #endif
 
+// Of a hook that is a macro, too: one compare while nobody profiles.
+#define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
+
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.  -1: a signal
 // handler raised an exception while a subscriber was called.
 extern int _PySampling_Safepoint(PyThreadState *tstate);
@@ -510,17 +525,33 @@ extern void _PySampling_ForgetTasks(PyThreadState *tstate);
 // The eval breaker is about to give up the GIL because another thread wants
 // it: this thread is in no C function.
 extern void _PySampling_BeforeYield(PyThreadState *tstate);
+#define _PySampling_BeforeYield(TSTATE) \
+    _PySampling_IF_ACTIVE(_PySampling_BeforeYield(TSTATE))
 
 // The thread is about to give up the GIL.
 extern void _PySampling_BeforeDetach(PyThreadState *tstate);
+#define _PySampling_BeforeDetach(TSTATE) \
+    _PySampling_IF_ACTIVE(_PySampling_BeforeDetach(TSTATE))
 
 // The thread asks for the GIL, and another thread has it.  Called without the
 // GIL but with gil->mutex, which the holder needs to give the GIL up: takes no
 // lock and does not wait.  Maybe called several times in one wait.
 extern void _PySampling_BeforeGILWait(PyThreadState *tstate);
+#define _PySampling_BeforeGILWait(TSTATE) \
+    _PySampling_IF_ACTIVE(_PySampling_BeforeGILWait(TSTATE))
 
 // The thread has the GIL.
 extern void _PySampling_AfterAttach(PyThreadState *tstate);
+#define _PySampling_AfterAttach(TSTATE) \
+    _PySampling_IF_ACTIVE(_PySampling_AfterAttach(TSTATE))
+
+// The thread state is its OS thread's from now on.
+extern void _PySampling_AfterBind(PyThreadState *tstate);
+
+// What a subscriber's thread starts is not the program's work either.
+#define _PySampling_ExcludeLike(TSTATE, STARTER) \
+    (((_PyThreadStateImpl *)(TSTATE))->sampling.is_excluded = \
+     ((_PyThreadStateImpl *)(STARTER))->sampling.is_excluded)
 
 // The thread state is being cleared; it may belong to another thread.
 extern void _PySampling_ThreadEnd(PyThreadState *tstate);
@@ -530,18 +561,30 @@ extern void _PySampling_InterpreterEnd(PyInterpreterState *interp);
 
 // The garbage collector starts (and ends) a collection.
 extern void _PySampling_GCStart(PyThreadState *tstate, int generation);
+#define _PySampling_GCStart(TSTATE, GENERATION) \
+    _PySampling_IF_ACTIVE(_PySampling_GCStart(TSTATE, GENERATION))
 extern void _PySampling_GCEnd(PyThreadState *tstate);
+#define _PySampling_GCEnd(TSTATE) \
+    _PySampling_IF_ACTIVE(_PySampling_GCEnd(TSTATE))
 
 // A code object is being deallocated: captures borrow code pointers.
 extern void _PySampling_CodeEnd(PyCodeObject *code);
+#define _PySampling_CodeEnd(CODE) \
+    _PySampling_IF_ACTIVE(_PySampling_CodeEnd(CODE))
 
 // A type is being deallocated: captures borrow pointers to types.
 extern void _PySampling_TypeEnd(PyTypeObject *type);
+#define _PySampling_TypeEnd(TYPE) \
+    _PySampling_IF_ACTIVE(_PySampling_TypeEnd(TYPE))
 
 // A signal handler has raised an exception, which is set.
 extern void _PySampling_AfterHandlerRaised(PyThreadState *tstate);
 // Signals have come.  Do their handlers have to wait?
 extern int _PySampling_PutsOffSignals(PyThreadState *tstate);
+
+// The method _thread._set_sampled_name(ident, name): what threading.Thread
+// calls the thread.  Nothing while nobody profiles.
+extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
 
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeSetSignal(int signum);
@@ -594,6 +637,9 @@ extern void _PySampling_BeforeExit(int status);
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
 #define _PySampling_AfterHandlerRaised(TSTATE) ((void)(TSTATE))
 #define _PySampling_PutsOffSignals(TSTATE) ((void)(TSTATE), 0)
+#define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
+#define _PySampling_ExcludeLike(TSTATE, STARTER) \
+    ((void)(TSTATE), (void)(STARTER))
 #define _PySampling_BeforeSetSignal(SIGNUM) ((void)(SIGNUM))
 #define _PySampling_BeforeExec() ((void)0)
 #define _PySampling_AfterFailedExec() ((void)0)
@@ -678,10 +724,6 @@ extern _PySampling_Status _PySampling_ManualTick(PyThreadState *tstate,
                                                  uint64_t wall_ns,
                                                  uint64_t cpu_ns);
 
-// The name that threading.Thread gave to the thread `ident`
-// (session/threads.c).
-extern void _PySampling_SetThreadName(unsigned long ident,
-                                      PyObject *name);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@ by itself, and in which interpreter we are.  It must not know what is sampled,
 nor for whom.
 """
 
+import _thread
 import sys
 
 
@@ -20,13 +21,26 @@ def load():
     return _profile
 
 
-def tell_thread_names():
-    """Give it the names of threads; those that start later tell theirs."""
+def give_names():
+    """Give it what began before the session did: names, and our task."""
+    _give_thread_names()
+    _give_task()
+
+
+def _give_thread_names():
     threading = sys.modules.get('threading')
     if threading is not None:
         for thread in threading.enumerate():
             if thread.ident is not None:    # else it has not begun
-                load().set_thread_name(thread.ident, thread.name)
+                _thread._set_sampled_name(thread.ident, thread.name)
+
+
+def _give_task():
+    asyncio = sys.modules.get('_asyncio')
+    loop = asyncio and asyncio._get_running_loop()
+    task = asyncio.current_task(loop) if loop is not None else None
+    if task is not None:
+        asyncio._swap_current_task(loop, task)
 
 
 def is_main_interpreter():

@@ -158,25 +158,6 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
 }
 
 /*[clinic input]
-_profile.set_thread_name
-
-    ident: unsigned_long(bitwise=True)
-    name: object
-    /
-
-Tell the running session, if any, what the thread is called.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_set_thread_name_impl(PyObject *module, unsigned long ident,
-                              PyObject *name)
-/*[clinic end generated code: output=137d712c4f46f726 input=d3c3a3bfe5491f9b]*/
-{
-    _PySampling_SetThreadName(ident, name);
-    Py_RETURN_NONE;
-}
-
-/*[clinic input]
 _profile.enter
 
 Let a deferred session sample; it does while anybody is inside.
@@ -302,7 +283,6 @@ static PyMethodDef module_methods[] = {
     _PROFILE_RUNNING_METHODDEF
     _PROFILE_STATS_METHODDEF
     _PROFILE_TICK_METHODDEF
-    _PROFILE_SET_THREAD_NAME_METHODDEF
     _PROFILE_ENTER_METHODDEF
     _PROFILE_LEAVE_METHODDEF
     _PROFILE_IS_DEFERRED_METHODDEF

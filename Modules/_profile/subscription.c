@@ -35,8 +35,8 @@ set_excluded(int excluded)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    int before = impl->sampling_excluded;
-    impl->sampling_excluded = excluded;
+    int before = impl->sampling.is_excluded;
+    impl->sampling.is_excluded = excluded;
     _PySampling_Thread *thread =
         _PySampling_ACTIVE() ? _PySampling_ThreadOf(tstate) : NULL;
     if (thread != NULL) {
@@ -65,7 +65,7 @@ static int
 is_interrupt(PyObject *exc)
 {
     PyObject *interrupts =
-        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling_interrupts;
+        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling.interrupts;
     Py_ssize_t count = interrupts != NULL ? PyList_GET_SIZE(interrupts) : 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         if (PyList_GET_ITEM(interrupts, i) == exc) {
@@ -83,8 +83,8 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting,
     // Of the outermost call: a callback that such an exception ends may call
     // another.
     PyObject *interrupts = NULL;
-    if (impl->sampling_interrupts == NULL) {
-        interrupts = impl->sampling_interrupts = PyList_New(0);
+    if (impl->sampling.interrupts == NULL) {
+        interrupts = impl->sampling.interrupts = PyList_New(0);
         if (interrupts == NULL) {
             return NULL;
         }
@@ -98,7 +98,7 @@ _PyProfile_CallExcluded(PyObject *callback, PyObject *arg, int is_waiting,
     }
     if (interrupts != NULL) {
         // What the callback's frames held goes now, as part of its work.
-        impl->sampling_interrupts = NULL;
+        impl->sampling.interrupts = NULL;
         Py_DECREF(interrupts);
     }
     (void)set_excluded(before);
@@ -136,8 +136,7 @@ take(SubscriptionObject *self, uint32_t only_thread, PyObject *batches)
 static uint32_t
 own_row(void)
 {
-    _PySampling_Thread *thread =
-        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(_PyThreadState_GET());
     if (thread == NULL || !_PySampling_IN_SESSION(thread)) {
         return UINT32_MAX;
     }
@@ -396,9 +395,9 @@ _PySampling_DeliverSync(PyThreadState *tstate)
     PyObject *list = tstate->interp->sampling.sync_subscriptions;
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     if (list == NULL || PyList_GET_SIZE(list) == 0
-        || impl->sampling_excluded
+        || impl->sampling.is_excluded
         // A callback may be interrupted; what goes on here may not.
-        || impl->sampling_signals)
+        || impl->sampling.signals)
     {
         return 0;
     }

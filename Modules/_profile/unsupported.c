@@ -140,7 +140,6 @@ static PyMethodDef module_methods[] = {
     {"running", no, METH_NOARGS},
     {"is_deferred", no, METH_NOARGS},
     {"sample", no, METH_VARARGS},
-    {"set_thread_name", ignore, METH_VARARGS},
     {"stats", counters, METH_NOARGS},
     {"call_uninterrupted", call, METH_VARARGS},
     {"enter_labels", enter_labels, METH_O},

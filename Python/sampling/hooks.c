@@ -2,7 +2,8 @@
 
    Owns the hooks of the eval loop, of detach, attach and exec: what has to
    happen there, and in which order.  Must not know how a nanosecond is booked,
-   a stack is walked or a signal is sent. */
+   a stack is walked or a signal is sent.  A name in parentheses is that of a
+   macro, too, which asks first whether anybody profiles. */
 
 #include "Python.h"
 
@@ -27,7 +28,7 @@ static _PySampling_Thread *
 session_thread(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(
-        &((_PyThreadStateImpl *)tstate)->sampling);
+        &_PySampling_RECORD_OF(tstate));
     if (thread == NULL || !_PySampling_IN_SESSION(thread)) {
         return NULL;
     }
@@ -50,7 +51,7 @@ drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
 static void
 settle(PyThreadState *tstate)
 {
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
         _PySampling_ClockSettle(thread);
@@ -134,9 +135,9 @@ _PySampling_Safepoint(PyThreadState *tstate)
 }
 
 void
-_PySampling_BeforeYield(PyThreadState *tstate)
+(_PySampling_BeforeYield)(PyThreadState *tstate)
 {
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL) {
         thread->is_yielding = 1;
     }
@@ -169,7 +170,7 @@ count_missed(const _PySampling_Thread *thread)
 }
 
 void
-_PySampling_BeforeDetach(PyThreadState *tstate)
+(_PySampling_BeforeDetach)(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
@@ -208,7 +209,7 @@ _PySampling_BeforeDetach(PyThreadState *tstate)
 }
 
 void
-_PySampling_BeforeGILWait(PyThreadState *tstate)
+(_PySampling_BeforeGILWait)(PyThreadState *tstate)
 {
     if (_PyThreadState_MustExit(tstate)) {
         return;     // a daemon thread at exit: its state may be gone
@@ -239,7 +240,7 @@ begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
 }
 
 void
-_PySampling_AfterAttach(PyThreadState *tstate)
+(_PySampling_AfterAttach)(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);

@@ -24,7 +24,7 @@
 /* Collections. */
 
 void
-_PySampling_GCStart(PyThreadState *tstate, int generation)
+(_PySampling_GCStart)(PyThreadState *tstate, int generation)
 {
     _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
     if (thread != NULL) {
@@ -49,9 +49,9 @@ tell_collection(_PySampling_Thread *thread)
 }
 
 void
-_PySampling_GCEnd(PyThreadState *tstate)
+(_PySampling_GCEnd)(PyThreadState *tstate)
 {
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL && thread->gc_generation >= 0) {
         _PySampling_ENTER_HOOK(thread);
         tell_collection(thread);
@@ -69,7 +69,7 @@ static void
 forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     int saved_errno = errno;
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
@@ -106,13 +106,13 @@ forget_type(struct _sampling_tables *tables, void *type)
 }
 
 void
-_PySampling_CodeEnd(PyCodeObject *code)
+(_PySampling_CodeEnd)(PyCodeObject *code)
 {
     forget(forget_code, code);
 }
 
 void
-_PySampling_TypeEnd(PyTypeObject *type)
+(_PySampling_TypeEnd)(PyTypeObject *type)
 {
     forget(forget_type, type);
 }

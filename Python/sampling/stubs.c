@@ -34,6 +34,13 @@ source_of_request(const PyConfig *config)
     return asks ? "PYTHONSAMPLEPROF" : NULL;
 }
 
+PyObject *
+_PySampling_SetThreadName(PyObject *Py_UNUSED(module),
+                          PyObject *Py_UNUSED(args))
+{
+    Py_RETURN_NONE;
+}
+
 PyStatus
 _PySampling_InitFromConfig(PyThreadState *tstate)
 {

@@ -8,6 +8,7 @@
 debian_packages() {
     cat <<'PACKAGES'
 abigail-tools
+autoconf
 build-essential
 ca-certificates
 ccache

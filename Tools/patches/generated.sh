@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # What CPython's own tools generate from the tree: Argument Clinic's headers,
-# the interpreter's cases, the static strings.  Sourced; needs common.sh, a
-# built interpreter in $PYTHON, and make_scratch.
+# the interpreter's cases, the static strings, configure.  Sourced; needs
+# common.sh, a built interpreter in $PYTHON, and make_scratch.
 
 # Generates into a copy in $scratch/regen, with links followed, because the
 # tools write in place.  Doc/ and the tests hold nothing that matters here.
@@ -17,6 +17,13 @@ regenerate() {
         tail -n 20 "$scratch/regen.log" | sed 's/^/    /' >&2
         return 1
     }
+    # CPython's releases are made with this version; another one writes
+    # another configure.
+    case $(autoconf --version 2>/dev/null) in
+    *2.71*) (cd "$scratch/regen" && autoconf && autoheader) \
+        >"$scratch/regen.log" 2>&1 ;;
+    *) note "there is no autoconf 2.71 here, so configure was not looked at" ;;
+    esac
 }
 
 # The paths, below the tree's top directory, that regenerate() wrote

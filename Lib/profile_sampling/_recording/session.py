@@ -42,7 +42,7 @@ def _start(options):
     global _serial
     _core.load().start(**options)
     _serial += 1
-    _core.tell_thread_names()
+    _core.give_names()
 
 
 def stop():

@@ -136,7 +136,7 @@ def _start(run):
 def _run():
     core = _core.load()
     core.begin_to_serve()
-    core.set_thread_name(_thread.get_ident(), 'profile_sampling')
+    _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
     core.call_excluded(_serve, core, True)
 
 

@@ -93,7 +93,7 @@ def _subscribe(callback, batch_seconds, options):
     try:
         _core.load().call_uninterrupted(
             _make, (made, callback, batch_seconds, options))
-        _core.tell_thread_names()
+        _core.give_names()
         return made[0]
     except BaseException:
         # A signal handler may have raised it: nobody would ever close it.

@@ -306,41 +306,6 @@ exit:
     return return_value;
 }
 
-PyDoc_STRVAR(_profile_set_thread_name__doc__,
-"set_thread_name($module, ident, name, /)\n"
-"--\n"
-"\n"
-"Tell the running session, if any, what the thread is called.");
-
-#define _PROFILE_SET_THREAD_NAME_METHODDEF    \
-    {"set_thread_name", _PyCFunction_CAST(_profile_set_thread_name), METH_FASTCALL, _profile_set_thread_name__doc__},
-
-static PyObject *
-_profile_set_thread_name_impl(PyObject *module, unsigned long ident,
-                              PyObject *name);
-
-static PyObject *
-_profile_set_thread_name(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
-{
-    PyObject *return_value = NULL;
-    unsigned long ident;
-    PyObject *name;
-
-    if (!_PyArg_CheckPositional("set_thread_name", nargs, 2, 2)) {
-        goto exit;
-    }
-    if (!PyLong_Check(args[0])) {
-        _PyArg_BadArgument("set_thread_name", "argument 1", "int", args[0]);
-        goto exit;
-    }
-    ident = PyLong_AsUnsignedLongMask(args[0]);
-    name = args[1];
-    return_value = _profile_set_thread_name_impl(module, ident, name);
-
-exit:
-    return return_value;
-}
-
 PyDoc_STRVAR(_profile_enter__doc__,
 "enter($module, /)\n"
 "--\n"
@@ -497,4 +462,4 @@ _profile_sample(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=1f3fe33fedfc83f7 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=9b29cd92be8666c6 input=a9049054013a1b77]*/

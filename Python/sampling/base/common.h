@@ -25,6 +25,10 @@ extern "C" {
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling.h"
 
+// The record of a thread, of whatever session; NULL: it has none.
+#define _PySampling_RECORD_OF(TSTATE) \
+    (((_PyThreadStateImpl *)(TSTATE))->sampling.record)
+
 // Is the thread's record of the session that runs?  A thread that waits for
 // its GIL asks this, too: what it finds in the record is there, since the load
 // pairs with the store in register_thread().

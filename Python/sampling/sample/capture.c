@@ -268,7 +268,7 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         _PySampling_COUNT(signals_late, 1);
         return;
     }
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     int is_timer = info->si_code == SI_TIMER;
     if (thread == NULL || !_PySampling_IsFromClock(info)
         || (!is_timer && _Py_atomic_load_int_acquire(&thread->asked)

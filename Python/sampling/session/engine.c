@@ -142,7 +142,7 @@ static uint64_t
 for_threads(PyThreadState *tstate,
             void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
 {
-    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     _PySampling_ENTER_HOOK(own);
     // Not before: a tick in between would book the caller beyond it.
     uint64_t now_ns = _PySampling_WallNow();
@@ -288,11 +288,11 @@ start_locked(PyThreadState *tstate)
     if (status != _PySampling_OK) {
         return status;
     }
-    _PySampling_HoldersTake(((_PyThreadStateImpl *)tstate)->sampling);
+    _PySampling_HoldersTake(_PySampling_RECORD_OF(tstate));
     _Py_atomic_store_int(&STATE->active, 1);
     _PySampling_WakeOthers(tstate);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running,
-                         ((_PyThreadStateImpl *)tstate)->sampling);
+                         _PySampling_RECORD_OF(tstate));
     _PySampling_ClockWake(0);
     return _PySampling_OK;
 }
@@ -338,7 +338,7 @@ struct _sampling_tables *
 _PySampling_EngineOff(PyThreadState *tstate)
 {
     // Without the registry locked: the clock needs it to finish.
-    _PySampling_ClockStop(((_PyThreadStateImpl *)tstate)->sampling);
+    _PySampling_ClockStop(_PySampling_RECORD_OF(tstate));
     int was_active = STATE->active;
     if (was_active) {
         rest(tstate);
@@ -423,7 +423,7 @@ _PySampling_EngineFit(PyThreadState *tstate)
         return STATE->active ? _PySampling_OK : start(tstate);
     }
     if (STATE->active) {
-        _PySampling_ClockRest(((_PyThreadStateImpl *)tstate)->sampling);
+        _PySampling_ClockRest(_PySampling_RECORD_OF(tstate));
         rest(tstate);
     }
     return _PySampling_OK;
@@ -495,7 +495,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     }
     if (STATE->active) {
         // The log of holders begins anew with the rows.
-        _PySampling_HoldersTake(((_PyThreadStateImpl *)tstate)->sampling);
+        _PySampling_HoldersTake(_PySampling_RECORD_OF(tstate));
     }
     _PySampling_UnlockRegistry();
     if (STATE->active) {

@@ -85,7 +85,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
     HEAD_LOCK(&_PyRuntime);
     for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
         _Py_atomic_store_int_relaxed(
-            &((_PyThreadStateImpl *)t)->sampling_is_bound, 0);
+            &((_PyThreadStateImpl *)t)->sampling.is_bound, 0);
     }
     HEAD_UNLOCK(&_PyRuntime);
     // What is cleared last comes after the end of its thread, which may have
@@ -196,7 +196,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
     if (!register_interpreter(tstate->interp)) {
         return NULL;
     }
-    _PySampling_Thread *thread = impl->sampling;
+    _PySampling_Thread *thread = impl->sampling.record;
     if (thread == NULL) {
         thread = calloc(1, sizeof(*thread));
         if (thread == NULL) {
@@ -225,11 +225,11 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
         _PySampling_AccountStart(thread, wall_ns);
     }
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
-    thread->excluded = (_PySampling_Exclusion)impl->sampling_excluded;
+    thread->excluded = (_PySampling_Exclusion)impl->sampling.is_excluded;
     thread->set_aside = (struct _sampling_carries){0};
     _Py_atomic_store_uint(&thread->session,
                           _PySampling_EnterTables(thread, 1));
-    _Py_atomic_store_ptr_release(&impl->sampling, thread);
+    _Py_atomic_store_ptr_release(&impl->sampling.record, thread);
     return thread;
 }
 
@@ -239,7 +239,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
 _PySampling_Thread *
 _PySampling_ThreadOf(PyThreadState *tstate)
 {
-    _PySampling_Thread *thread = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL && _PySampling_IN_SESSION(thread)) {
         return thread;
     }
@@ -277,7 +277,7 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
             continue;
         }
         for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
-            int *is_bound = &((_PyThreadStateImpl *)t)->sampling_is_bound;
+            int *is_bound = &((_PyThreadStateImpl *)t)->sampling.is_bound;
             if (t != caller && !_Py_atomic_load_int_acquire(is_bound)) {
                 continue;       // no thread has taken it yet, or it is over
             }
@@ -291,7 +291,7 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
     }
     HEAD_UNLOCK(&_PyRuntime);
     if (ok) {
-        _PySampling_SiblingsChoose(((_PyThreadStateImpl *)caller)->sampling);
+        _PySampling_SiblingsChoose(_PySampling_RECORD_OF(caller));
     }
     return ok;
 }
@@ -315,6 +315,13 @@ _PySampling_WakeOthers(PyThreadState *caller)
     HEAD_UNLOCK(&_PyRuntime);
 }
 
+void
+_PySampling_AfterBind(PyThreadState *tstate)
+{
+    _Py_atomic_store_int_release(
+        &((_PyThreadStateImpl *)tstate)->sampling.is_bound, 1);
+}
+
 static void
 forget_helper(PyThreadState *tstate)
 {
@@ -329,16 +336,16 @@ void
 _PySampling_ThreadEnd(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    _Py_atomic_store_int_relaxed(&impl->sampling_is_bound, 0);
+    _Py_atomic_store_int_relaxed(&impl->sampling.is_bound, 0);
     forget_helper(tstate);
-    _PySampling_Thread *thread = impl->sampling;
+    _PySampling_Thread *thread = impl->sampling.record;
     if (thread == NULL) {
         return;
     }
     int saved_errno = errno;
     PyThreadState *caller = _PyThreadState_GET();
     _PySampling_Thread *own =
-        caller != NULL ? ((_PyThreadStateImpl *)caller)->sampling : NULL;
+        caller != NULL ? _PySampling_RECORD_OF(caller) : NULL;
     if (tstate == caller) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
         _PySampling_ClockSettle(thread);
@@ -361,7 +368,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     }
     unlink_thread(thread);
     _PySampling_SiblingsUnlink(thread);
-    _Py_atomic_store_ptr_release(&impl->sampling, NULL);
+    _Py_atomic_store_ptr_release(&impl->sampling.record, NULL);
     if (!_PySampling_IsForkedUnheard()) {
         _PySampling_TimerDelete(thread);
     }
@@ -374,12 +381,9 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     errno = saved_errno;
 }
 
-void
-_PySampling_SetThreadName(unsigned long ident, PyObject *name)
+static void
+name_thread(unsigned long ident, PyObject *name)
 {
-    if (!_PySampling_ACTIVE()) {
-        return;
-    }
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
     if (own == NULL) {
@@ -402,4 +406,18 @@ _PySampling_SetThreadName(unsigned long ident, PyObject *name)
         }
     }
     _PySampling_LEAVE_HOOK(own);
+}
+
+PyObject *
+_PySampling_SetThreadName(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    unsigned long ident;
+    PyObject *name;
+    if (!PyArg_ParseTuple(args, "kU:_set_sampled_name", &ident, &name)) {
+        return NULL;
+    }
+    if (_PySampling_ACTIVE()) {
+        name_thread(ident, name);
+    }
+    Py_RETURN_NONE;
 }

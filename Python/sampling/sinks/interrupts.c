@@ -14,7 +14,7 @@
 // among the last.
 #define MAX_INTERRUPTS 16
 
-// In sampling_signals of a thread.
+// In sampling.signals of a thread.
 enum {
     TAKEN,                      // handlers run as they do without a profiler
     PUT_OFF,
@@ -26,7 +26,7 @@ enum {
 void
 _PySampling_AfterHandlerRaised(PyThreadState *tstate)
 {
-    PyObject *interrupts = ((_PyThreadStateImpl *)tstate)->sampling_interrupts;
+    PyObject *interrupts = ((_PyThreadStateImpl *)tstate)->sampling.interrupts;
     if (interrupts == NULL) {
         return;
     }
@@ -44,10 +44,10 @@ int
 _PySampling_PutsOffSignals(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (impl->sampling_signals == TAKEN) {
+    if (impl->sampling.signals == TAKEN) {
         return 0;
     }
-    impl->sampling_signals = WAITING;
+    impl->sampling.signals = WAITING;
     return 1;
 }
 
@@ -55,15 +55,15 @@ int
 _PySampling_PutOffSignals(PyThreadState *tstate, int put_off)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    int before = impl->sampling_signals;
+    int before = impl->sampling.signals;
     if (!put_off) {
-        impl->sampling_signals = TAKEN;
+        impl->sampling.signals = TAKEN;
         if (before == WAITING) {
             _Py_set_eval_breaker_bit(tstate, _PY_SIGNALS_PENDING_BIT);
         }
     }
     else if (before == TAKEN) {
-        impl->sampling_signals = PUT_OFF;
+        impl->sampling.signals = PUT_OFF;
     }
     return before != TAKEN;
 }

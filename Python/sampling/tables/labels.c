@@ -181,12 +181,12 @@ add_task(struct _sampling_tables *tables, uint32_t labels,
         .parent = labels,
         .key = _PySampling_NO_STRING,
         .value = _PySampling_NO_STRING,
-        .task_id = (uintptr_t)impl->sampling_task,
+        .task_id = (uintptr_t)impl->sampling.task,
     };
-    if (impl->sampling_task_name != NULL
-        && *impl->sampling_task_name != NULL)
+    if (impl->sampling.task_name != NULL
+        && *impl->sampling.task_name != NULL)
     {
-        key.value = intern_task_name(tables, *impl->sampling_task_name);
+        key.value = intern_task_name(tables, *impl->sampling.task_name);
     }
     uint32_t row = find_or_add_label(tables, key);
     if (row == NO_ROW) {
@@ -201,7 +201,7 @@ in_task(struct _sampling_tables *tables, uint32_t labels,
         PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    return impl->sampling_task != NULL
+    return impl->sampling.task != NULL
         ? add_task(tables, labels, impl) : labels;
 }
 

@@ -17,10 +17,6 @@ class FakeCore(types.ModuleType):
         super().__init__('_profile')
         self.session = None
         self.calls = []
-        self.names = {}
-
-    def set_thread_name(self, ident, name):
-        self.names[ident] = name
 
     def start(self, **options):
         self.calls.append(('start', options))

@@ -1,0 +1,90 @@
+# The files of the sampling profiler, for the Makefile, which includes this
+# one: a new file needs no change there.
+
+SAMPLING_OBJS= \
+	Python/sampling/hooks.o \
+	Python/sampling/objects.o \
+	Python/sampling/tasks.o \
+	Python/sampling/base/process.o \
+	Python/sampling/base/time.o \
+	Python/sampling/clock/ask.o \
+	Python/sampling/clock/clock.o \
+	Python/sampling/clock/probe.o \
+	Python/sampling/clock/signal.o \
+	Python/sampling/clock/timer.o \
+	Python/sampling/clock/wakeup.o \
+	Python/sampling/native/find.o \
+	Python/sampling/native/names.o \
+	Python/sampling/native/operands.o \
+	Python/sampling/native/operators.o \
+	Python/sampling/native/safe_read.o \
+	Python/sampling/native/types.o \
+	Python/sampling/sample/account.o \
+	Python/sampling/sample/book.o \
+	Python/sampling/sample/buffer.o \
+	Python/sampling/sample/capture.o \
+	Python/sampling/sample/holders.o \
+	Python/sampling/sample/stack.o \
+	Python/sampling/sample/walk.o \
+	Python/sampling/sample/weights.o \
+	Python/sampling/session/autostart.o \
+	Python/sampling/session/engine.o \
+	Python/sampling/session/fork.o \
+	Python/sampling/session/options.o \
+	Python/sampling/session/session.o \
+	Python/sampling/session/siblings.o \
+	Python/sampling/session/threads.o \
+	Python/sampling/sinks/batch.o \
+	Python/sampling/sinks/dispatch.o \
+	Python/sampling/sinks/interrupts.o \
+	Python/sampling/sinks/subscription.o \
+	Python/sampling/tables/frames.o \
+	Python/sampling/tables/labels.o \
+	Python/sampling/tables/store.o \
+	Python/sampling/tables/tables.o
+
+SAMPLING_HEADERS= \
+	$(srcdir)/Include/cpython/sampling.h \
+	$(srcdir)/Include/internal/pycore_sampling.h \
+	$(srcdir)/Python/sampling/base/common.h \
+	$(srcdir)/Python/sampling/clock/clock.h \
+	$(srcdir)/Python/sampling/clock/inside.h \
+	$(srcdir)/Python/sampling/native/naming.h \
+	$(srcdir)/Python/sampling/native/native.h \
+	$(srcdir)/Python/sampling/sample/buffer.h \
+	$(srcdir)/Python/sampling/sample/sample.h \
+	$(srcdir)/Python/sampling/sample/walk.h \
+	$(srcdir)/Python/sampling/session/options.h \
+	$(srcdir)/Python/sampling/session/session.h \
+	$(srcdir)/Python/sampling/sinks/sinks.h \
+	$(srcdir)/Python/sampling/tables/labels.h \
+	$(srcdir)/Python/sampling/tables/store.h \
+	$(srcdir)/Python/sampling/tables/tables.h
+
+# The folders that "make install" copies.
+SAMPLING_LIBSUBDIRS= \
+	profile_sampling \
+	profile_sampling/_cli \
+	profile_sampling/_data \
+	profile_sampling/_formats \
+	profile_sampling/_formats/pprof \
+	profile_sampling/_recording \
+	profile_sampling/_subscribing \
+	profile_sampling/middleware
+
+SAMPLING_TESTSUBDIRS= \
+	test/test_profile_sampling \
+	test/test_profile_sampling/command_line \
+	test/test_profile_sampling/formats \
+	test/test_profile_sampling/integrations \
+	test/test_profile_sampling/labels \
+	test/test_profile_sampling/processes \
+	test/test_profile_sampling/profiles \
+	test/test_profile_sampling/recording \
+	test/test_profile_sampling/side_effects \
+	test/test_profile_sampling/stacks \
+	test/test_profile_sampling/subscribing \
+	test/test_profile_sampling/support \
+	test/test_profile_sampling/threads \
+	test/test_profile_sampling/tools \
+	test/test_profile_sampling/weights
