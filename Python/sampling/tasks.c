@@ -1,7 +1,11 @@
 /* Sampling profiler: which task a thread is in.
 
    Owns the hooks of asyncio's tasks.  Must not know what a sample makes of it
-   (tables/labels.c). */
+   (tables/labels.c).
+
+   Nothing is kept while nobody profiles.  Who starts a session enters the task
+   it is in (give_task() of profile_sampling/_core.py); what other threads are
+   in, or loops around its own, is seen when they enter their next task. */
 
 #include "Python.h"
 
@@ -20,10 +24,10 @@ struct _sampling_outer_task {
 static int
 is_entered(const _PyThreadStateImpl *impl, PyObject *task)
 {
-    if (impl->sampling_task == task) {
+    if (impl->sampling.task == task) {
         return 1;
     }
-    const struct _sampling_outer_task *outer = impl->sampling_outer_tasks;
+    const struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
     while (outer != NULL && outer->task != task) {
         outer = outer->outer;
     }
@@ -34,31 +38,31 @@ is_entered(const _PyThreadStateImpl *impl, PyObject *task)
 static void
 enter_task(_PyThreadStateImpl *impl, PyObject *task, PyObject **name)
 {
-    PyObject *current = impl->sampling_task;
+    PyObject *current = impl->sampling.task;
     if (current != NULL) {
         struct _sampling_outer_task *outer = malloc(sizeof(*outer));
         if (outer != NULL) {
             *outer = (struct _sampling_outer_task){
-                Py_NewRef(current), impl->sampling_task_name,
-                impl->sampling_outer_tasks};
-            impl->sampling_outer_tasks = outer;
+                Py_NewRef(current), impl->sampling.task_name,
+                impl->sampling.outer_tasks};
+            impl->sampling.outer_tasks = outer;
         }
     }
-    impl->sampling_task_name = name;
-    Py_XSETREF(impl->sampling_task, Py_NewRef(task));
+    impl->sampling.task_name = name;
+    Py_XSETREF(impl->sampling.task, Py_NewRef(task));
 }
 
 static void
 leave_task(_PyThreadStateImpl *impl)
 {
-    struct _sampling_outer_task *outer = impl->sampling_outer_tasks;
+    struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
     if (outer == NULL) {
-        Py_CLEAR(impl->sampling_task);
+        Py_CLEAR(impl->sampling.task);
         return;
     }
-    impl->sampling_outer_tasks = outer->outer;
-    impl->sampling_task_name = outer->name;
-    Py_SETREF(impl->sampling_task, outer->task);
+    impl->sampling.outer_tasks = outer->outer;
+    impl->sampling.task_name = outer->name;
+    Py_SETREF(impl->sampling.task, outer->task);
     free(outer);
 }
 
@@ -66,7 +70,7 @@ void
 _PySampling_ForgetTasks(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    while (impl->sampling_task != NULL) {
+    while (impl->sampling.task != NULL) {
         leave_task(impl);
     }
 }
@@ -76,8 +80,13 @@ _PySampling_SwapTask(PyObject *left, PyObject *entered, PyObject **name)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (!_PySampling_ACTIVE() && impl->sampling.task == NULL
+        && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.has_session))
+    {
+        return;
+    }
     _PySampling_BeforeContextChange(tstate);
-    if (left != NULL && left == impl->sampling_task) {
+    if (left != NULL && left == impl->sampling.task) {
         leave_task(impl);
     }
     else if (entered == NULL) {

@@ -27,7 +27,7 @@ forking_thread(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     return _PySampling_ACTIVE() && tstate != NULL
-        ? ((_PyThreadStateImpl *)tstate)->sampling : NULL;
+        ? _PySampling_RECORD_OF(tstate) : NULL;
 }
 
 void
@@ -118,7 +118,7 @@ rest_in_child(void)
         return;
     }
     tstate->interp->sampling.running = NULL;
-    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     if (own != NULL) {
         own->asked = _PySampling_NOT_ASKED;
         own->excluded = _PySampling_NOT_EXCLUDED;
@@ -159,7 +159,7 @@ _PySampling_AfterForkChild(void)
         }
     }
     _PySampling_ClockForget();
-    STATE->has_session = 0;
+    _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
     STATE->is_aggregating = 0;
     STATE->session++;

@@ -118,14 +118,14 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     if (status != _PySampling_OK) {
         return status;
     }
-    STATE->has_session = 1;
+    _Py_atomic_store_int_relaxed(&STATE->has_session, 1);
     STATE->is_deferred = options->is_deferred;
     STATE->num_inside = 0;
     STATE->session_options = *options;
     status = _PySampling_EngineFit(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
-        STATE->has_session = 0;
+        _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
         _PySampling_EngineSetAggregating(0);
         if (STATE->subscriptions == NULL) {
             _PySampling_TablesFree(_PySampling_EngineOff(tstate));
@@ -230,7 +230,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
         }
         _PySampling_EngineClearSamples();
     }
-    STATE->has_session = 0;
+    _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
     STATE->num_inside = 0;
     _PySampling_EngineSetAggregating(0);
@@ -499,7 +499,7 @@ renew_locked(PyThreadState *tstate)
         _PySampling_TablesFree(fresh);
         return _PySampling_ERR_NO_MEMORY;
     }
-    _PySampling_Thread *own = ((_PyThreadStateImpl *)tstate)->sampling;
+    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     _PySampling_ENTER_HOOK(own);
     // Batches that wait keep the old ones.
     _PySampling_TablesFree(_PySampling_EngineExchange(tstate, fresh));
@@ -567,7 +567,7 @@ _PySampling_BeforeSetSignal(int signum)
     int saved_errno = errno;
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = tstate != NULL
-        ? ((_PyThreadStateImpl *)tstate)->sampling : NULL;
+        ? _PySampling_RECORD_OF(tstate) : NULL;
     _PySampling_LockRegistry();
     if (thread != NULL) {
         _PySampling_ClockSettle(thread);

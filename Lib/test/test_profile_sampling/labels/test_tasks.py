@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import gc
+import sys
 import threading
 import time
 import unittest
@@ -318,14 +319,15 @@ class InnerLoopTest(LabelTest):
             await main(*args)
         with manual() as session:
             asyncio.run(named())
-        self.assertIsNone(self.task_id_now())
+        with manual() as after:
+            self.assertIsNone(self.task_id_now(after))
         return {dict(key).get('task'): ns
                 for key, ns in sums(session.profile).items()}
 
-    def task_id_now(self):
-        with manual() as session:
-            tick(1, 0)
-        [task_id] = [row.task_id for row in session.profile.samples
+    def task_id_now(self, session):
+        session.snapshot(clear=True)
+        tick(1, 0)
+        [task_id] = [row.task_id for row in session.snapshot().samples
                      if row.wall_ns]
         return task_id
 
@@ -463,18 +465,31 @@ class InnerLoopTest(LabelTest):
         asyncio.run(main())
         self.doCleanups()
         self.assertEqual(sums(session.profile), {
-            (('task', 'inner'),): 1, (('task', 'main'),): 10})
+            (('task', 'inner'),): 1, (): 10})
+
+    def test_nothing_is_entered_while_nobody_profiles(self):
+        async def main():
+            task = asyncio.current_task()
+            before = sys.getrefcount(task)
+            with manual():
+                inside = sys.getrefcount(task)
+            return before, inside
+
+        # The first step is entered before the session, by nobody's order.
+        before, inside = asyncio.run(main())
+        self.assertEqual(inside, before + 1)
 
     def test_left_in_another_order(self):
         # As if greenlets ran them: none is better than the wrong one.
         loops, tasks = ['a', 'b'], ['of a', 'of b']
+        session = self.enterContext(manual())
         for loop, task in zip(loops, tasks):
             asyncio.tasks._enter_task(loop, task)
-        self.assertEqual(self.task_id_now(), id(tasks[1]))
+        self.assertEqual(self.task_id_now(session), id(tasks[1]))
         asyncio.tasks._leave_task(loops[0], tasks[0])
-        self.assertIsNone(self.task_id_now())
+        self.assertIsNone(self.task_id_now(session))
         asyncio.tasks._leave_task(loops[1], tasks[1])
-        self.assertIsNone(self.task_id_now())
+        self.assertIsNone(self.task_id_now(session))
 
     def test_threads_that_end_inside(self):
         class Task:

@@ -22,7 +22,7 @@ from test.support import import_helper
 
 _profile = import_helper.import_module('_profile')
 
-from profile_sampling import Profile, _formats  # noqa: E402
+from profile_sampling import Profile, _core, _formats  # noqa: E402
 
 from . import validator  # noqa: E402
 
@@ -74,6 +74,7 @@ class Session:
 
     def __enter__(self):
         _profile.start(**self.options)
+        _core.give_names()
         return self
 
     def snapshot(self, clear=False):
