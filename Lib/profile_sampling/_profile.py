@@ -5,8 +5,12 @@ which is the business of _data, nor know any file format (save and load ask
 _formats) nor how a sample is taken.
 """
 
-from profile_sampling._data.tables import SAMPLE_COLUMNS, Tables
-from profile_sampling._data.values import NAMES, STATES
+# Nothing to import: os has done it.
+from _collections_abc import Sequence
+
+from profile_sampling._data.tables import (
+    HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, Tables)
+from profile_sampling._data.values import NAMES, STATES, value_named
 
 
 class Sample:
@@ -17,55 +21,81 @@ class Sample:
     labels     what the program had labelled it with, as a dict of str
     task_name  name of the asyncio task, or None
     task_id    id() of the asyncio task, or None
-    state      'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
+    state      'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
                or 'custom' for what sample() took
-    gil_holder the GILHolder in the state 'gil wait', else None
+    gil_holder the GILHolder in the state 'gil_wait', else None
+    values     tuple of numbers, one for each of Profile.value_types; each
+               also has a name:
     count      how many records were taken
     cpu_ns     CPU time of the thread they stand for, in nanoseconds
     wall_ns    wall-clock time they stand for, in nanoseconds
     """
 
-    __slots__ = ('_tables', '_node', '_labels', '_holder', 'thread', 'state',
-                 'count', 'cpu_ns', 'wall_ns')
+    __slots__ = ('_tables', '_key', 'thread', 'state', 'values')
 
     def __init__(self, tables, row):
-        node, thread, labels, state, *holder, count, cpu_ns, wall_ns = row
         self._tables = tables
-        self._node = node
-        self._labels = labels
-        self._holder = holder
+        self._key = tuple(row[:KEY_COLUMNS])
+        _, thread, _, state, *_ = self._key
         self.thread = tables.threads[thread]
         self.state = STATES[state]
-        self.count = count
-        self.cpu_ns = cpu_ns
-        self.wall_ns = wall_ns
+        self.values = tuple(row[KEY_COLUMNS:])
+
+    def __getattr__(self, name):
+        # Slots come here before they are set, as copy() asks for them.
+        if name[:1] == '_' or name in self.__slots__:
+            raise AttributeError(
+                f'{type(self).__name__!r} object has no attribute {name!r}')
+        return value_named(name, self._tables.value_types, self.values)
 
     @property
     def stack(self):
-        return self._tables.stack(self._node)
+        return self._tables.stack(self._key[NODE])
 
     @property
     def labels(self):
-        return dict(self._tables.label_set(self._labels)[0])
+        return dict(self._label_set[0])
 
     @property
     def task_name(self):
-        return self._tables.label_set(self._labels)[1]
+        return self._label_set[1]
 
     @property
     def task_id(self):
-        return self._tables.label_set(self._labels)[2]
+        return self._label_set[2]
+
+    @property
+    def _label_set(self):
+        return self._tables.label_set(self._key[LABELS])
 
     @property
     def gil_holder(self):
-        return self._tables.gil_holder(*self._holder)
+        return self._tables.gil_holder(*self._key[HOLDER_THREAD:])
+
+    def _content(self):
+        return (self.thread, self.state, self._tables.value_types,
+                self.values, self._label_set, self.gil_holder, self.stack)
+
+    def __eq__(self, other):
+        if type(other) is not Sample:
+            return NotImplemented
+        if self.values != other.values:
+            return False
+        if self._tables is other._tables and self._key == other._key:
+            return True
+        return self._content() == other._content()
+
+    def __hash__(self):
+        return hash((self.thread, self.state, self.values))
 
     def __repr__(self):
-        return (f'<Sample {self.state} count={self.count} '
-                f'cpu_ns={self.cpu_ns} wall_ns={self.wall_ns}>')
+        values = zip(self._tables.value_types, self.values)
+        return f'<Sample {self.state} ' + ' '.join(
+            [f'{value_type.name}={value}'
+             for value_type, value in values]) + '>'
 
 
-class Samples:
+class Samples(Sequence):
     """The samples of a profile as a sequence; made when asked for."""
 
     __slots__ = ('_tables', '_rows')
@@ -75,15 +105,14 @@ class Samples:
         self._rows = tables.samples_view()
 
     def __len__(self):
-        return len(self._rows) // SAMPLE_COLUMNS
+        return len(self._rows) // self._tables.sample_columns
 
     def __getitem__(self, index):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        index = range(len(self))[index]
-        start = index * SAMPLE_COLUMNS
-        return Sample(self._tables,
-                      self._rows[start:start + SAMPLE_COLUMNS])
+        columns = self._tables.sample_columns
+        start = range(len(self))[index] * columns
+        return Sample(self._tables, self._rows[start:start + columns])
 
 
 class Profile:
@@ -112,8 +141,33 @@ class Profile:
 
     @property
     def mode(self):
-        """'wall' or 'cpu': the clock that the session sampled by."""
+        """'wall' or 'cpu': the clock that the session sampled by.
+
+        Of another tool's file that has neither clock, the kind of the values
+        that it is about.
+        """
         return self._tables.mode
+
+    @property
+    def value_types(self):
+        """Tuple of ValueType: what the values of samples and rows measure.
+
+        Those of a session are count, cpu_ns and wall_ns.
+        """
+        return self._tables.value_types
+
+    def total(self, name):
+        """Return the sum of a value over all samples and threads.
+
+        *name* is that of a type of values, such as 'wall_ns'.  What the
+        program counted itself by sample() is not in the total of 'count'.
+
+        Raise ValueError for a name that the profile does not have.
+        """
+        try:
+            return self._tables.total(name)
+        except AttributeError as exc:
+            raise ValueError(str(exc)) from None
 
     @property
     def rate_hz(self):
@@ -177,28 +231,28 @@ class Profile:
 
     @property
     def total_count(self):
-        """Sum of the counts of all samples."""
-        return self._tables.total_count
+        """Sum of the counts of all samples, those of sample() left out."""
+        return self._tables.total('count')
 
     @property
     def total_cpu_ns(self):
         """Sum of the CPU time of all samples, over all threads."""
-        return self._tables.total_cpu_ns
+        return self._tables.total('cpu_ns')
 
     @property
     def total_wall_ns(self):
         """Sum of the wall-clock time of all samples, over all threads."""
-        return self._tables.total_wall_ns
+        return self._tables.total('wall_ns')
 
     def functions(self):
         """Return a list of FunctionRow, the most expensive first.
 
-        The order is by flat time on the mode's own clock, then by
+        The order is by self time on the mode's own clock, then by
         cumulative time, then by name.  A function that is on a stack more
         than once counts once for that stack.
 
         C functions, operators and pseudo functions have rows of their own;
-        their time is not in the flat time of the Python function that they
+        their time is not in the self time of the Python function that they
         are in, but in its cumulative time.
         """
         from profile_sampling._data import by_function
@@ -210,7 +264,7 @@ class Profile:
         The order is that of functions(), then by line.  A line that is on
         a stack more than once counts once for that stack.
 
-        A line has flat time only while its own bytecode runs; what its C
+        A line has self time only while its own bytecode runs; what its C
         functions and operators took is in its cumulative time, and in that
         of instructions().
         """
@@ -223,22 +277,33 @@ class Profile:
         A row is an instruction at which the innermost Python frame of some
         sample was.  Its weights include the C functions, operators and
         pseudo functions it was in, so that the rows add up to all samples
-        with a Python frame.  The order is by flat time on the mode's own
+        with a Python frame.  The order is by self time on the mode's own
         clock, then by name and place.
 
-        Rows tell instructions apart, and specialised from unspecialised
+        Rows tell instructions apart, and specialized from unspecialized
         executions, as well as the profile does: a file keeps both only if
         the session named opcodes.
         """
         from profile_sampling._data import by_instruction
         return by_instruction.rows(self._tables)
 
+    @property
+    def label_keys(self):
+        """Tuple of the names of the labels that any sample has, in order.
+
+        'task_name' is among them if any was taken in an asyncio task.
+        """
+        from profile_sampling._data import by_label
+        return tuple(by_label.keys(self._tables))
+
     def label_values(self, key):
         """Return a list of LabelRow, one for each value of a label.
 
         The samples without the label have a row with the value None.  The
         most expensive come first, on the mode's own clock.  The names of
-        asyncio tasks are the values of 'task name'.
+        asyncio tasks are the values of 'task_name'.
+
+        Raise ValueError for a label that no sample has; see label_keys.
         """
         from profile_sampling._data import by_label
         return by_label.rows(self._tables, key)
@@ -249,7 +314,7 @@ class Profile:
 
         There is a row for each place of a thread that waited and each place
         of a thread that held the GIL meanwhile.  They add up to the wall
-        time of all samples in the state 'gil wait'.
+        time of all samples in the state 'gil_wait'.
         """
         from profile_sampling._data import by_gil_holder
         return by_gil_holder.rows(self._tables)
@@ -306,6 +371,9 @@ class Profile:
         return cls._from_raw(merger.raw())
 
     def __repr__(self):
+        totals = ' '.join([
+            f'{value_type.name}={value}' for value_type, value
+            in zip(self._tables.value_types, self._tables.totals)])
         return (f'<Profile mode={self.mode!r} rate_hz={self.rate_hz} '
                 f'duration={self.duration_ns / 1e9:.3f}s '
-                f'samples={self.total_count} threads={len(self.threads)}>')
+                f'{totals} threads={len(self.threads)}>')

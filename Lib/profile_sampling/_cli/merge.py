@@ -9,6 +9,7 @@ from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
 from profile_sampling._data.tables import Tables
+from profile_sampling._formats import text
 
 
 def add(commands):
@@ -48,20 +49,27 @@ def _run(options):
 
 
 def _merged(tables, files, nameless, output):
-    pids = len([row for row in by_label.rows(tables, PID_LABEL)
-                if row.value is not None])
+    pids = 0
+    if PID_LABEL in by_label.keys(tables):
+        pids = len([row for row in by_label.rows(tables, PID_LABEL)
+                    if row.value is not None])
     lost = sum(lost_counts(tables.stats).values())
     line = (f'merged {_count(files, "file")} of '
             f'{_count(pids, "process", "processes")}'
             f'{"" if output is None else f" into {output}"}: '
-            f'{tables.total_wall_ns / 1e9:,.1f} s wall and '
-            f'{tables.total_cpu_ns / 1e9:,.1f} s CPU in all threads '
-            f'together, {_count(tables.total_count, "sample")}, '
+            f'{", ".join(_totals(tables))} in all threads together, '
             f'{lost:,} lost')
     if nameless:
         line += (f'; {_count(nameless, "file")} without the number of a '
                  'process')
     return line
+
+
+def _totals(tables):
+    """Return the totals in words, clocks first."""
+    return [text.amount(total, value_type) + ' ' + text.title(value_type)
+            for value_type, total
+            in reversed([*zip(tables.value_types, tables.totals)])]
 
 
 def _count(number, one, more=None):

@@ -212,7 +212,7 @@ class Builder:
         if known is not None:
             weights = [a + b for a, b in zip(known, weights)]
         else:
-            self._budget.spend(400)
+            self._budget.spend(280 + 40 * len(weights))
         if not all([-_INT64 <= weight < _INT64 for weight in weights]):
             raise ValueError('the weight of a stack is beyond 64 bits')
         self._samples[key] = weights
@@ -221,7 +221,8 @@ class Builder:
         """Return the tables with *facts* about the whole profile."""
         self._budget.spend(60 * (len(self._frames) + len(self._nodes))
                            + 20 * len(self._labels)
-                           + 300 * len(self._samples))
+                           + (180 + 40 * len(facts['value_types']))
+                           * len(self._samples))
         nodes = array('I', (0, 0))
         for parent, frame in self._nodes:
             nodes.append(parent)

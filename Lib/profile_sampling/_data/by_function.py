@@ -5,17 +5,18 @@ format.
 """
 
 from profile_sampling._data.rows import FunctionRow, LineRow
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
+from profile_sampling._data.sums import sums_by
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
 
 
 def functions(tables):
     """Return a list of FunctionRow; see Profile.functions()."""
     functions = tables.functions
     keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    rows = [FunctionRow(functions[key], *weights) for key, weights
-            in enumerate(_aggregate(tables, keys, len(functions)))
-            if weights is not None]
-    return _ranked(rows, tables.mode)
+    types = tables.value_types
+    rows = [FunctionRow(functions[key], types, *values) for key, values
+            in _aggregate(tables, keys, len(functions))]
+    return _ranked(rows, tables.own)
 
 
 def lines(tables):
@@ -25,17 +26,20 @@ def lines(tables):
     keys = [numbers.setdefault(key, len(numbers)) for key
             in zip(view[0::FRAME_COLUMNS].tolist(),
                    view[1::FRAME_COLUMNS].tolist())]
-    sums = _aggregate(tables, keys, len(numbers))
-    rows = [LineRow(tables.functions[function], line, *weights)
-            for (function, line), weights in zip(numbers, sums)
-            if weights is not None]
-    return _ranked(rows, tables.mode)
+    places = list(numbers)
+    functions = tables.functions
+    types = tables.value_types
+    rows = []
+    for key, values in _aggregate(tables, keys, len(places)):
+        function, line = places[key]
+        rows.append(LineRow(functions[function], line, types, *values))
+    return _ranked(rows, tables.own)
 
 
-def _ranked(rows, mode):
+def _ranked(rows, own):
     def rank(row):
         function = row.function
-        return (-row.flat_ns(mode), -row.cum_ns(mode), function.name,
+        return (-row.self_values[own], -row.cum_values[own], function.name,
                 function.filename, function.first_line, function.kind,
                 getattr(row, 'line', 0))
     rows.sort(key=rank)
@@ -43,38 +47,53 @@ def _ranked(rows, mode):
 
 
 def _aggregate(tables, key_of_frame, n_keys):
-    """Return per key (flat count, cpu, wall, cum count, cpu, wall).
+    """Return a list of (key, (self values, cumulative values)).
 
-    None for a key on no stack.  One pass up the tree sums the
-    subtrees, one walk down it finds where a key occurs first on its
-    stack: only there does the subtree count, so recursion is not
-    counted twice.
+    Keys that are on the stack of no sample are left out.  One pass up the
+    tree sums the subtrees, one walk down it finds where a key occurs first on
+    its stack: only there does the subtree count, so recursion is not counted
+    twice.
     """
     nodes = tables.nodes_view()
     parents = nodes[0::NODE_COLUMNS].tolist()
     frames = nodes[1::NODE_COLUMNS].tolist()
     keys = [key_of_frame[frame] for frame in frames[1:]]
-    keys.insert(0, -1)
-    subtree = [[0] * len(keys) for _ in range(3)]
-    for node, _, _, _, *weights in tables.row_tuples():
-        for sums, weight in zip(subtree, weights):
-            sums[node] += weight
-    flat = [[0] * n_keys for _ in range(3)]
-    seen = bytearray(n_keys)
-    for node, key in enumerate(keys):
-        if node:
-            seen[key] = 1
-            for sums, own in zip(flat, subtree):
-                sums[key] += own[node]
+    # What is not on any stack has a key of its own.
+    keys.insert(0, n_keys)
+    subtree = sums_by(tables, tables.column(NODE), len(keys))
+    own = [_sums(enumerate(keys), sums, n_keys + 1) for sums in subtree]
+    upwards = range(len(keys) - 1, 0, -1)
     for sums in subtree:
-        for node in range(len(keys) - 1, 0, -1):
+        for node in upwards:
             sums[parents[node]] += sums[node]
-    cum = [[0] * n_keys for _ in range(3)]
-    for node in _outermost(parents, keys, n_keys):
-        for sums, own in zip(cum, subtree):
-            sums[keys[node]] += own[node]
-    return [weights if seen[key] else None
-            for key, weights in enumerate(zip(*flat, *cum))]
+    outermost = [(node, keys[node])
+                 for node in _outermost(parents, keys, n_keys)]
+    cum = [_sums(outermost, sums, n_keys) for sums in subtree]
+    sampled = _sampled(tables, parents)
+    seen = sorted({key for node, key in outermost if sampled[node]})
+    return [(key, (tuple([sums[key] for sums in own]),
+                   tuple([sums[key] for sums in cum]))) for key in seen]
+
+
+def _sums(keyed_nodes, values, n_keys):
+    sums = [0] * n_keys
+    for node, key in keyed_nodes:
+        sums[key] += values[node]
+    return sums
+
+
+def _sampled(tables, parents):
+    """Return per node whether it is on the stack of a sample.
+
+    Those of who held the GIL need not be, nor those that the core keeps.
+    """
+    sampled = bytearray(len(parents))
+    for node in tables.column(NODE):
+        sampled[node] = 1
+    for node in range(len(parents) - 1, 0, -1):
+        if sampled[node]:
+            sampled[parents[node]] = 1
+    return sampled
 
 
 def _outermost(parents, keys, n_keys):

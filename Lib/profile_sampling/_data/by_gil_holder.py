@@ -5,6 +5,8 @@ format.
 """
 
 from profile_sampling._data.rows import GILHolderRow
+from profile_sampling._data.sums import added
+from profile_sampling._data.values import WALL
 
 
 def rows(tables):
@@ -12,32 +14,43 @@ def rows(tables):
     frames = list(tables.frame_tuples())
     innermost, _ = tables.innermost_python()
     sums = {}
-    for (node, thread, _, _, holder_thread, holder_node, count, _,
-         wall_ns) in tables.held_row_tuples():
+    for (node, thread, _, _, holder_thread, holder_node,
+         *values) in tables.held_row_tuples():
         if not holder_node:
             continue
         frame = innermost[node]
         place = frames[frame][:2] if frame >= 0 else None
-        key = thread, place, holder_thread, holder_node
-        known = sums.get(key, (0, 0))
-        sums[key] = known[0] + count, known[1] + wall_ns
+        _add(sums, (thread, place, holder_thread, holder_node), values)
     # Places may differ in what is not told.
     rows = {}
-    for (thread, place, *held), (count, wall_ns) in sums.items():
+    for (thread, place, *held), values in sums.items():
         function, line = place or (None, 0)
         if function is not None:
             function = tables.functions[function]
-        key = (tables.threads[thread], function, line,
-               tables.gil_holder(*held))
-        known = rows.get(key, (0, 0))
-        rows[key] = known[0] + count, known[1] + wall_ns
-    return sorted([GILHolderRow(*key, *weights)
-                   for key, weights in rows.items()], key=_rank)
+        _add(rows, (tables.threads[thread], function, line,
+                    tables.gil_holder(*held)), values)
+    types = tables.value_types
+    waited = ranked_by(tables)
+    result = [GILHolderRow(*key, types, tuple(values))
+              for key, values in rows.items()]
+    result.sort(key=lambda row: (-row.values[waited], *_rank(row)))
+    return result
+
+
+def ranked_by(tables):
+    """Return the number of the value that says how long threads waited."""
+    types = tables.value_types
+    return types.index(WALL) if WALL in types else tables.own
+
+
+def _add(sums, key, values):
+    known = sums.get(key)
+    sums[key] = values if known is None else added(known, values)
 
 
 def _rank(row):
     held = row.holder
-    return (-row.wall_ns, _by_thread(row.thread), *_by_name(row.function),
+    return (_by_thread(row.thread), *_by_name(row.function),
             row.line, _by_thread(held.thread), *_by_name(held.function),
             held.line, *_by_name(held.callee))
 

@@ -1,86 +1,82 @@
-"""What each instruction cost, and how the interpreter had specialised it.
+"""What each instruction cost, and how the interpreter had specialized it.
 
 This file owns the sums per instruction.  It must not know any file format.
 """
 
 from profile_sampling._data import opcodes
 from profile_sampling._data.rows import CalleeRow, InstructionRow
-from profile_sampling._data.values import OPCODES
+from profile_sampling._data.sums import added
+from profile_sampling._data.values import COUNT, OPCODES
 
 
 def rows(tables):
     """Return the InstructionRows of a profile, the most expensive first."""
+    types = tables.value_types
     # Without opcodes every number is that of a generic instruction: it says
-    # nothing about how the instruction was specialised.
-    specialisation = bool(tables.names & OPCODES)
+    # nothing about how the instruction was specialized.
+    specialization = bool(tables.names & OPCODES) and COUNT in types
+    counts = types.index(COUNT) if specialization else None
     frames = list(tables.frame_tuples())
     frame_of_node, callee_of_node = tables.innermost_python()
     sites = {}
-    for node, _, _, _, count, cpu_ns, wall_ns in tables.row_tuples():
+    nothing = (0,) * len(types)
+    for node, _, _, _, *values in tables.row_tuples():
         if frame_of_node[node] < 0:
             continue
         function, line, column, offset, opcode = frames[frame_of_node[node]]
         key = function, line, column, offset, opcodes.base(opcode)
         site = sites.get(key)
         if site is None:
-            site = sites[key] = _Site()
-        site.add(count, cpu_ns, wall_ns)
-        if specialisation:
-            site.add_opcode(opcode, count)
+            site = sites[key] = _Site(nothing)
+        site.values = added(site.values, values)
+        if specialization:
+            site.add_opcode(opcode, values[counts])
         callee = callee_of_node[node]
         if callee >= 0:
-            site.add_callee(frames[callee][0], count, cpu_ns, wall_ns)
-    functions = tables.functions
-    mode = tables.mode
-    result = [site.row(functions, key, mode) for key, site in sites.items()]
+            function = frames[callee][0]
+            site.callees[function] = added(
+                site.callees.get(function, nothing), values)
+    result = [site.row(tables, key) for key, site in sites.items()]
+    own = tables.own
     result.sort(key=lambda row: (
-        -row.flat_ns(mode), *_by_name(row.function), row.line, row.column,
+        -row.self_values[own], *_by_name(row.function), row.line, row.column,
         row.instruction_offset, row.base_opcode))
     return result
 
 
 class _Site:
-    """The sums of one instruction."""
+    """The sums of one instruction, and of what it called."""
 
-    __slots__ = ('_weights', '_specialised', '_unspecialised', '_callees')
+    __slots__ = ('values', 'callees', '_specialized', '_unspecialized')
 
-    def __init__(self):
-        self._weights = 0, 0, 0
-        self._specialised = {}
-        self._unspecialised = 0
-        self._callees = {}
-
-    def add(self, *weights):
-        self._weights = _sum(self._weights, weights)
+    def __init__(self, nothing):
+        self.values = nothing
+        self.callees = {}
+        self._specialized = {}
+        self._unspecialized = 0
 
     def add_opcode(self, opcode, count):
-        if opcodes.is_specialised(opcode):
-            self._specialised[opcode] = (
-                self._specialised.get(opcode, 0) + count)
-        elif opcodes.can_specialise(opcode):
-            self._unspecialised += count
+        if opcodes.is_specialized(opcode):
+            self._specialized[opcode] = (
+                self._specialized.get(opcode, 0) + count)
+        elif opcodes.can_specialize(opcode):
+            self._unspecialized += count
 
-    def add_callee(self, function, *weights):
-        self._callees[function] = _sum(
-            self._callees.get(function, (0, 0, 0)), weights)
-
-    def row(self, functions, key, mode):
+    def row(self, tables, key):
+        functions = tables.functions
+        types = tables.value_types
         function, *place = key
         opnames = [(opcodes.name(opcode), count)
-                   for opcode, count in self._specialised.items()]
+                   for opcode, count in self._specialized.items()]
         opnames.sort(key=lambda item: (-item[1], item[0]))
-        callees = [CalleeRow(functions[callee], *weights)
-                   for callee, weights in self._callees.items()]
-        callees.sort(key=lambda callee: (-callee.ns(mode),
+        callees = [CalleeRow(functions[callee], types, values)
+                   for callee, values in self.callees.items()]
+        callees.sort(key=lambda callee: (-callee.values[tables.own],
                                          *_by_name(callee.function)))
         return InstructionRow(
-            functions[function], *place, *self._weights,
-            sum(self._specialised.values()), self._unspecialised,
+            functions[function], *place, types, self.values,
+            sum(self._specialized.values()), self._unspecialized,
             tuple(opnames), tuple(callees))
-
-
-def _sum(one, other):
-    return tuple([a + b for a, b in zip(one, other)])
 
 
 def _by_name(function):

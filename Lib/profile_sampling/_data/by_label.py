@@ -5,30 +5,40 @@ from, nor how they are shown.
 """
 
 from profile_sampling._data.rows import LabelRow
+from profile_sampling._data.sums import sums_by
+from profile_sampling._data.tables import LABELS
+from profile_sampling._data.values import COUNT
 
-TASK_NAME = 'task name'
+TASK_NAME = 'task_name'
 
 
 def rows(tables, key):
     """Return a list of LabelRow; see Profile.label_values()."""
+    known = keys(tables)
+    if key not in known:
+        raise ValueError(
+            f'no sample has the label {key!r}; '
+            + (f'the labels are: {", ".join(known)}' if known
+               else 'there are no labels'))
     value_of_row = _values(tables.labels, key)
-    sums = {}
-    for _, _, labels, _, *weights in tables.row_tuples():
-        value = value_of_row[labels]
-        known = sums.get(value)
-        sums[value] = (weights if known is None else
-                       [a + b for a, b in zip(known, weights)])
-    mode = tables.mode
-    return sorted([LabelRow(value, *weights)
-                   for value, weights in sums.items()],
-                  key=lambda row: (-row.ns(mode), -row.count,
+    numbers = {}
+    number_of_sample = [
+        numbers.setdefault(value_of_row[labels], len(numbers))
+        for labels in tables.column(LABELS)]
+    sums = sums_by(tables, number_of_sample, len(numbers))
+    types = tables.value_types
+    own = tables.own
+    counts = types.index(COUNT) if COUNT in types else own
+    return sorted([LabelRow(value, types, values)
+                   for value, values in zip(numbers, zip(*sums))],
+                  key=lambda row: (-row.values[own], -row.values[counts],
                                    row.value is not None, row.value or ''))
 
 
 def keys(tables):
     """Return the names of all labels that samples have, in order."""
     used = bytearray(len(tables.labels))
-    for _, _, labels, *_ in tables.row_tuples():
+    for labels in tables.column(LABELS):
         used[labels] = 1
     found = set()
     # Parents come before their children.

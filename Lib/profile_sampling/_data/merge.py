@@ -38,6 +38,7 @@ class Merger:
         self._versions = {}
         self._spans = []
         self._stats = {}
+        self._types = {}
         # Rows by what they say; a row's number is its place.
         self._rows = {table: {} for table in _ROW_BYTES}
         self._rows['labels'][EMPTY_LABELS] = 0
@@ -109,6 +110,9 @@ class Merger:
             thread.ident, thread.native_id, thread.name,
             thread.interpreter_id)) for thread in tables.threads]
         samples = self._rows['samples']
+        places = self._value_places(tables.value_types)
+        n_values = len(self._types)
+        in_place = places == list(range(n_values))
         for (node, thread, label, state, holder_thread, holder_node,
              *weights) in tables.held_row_tuples():
             holder = NOBODY
@@ -117,6 +121,8 @@ class Merger:
                           else threads[holder_thread], nodes[holder_node])
             key = (nodes[node], threads[thread], labels[label], state,
                    *holder)
+            if not in_place:
+                weights = _spread(weights, places, n_values)
             known = samples.get(key)
             if known is not None:
                 weights = [a + b for a, b in zip(known, weights)]
@@ -125,6 +131,21 @@ class Merger:
                     raise ValueError('the weight of a stack is beyond '
                                      '64 bits')
             samples[key] = weights
+
+    def _value_places(self, value_types):
+        """Return which number each type of values has here.
+
+        What was added before has 0 of those that are new.
+        """
+        before = len(self._types)
+        places = [self._types.setdefault((value_type.kind, value_type.unit),
+                                         len(self._types))
+                  for value_type in value_types]
+        new = len(self._types) - before
+        if new:
+            for weights in self._rows['samples'].values():
+                weights += [0] * new
+        return places
 
     def raw(self):
         """Return the tables of all that was added, as the core gives them.
@@ -142,7 +163,7 @@ class Merger:
             'depth_frames': self._depth_frames, 'names': self._names,
             'start_time_ns': start_time_ns, 'duration_ns': duration_ns,
             'python_version': ', '.join(filter(None, self._versions)),
-            'stats': self._stats,
+            'stats': self._stats, 'value_types': tuple(self._types),
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
             'nodes': _packed('I', [(0, 0), *rows['nodes']]),
@@ -169,6 +190,13 @@ def _united(spans):
         covered += max(0, end - max(start, until))
         until = max(until, end)
     return known[0][0], max(covered, length)
+
+
+def _spread(weights, places, n_values):
+    result = [0] * n_values
+    for place, weight in zip(places, weights):
+        result[place] = weight
+    return result
 
 
 def _packed(item, rows):

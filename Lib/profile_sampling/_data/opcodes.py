@@ -17,9 +17,9 @@ _NUMBERS = {name: number
             for name, number in (opmap | _specialized_opmap).items()
             if UNKNOWN < number <= _LAST}
 _NAMES = {number: name for name, number in _NUMBERS.items()}
-_BASES = {_NUMBERS[specialised]: _NUMBERS[base]
+_BASES = {_NUMBERS[specialized]: _NUMBERS[base]
           for base, names in _specializations.items()
-          for specialised in names}
+          for specialized in names}
 _FAMILIES = frozenset(_BASES.values())
 
 
@@ -43,11 +43,11 @@ def base(number):
     return _BASES.get(number, number)
 
 
-def is_specialised(number):
-    """Return whether it is a specialised form of another instruction."""
+def is_specialized(number):
+    """Return whether it is a specialized form of another instruction."""
     return number in _BASES
 
 
-def can_specialise(number):
-    """Return whether it is the generic form of specialised ones."""
+def can_specialize(number):
+    """Return whether it is the generic form of specialized ones."""
     return number in _FAMILIES

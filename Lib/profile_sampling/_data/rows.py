@@ -4,119 +4,156 @@ This file owns what a row says and how rows compare and print.  It must not
 know how they come about.
 """
 
-from profile_sampling._data.values import Value
+from profile_sampling._data.values import MODES, Value, value_named
 
 
-class _FlatRow(Value):
+class _Row(Value):
+    """A row with a value for each value type, and names for these.
+
+    self_values becomes self_count, self_cpu_ns, ..., and values count,
+    cpu_ns, ...
+    """
+
     __slots__ = ()
 
-    def flat_ns(self, mode):
+    def __getattr__(self, name):
+        # None of ours; help() and others ask for what begins so.
+        if name[:1] != '_':
+            for slot in self.__slots__:
+                prefix = slot.removesuffix('values')
+                if prefix != slot and name.startswith(prefix):
+                    return value_named(name.removeprefix(prefix),
+                                       self.value_types, getattr(self, slot))
+        raise AttributeError(
+            f'{type(self).__name__!r} object has no attribute {name!r}')
+
+    def __repr__(self):
+        fields = []
+        for slot in self.__slots__:
+            value = getattr(self, slot)
+            prefix = slot.removesuffix('values')
+            if prefix != slot:
+                fields += [f'{prefix}{value_type.name}={number}' for
+                           value_type, number in zip(self.value_types, value)]
+            elif slot != 'value_types':
+                fields.append(f'{slot}={value!r}')
+        return f'{type(self).__name__}({", ".join(fields)})'
+
+
+class _SelfRow(_Row):
+    __slots__ = ()
+
+    def self_ns(self, mode):
         """Own time on the clock of *mode*, in nanoseconds."""
-        return self.flat_cpu_ns if mode == 'cpu' else self.flat_wall_ns
+        return getattr(self, f'self_{_clock(mode)}')
 
 
-class _Row(_FlatRow):
+class _CumulativeRow(_SelfRow):
     __slots__ = ()
 
     def cum_ns(self, mode):
         """Time including callees on the clock of *mode*, in nanoseconds."""
-        return self.cum_cpu_ns if mode == 'cpu' else self.cum_wall_ns
+        return getattr(self, f'cum_{_clock(mode)}')
 
 
-_FLAT = ('flat_count', 'flat_cpu_ns', 'flat_wall_ns')
-_WEIGHTS = (*_FLAT, 'cum_count', 'cum_cpu_ns', 'cum_wall_ns')
+class _PlainRow(_Row):
+    __slots__ = ()
+
+    def ns(self, mode):
+        """Time on the clock of *mode*, in nanoseconds."""
+        return getattr(self, _clock(mode))
 
 
-class FunctionRow(_Row):
-    """What a function cost: flat is its own, cum includes its callees.
+def _clock(mode):
+    if mode not in MODES:
+        raise ValueError(f"mode must be 'wall' or 'cpu', not {mode!r}")
+    return f'{mode}_ns'
+
+
+_CUMULATIVE = 'value_types', 'self_values', 'cum_values'
+
+
+class FunctionRow(_CumulativeRow):
+    """What a function cost: self is its own, cum includes its callees.
+
+    self_count, self_cpu_ns, self_wall_ns, cum_count, cum_cpu_ns and
+    cum_wall_ns are the values of a profile of times.
 
     C functions, operators and pseudo functions are callees like any other:
-    the flat time of a Python function is that of its bytecode alone.
+    the self time of a Python function is that of its bytecode alone.
     """
 
-    __slots__ = ('function', *_WEIGHTS)
+    __slots__ = ('function', *_CUMULATIVE)
 
 
-class LineRow(_Row):
-    """What a line cost: flat is its own, cum includes what it called.
+class LineRow(_CumulativeRow):
+    """What a line cost: self is its own, cum includes what it called.
 
-    As for functions, flat is the time of the line's bytecode alone; what
+    As for functions, self is the time of the line's bytecode alone; what
     its C functions and operators took is in cum.  line is 0 for what is
     not Python.
     """
 
-    __slots__ = ('function', 'line', *_WEIGHTS)
+    __slots__ = ('function', 'line', *_CUMULATIVE)
 
 
-class CalleeRow(Value):
+class CalleeRow(_PlainRow):
     """What was directly below an instruction, and for how long.
 
     function  a C function, an operator or a pseudo function
-    count     records of samples
-    cpu_ns    CPU time, in nanoseconds
-    wall_ns   wall-clock time, in nanoseconds
+    values    of its samples, as in Sample
     """
 
-    __slots__ = ('function', 'count', 'cpu_ns', 'wall_ns')
-
-    def ns(self, mode):
-        """Time on the clock of *mode*, in nanoseconds."""
-        return self.cpu_ns if mode == 'cpu' else self.wall_ns
+    __slots__ = ('function', 'value_types', 'values')
 
 
-class LabelRow(Value):
+class LabelRow(_PlainRow):
     """What the samples with one value of a label cost.
 
-    value    the text; None for the samples without the label
-    count    records of samples, and the weights of sample()
-    cpu_ns   CPU time, in nanoseconds
-    wall_ns  wall-clock time, in nanoseconds
+    value   the text; None for the samples without the label
+    values  of its samples, as in Sample; what sample() counted is in count
     """
 
-    __slots__ = ('value', 'count', 'cpu_ns', 'wall_ns')
-
-    def ns(self, mode):
-        """Time on the clock of *mode*, in nanoseconds."""
-        return self.cpu_ns if mode == 'cpu' else self.wall_ns
+    __slots__ = ('value', 'value_types', 'values')
 
 
-class GILHolderRow(Value):
+class GILHolderRow(_PlainRow):
     """How long a place in a thread waited while another held the GIL.
 
     thread    the Thread that waited
     function  its innermost Python function, or None if there was none
     line      where in it; 0 when there is none
     holder    the GILHolder
-    count     records of samples
-    wall_ns   wall-clock time, in nanoseconds
+    values    of its samples, as in Sample
     """
 
-    __slots__ = ('thread', 'function', 'line', 'holder', 'count', 'wall_ns')
+    __slots__ = ('thread', 'function', 'line', 'holder', 'value_types',
+                 'values')
 
 
-class InstructionRow(_FlatRow):
+class InstructionRow(_SelfRow):
     """What an instruction of a Python function cost.
 
     function, line, column, instruction_offset
                          where it is, as in Frame
     base_opcode          number of the generic instruction, 0 when not known
-    flat_count, flat_cpu_ns, flat_wall_ns
-                         all samples whose innermost Python frame was at
+    self_values          of all samples whose innermost Python frame was at
                          it, in whatever C function, operator or state
-    specialised_count    how many of the records saw it specialised
-    unspecialised_count  how many saw it generic although the interpreter
-                         has specialisations of it.  Both are 0 when it has
+    specialized_count    how many of the records saw it specialized
+    unspecialized_count  how many saw it generic although the interpreter
+                         has specializations of it.  Both are 0 when it has
                          none, or the session did not name opcodes
-    opnames              the specialisations that were seen, as a tuple of
+    opnames              the specializations that were seen, as a tuple of
                          (name, count), the most frequent first
     callees              tuple of CalleeRow, the most expensive first.  What
-                         they leave of the flat weights was in the bytecode
+                         they leave of the self values was in the bytecode
                          itself
     """
 
     __slots__ = ('function', 'line', 'column', 'instruction_offset',
-                 'base_opcode', *_FLAT, 'specialised_count',
-                 'unspecialised_count', 'opnames', 'callees')
+                 'base_opcode', 'value_types', 'self_values',
+                 'specialized_count', 'unspecialized_count', 'opnames',
+                 'callees')
 
     @property
     def base_opname(self):
@@ -125,6 +162,6 @@ class InstructionRow(_FlatRow):
         return opcodes.name(self.base_opcode)
 
     @property
-    def deoptimised_count(self):
-        """Records that saw it generic, if any saw it specialised."""
-        return self.unspecialised_count if self.specialised_count else 0
+    def deoptimized_count(self):
+        """Records that saw it generic, if any saw it specialized."""
+        return self.unspecialized_count if self.specialized_count else 0

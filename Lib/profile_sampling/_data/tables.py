@@ -10,16 +10,19 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 """
 
 from profile_sampling._data.values import (
-    FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function, Thread,
-    gil_holder, label_set)
+    COUNT, FUNCTION_KINDS, MEASURED, NAMES, NOT_KNOWN, STATES, Frame, Function,
+    Thread, gil_holder, label_set, unique_value_types, value_named)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, FRAME_COLUMNS = 'i', 5     # function, line, column, offset, opcode
 _NODE, NODE_COLUMNS = 'I', 2       # parent, frame
-# node, thread, labels, state; of a wait for the GIL the thread that held it
-# (-1: not known) and the node of its place (0: no such wait); count, cpu, wall
-_SAMPLE, SAMPLE_COLUMNS = 'q', 9
-_KEY_COLUMNS = 6
+# Of a wait for the GIL, the last two are the thread that held it (-1: not
+# known) and the node of its place (0: no such wait).  A value per value type
+# follows.
+_SAMPLE = 'q'
+(NODE, THREAD, LABELS, STATE, HOLDER_THREAD, HOLDER_NODE,
+ KEY_COLUMNS) = range(7)
+_CUSTOM = STATES.index('custom')
 
 
 class Tables:
@@ -34,8 +37,10 @@ class Tables:
     frames, nodes, samples
                 packed; see the views of them
     labels      list of (parent row, key, value, task id); see label_set()
-    total_count, total_cpu_ns, total_wall_ns
-                sums over all samples
+    value_types tuple of ValueType: the columns of values
+    own         which of them the profile is about, a number
+    totals      sums over all samples, one for each of them; what the program
+                counted itself by sample() is no number of samples
 
     Raise ValueError when a row refers to one that does not exist.
     """
@@ -43,7 +48,7 @@ class Tables:
     __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
                  'duration_ns', 'pid', 'python_version', 'stats', 'threads',
                  'functions', 'frames', 'nodes', 'labels', 'samples',
-                 'total_count', 'total_cpu_ns', 'total_wall_ns',
+                 'value_types', 'own', 'totals',
                  '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
@@ -68,6 +73,14 @@ class Tables:
         self.nodes = bytes(raw['nodes'])
         self.labels = list(raw['labels'])
         self.samples = bytes(raw['samples'])
+        pairs = raw.get('value_types')
+        self.value_types = (MEASURED if pairs is None
+                            else unique_value_types(pairs))
+        kinds = [value_type.kind for value_type in self.value_types]
+        if self.mode not in kinds:
+            raise ValueError(f'the mode {self.mode!r} is no kind of value in '
+                             f'this profile; there are: {", ".join(kinds)}')
+        self.own = kinds.index(self.mode)
         _check_references(raw, self)
         if moved:
             frames = bytearray(self.frames)
@@ -75,10 +88,9 @@ class Tables:
             for i in range(0, len(column), FRAME_COLUMNS):
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
-        rows = self.samples_view()
-        self.total_count, self.total_cpu_ns, self.total_wall_ns = [
-            sum(rows[column::SAMPLE_COLUMNS])
-            for column in range(_KEY_COLUMNS, SAMPLE_COLUMNS)]
+        self.totals = tuple(map(sum, self.value_columns()))
+        if COUNT in self.value_types:
+            self._take_custom_from_totals()
         self._frame_cache = {}
         self._label_cache = {}
 
@@ -91,20 +103,54 @@ class Tables:
     def samples_view(self):
         return memoryview(self.samples).cast(_SAMPLE)
 
+    @property
+    def sample_columns(self):
+        """How many columns the table of samples has."""
+        return KEY_COLUMNS + len(self.value_types)
+
+    def column(self, number):
+        """Return a column of the table of samples as a list."""
+        return self.samples_view()[number::self.sample_columns].tolist()
+
+    def value_columns(self):
+        """Iterate over the columns of values, as lists."""
+        return map(self.column, range(KEY_COLUMNS, self.sample_columns))
+
+    def value_column(self, name):
+        """Return the number of the column of the values *name*.
+
+        Raise AttributeError if there is none.
+        """
+        return value_named(name, self.value_types,
+                           range(KEY_COLUMNS, self.sample_columns))
+
+    def total(self, name):
+        """Return the sum of the values *name*; see Profile.total()."""
+        return value_named(name, self.value_types, self.totals)
+
+    def _take_custom_from_totals(self):
+        column = self.value_column(COUNT.name)
+        custom = sum([count for state, count
+                      in zip(self.column(STATE), self.column(column))
+                      if state == _CUSTOM])
+        if custom:
+            totals = list(self.totals)
+            totals[column - KEY_COLUMNS] -= custom
+            self.totals = tuple(totals)
+
     def row_tuples(self):
-        """Iterate over (node, thread, labels, state, count, cpu_ns, wall_ns).
+        """Iterate over (node, thread, labels, state, value, ...).
 
         These may be there several times: see held_row_tuples().
         """
-        rows = self.samples_view().tolist()
-        return zip(*[rows[column::SAMPLE_COLUMNS] for column
-                     in (0, 1, 2, 3, 6, 7, 8)])
+        return zip(*map(self.column, (NODE, THREAD, LABELS, STATE)),
+                   *self.value_columns())
 
     def held_row_tuples(self):
         """Iterate over (node, thread, labels, state, holder's thread,
-        holder's node, count, cpu_ns, wall_ns)."""
+        holder's node, value, ...)."""
         rows = iter(self.samples_view().tolist())
-        return zip(*[rows] * SAMPLE_COLUMNS)
+        return zip(*[rows] * self.sample_columns)
 
     def gil_holder(self, thread, node):
         """Return the GILHolder of two columns of a sample, or None."""
@@ -191,12 +237,13 @@ def _check_references(raw, tables):
     """Raise ValueError unless every index names an existing row."""
     for what, item, columns in (('frames', 4, FRAME_COLUMNS),
                                 ('nodes', 4, NODE_COLUMNS),
-                                ('samples', 8, SAMPLE_COLUMNS)):
+                                ('samples', 8, tables.sample_columns)):
         if len(raw[what]) % (item * columns):
             raise ValueError(f'the table of {what} has a broken row')
     nodes = tables.nodes_view()
     frames = tables.frames_view()
     rows = tables.samples_view()
+    columns = tables.sample_columns
     n_nodes = len(nodes) // NODE_COLUMNS
     if not n_nodes or nodes[0] != 0:
         raise ValueError('the table of nodes has no root')
@@ -212,16 +259,16 @@ def _check_references(raw, tables):
     for what, column, limit in (
             ('functions', frames[0::FRAME_COLUMNS], len(raw['functions'])),
             ('frames', nodes[NODE_COLUMNS + 1::NODE_COLUMNS], n_frames),
-            ('nodes', rows[0::SAMPLE_COLUMNS], n_nodes),
-            ('threads', rows[1::SAMPLE_COLUMNS], len(tables.threads)),
-            ('labels', rows[2::SAMPLE_COLUMNS], len(raw['labels'])),
-            ('nodes', rows[5::SAMPLE_COLUMNS], n_nodes),
-            ('states', rows[3::SAMPLE_COLUMNS], len(STATES))):
+            ('nodes', rows[NODE::columns], n_nodes),
+            ('threads', rows[THREAD::columns], len(tables.threads)),
+            ('labels', rows[LABELS::columns], len(raw['labels'])),
+            ('nodes', rows[HOLDER_NODE::columns], n_nodes),
+            ('states', rows[STATE::columns], len(STATES))):
         values = column.tolist()
         if values and not (0 <= min(values) and max(values) < limit):
             raise ValueError(f'a row refers to {what} that do not exist')
     if any([thread and not -1 <= thread < len(tables.threads) for thread
-            in rows[4::SAMPLE_COLUMNS].tolist()]):
+            in tables.column(HOLDER_THREAD)]):
         raise ValueError('a row refers to threads that do not exist')
 
 

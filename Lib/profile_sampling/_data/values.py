@@ -5,9 +5,10 @@ and print, and how text from a profiled program is made safe to show.  It
 must not know how they are stored or written.
 """
 
+# The clocks that sessions sample by: kinds of values.
 MODES = ('wall', 'cpu')
-STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep with gil')
+STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep_with_gil')
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # What a session names beyond Python frames, by the core's bits.
 NAMES = ('off', 'calls', 'opcodes', 'calls,opcodes')
@@ -24,7 +25,8 @@ OF_SAMPLES = ('interpreter', 'state', 'task id', 'task name', 'thread id',
               'gil holder place', 'gil holder thread',
               'gil holder thread id', 'gil holder thread native id',
               'gil holder interpreter')
-RESERVED = (*OF_SAMPLES, 'opcode', 'instruction offset')
+# 'task_name' is what label_values() calls tasks.
+RESERVED = (*OF_SAMPLES, 'task_name', 'opcode', 'instruction offset')
 
 
 class Value:
@@ -66,6 +68,60 @@ class Value:
         return f'{type(self).__name__}({fields})'
 
 
+class ValueType(Value):
+    """What the values in one place of Sample.values measure.
+
+    name  in Python: 'count', 'cpu_ns', 'wall_ns', 'alloc_bytes'
+    kind  what is measured, as in a pprof file: 'samples', 'cpu', 'alloc'
+    unit  'count', 'nanoseconds', 'bytes' or another text
+    """
+
+    __slots__ = ('name', 'kind', 'unit')
+
+
+_SUFFIXES = {'count': '', 'nanoseconds': '_ns'}
+
+
+def value_type(kind, unit):
+    """Return the ValueType of what a pprof file calls so."""
+    name = kind + _SUFFIXES.get(unit, f'_{unit}')
+    return ValueType('count' if name == 'samples' else name, kind, unit)
+
+
+COUNT = value_type('samples', 'count')
+CPU = value_type('cpu', 'nanoseconds')
+WALL = value_type('wall', 'nanoseconds')
+# What the core measures, in the order of its columns.
+MEASURED = COUNT, CPU, WALL
+
+
+def unique_value_types(pairs):
+    """Return a tuple of ValueType for pairs (kind, unit).
+
+    Raise ValueError if two of them have the same name.
+    """
+    types = {}
+    for pair in pairs:
+        type_ = value_type(*pair)
+        if types.setdefault(type_.name, type_) is not type_:
+            raise ValueError('two types of values have the name '
+                             f'{type_.name!r}')
+    return tuple(types.values())
+
+
+def value_named(name, value_types, values):
+    """Return the one of *values* that has the type *name*.
+
+    Raise AttributeError if there is none.
+    """
+    for value_type, value in zip(value_types, values):
+        if value_type.name == name:
+            return value
+    raise AttributeError(
+        f'there is no value {name!r}; those of this profile are: '
+        + ', '.join([value_type.name for value_type in value_types]))
+
+
 class Function(Value):
     """Something that can stand on a stack.
 
@@ -99,7 +155,7 @@ class Frame(Value):
                         not known
     opcode              number of the instruction, 0 when not known.  In
                         the innermost Python frame of a stack it is the
-                        instruction as specialised at that moment, if the
+                        instruction as specialized at that moment, if the
                         session named opcodes; in all others the generic one
 
     A pprof file keeps the last two only of the innermost Python frame, and
@@ -180,11 +236,6 @@ def label_set(rows, row):
             # An inner label hides an outer one of the same name.
             labels.setdefault(key, value)
     return dict(sorted(labels.items())), task_name, task_id
-
-
-def own_clock(mode):
-    """Which of the two clocks a mode weighs by: 'cpu' or 'wall'."""
-    return 'cpu' if mode == 'cpu' else 'wall'
 
 
 def printable(text):

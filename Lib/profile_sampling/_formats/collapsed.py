@@ -3,8 +3,9 @@
 This file owns the spelling of such lines.  It must not know how weights
 are measured.
 
-N is whole microseconds on the mode's own clock.  Counts would be wrong: a
-second off the GIL is one record.  What rounding leaves of one line is
+N is what the profile is about: whole microseconds on the mode's own clock.
+Counts would be wrong: a second off the GIL is one record.  Values that are no
+times are as they are.  What rounding leaves of one line is
 carried to the next, so that the file's sum is the profile's total to within
 1 us; a stack that comes to no whole microsecond has no line.
 
@@ -21,9 +22,11 @@ is below Python code, C functions; '_[i]' (inlined) for operators, which are
 part of the Python code around them; '_[j]' for pseudo functions.
 """
 
-from profile_sampling._data.values import own_clock, printable
+from profile_sampling._data.tables import KEY_COLUMNS, NODE, THREAD
+from profile_sampling._data.values import printable
 
-_NS_PER_UNIT = 1000
+# How much of a unit is 1 in the file.
+_PER_UNIT = {'nanoseconds': 1000}
 _NO_FRAMES = '[no frames]'
 _NUMBER = '0123456789.'
 _MARKS = {'python': '', 'C': '_[k]', 'operator': '_[i]', 'pseudo': '_[j]'}
@@ -39,9 +42,10 @@ def render(tables, *, threads=False, annotate=False):
     nodes = tables.nodes_view()
     parents = nodes[0::2].tolist()
     frame_of_node = nodes[1::2].tolist()
-    use_cpu = own_clock(tables.mode) == 'cpu'
+    values = tables.column(KEY_COLUMNS + tables.own)
     weights = {}
-    for node, thread, _, _, _, cpu_ns, wall_ns in tables.row_tuples():
+    for node, thread, value in zip(tables.column(NODE),
+                                   tables.column(THREAD), values):
         stack = []
         while node:
             stack.append(frames[frame_of_node[node]])
@@ -52,12 +56,12 @@ def render(tables, *, threads=False, annotate=False):
             stack.append(_thread_text(tables.threads[thread]))
         stack.reverse()
         line = ';'.join(stack)
-        weights[line] = weights.get(line, 0) + (
-            cpu_ns if use_cpu else wall_ns)
+        weights[line] = weights.get(line, 0) + value
+    per_unit = _PER_UNIT.get(tables.value_types[tables.own].unit, 1)
     lines = []
-    carried_ns = 0
+    carried = 0
     for line in sorted(weights):
-        units, carried_ns = divmod(weights[line] + carried_ns, _NS_PER_UNIT)
+        units, carried = divmod(weights[line] + carried, per_unit)
         if units:
             lines.append(f'{line} {units}\n')
     return ''.join(lines)

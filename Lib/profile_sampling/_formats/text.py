@@ -8,8 +8,10 @@ from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label)
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses)
+from profile_sampling._data.sums import added, sums_by
+from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import (
-    OPCODES, STATES, own_clock, printable)
+    COUNT, OPCODES, STATES, WALL, printable)
 
 WIDTH = 100
 TOP = 50
@@ -24,33 +26,31 @@ _OPNAME, _SITE = 17, 19
 _TOP_LABELS, _TOP_VALUES, _KEY = 5, 10, 40
 _TOP_HOLDERS, _THREAD = 10, 20
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
+# Units that are not written out, and characters of other tools' kinds.
+_UNITS = {'count': '', 'bytes': ' B'}
+_KIND = 16
 # Of ticks, from which on it is said.
 _MISSED_SHARE = 0.01
-_STATE_NAMES = {'gil wait': 'GIL wait', 'gc': 'GC',
-                'asleep with gil': 'asleep with GIL'}
+_STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
+                'asleep_with_gil': 'asleep with GIL'}
 
 
 def render(tables, *, top=TOP):
     """Return the report: totals, losses, states, the *top* functions."""
     lines = _header(tables)
-    if not tables.total_count:
+    if not any(map(any, tables.value_columns())):
         lines += ['', *_nothing(tables)]
     else:
         lines += ['', *_states(tables)]
         rows = by_function.functions(tables)
-        clock = own_clock(tables.mode)
-        total = _total(tables, clock)
-        lines += ['', *_table(
-            rows, top, 'self', clock, total,
-            [(row.flat_ns(clock), row.flat_count) for row in rows])]
-        lines += ['', *_table(
-            rows, top, 'cumulative', clock, total,
-            [(row.cum_ns(clock), row.cum_count) for row in rows])]
+        lines += ['', *_table(tables, rows, top, 'self',
+                              [row.self_values for row in rows])]
+        lines += ['', *_table(tables, rows, top, 'cumulative',
+                              [row.cum_values for row in rows])]
         lines += _gil_holders(tables)
-        lines += _labels(tables, clock, total)
+        lines += _labels(tables)
         if tables.names & OPCODES:
-            lines += _instructions(by_instruction.rows(tables),
-                                   min(top, _TOP_INSTRUCTIONS), clock, total)
+            lines += _instructions(tables, min(top, _TOP_INSTRUCTIONS))
     lines += _counters(tables)
     return '\n'.join(lines) + '\n'
 
@@ -70,34 +70,61 @@ def share(part, total):
     return f'{100 * part / total:.1f} %' if total else '-'
 
 
-def _total(tables, clock):
-    return (tables.total_cpu_ns if clock == 'cpu'
-            else tables.total_wall_ns)
+def amount(value, value_type, scale=None):
+    """A value as text, with its unit; *scale* as for seconds()."""
+    if value_type.unit == 'nanoseconds':
+        return seconds(value, scale)
+    unit = _UNITS.get(value_type.unit)
+    if unit is None:
+        unit = f' {_start(printable(value_type.unit), _KIND)}'
+    return f'{value:,}{unit}'
+
+
+def title(value_type):
+    """What a type of values is called in the report."""
+    return _CLOCKS.get(value_type.kind,
+                       _start(printable(value_type.kind), _KIND))
+
+
+def _long_title(value_type):
+    text = title(value_type)
+    return f'{text} time' if value_type.kind in _CLOCKS else text
 
 
 def _header(tables):
-    clock = own_clock(tables.mode)
-    title = f'{_CLOCKS[clock]} profile'
+    own = tables.value_types[tables.own]
+    heading = f'{title(own)} profile'
     if tables.python_version:
-        title += f' of Python {printable(tables.python_version)}'
+        heading += f' of Python {printable(tables.python_version)}'
     threads = len(tables.threads)
     facts = [
-        ('Mode', tables.mode + (f', {tables.rate_hz:,} Hz'
-                                 if tables.rate_hz else '')),
+        ('Mode', printable(tables.mode) + (
+            f', {tables.rate_hz:,} Hz' if tables.rate_hz else '')),
         ('Started', _date(tables.start_time_ns)),
         ('Duration', seconds(tables.duration_ns)),
         ('Threads', f'{threads:,}'),
-        ('Wall time', f'{seconds(tables.total_wall_ns)} '
-                      'in all threads together'),
-        ('CPU time', f'{seconds(tables.total_cpu_ns)} '
-                     'in all threads together'),
-        ('Samples', f'{tables.total_count:,}'),
+        *_totals(tables),
         ('Lost', _losses(tables)),
         *_findings(tables),
         *_asides(tables),
     ]
-    title = title[0].upper() + title[1:]
-    return [title, '', *[f'{name:<10} {text}' for name, text in facts]]
+    width = max([10, *[len(name) for name, _ in facts]])
+    return [_capitalized(heading), '',
+            *[f'{name:<{width}} {text}' for name, text in facts]]
+
+
+def _totals(tables):
+    """The sum of each value, the clocks first."""
+    for value_type, total in reversed([*zip(tables.value_types,
+                                            tables.totals)]):
+        text = amount(total, value_type)
+        if value_type.kind in _CLOCKS:
+            text += ' in all threads together'
+        yield _capitalized(_long_title(value_type)), text
+
+
+def _capitalized(text):
+    return text[:1].upper() + text[1:]
 
 
 def _findings(tables):
@@ -106,28 +133,34 @@ def _findings(tables):
     if missed > _MISSED_SHARE:
         yield 'Missed', (f'{100 * missed:.1f} % of the ticks: the kernel let '
                          'the clock wait for a CPU while the program ran')
-    asleep = STATES.index('asleep with gil')
-    wall_ns = sum([row[6] for row in tables.row_tuples()
-                   if row[3] == asleep])
+    wall_ns = _in_state(tables, 'asleep_with_gil', WALL)
     if wall_ns:
         yield 'Asleep', (f'{seconds(wall_ns)} with the GIL held, '
-                         f'{share(wall_ns, tables.total_wall_ns)}: see '
+                         f'{share(wall_ns, tables.total(WALL.name))}: see '
                          '[asleep with GIL]')
 
 
 def _asides(tables):
     """What is in the profile but no time, and time that is not in it."""
-    custom = STATES.index('custom')
-    count = sum([row[4] for row in tables.row_tuples()
-                 if row[3] == custom])
+    count = _in_state(tables, 'custom', COUNT)
     if count:
-        yield 'Custom', (f'{count:,} of the samples by sample(), '
-                         'which weigh no time')
+        yield 'Custom', (f'{count:,} counted by sample(), which weigh no '
+                         'time and are not in the samples above')
     wall_ns, cpu_ns = [tables.stats.get(f'subscribers_{clock}_ns', 0)
                        for clock in ('wall', 'cpu')]
     if wall_ns or cpu_ns:
         yield 'Aside', (f'{seconds(wall_ns)} wall, {seconds(cpu_ns)} CPU '
                         'of serving subscribers, not in the times above')
+
+
+def _in_state(tables, state, value_type):
+    """Return the sum of a value over the samples in a state."""
+    if value_type not in tables.value_types:
+        return 0
+    number = STATES.index(state)
+    values = tables.column(tables.value_column(value_type.name))
+    return sum([value for its_state, value
+                in zip(tables.column(STATE), values) if its_state == number])
 
 
 def _date(ns):
@@ -167,47 +200,78 @@ def _words(identifier):
 
 def _states(tables):
     """Where the threads' time went, by what they were doing."""
-    sums = {state: [0, 0, 0] for state in STATES}
-    for _, _, _, state, count, cpu_ns, wall_ns in tables.row_tuples():
-        row = sums[STATES[state]]
-        row[0] += count
-        row[1] += cpu_ns
-        row[2] += wall_ns
-    rows = {_STATE_NAMES.get(state, state): row
-            for state, row in sums.items() if any(row)}
-    width = max(10, *map(len, rows))
-    lines = [f'{"State":<{width}} {"wall":>12} {"share":>8} '
-             f'{"CPU":>12} {"share":>8} {"count":>10}']
-    for name, (count, cpu_ns, wall_ns) in rows.items():
-        lines.append(
-            f'{name:<{width}} '
-            f'{seconds(wall_ns, tables.total_wall_ns):>12} '
-            f'{share(wall_ns, tables.total_wall_ns):>8} '
-            f'{seconds(cpu_ns, tables.total_cpu_ns):>12} '
-            f'{share(cpu_ns, tables.total_cpu_ns):>8} {count:>10,}')
-    return lines
+    rows = [['State']]
+    used = [(state, values) for state, *values in zip(
+        STATES, *sums_by(tables, tables.column(STATE), len(STATES)))
+        if any(values)]
+    rows += [[_STATE_NAMES.get(state, state)] for state, _ in used]
+    widths = [max(10, *[len(row[0]) for row in rows])]
+    # Times first; other tools' files may have more than fits.
+    for column in reversed(range(len(tables.value_types))):
+        value_type = tables.value_types[column]
+        total = tables.totals[column]
+        values = [values[column] for _, values in used]
+        is_count = value_type == COUNT
+        cells = ['count' if is_count else title(value_type),
+                 *[amount(value, value_type, total) for value in values]]
+        width = max([10 if is_count else 12, *map(len, cells)])
+        shares = [] if is_count else [
+            'share', *[share(value, total) for value in values]]
+        if sum(widths) + len(widths) + width + 9 * bool(shares) > WIDTH:
+            break
+        widths += [width, 8] if shares else [width]
+        for row, *more in zip(rows, cells, *[shares] * bool(shares)):
+            row += more
+    return [f'{row[0]:<{widths[0]}} ' + ' '.join(
+        [f'{cell:>{width}}' for cell, width in zip(row[1:], widths[1:])])
+        for row in rows]
 
 
-def _table(rows, top, what, clock, total, weights):
+def _numbers(tables, rows, own=None, total=None, more=()):
+    """Return a head and a line for each of *rows*, tuples of values.
+
+    These are the value that the profile is about, its share and the count.
+    *own* is the number of another value, *total* its sum, and *more* has a
+    cell for each line.
+    """
+    if own is None:
+        own, total = tables.own, tables.totals[tables.own]
+    types = tables.value_types
+    value_type = types[own]
+    counts = types.index(COUNT) if COUNT in types else own
+    cells = [['time' if value_type.unit == 'nanoseconds' else 'value',
+              'share']]
+    cells += [[amount(values[own], value_type, total),
+               share(values[own], total)] for values in rows]
+    if counts != own:
+        cells[0].append('count')
+        for cell, values in zip(cells[1:], rows):
+            cell.append(f'{values[counts]:,}')
+    for cell, last in zip(cells, more):
+        cell.append(last)
+    return _columns(cells)
+
+
+def _table(tables, rows, top, what, values):
     """One ranking: time, share, count, name and place per function."""
+    own = tables.own
     ranked = sorted(
-        [(-ns, -count, number) for number, (ns, count) in enumerate(weights)
-         if ns or count])
-    cells = [('time', 'share', 'count')]
-    for ns, count, _ in ranked[:top]:
-        cells.append((seconds(-ns, total), share(-ns, total), f'{-count:,}'))
-    numbers = _columns(cells)
-    width = WIDTH - len(numbers[0]) - 2 - 2 - _PLACE
-    lines = [f'Functions by {what} {_CLOCKS[clock]} time'
-             + (f', {top:,} of {len(ranked):,}'
-                if top < len(ranked) else ''),
-             f'{numbers[0]}  {"function":<{width}}  place or kind']
-    for (_, _, number), cell in zip(ranked, numbers[1:]):
+        [number for number, its_values in enumerate(values)
+         if any(its_values)], key=lambda number: (
+             -values[number][own], *[-value for value in values[number]]))
+    shown = ranked[:top]
+    lines = _numbers(tables, [values[number] for number in shown])
+    width = WIDTH - len(lines[0]) - 2 - 2 - _PLACE
+    result = [f'Functions by {what} {_long_title(tables.value_types[own])}'
+              + (f', {top:,} of {len(ranked):,}'
+                 if top < len(ranked) else ''),
+              f'{lines[0]}  {"function":<{width}}  place or kind']
+    for number, line in zip(shown, lines[1:]):
         function = rows[number].function
         name = _end(printable(function.name), width, '.')
-        lines.append(
-            f'{cell}  {name:<{width}}  {_place(function)}'.rstrip())
-    return lines
+        result.append(
+            f'{line}  {name:<{width}}  {_place(function)}'.rstrip())
+    return result
 
 
 def _gil_holders(tables):
@@ -217,41 +281,42 @@ def _gil_holders(tables):
         thread = row.holder.thread
         key = row.holder.name, '' if thread is None else (
             thread.name or str(thread.ident))
-        known = sums.get(key, (0, 0))
-        sums[key] = known[0] - row.wall_ns, known[1] - row.count
+        known = sums.get(key)
+        sums[key] = row.values if known is None else added(known, row.values)
     if not sums:
         return []
-    total = -sum([ns for ns, _ in sums.values()])
-    ranked = sorted([(*weights, key) for key, weights in sums.items()])
+    own = by_gil_holder.ranked_by(tables)
+    ranked = sorted(sums, key=lambda key: (
+        -sums[key][own], *[-value for value in sums[key]], key))
     shown = ranked[:_TOP_HOLDERS]
-    numbers = _columns([('time', 'share', 'count'), *[
-        (seconds(-ns, total), share(-ns, total), f'{-count:,}')
-        for ns, count, _ in shown]])
+    total = sum([values[own] for values in sums.values()])
+    numbers = _numbers(tables, [sums[key] for key in shown], own, total)
     width = WIDTH - len(numbers[0]) - 2 - 2 - _THREAD
-    lines = ['', 'Holders of the GIL by the wall time that threads waited for '
+    what = _long_title(tables.value_types[own])
+    lines = ['', f'Holders of the GIL by the {what} that threads waited for '
              'them' + (f', {_TOP_HOLDERS:,} of {len(ranked):,}'
                        if _TOP_HOLDERS < len(ranked) else ''),
              f'{numbers[0]}  {"function (callee)":<{width}}  thread']
-    for (_, _, (name, thread)), cell in zip(shown, numbers[1:]):
+    for (name, thread), cell in zip(shown, numbers[1:]):
         name = _end(printable(name), width, '.')
         thread = _start(printable(thread), _THREAD)
         lines.append(f'{cell}  {name:<{width}}  {thread}'.rstrip())
     return lines
 
 
-def _labels(tables, clock, total):
+def _labels(tables):
     """Per label its most expensive values, a line each."""
     keys = by_label.keys(tables)
+    own = _long_title(tables.value_types[tables.own])
     lines = []
     for key in keys[:_TOP_LABELS]:
         rows = by_label.rows(tables, key)
-        numbers = _columns([('time', 'share', 'count'), *[
-            (seconds(row.ns(clock), total), share(row.ns(clock), total),
-             f'{row.count:,}') for row in rows[:_TOP_VALUES]]])
+        numbers = _numbers(tables, [row.values for row
+                                    in rows[:_TOP_VALUES]])
         width = WIDTH - len(numbers[0]) - 2
         what = ('Tasks' if key == by_label.TASK_NAME else
                 f'Values of label {_start(printable(key), _KEY)}')
-        lines += ['', f'{what} by {_CLOCKS[clock]} time'
+        lines += ['', f'{what} by {own}'
                   + (f', {_TOP_VALUES:,} of {len(rows):,}'
                      if _TOP_VALUES < len(rows) else ''),
                   f'{numbers[0]}  value']
@@ -276,50 +341,52 @@ def _columns(rows):
                       in zip(row, widths)]) for row in rows]
 
 
-def _instructions(rows, top, clock, total):
+def _instructions(tables, top):
     """The first rows of instructions(), a line each."""
+    rows = by_instruction.rows(tables)
     if not rows:
         return []
     shown = rows[:top]
-    numbers = _columns([('time', 'share', 'count', 'spec/un/deopt'), *[
-        (seconds(row.flat_ns(clock), total), share(row.flat_ns(clock), total),
-         f'{row.flat_count:,}', _specialisation(row)) for row in shown]])
+    numbers = _numbers(
+        tables, [row.self_values for row in shown],
+        more=['spec/un/deopt', *map(_specialization, shown)])
     width = WIDTH - len(numbers[0]) - 2 - _OPNAME - 2 - 2 - _SITE
-    lines = ['', f'Top instructions by self {_CLOCKS[clock]} time, C '
+    own = _long_title(tables.value_types[tables.own])
+    lines = ['', f'Top instructions by self {own}, C '
                  'functions and operators included'
                  + (f', {top:,} of {len(rows):,}' if top < len(rows) else ''),
              f'{numbers[0]}  {"instruction":<{_OPNAME}}  '
              f'{"mostly in":<{width}}  place']
     for row, cell in zip(shown, numbers[1:]):
         name = _end(row.base_opname or '?', _OPNAME, '_')
-        callee = _end(_main_callee(row, clock), width, '.')
+        callee = _end(_main_callee(row, tables.own), width, '.')
         place = _end(f'{printable(row.function.filename)}:{row.line}',
                      _SITE, '/')
         lines.append(f'{cell}  {name:<{_OPNAME}}  {callee:<{width}}  '
                      f'{place}')
     lines += [
-        '  spec: % of samples that saw the instruction specialised; '
+        '  spec: % of samples that saw the instruction specialized; '
         'un: that did not;',
         '  deopt: that did not, although others did']
     return lines
 
 
-def _specialisation(row):
-    """Shares of specialised, unspecialised and deoptimised executions."""
-    total = row.specialised_count + row.unspecialised_count
+def _specialization(row):
+    """Shares of specialized, unspecialized and deoptimized executions."""
+    total = row.specialized_count + row.unspecialized_count
     if not total:
         return '-'
     return '/'.join([f'{100 * count / total:.0f}' for count in (
-        row.specialised_count, row.unspecialised_count,
-        row.deoptimised_count)])
+        row.specialized_count, row.unspecialized_count,
+        row.deoptimized_count)])
 
 
-def _main_callee(row, clock):
+def _main_callee(row, own):
     """What most of the time was spent in, if not in the bytecode itself."""
     if not row.callees:
         return ''
-    times = [callee.ns(clock) for callee in row.callees]
-    if times[0] <= row.flat_ns(clock) - sum(times):
+    times = [callee.values[own] for callee in row.callees]
+    if times[0] <= row.self_values[own] - sum(times):
         return ''
     return printable(row.callees[0].function.name)
 
@@ -353,7 +420,7 @@ def _nothing(tables):
     elif tables.stats.get('ticks') == 0:
         why = ('the clock never ticked; the machine was too busy or the '
                'session too short')
-    elif own_clock(tables.mode) == 'cpu':
+    elif tables.mode == 'cpu':
         why = ('no thread used CPU time; the mode wall also shows where '
                'they wait')
     else:

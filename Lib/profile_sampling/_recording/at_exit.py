@@ -11,7 +11,6 @@ import os
 from profile_sampling import _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
-from profile_sampling._data.values import own_clock
 
 _STDERR = 2
 _DEFAULT_OUT = 'sampleprof.{pid}'
@@ -97,16 +96,16 @@ def _open_here(path):
 
 
 def _success(tables, shown, format):
-    clock = own_clock(tables.mode)
     # On the wall clock, what the user waited; the threads' sum is in the
     # report.
-    ns = tables.total_cpu_ns if clock == 'cpu' else tables.duration_ns
+    is_cpu = tables.mode == 'cpu'
+    ns = tables.total('cpu_ns') if is_cpu else tables.duration_ns
     lost = ', '.join([f'{sum(lost_counts(tables.stats).values()):,} lost',
                       *other_losses(tables.stats)])
     look = _LOOK[format].format(python=_python(), path=_quoted(shown))
     return (f'sampleprof: wrote {_quoted(shown)} '
-            f'({ns / 1e9:.1f} s {"CPU" if clock == "cpu" else "wall"}, '
-            f'{tables.total_count:,} samples, {lost}). Look: {look}')
+            f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
+            f'{tables.total('count'):,} samples, {lost}). Look: {look}')
 
 
 def _python():

@@ -22,7 +22,7 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
     rate_hz       samples per second, 1 to 10000
     depth_frames  how many Python frames of a stack to keep, 1 to 16384
     names         what to tell beyond Python frames: 'calls' (C functions and
-                  operators), 'opcodes' (how the interpreter had specialised
+                  operators), 'opcodes' (how the interpreter had specialized
                   the instruction), both, with a comma, or 'off'
     signal        number of the signal to interrupt threads with; by
                   default one that programs do not use

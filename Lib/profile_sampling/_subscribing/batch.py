@@ -13,7 +13,7 @@ RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
                 'lost')
 _SAMPLE = 0
 _RESIDUE, _MERGED = 1, 2
-_GIL_WAIT = STATES.index('gil wait')
+_GIL_WAIT = STATES.index('gil_wait')
 _NO_STRING = 0xFFFFFFFF
 NO_THREAD = 0xFFFFFFFF
 # Columns of a batch, and their item types (see memoryview.cast).

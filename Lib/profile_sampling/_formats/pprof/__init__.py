@@ -4,6 +4,10 @@ This package owns the meaning of pprof's fields here.  It must not know how
 sums over samples are made.
 """
 
+from profile_sampling._data.values import STATES
+
+# States as files spell them, by their numbers.
+STATE_TEXTS = tuple([state.replace('_', ' ') for state in STATES])
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 # The first hidden comment; the number rises if their meaning changes.
 MARK = '# profile_sampling 1'

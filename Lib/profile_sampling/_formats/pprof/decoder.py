@@ -4,8 +4,7 @@ This file owns what a pprof profile means to us.  Input may be hostile:
 everything wrong is a ValueError that names the fault, and memory is bounded
 (see wire.Budget).
 
-Of other tools' files, sample types are matched by name and those that are
-missing count as 0.  Several values of one label in a sample become one, with
+Several values of one label in a sample of another tool's file become one, with
 commas between.
 
 The instructions of our files are named, because their numbers differ between
@@ -15,10 +14,12 @@ versions of Python: one that this version does not have is not known here.
 from profile_sampling._data import opcodes
 from profile_sampling._data.build import NO_INSTRUCTION, Builder
 from profile_sampling._data.values import (
-    MODES, NAMES, NOBODY, NOT_KNOWN, OF_SAMPLES, OPCODES, STATES)
+    NAMES, NOBODY, NOT_KNOWN, OF_SAMPLES, OPCODES)
 from profile_sampling._formats.pprof import (
     HOLDER_INTERPRETER_LABEL, HOLDER_LABEL, HOLDER_PLACE_LABEL,
-    HOLDER_THREAD_LABEL, KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
+    HOLDER_THREAD_LABEL, KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL,
+    STATE_TEXTS)
+from profile_sampling._formats.pprof.types import Columns
 from profile_sampling._formats.pprof.wire import (
     BYTES, VARINT, fields, message, numbers, signed, varint)
 
@@ -33,14 +34,6 @@ _KNOWN_STACK_BYTES = 200
 # No clock of a profiler ticks faster; other tools give a period of 1 ns.
 _SHORTEST_PERIOD_NS = 1000
 
-# Names that tools use for the weights, best first.
-_TYPE_NAMES = {
-    'count': ('samples', 'wall-samples', 'cpu-samples'),
-    'cpu': ('cpu', 'cpu-time'),
-    'wall': ('wall', 'wall-time'),
-}
-_NS_PER_UNIT = {'nanoseconds': 1, 'microseconds': 1_000,
-                'milliseconds': 1_000_000, 'seconds': 1_000_000_000}
 _C, _OPERATOR, _PSEUDO = 1, 2, 3
 # Fields of Profile, and those of it that hold one number.
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
@@ -77,13 +70,13 @@ class _Decoder:
         types = [self._value_type(*span) for span in self._top[_SAMPLE_TYPE]]
         if not types:
             raise ValueError('is not a pprof file (it has no sample types)')
-        columns = _columns(types)
-        facts = self._facts(types, columns)
+        comments = [self._string(index) for index in self._top[_COMMENT]]
+        columns = Columns(types, is_ours=MARK in comments)
+        facts = self._facts(comments, columns)
         self._names = _Names(facts.pop('modules'), self._budget)
         self._read_functions()
         self._read_locations()
-        self._read_samples(len(types), columns,
-                           bool(facts['names'] & OPCODES))
+        self._read_samples(columns, bool(facts['names'] & OPCODES))
         return self._tables.raw(facts)
 
     def _scan(self):
@@ -123,12 +116,13 @@ class _Decoder:
         return (self._string(fields_.get(1, 0)),
                 self._string(fields_.get(2, 0)))
 
-    def _facts(self, types, columns):
+    def _facts(self, comments, columns):
         """What is true of the whole profile."""
         default = self._string(self._numbers[_DEFAULT_TYPE])
         period = self._numbers[_PERIOD]
         facts = {
-            'mode': _guessed_mode(default, types, columns),
+            'mode': columns.mode(default),
+            'value_types': columns.value_types,
             'rate_hz': (1_000_000_000 // period
                         if period >= _SHORTEST_PERIOD_NS else 0),
             'depth_frames': 0, 'names': 0,
@@ -137,7 +131,6 @@ class _Decoder:
             'python_version': '',
             'stats': {}, 'modules': set(), 'pids': set(),
         }
-        comments = [self._string(index) for index in self._top[_COMMENT]]
         if MARK in comments:
             for comment in comments:
                 self._budget.spend(200)
@@ -178,8 +171,10 @@ class _Decoder:
                                   signed(line.get(3, 0))))
             self._tables.location(number, address, lines)
 
-    def _read_samples(self, n_types, columns, instructions):
+    def _read_samples(self, columns, instructions):
         data = self._data
+        n_types = columns.n_types
+        places = columns.places
         stacks = _Stacks(self._tables)
         labels = _Labels(self._string, self._tables, self._budget,
                          instructions, self._names.split)
@@ -203,8 +198,8 @@ class _Decoder:
             *about, instruction = labels.read(spans)
             self._tables.sample(
                 stacks.node(data, packed, instruction), *about,
-                [signed(values[column]) * factor if factor else 0
-                 for column, factor in columns])
+                [signed(values[place]) * factor if factor else 0
+                 for place, factor in places])
 
 
 class _Labels:
@@ -285,7 +280,7 @@ class _Labels:
                   values.get('interpreter', 0))
         state = texts.get('state', 'running')
         # Other tools have states of their own.
-        number = STATES.index(state) if state in STATES else 0
+        number = STATE_TEXTS.index(state) if state in STATE_TEXTS else 0
         task_id = values.get('task id')
         task_name = texts.get('task name', '' if 'task name' in values
                               else None)
@@ -374,38 +369,6 @@ class _Stacks:
         return node
 
 
-def _columns(types):
-    """Return (column, factor) of count, CPU and wall; factor 0: missing."""
-    columns = []
-    for names in _TYPE_NAMES.values():
-        found = 0, 0
-        for name in reversed(names):
-            for column, (kind, unit) in enumerate(types):
-                if kind != name:
-                    continue
-                factor = 1 if unit == 'count' else _NS_PER_UNIT.get(unit)
-                if factor is None:
-                    raise ValueError(f'sample type {name} has the unknown '
-                                     f'unit {unit!r}')
-                found = column, factor
-        columns.append(found)
-    if not any(factor for _, factor in columns):
-        raise ValueError(
-            'has no samples, cpu or wall values, only '
-            + ', '.join([f'{kind}/{unit}' for kind, unit in types]))
-    return columns
-
-
-def _guessed_mode(default, types, columns):
-    """The mode of a profile that does not tell: its default weight's."""
-    name = default or types[-1][0]
-    for mode in MODES:
-        if name in _TYPE_NAMES[mode]:
-            return mode
-    _, _, (_, wall_factor) = columns
-    return 'wall' if wall_factor else 'cpu'
-
-
 def _take_comment(comment, facts):
     """Take what the writer hid in a comment (see writer)."""
     if not comment.startswith('# '):
@@ -418,7 +381,7 @@ def _take_comment(comment, facts):
     elif key == 'pid':
         facts['pids'].add(_number(text))
     elif key == 'mode':
-        if text not in MODES:
+        if text not in [kind for kind, _ in facts['value_types']]:
             raise ValueError(f'has the unknown mode {text[:40]!r}')
         facts['mode'] = text
     elif key == 'names':

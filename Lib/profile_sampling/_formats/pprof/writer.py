@@ -4,9 +4,8 @@ This file owns the wire encoding and what each field of a pprof profile
 means here.  It must not read anything but
 the tables of a profile.
 
-Sample types are samples/count and the two clocks in nanoseconds, the mode's
-own last and named as the default: readers that know no default take the
-last.  A frame is a Location of one Line.  system_name stays empty, because
+Sample types are the profile's types of values, what it is about last and
+named as the default: readers that know no default take the last.  A frame is a Location of one Line.  system_name stays empty, because
 pprof takes names such as <module> for C++ templates and erases them when
 both names are equal.  A function that is not Python has a place that names
 its kind: '<C>', '<operator>', and none for a pseudo function, whose name is
@@ -20,11 +19,14 @@ this package needs.
 """
 
 from profile_sampling._data.losses import lost_counts, other_losses
-from profile_sampling._data.tables import SAMPLE_COLUMNS
-from profile_sampling._data.values import NAMES, OPCODES, STATES, own_clock
+from profile_sampling._data.sums import added
+from profile_sampling._data.tables import (
+    HOLDER_NODE, HOLDER_THREAD, KEY_COLUMNS, LABELS)
+from profile_sampling._data.values import NAMES, OPCODES
 from profile_sampling._formats.pprof import (
     HOLDER_INTERPRETER_LABEL, HOLDER_LABEL, HOLDER_PLACE_LABEL,
-    HOLDER_THREAD_LABEL, KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL)
+    HOLDER_THREAD_LABEL, KIND_PLACES, MARK, OFFSET_LABEL, OPCODE_LABEL,
+    STATE_TEXTS)
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 
@@ -87,11 +89,9 @@ class Encoder:
     def encode(self):
         tables = self._tables
         message = self._message
-        clock = own_clock(tables.mode)
-        other = 'cpu' if clock == 'wall' else 'wall'
-        for name, unit in (('samples', 'count'), (other, 'nanoseconds'),
-                           (clock, 'nanoseconds')):
-            message.payload(1, self._value_type(name, unit))
+        *_, own = types = self._own_last(tables.value_types)
+        for value_type in types:
+            message.payload(1, self._value_type(value_type))
         location_of_frame, locations = self._locations()
         self._samples(location_of_frame)
         message.payload(3, self._mapping())
@@ -99,7 +99,7 @@ class Encoder:
             message.payload(4, self._location(number, *location))
         for number, function in enumerate(tables.functions, 1):
             message.payload(5, self._function(number, function))
-        tail = self._tail(clock)
+        tail = self._tail(own)
         # The table comes last, when every string has its number.
         for text in self._strings:
             message.payload(6, text.encode('utf-8', 'backslashreplace'))
@@ -108,10 +108,15 @@ class Encoder:
     def _string(self, text):
         return self._strings.setdefault(text, len(self._strings))
 
-    def _value_type(self, name, unit):
+    def _own_last(self, values):
+        """Return values, or their types, in the order of the file."""
+        own = self._tables.own
+        return (*values[:own], *values[own + 1:], values[own])
+
+    def _value_type(self, value_type):
         message = Message()
-        message.number(1, self._string(name))
-        message.number(2, self._string(unit))
+        message.number(1, self._string(value_type.kind))
+        message.number(2, self._string(value_type.unit))
         return message.data
 
     def _locations(self):
@@ -126,32 +131,26 @@ class Encoder:
     def _samples(self, location_of_frame):
         """Write one Sample per (stack, thread, labels, state, holder of the
         GIL, instruction)."""
-        own_last = own_clock(self._tables.mode) == 'cpu'
         stacks = _Stacks(self._tables, location_of_frame)
         instructions = self._instructions()
         same_labels = self._same_labels()
         weights = {}
         holders = self._holders()
-        for node, thread, labels, state, *holder, count, cpu_ns, wall_ns in (
-                self._tables.held_row_tuples()):
+        for row in self._tables.held_row_tuples():
+            node, thread, labels, state, *holder = row[:KEY_COLUMNS]
             key = (stacks.same(node), thread, same_labels[labels], state,
                    holders[tuple(holder)], instructions[node])
-            weight = [count, cpu_ns, wall_ns]
+            weight = row[KEY_COLUMNS:]
             known = weights.get(key)
-            if known is None:
-                weights[key] = weight
-            else:
-                weights[key] = [a + b for a, b in zip(known, weight)]
+            weights[key] = weight if known is None else added(known, weight)
         labels = {}
         instruction_labels = {}
-        for (node, *about, instruction), (count, cpu_ns, wall_ns) in (
-                weights.items()):
+        for (node, *about, instruction), weight in weights.items():
             message = Message()
             stack = stacks.encoded(node)
             if stack:
                 message.payload(1, stack)
-            message.packed(2, (count, wall_ns, cpu_ns) if own_last
-                           else (count, cpu_ns, wall_ns))
+            message.packed(2, self._own_last(weight))
             key = tuple(about)
             if key not in labels:
                 labels[key] = self._labels(*key)
@@ -169,7 +168,7 @@ class Encoder:
         """
         known = {}
         same = {}
-        for row in sorted(set(self._tables.samples_view()[2::SAMPLE_COLUMNS])):
+        for row in sorted(set(self._tables.column(LABELS))):
             labels, *task = self._tables.label_set(row)
             same[row] = known.setdefault((*labels.items(), *task), row)
         return same
@@ -189,10 +188,10 @@ class Encoder:
 
     def _holders(self):
         """Return {columns of a holder: what its labels say}."""
-        rows = self._tables.samples_view()
+        column = self._tables.column
         return {key: self._holder(self._tables.gil_holder(*key))
-                for key in sorted(set(zip(rows[4::SAMPLE_COLUMNS],
-                                          rows[5::SAMPLE_COLUMNS])))}
+                for key in sorted(set(zip(column(HOLDER_THREAD),
+                                          column(HOLDER_NODE))))}
 
     @staticmethod
     def _holder(holder):
@@ -218,7 +217,7 @@ class Encoder:
         if thread.name:
             self._label(message, 'thread name', thread.name)
         self._label(message, 'interpreter', number=thread.interpreter_id)
-        self._label(message, 'state', STATES[state])
+        self._label(message, 'state', STATE_TEXTS[state])
         if holder is not None:
             self._holder_labels(message, thread, *holder)
         return message.data
@@ -284,17 +283,17 @@ class Encoder:
         message.number(5, function.first_line)
         return message.data
 
-    def _tail(self, clock):
+    def _tail(self, own):
         tables = self._tables
         message = Message()
         message.number(9, tables.start_time_ns)
         message.number(10, tables.duration_ns)
-        message.payload(11, self._value_type(clock, 'nanoseconds'))
+        message.payload(11, self._value_type(own))
         if tables.rate_hz:
             message.number(12, 1_000_000_000 // tables.rate_hz)
         for comment in self._comments():
             message.number(13, self._string(comment))
-        message.number(14, self._string(clock))
+        message.number(14, self._string(own.kind))
         message.number(15, self._string(DOC_URL))
         return message
 

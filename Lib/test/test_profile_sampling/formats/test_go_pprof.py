@@ -74,7 +74,7 @@ class GoPprofTest(GoTest):
         thread = b.thread('worker', ident=5, native_id=6, interpreter=2)
         f = b.function('a', 'f', '/a.py', 10)
         b.sample([(f, 12, 4, 0, 0)], count=1, cpu_ns=2, wall_ns=3,
-                 thread=thread, state='gil wait')
+                 thread=thread, state='gil_wait')
         text = self.report(b, '-raw')
         for part in ('samples/count cpu/nanoseconds wall/nanoseconds[dflt]',
                      'PeriodType: wall nanoseconds', 'Period: 1000000',
@@ -146,8 +146,8 @@ class GoPprofTest(GoTest):
         self.run_tool(self.pprof, '-proto', f'-output={out}', path, path)
         row, = Profile.load(out).instructions()
         self.assertEqual(
-            (row.instruction_offset, row.flat_wall_ns, row.opnames,
-             row.deoptimised_count),
+            (row.instruction_offset, row.self_wall_ns, row.opnames,
+             row.deoptimized_count),
             (8, 8_000, (('BINARY_OP_ADD_INT', 2),), 2))
 
     def test_recursion(self):

@@ -128,7 +128,7 @@ class EncodeTest(unittest.TestCase):
         one = b.thread('MainThread', ident=2 ** 64 - 5, native_id=77)
         two = b.thread(None, ident=9, native_id=78, interpreter=3)
         b.sample('a.f', thread=one)
-        b.sample('a.f', thread=two, state='gil wait')
+        b.sample('a.f', thread=two, state='gil_wait')
         labels = [
             [(label['key'], label['str'] or label['num'])
              for label in sample['label']]

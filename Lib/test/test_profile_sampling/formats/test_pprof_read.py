@@ -288,10 +288,43 @@ class OtherToolsTest(FilesTest):
                        [1, 2], default=3)
         self.assertEqual(self.load(data).mode, 'wall')
 
-    def test_nothing_we_understand(self):
-        self.assertRefused(
-            'no samples, cpu or wall values, only alloc_space/bytes',
-            foreign([('alloc_space', 'bytes')], [1]))
+    def test_values_that_are_no_times(self):
+        types = [('alloc_objects', 'count'), ('alloc_space', 'bytes')]
+        profile = self.load(foreign(types, [3, 4096]))
+        check_profile(profile)
+        self.assertEqual([(value_type.kind, value_type.unit)
+                          for value_type in profile.value_types], types)
+        self.assertEqual(profile.mode, 'alloc_space')
+        self.assertEqual(profile.total('alloc_objects'), 3)
+        row, = profile.functions()
+        self.assertEqual((row.self_alloc_objects, row.cum_alloc_space_bytes),
+                         (3, 4096))
+        with self.assertRaisesRegex(AttributeError, "'cpu_ns'.*: alloc_obj"):
+            profile.samples[0].cpu_ns
+
+    def test_samples_alone(self):
+        profile = self.load(foreign([('samples', 'count')], [3]))
+        self.assertEqual((profile.mode, profile.samples[0].values),
+                         ('samples', (3,)))
+
+    def test_times_and_other_values(self):
+        # A clock brings all three with it; the rest follows.
+        profile = self.load(foreign(
+            [('exceptions', 'count'), ('cpu', 'microseconds')], [3, 4]))
+        self.assertEqual(
+            [value_type.name for value_type in profile.value_types],
+            ['count', 'cpu_ns', 'wall_ns', 'exceptions'])
+        self.assertEqual(profile.samples[0].values, (0, 4_000, 0, 3))
+        self.assertEqual(profile.mode, 'cpu')
+
+    def test_too_many_types(self):
+        types = [(f't{i}', 'count') for i in range(257)]
+        self.assertRefused('has 257 sample types; at most 256',
+                           foreign(types, [1] * 257))
+
+    def test_two_types_of_one_name(self):
+        self.assertRefused("two types of values have the name 'a'",
+                           foreign([('a', 'count'), ('a', 'count')], [1, 2]))
 
     def test_unknown_unit(self):
         self.assertRefused("unknown unit 'parsecs'",

@@ -128,7 +128,7 @@ class ReportTest(unittest.TestCase):
         b = Builder().sample('a.f', wall_ns=6_000_000)
         self.assertNotIn('Asleep', report(b))
         b.sample('a.f [asleep with GIL]', wall_ns=2_000_000,
-                 state='asleep with gil')
+                 state='asleep_with_gil')
         text = report(b)
         self.assertIn('\nAsleep     2.000 ms with the GIL held, 25.0 %: ',
                       text)
@@ -139,8 +139,8 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn('ustom', report(b))
         b.sample('a.f', count=12, state='custom')
         text = report(b)
-        self.assertIn('\nCustom     12 of the samples by sample(), which '
-                      'weigh no time\n', text)
+        self.assertIn('\nCustom     12 counted by sample(), which weigh no '
+                      'time and are not in the samples above\n', text)
         self.assertRegex(text, r'\ncustom  .* 12\n')
 
     def test_time_of_subscribers(self):
@@ -271,7 +271,7 @@ by self wall time, C functions and operators included
  4.000 s   79.2 %        1       0/100/0  CALL       ~time.sleep~  /src/a.py:8
  1.000 s   19.8 %      100      90/10/10  BINARY_OP  ~int.__add__~ /src/a.py:7
  0.050 s    1.0 %        5             -  POP_TOP    ~           ~ /src/a.py:9
-  spec: % of samples that saw the instruction specialised; un: that did not;
+  spec: % of samples that saw the instruction specialized; un: that did not;
   deopt: that did not, although others did
 '''.replace('~', 8 * ' ')
 

@@ -93,8 +93,8 @@ class BlocksTest(LabelTest):
         label(a=None, b=None).set()
 
     def test_reserved_names(self):
-        for name in ('state', 'interpreter', 'task name', 'task id',
-                     'thread id', 'thread name', 'thread native id',
+        for name in ('state', 'interpreter', 'task name', 'task_name',
+                     'task id', 'thread id', 'thread name', 'thread native id',
                      'opcode', 'instruction offset'):
             for function in label, sample:
                 with self.assertRaisesRegex(ValueError, repr(name)):
@@ -289,10 +289,10 @@ class RowsTest(LabelTest):
                          [('/a', 6), ('/b', 3), (None, 1)])
         self.assertEqual(rows[1].count, 6)
         self.assertEqual([row.ns('wall') for row in rows], [6, 3, 1])
-        for key in 'nothing', 'task name':
-            [row] = session.profile.label_values(key)
-            self.assertEqual((row.value, row.wall_ns, row.count),
-                             (None, 10, 8))
+        self.assertEqual(session.profile.label_keys, ('route', 'user'))
+        for key in 'nothing', 'state', 'task_name':
+            with self.assertRaisesRegex(ValueError, f"'{key}'.*: route, user"):
+                session.profile.label_values(key)
 
     def test_by_the_modes_clock(self):
         with manual(mode='cpu') as session:
@@ -317,14 +317,15 @@ class RowsTest(LabelTest):
             asyncio.run(main())
         self.assertEqual(
             [(row.value, row.wall_ns) for row
-             in session.profile.label_values('task name') if row.wall_ns],
+             in session.profile.label_values('task_name') if row.wall_ns],
             [('eight', 8), ('six', 6)])
 
     def test_no_samples(self):
         with manual() as session:
             pass
-        self.assertEqual(sum([row.wall_ns for row in
-                              session.profile.label_values('a')]), 0)
+        self.assertEqual(session.profile.label_keys, ())
+        with self.assertRaisesRegex(ValueError, 'there are no labels'):
+            session.profile.label_values('a')
 
 
 class TruthTest(LabelTest):

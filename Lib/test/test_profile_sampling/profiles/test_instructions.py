@@ -1,4 +1,4 @@
-"""Instructions: what they cost, and how they were specialised."""
+"""Instructions: what they cost, and how they were specialized."""
 
 import opcode
 import pickle
@@ -6,7 +6,7 @@ import unittest
 
 from profile_sampling._data import opcodes as _opcodes
 from profile_sampling._data.rows import CalleeRow
-from profile_sampling._data.values import Frame, Function
+from profile_sampling._data.values import MEASURED, Frame, Function
 
 from ..support.builders import Builder, example
 
@@ -26,12 +26,12 @@ class InstructionsTest(unittest.TestCase):
              row.base_opcode, row.base_opname),
             ('a.f', 7, 0, 12, opcode.opmap['BINARY_OP'], 'BINARY_OP'))
         self.assertEqual(
-            (row.flat_count, row.flat_cpu_ns, row.flat_wall_ns), (2, 3, 5))
+            (row.self_count, row.self_cpu_ns, row.self_wall_ns), (2, 3, 5))
 
-    def test_flat_ns(self):
+    def test_self_ns(self):
         b = Builder().sample('a.f', cpu_ns=3, wall_ns=5)
         row, = self.rows(b)
-        self.assertEqual((row.flat_ns('cpu'), row.flat_ns('wall')), (3, 5))
+        self.assertEqual((row.self_ns('cpu'), row.self_ns('wall')), (3, 5))
 
     def test_callees_are_included(self):
         b = Builder(names=3)
@@ -41,10 +41,12 @@ class InstructionsTest(unittest.TestCase):
         b.sample('a.f:7@CALL+2 [GIL~wait]', count=8, wall_ns=8)
         row, = self.rows(b)
         self.assertEqual(
-            (row.flat_count, row.flat_cpu_ns, row.flat_wall_ns), (15, 3, 15))
+            (row.self_count, row.self_cpu_ns, row.self_wall_ns), (15, 3, 15))
         self.assertEqual(row.callees, (
-            CalleeRow(Function(None, '[GIL wait]', '', 0, 'pseudo'), 8, 0, 8),
-            CalleeRow(Function('time', 'sleep', '', 0, 'C'), 6, 2, 6)))
+            CalleeRow(Function(None, '[GIL wait]', '', 0, 'pseudo'), MEASURED,
+                      (8, 0, 8)),
+            CalleeRow(Function('time', 'sleep', '', 0, 'C'), MEASURED,
+                      (6, 2, 6))))
 
     def test_only_the_innermost_python_frame(self):
         b = Builder(names=3)
@@ -61,41 +63,41 @@ class InstructionsTest(unittest.TestCase):
         b.sample('C:time.sleep [blocked]', wall_ns=1, state='blocked')
         self.assertEqual(self.rows(b), [])
 
-    def test_specialised_unspecialised_and_deoptimised(self):
+    def test_specialized_unspecialized_and_deoptimized(self):
         b = Builder(names=3)
         for opname, count in (('BINARY_OP', 3), ('BINARY_OP_ADD_INT', 10),
                               ('BINARY_OP_ADD_FLOAT', 20)):
             b.sample(f'a.f:7@{opname}+2', count=count)
         row, = self.rows(b)
         self.assertEqual(
-            (row.specialised_count, row.unspecialised_count,
-             row.deoptimised_count), (30, 3, 3))
+            (row.specialized_count, row.unspecialized_count,
+             row.deoptimized_count), (30, 3, 3))
         self.assertEqual(row.opnames, (('BINARY_OP_ADD_FLOAT', 20),
                                        ('BINARY_OP_ADD_INT', 10)))
 
-    def test_never_specialised_is_not_deoptimised(self):
+    def test_never_specialized_is_not_deoptimized(self):
         row, = self.rows(Builder(names=3).sample('a.f:7@BINARY_OP+2',
                                                  count=3))
         self.assertEqual(
-            (row.specialised_count, row.unspecialised_count,
-             row.deoptimised_count, row.opnames), (0, 3, 0, ()))
+            (row.specialized_count, row.unspecialized_count,
+             row.deoptimized_count, row.opnames), (0, 3, 0, ()))
 
     def test_one_site_says_nothing_about_the_next(self):
         b = Builder(names=3)
         b.sample('a.f:7@BINARY_OP_ADD_INT+2')
         b.sample('a.f:7@BINARY_OP+6')
-        self.assertEqual([row.deoptimised_count for row in self.rows(b)],
+        self.assertEqual([row.deoptimized_count for row in self.rows(b)],
                          [0, 0])
 
-    def test_what_cannot_be_specialised_is_not_unspecialised(self):
+    def test_what_cannot_be_specialized_is_not_unspecialized(self):
         row, = self.rows(Builder(names=3).sample('a.f:7@POP_TOP+2'))
-        self.assertEqual((row.specialised_count, row.unspecialised_count),
+        self.assertEqual((row.specialized_count, row.unspecialized_count),
                          (0, 0))
 
-    def test_without_opcodes_nothing_is_unspecialised(self):
+    def test_without_opcodes_nothing_is_unspecialized(self):
         # The core gives generic numbers then.
         row, = self.rows(Builder(names=1).sample('a.f:7@BINARY_OP+2'))
-        self.assertEqual((row.base_opname, row.unspecialised_count),
+        self.assertEqual((row.base_opname, row.unspecialized_count),
                          ('BINARY_OP', 0))
 
     def test_unknown_instructions(self):
@@ -153,11 +155,11 @@ class OpcodesTest(unittest.TestCase):
 
     def test_families(self):
         number = _opcodes.number
-        self.assertTrue(_opcodes.is_specialised(number('CALL_TYPE_1')))
-        self.assertFalse(_opcodes.is_specialised(number('CALL')))
-        self.assertTrue(_opcodes.can_specialise(number('CALL')))
-        self.assertFalse(_opcodes.can_specialise(number('CALL_TYPE_1')))
-        self.assertFalse(_opcodes.can_specialise(number('POP_TOP')))
+        self.assertTrue(_opcodes.is_specialized(number('CALL_TYPE_1')))
+        self.assertFalse(_opcodes.is_specialized(number('CALL')))
+        self.assertTrue(_opcodes.can_specialize(number('CALL')))
+        self.assertFalse(_opcodes.can_specialize(number('CALL_TYPE_1')))
+        self.assertFalse(_opcodes.can_specialize(number('POP_TOP')))
 
 
 if __name__ == '__main__':

@@ -16,14 +16,14 @@ MS = 1_000_000
 
 
 def weights(rows):
-    """{name: (flat, cum) in wall ms}"""
-    return {row.function.name: (row.flat_wall_ns // MS, row.cum_wall_ns // MS)
+    """{name: (self, cum) in wall ms}"""
+    return {row.function.name: (row.self_wall_ns // MS, row.cum_wall_ns // MS)
             for row in rows}
 
 
 class FunctionsTest(unittest.TestCase):
 
-    def test_flat_and_cumulative(self):
+    def test_self_and_cumulative(self):
         b = Builder()
         b.sample('a.main', wall_ns=1 * MS)
         b.sample('a.main a.f', wall_ns=10 * MS)
@@ -39,10 +39,10 @@ class FunctionsTest(unittest.TestCase):
         b.sample('a.f a.g', count=7, cpu_ns=11, wall_ns=13)
         g, f = b.profile().functions()
         self.assertEqual(
-            [f.flat_count, f.flat_cpu_ns, f.flat_wall_ns,
+            [f.self_count, f.self_cpu_ns, f.self_wall_ns,
              f.cum_count, f.cum_cpu_ns, f.cum_wall_ns], [2, 3, 5, 9, 14, 18])
         self.assertEqual(
-            [g.flat_count, g.flat_cpu_ns, g.flat_wall_ns,
+            [g.self_count, g.self_cpu_ns, g.self_wall_ns,
              g.cum_count, g.cum_cpu_ns, g.cum_wall_ns], [7, 11, 13] * 2)
 
     def test_recursion_counts_once_per_stack(self):
@@ -94,7 +94,7 @@ class FunctionsTest(unittest.TestCase):
             [row.function.name for row in b.profile().functions()],
             sorted(names))
 
-    def test_cumulative_breaks_ties_of_flat(self):
+    def test_cumulative_breaks_ties_of_self(self):
         b = Builder()
         b.sample('a.a', wall_ns=1)
         b.sample('a.z a.big', wall_ns=9)
@@ -143,7 +143,7 @@ class LinesTest(unittest.TestCase):
         b.sample('a.f:2', wall_ns=2 * MS)
         b.sample('a.f:2 a.g:7', wall_ns=4 * MS)
         self.assertEqual(
-            [(row.function.name, row.line, row.flat_wall_ns // MS,
+            [(row.function.name, row.line, row.self_wall_ns // MS,
               row.cum_wall_ns // MS) for row in b.profile().lines()],
             [('a.g', 7, 4, 4), ('a.f', 2, 2, 6), ('a.f', 1, 1, 1)])
 
@@ -153,16 +153,16 @@ class LinesTest(unittest.TestCase):
         b.sample([(f, 3, 1, 0, 0)], wall_ns=1)
         b.sample([(f, 3, 9, 8, 0)], wall_ns=2)
         row, = b.profile().lines()
-        self.assertEqual((row.line, row.flat_wall_ns), (3, 3))
+        self.assertEqual((row.line, row.self_wall_ns), (3, 3))
 
-    def test_a_line_is_flat_only_in_its_own_bytecode(self):
+    def test_a_line_has_self_time_only_in_its_own_bytecode(self):
         b = Builder()
         b.sample('a.f:2', wall_ns=1)
         b.sample('a.f:2 op:int.__mul__', wall_ns=2)
         b.sample('a.f:2 C:time.sleep [blocked]', wall_ns=4)
         self.assertEqual(
             {(row.function.name, row.line):
-             (row.flat_wall_ns, row.cum_wall_ns)
+             (row.self_wall_ns, row.cum_wall_ns)
              for row in b.profile().lines()},
             {('a.f', 2): (1, 7), ('int.__mul__', 0): (2, 2),
              ('time.sleep', 0): (0, 4), ('[blocked]', 0): (4, 4)})
@@ -173,7 +173,7 @@ class LinesTest(unittest.TestCase):
         b.sample('a.f:2@BINARY_OP_ADD_INT+8', wall_ns=2)
         b.sample('a.f:2@CALL+20', wall_ns=4)
         row, = b.profile().lines()
-        self.assertEqual(row.flat_wall_ns, 7)
+        self.assertEqual(row.self_wall_ns, 7)
 
     def test_recursion_on_a_line_counts_once(self):
         b = Builder()
@@ -267,7 +267,7 @@ class ProfileTest(unittest.TestCase):
                             (profile, 'new'),
                             (sample.stack[0], 'line'),
                             (sample.thread, 'name'),
-                            (profile.functions()[0], 'flat_count')):
+                            (profile.functions()[0], 'self_count')):
             with self.assertRaises(AttributeError):
                 setattr(thing, name, 1)
         with self.assertRaises(AttributeError):

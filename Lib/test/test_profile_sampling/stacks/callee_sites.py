@@ -324,8 +324,8 @@ else:
 def opcode_names():
     """{number: name of the base instruction}."""
     bases = {number: name for name, number in opcode.opmap.items()}
-    for base, specialised in _opcode_metadata._specializations.items():
-        for name in specialised:
+    for base, specialized in _opcode_metadata._specializations.items():
+        for name in specialized:
             bases[_opcode_metadata._specialized_opmap[name]] = base
     return bases
 

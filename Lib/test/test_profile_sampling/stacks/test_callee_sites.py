@@ -120,7 +120,7 @@ class SitesTest(SessionTest):
         exec(callee_sites.SETUP, space)
         sites = [Site(i, row, space) for i, row in enumerate(rows)]
         for site in sites:
-            site.function(range(3))     # specialises the bytecode
+            site.function(range(3))     # specializes the bytecode
         wanting = sites
         for _ in range(ATTEMPTS):
             for site in wanting:

@@ -86,20 +86,20 @@ class StacksTest(SessionTest):
         sample, = [s for s in profile.samples if s.wall_ns]
         self.assertEqual(BASE_NAMES[sample.stack[0].opcode], 'CALL')
 
-    def test_specialised_opcode(self):
+    def test_specialized_opcode(self):
         def work():
             for _ in range(100):
                 tick(5, 0)
         profile = self.check(work, {('_profile.tick',): 500})
-        specialised = {
+        specialized = {
             number: name for name, number
             in _opcode_metadata._specialized_opmap.items()}
         opcodes = Counter()
         for sample in profile.samples:
             frame, callee = python_frame(sample)
             if callee is not None:
-                opcodes[specialised.get(frame.opcode)] += sample.count
-        # It takes a few calls to specialise one; tick() takes two arguments
+                opcodes[specialized.get(frame.opcode)] += sample.count
+        # It takes a few calls to specialize one; tick() takes two arguments
         # by position.
         self.assertGreaterEqual(opcodes['CALL_BUILTIN_FAST'], 90)
         self.assertEqual(opcodes.total(), 100)
@@ -448,7 +448,7 @@ class ThreadsTest(SessionTest):
             done.set()
             thread.join()
         waits = [s for s in session.profile.samples
-                 if s.state == 'gil wait' and
+                 if s.state == 'gil_wait' and
                  any(f.function.qualname == compute.__qualname__
                      for f in s.stack)]
         self.assertGreater(weight(waits), 50_000_000)

@@ -23,7 +23,7 @@ class ModulesTest(SessionTest):
 
     def shares(self, work):
         """{name of C function or operator: its share of work()'s time}."""
-        work()                              # imports, caches, specialisation
+        work()                              # imports, caches, specialization
         with Session(rate_hz=RATE_HZ, names=3) as session:
             end = time.perf_counter() + WORK_S
             while time.perf_counter() < end:
@@ -172,7 +172,7 @@ class YieldsTest(SessionTest):
             done.set()
             asking.join()
         off_gil = [sample for sample in session.profile.samples
-                   if sample.state in ('blocked', 'gil wait')
+                   if sample.state in ('blocked', 'gil_wait')
                    and on_stack(sample, compute.__qualname__)]
         self.assertTrue(off_gil)
         self.assertEqual([sample for sample in off_gil

@@ -20,8 +20,8 @@ from profile_sampling._data import opcodes as _opcodes
 
 from . import validator
 
-STATES = ('running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep with gil')
+STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep_with_gil')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
 
 
@@ -95,16 +95,20 @@ class Builder:
             node = _number(self.nodes, (node, frame)) + 1
         return node
 
-    def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, thread=0,
-               state='running', labels=(), task=None, holder=None):
-        """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call')."""
+    def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, values=None,
+               thread=0, state='running', labels=(), task=None, holder=None):
+        """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call').
+
+        *values* instead of the three, if there is a fact 'value_types'.
+        """
+        if values is None:
+            values = count, cpu_ns, wall_ns
         if not self.threads:
             self.thread('MainThread')
         key = (self.node(stack), thread, self._labels(labels, task),
                STATES.index(state), *self._holder(holder))
-        old = self.samples.get(key, (0, 0, 0))
-        self.samples[key] = (old[0] + count, old[1] + cpu_ns,
-                             old[2] + wall_ns)
+        old = self.samples.get(key, (0,) * len(values))
+        self.samples[key] = tuple([a + b for a, b in zip(old, values)])
         return self
 
     def _holder(self, holder):
@@ -161,7 +165,7 @@ def example(**facts):
     b.sample('app.<module>:2@CALL+16 C:time.sleep [blocked]', count=2,
              cpu_ns=50, wall_ns=990_000_000, thread=main, state='blocked')
     b.sample('app.spin:5 [GIL~wait]', count=40, wall_ns=60_000_000,
-             thread=worker, state='gil wait',
+             thread=worker, state='gil_wait',
              holder=(main, 'app.work:11 C:time.sleep'))
     b.sample('app.spin:5 [GC~gen0]', count=1, wall_ns=1_500, cpu_ns=1_500,
              thread=worker, state='gc')
@@ -205,9 +209,8 @@ def facts_of(profile):
                sample.task_name, sample.task_id,
                instruction_of(sample) if 'opcodes' in profile.names else None,
                _holder_facts(sample.gil_holder))
-        weights = rows.setdefault(key, [0, 0, 0])
-        for i, weight in enumerate((sample.count, sample.cpu_ns,
-                                    sample.wall_ns)):
+        weights = rows.setdefault(key, [0] * len(sample.values))
+        for i, weight in enumerate(sample.values):
             weights[i] += weight
     return {'samples': rows, 'stats': profile.stats, 'mode': profile.mode,
             'rate_hz': profile.rate_hz, 'depth_frames': profile.depth_frames,
@@ -215,5 +218,5 @@ def facts_of(profile):
             'start_time_ns': profile.start_time_ns,
             'duration_ns': profile.duration_ns,
             'python_version': profile.python_version,
-            'totals': (profile.total_count, profile.total_cpu_ns,
-                       profile.total_wall_ns)}
+            'totals': {value_type: profile.total(value_type.name)
+                       for value_type in profile.value_types}}

@@ -7,8 +7,8 @@ names are those of the format's documentation.  PITFALLS F4.
 import gzip
 import opcode
 
-STATES = {'running', 'blocked', 'gil wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep with gil'}
+STATES = {'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep_with_gil'}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
 NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
 OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
@@ -140,7 +140,7 @@ def check_pprof(data):
     strings = [text.decode('utf-8') for text in table]
     _resolve(profile, 'Profile', strings)
     types = [(t['type'], t['unit']) for t in profile['sample_type']]
-    check(len(types) == 3 and len(set(types)) == 3, 'sample types', types)
+    check(types and len(set(types)) == len(types), 'sample types', types)
     check(profile['default_sample_type'] == types[-1][0], 'default type')
     ids = {}
     for kind in ('mapping', 'location', 'function'):
@@ -180,7 +180,8 @@ def _check_labels(labels, names_opcodes):
             check(not label['num'], 'label is a number', label['key'])
         check(not (label['str'] and label['num']), 'label is str and num')
         if label['key'] == 'state':
-            check(label['str'] in STATES, 'state', label['str'])
+            check(label['str'].replace(' ', '_') in STATES, 'state',
+                  label['str'])
         elif label['key'] == 'task id':
             check(not label['str'] and label['num'], 'task id')
         elif not names_opcodes:
@@ -194,30 +195,35 @@ def _check_labels(labels, names_opcodes):
 
 def check_profile(profile):
     """Check a Profile by its public interface."""
-    check(profile.mode in ('wall', 'cpu'), 'mode', profile.mode)
+    types = profile.value_types
+    check(profile.mode in [value_type.kind for value_type in types], 'mode',
+          profile.mode)
     check(profile.names in NAMES, 'names', profile.names)
-    totals = [0, 0, 0]
+    totals = dict.fromkeys([value_type.name for value_type in types], 0)
+    held = [0] * len(types)
     seen = set()
     threads = set(profile.threads)
     for sample in profile.samples:
         check(sample.state in STATES, 'state', sample.state)
         check(sample.thread in threads, 'thread', sample.thread)
-        for i, weight in enumerate((sample.count, sample.cpu_ns,
-                                    sample.wall_ns)):
-            totals[i] += weight
+        for name, value in zip(totals, sample.values, strict=True):
+            # What the program counts is no number of samples.
+            if not (name == 'count' and sample.state == 'custom'):
+                totals[name] += value
+        if sample.gil_holder is not None:
+            held = [a + b for a, b in zip(held, sample.values)]
         for frame in sample.stack:
             check(frame.line >= 0 and frame.column >= 0, frame)
             check(frame.function.kind in KINDS, frame.function)
             seen.add(frame.function)
-    check(sum([row.wall_ns for row in profile.gil_holders()])
-          == sum([sample.wall_ns for sample in profile.samples
-                  if sample.gil_holder is not None]), 'holders of the GIL')
-    check(totals == [profile.total_count, profile.total_cpu_ns,
-                     profile.total_wall_ns], 'totals', totals)
+    check(held == _sums([row.values for row in profile.gil_holders()], types),
+          'holders of the GIL')
+    check(totals == {name: profile.total(name) for name in totals}, 'totals',
+          totals)
     rows = profile.functions()
     functions = [row.function for row in rows]
     check(len(set(functions)) == len(functions), 'functions repeated')
-    check(seen <= set(functions), 'a function of a stack has no row')
+    check(seen == set(functions), 'functions of stacks and of rows differ')
     places = [(row.function, row.line) for row in profile.lines()]
     check(len(set(places)) == len(places), 'lines repeated')
     check(set(function for function, _ in places) == set(functions),
@@ -225,26 +231,26 @@ def check_profile(profile):
     check_instructions(profile)
 
 
+def _sums(rows, types):
+    return [sum([row[i] for row in rows]) for i in range(len(types))]
+
+
 def check_instructions(profile):
     """Check that the instructions share out all that Python frames have."""
-    totals = [0, 0, 0]
-    for sample in profile.samples:
-        if any(frame.function.kind == 'python' for frame in sample.stack):
-            for i, weight in enumerate((sample.count, sample.cpu_ns,
-                                        sample.wall_ns)):
-                totals[i] += weight
     rows = profile.instructions()
-    check(totals == [sum(row.flat_count for row in rows),
-                     sum(row.flat_cpu_ns for row in rows),
-                     sum(row.flat_wall_ns for row in rows)],
-          'instructions', totals)
+    types = profile.value_types
+    check(_sums([row.self_values for row in rows], types)
+          == _sums([sample.values for sample in profile.samples
+                    if any(frame.function.kind == 'python'
+                           for frame in sample.stack)], types),
+          'instructions')
     sites = [(row.function, row.line, row.column, row.instruction_offset,
               row.base_opcode) for row in rows]
     check(len(set(sites)) == len(sites), 'instructions repeated')
     for row in rows:
         check(row.function.kind == 'python', 'an instruction of', row)
         check(sum(count for _, count in row.opnames)
-              == row.specialised_count, 'specialisations', row)
+              == row.specialized_count, 'specializations', row)
         callees = [callee.function for callee in row.callees]
         check(len(set(callees)) == len(callees), 'callees repeated', row)
         check('python' not in {callee.kind for callee in callees},
@@ -255,7 +261,7 @@ def check_gil_holders(profile):
     """Check what holds of the core's profiles: each wait has a holder."""
     for sample in profile.samples:
         holder = sample.gil_holder
-        check((sample.state == 'gil wait') == (holder is not None),
+        check((sample.state == 'gil_wait') == (holder is not None),
               'holder of the GIL', sample, holder)
         if holder is not None:
             check(sample.stack[0].function.qualname == '[GIL wait]', sample)

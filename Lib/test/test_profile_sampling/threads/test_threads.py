@@ -95,16 +95,16 @@ class ConservationTest(SessionTest):
         # Four threads want one GIL: three of them wait at any moment, which
         # is 75 % of their time.  15 percentage points for starting and
         # ending one after the other, and for the system calls of the clock.
-        self.assertAlmostEqual(states['gil wait'] / total, 0.75, delta=0.15)
+        self.assertAlmostEqual(states['gil_wait'] / total, 0.75, delta=0.15)
         # A thread that yields the GIL and is preempted before it asks for
         # it again counts as blocked meanwhile.
         self.assertLess(states['blocked'] / total, 0.15)
         for sample in there:
-            if sample.state == 'gil wait':
+            if sample.state == 'gil_wait':
                 self.assertEqual(sample.stack[0].function.qualname,
                                  '[GIL wait]')
         # Waiting costs no CPU time.  1 %: the kernel's share in it.
-        self.assertLess(by_state(there, 'cpu_ns')['gil wait']
+        self.assertLess(by_state(there, 'cpu_ns')['gil_wait']
                         / weight(there, 'cpu_ns'), 0.01)
 
     @thrice

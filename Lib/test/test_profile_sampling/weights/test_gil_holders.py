@@ -150,7 +150,7 @@ class PatternTest(SubscriberTest):
             self.assertEqual(
                 sum(waits(profile, waiter.native_id).values()),
                 weight([s for s in of_thread(profile, waiter.native_id)
-                        if s.state == 'gil wait']))
+                        if s.state == 'gil_wait']))
 
     def test_place_of_both(self):
         with manual() as session:
@@ -235,7 +235,7 @@ class PatternTest(SubscriberTest):
             waiter.thread.join()
         # That it waits is told when it asks again, or never.
         waited = [s for s in of_thread(session.profile, waiter.native_id)
-                  if s.state == 'gil wait']
+                  if s.state == 'gil_wait']
         self.assertEqual(sum(waits(session.profile,
                                    waiter.native_id).values()),
                          weight(waited))
@@ -311,7 +311,7 @@ class PatternTest(SubscriberTest):
         profile = session.profile
         self.assertGreater(profile.stats['lost_holders'], 0)
         waited = [s for s in of_thread(profile, thread.native_id)
-                  if s.state == 'gil wait']
+                  if s.state == 'gil_wait']
         self.assertAlmostEqual(
             len([s for s in waited if s.gil_holder.thread is not None]),
             MAX_PAIRS, delta=10)
@@ -336,7 +336,7 @@ class PatternTest(SubscriberTest):
             kinds = [batch.STATES[state] if kind == 0 else None
                      for kind, state in zip(batch.kind, batch.state)]
             self.assertEqual([place is not None for place in places],
-                             [kind == 'gil wait' for kind in kinds])
+                             [kind == 'gil_wait' for kind in kinds])
             self.assertEqual(
                 [sample.gil_holder for sample in batch],
                 [place for place, kind in zip(places, batch.kind)
@@ -415,13 +415,13 @@ class RealTest(SessionTest):
         profile = session.profile
         for thread in threads:
             waited = weight([s for s in of_thread(profile, thread.native_id)
-                             if s.state == 'gil wait'])
+                             if s.state == 'gil_wait'])
             self.assertEqual(
                 sum(waits(profile, thread.native_id).values()), waited)
         known = sum([row.wall_ns for row in profile.gil_holders()
                      if row.holder.thread is not None])
         self.assertGreater(known, 0.9 * weight(
-            [s for s in profile.samples if s.state == 'gil wait']))
+            [s for s in profile.samples if s.state == 'gil_wait']))
 
 
 class ValuesTest(unittest.TestCase):
@@ -430,12 +430,12 @@ class ValuesTest(unittest.TestCase):
         b = Builder(names=1)
         main, worker = b.thread('MainThread'), b.thread('worker')
         b.sample('a.f:3 [GIL~wait]', wall_ns=7, thread=main,
-                 state='gil wait', holder=(worker, 'a.g:9 C:json.loads'))
+                 state='gil_wait', holder=(worker, 'a.g:9 C:json.loads'))
         b.sample('a.f:3 C:time.sleep [GIL~wait]', wall_ns=2, thread=main,
-                 state='gil wait', holder=(worker, 'a.g:9 C:json.loads'))
+                 state='gil_wait', holder=(worker, 'a.g:9 C:json.loads'))
         b.sample('a.f:3 [GIL~wait]', wall_ns=5, thread=main,
-                 state='gil wait', holder=(-1, '[unknown]'))
-        b.sample('[GIL~wait]', wall_ns=4, thread=worker, state='gil wait',
+                 state='gil_wait', holder=(-1, '[unknown]'))
+        b.sample('[GIL~wait]', wall_ns=4, thread=worker, state='gil_wait',
                  holder=(main, 'a.f:4'))
         b.sample('a.f:3', wall_ns=100, thread=main)
         return b.profile()
@@ -482,7 +482,7 @@ class ValuesTest(unittest.TestCase):
         b.thread('MainThread')
         for function in functions:
             b.sample([(function, 25)], wall_ns=1)
-        b.sample('a.f:1 [GIL~wait]', wall_ns=3, state='gil wait',
+        b.sample('a.f:1 [GIL~wait]', wall_ns=3, state='gil_wait',
                  holder=(0, [(functions[1], 12)]))
         again = Profile._from_raw(_pprof_read.decode(
             _pprof.encode(b.profile()._tables, compress=False)))

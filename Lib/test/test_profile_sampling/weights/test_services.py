@@ -365,7 +365,7 @@ class AsleepWithGILTest(SessionTest):
                 slept_ns += time.monotonic_ns() - before_ns
         line = sleep.__code__.co_firstlineno + 1
         asleep = [s for s in own(session.profile)
-                  if s.state == 'asleep with gil']
+                  if s.state == 'asleep_with_gil']
         for sample in asleep:
             self.assertEqual(names(sample)[-1], self.LEAF)
         there = [s for s in asleep
@@ -413,7 +413,7 @@ class AsleepWithGILTest(SessionTest):
                     with Session(rate_hz=RATE_HZ) as session:
                         busy(0.4)
                     states = by_state(own(session.profile))
-                    self.assertEqual(states['asleep with gil'], 0)
+                    self.assertEqual(states['asleep_with_gil'], 0)
                     self.assertGreater(states['running'], 390_000_000)
 
 

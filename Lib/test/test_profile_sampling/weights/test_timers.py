@@ -193,7 +193,7 @@ class SleepWithGILTest(TimersTest):
         self.assertEqual(session.profile.stats['calls_interrupted'],
                          interrupted)
         # From the second call on it is told.
-        asleep_ns = by_state(session.profile.samples)['asleep with gil']
+        asleep_ns = by_state(session.profile.samples)['asleep_with_gil']
         self.assertGreater(asleep_ns, 38 * 20_000_000 * 0.9)
 
     @thrice
@@ -220,7 +220,7 @@ class SleepWithGILTest(TimersTest):
             self.assertEqual(writing.wait(), 0)
         self.assertEqual(session.profile.stats['calls_interrupted'], 0)
         self.assertGreater(
-            by_state(session.profile.samples)['asleep with gil'], 0.15e9)
+            by_state(session.profile.samples)['asleep_with_gil'], 0.15e9)
 
 
 WRITES = """
