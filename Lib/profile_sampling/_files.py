@@ -1,11 +1,16 @@
 """Putting a whole file in place, or nothing.
 
-This file owns how bytes get to the disk.  It must not know what they mean.
+This file owns how bytes get to the disk, or to a file that is open already.
+It must not know what they mean.
 """
 
 import errno
+import io
 import os
 import stat
+
+_STREAMS = {'/dev/stdout': 1, '/dev/stderr': 2}
+_DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
 
 
 def replace(path, data, *, dir_fd=None):
@@ -17,16 +22,21 @@ def replace(path, data, *, dir_fd=None):
     of this user is replaced; anything else raises OSError, and so does a
     directory that cannot be written.  A relative path starts at the directory
     *dir_fd* if that is given.
+
+    The system's names of files that are open, such as /dev/stdout, are not
+    replaced: the data is written there.
     """
     path = os.fspath(path)
+    fd = _open_already(os.fsdecode(path))
+    if fd is not None:
+        _write_all(fd, data)
+        return
     _check_target(path, dir_fd)
     beside = os.path.dirname(path)
     fd, temporary = _create(beside, path, dir_fd)
     try:
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view):]
+            _write_all(fd, data)
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -43,6 +53,41 @@ def replace(path, data, *, dir_fd=None):
             pass
         raise
     _sync_directory(beside, dir_fd)
+
+
+def write_to(file, data):
+    """Write *data* to a binary file object."""
+    check_binary(file)
+    while data:
+        written = file.write(data)
+        if written is None and isinstance(file, io.RawIOBase):
+            raise BlockingIOError(errno.EAGAIN, 'the file is not ready')
+        # Not all that has this method says how much it wrote.
+        data = data[len(data) if written is None else written:]
+
+
+def check_binary(file):
+    """Raise TypeError for a file object whose content is text."""
+    if isinstance(file, io.TextIOBase):
+        raise TypeError('a profile is bytes: give a file that is opened in '
+                        'binary mode')
+
+
+def _open_already(path):
+    """Return the descriptor that a path stands for, or None."""
+    if path in _STREAMS:
+        return _STREAMS[path]
+    for directory in _DESCRIPTORS:
+        number = path.removeprefix(directory)
+        if number != path and number.isascii() and number.isdigit():
+            return int(number)
+    return None
+
+
+def _write_all(fd, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view):]
 
 
 def _check_target(path, dir_fd):

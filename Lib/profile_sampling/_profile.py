@@ -322,25 +322,38 @@ class Profile:
     def save(self, path, format=None, *, annotate=False):
         """Write the profile to a file, whole or not at all.
 
+        *path* may also be a file object that is opened in binary mode, or
+        the system's name of an open file, such as '/dev/stdout': then what
+        there is in it stays.
+
         *format* is 'pprof', 'collapsed' or 'text'; without it the
-        extension of *path* decides.  With *annotate*, names in collapsed
-        stacks end in flamegraph.pl's mark of their kind: '_[k]' for C
-        functions, '_[i]' for operators, '_[j]' for pseudo functions.  The
-        file is readable by its owner alone.  A symbolic link or another
-        user's file at *path* is refused.
+        extension of *path* decides, and a file object gets 'pprof'.  With
+        *annotate*, names in collapsed stacks end in flamegraph.pl's mark of
+        their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for
+        pseudo functions.  The file is readable by its owner alone.  A
+        symbolic link or another user's file at *path* is refused.
 
         Raise ValueError for an unknown format or one that has no such
         marks, OSError if it cannot be written.
         """
         from profile_sampling import _files, _formats
+        is_file = hasattr(path, 'write')
+        if is_file:
+            _files.check_binary(path)
+            format = format or 'pprof'
         format = _formats.choose(path, format)
-        _files.replace(path, _formats.encode(
-            self._tables, format, **_formats.annotation(format, annotate)))
+        data = _formats.encode(
+            self._tables, format, **_formats.annotation(format, annotate))
+        if is_file:
+            _files.write_to(path, data)
+        else:
+            _files.replace(path, data)
 
     @classmethod
     def load(cls, path, *, max_bytes=None):
         """Read a pprof file, one of ours or another tool's.
 
+        *path* may also be a file object that is opened in binary mode.
         *max_bytes* bounds the memory spent on it (default 512 MiB).
 
         Raise ValueError if the file is not a pprof file, is damaged or

@@ -40,10 +40,21 @@ def refuse_terminal(format, output):
         raise Failure('a pprof file is binary; name a file with -o', 2)
 
 
+def add_output(parser):
+    parser.add_argument('-o', '--output', metavar='OUT', type=_output,
+                        help='write to this file instead of stdout (-)')
+
+
+def _output(name):
+    return None if name == '-' else name
+
+
 def load(path):
-    """Return the tables of a file."""
+    """Return the tables of a file; '-' is stdin."""
+    if path == '-' and sys.stdin is None:
+        raise Failure('cannot read from stdin: it is closed')
     try:
-        return Tables(reader.read(path))
+        return Tables(reader.read(sys.stdin.buffer if path == '-' else path))
     except OSError as exc:
         raise Failure(f'cannot read {path}: {exc.strerror}') from None
     except ValueError as exc:

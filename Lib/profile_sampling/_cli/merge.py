@@ -4,11 +4,12 @@ import os
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, choose_format, load, refuse_terminal, say, write)
+    Failure, add_output, choose_format, load, refuse_terminal, say, write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
 from profile_sampling._data.tables import Tables
+from profile_sampling._data.values import COUNT
 from profile_sampling._formats import text
 
 
@@ -18,13 +19,12 @@ def add(commands):
         description='Add up profiles.  Each sample gets the number of its '
                     "process as the label 'pid'.")
     parser.add_argument('files', metavar='FILE', nargs='+',
-                        help='a pprof file, or a pattern for the names of '
-                             'several')
+                        help='a pprof file, - for stdin, or a pattern for '
+                             'the names of several')
     parser.add_argument('--format', choices=list(_formats.FORMATS),
                         help='what to make of them (default: by the '
                              'extension of OUT, or pprof)')
-    parser.add_argument('-o', '--output', metavar='OUT',
-                        help='write to this file instead of stdout')
+    add_output(parser)
     parser.set_defaults(run=_run)
 
 
@@ -67,7 +67,8 @@ def _merged(tables, files, nameless, output):
 
 def _totals(tables):
     """Return the totals in words, clocks first."""
-    return [text.amount(total, value_type) + ' ' + text.title(value_type)
+    return [_count(total, 'sample') if value_type == COUNT else
+            f'{text.amount(total, value_type)} {text.title(value_type)}'
             for value_type, total
             in reversed([*zip(tables.value_types, tables.totals)])]
 

@@ -2,7 +2,7 @@
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, choose_format, load, refuse_terminal, write)
+    Failure, add_output, choose_format, load, refuse_terminal, write)
 from profile_sampling._formats import text
 
 
@@ -20,12 +20,12 @@ def add(commands):
     parser = commands.add_parser(
         'report', help='show a recorded profile',
         description='Show a recorded profile, or convert it.')
-    parser.add_argument('file', metavar='FILE', help='a pprof file')
+    parser.add_argument('file', metavar='FILE',
+                        help='a pprof file, or - for stdin')
     parser.add_argument('--format', choices=list(_formats.FORMATS),
                         help='what to make of it (default: by the '
                              'extension of OUT, or text)')
-    parser.add_argument('-o', '--output', metavar='OUT',
-                        help='write to this file instead of stdout')
+    add_output(parser)
     parser.add_argument('--top', metavar='N', type=_positive,
                         default=text.TOP,
                         help='functions per table of the text report '

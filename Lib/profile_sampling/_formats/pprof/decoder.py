@@ -21,7 +21,7 @@ from profile_sampling._formats.pprof import (
     STATE_TEXTS)
 from profile_sampling._formats.pprof.types import Columns
 from profile_sampling._formats.pprof.wire import (
-    BYTES, VARINT, fields, message, numbers, signed, varint)
+    BYTES, VARINT, NotTheFormat, fields, message, numbers, signed, varint)
 
 # Objects made of one byte of a sample take at most so many, for a moment.
 _TRANSIENT = 64
@@ -63,7 +63,11 @@ class _Decoder:
         self._names = None
 
     def decode(self):
-        self._scan()
+        try:
+            self._scan()
+        except NotTheFormat as exc:
+            raise ValueError(
+                f'is not a pprof file, or is damaged: {exc}') from None
         if not self._strings or self._strings[0]:
             raise ValueError('is not a pprof file (its first string is not '
                              'the empty one)')
@@ -85,7 +89,7 @@ class _Decoder:
         for field, wire_type, value, end in fields(data, 0, len(data)):
             if field == _STRING:
                 if wire_type != BYTES:
-                    raise ValueError('a string has the wrong wire type')
+                    raise NotTheFormat('a string has the wrong wire type')
                 self._budget.spend(80 + 4 * (end - value))
                 try:
                     self._strings.append(data[value:end].decode())
@@ -97,12 +101,14 @@ class _Decoder:
                 self._top[field] += numbers(data, wire_type, value, end)
             elif field in self._top:
                 if wire_type != BYTES:
-                    raise ValueError(f'field {field} has the wrong wire type')
+                    raise NotTheFormat(
+                        f'field {field} has the wrong wire type')
                 self._budget.spend(160)
                 self._top[field].append((value, end))
             elif field in self._numbers:
                 if wire_type != VARINT:
-                    raise ValueError(f'field {field} has the wrong wire type')
+                    raise NotTheFormat(
+                        f'field {field} has the wrong wire type')
                 self._numbers[field] = signed(value)
 
     def _string(self, index):

@@ -7,6 +7,7 @@ means.
 
 import os
 
+from profile_sampling._files import check_binary
 from profile_sampling._formats.pprof import decoder
 from profile_sampling._formats.pprof.wire import Budget
 
@@ -15,12 +16,25 @@ _CHUNK_BYTES = 1 << 16
 
 
 def read(path, max_bytes=None):
-    """Return the tables of a pprof file, as the core would give them."""
-    name = os.fsdecode(path)
+    """Return the tables of a pprof file, as the core would give them.
+
+    *path* may be a binary file object.
+    """
     budget = Budget(MAX_BYTES if max_bytes is None else max_bytes)
-    try:
+    if not hasattr(path, 'read'):
         with open(path, 'rb') as file:
-            data = _content(file, budget)
+            return _read(file, os.fsdecode(path), budget)
+    check_binary(path)
+    name = getattr(path, 'name', None)
+    return _read(path, name if isinstance(name, str) else 'the file', budget)
+
+
+def _read(file, name, budget):
+    try:
+        data = _content(file, budget)
+        if 0 not in data:
+            # Each one has an empty string in it.
+            raise ValueError('is not a pprof file')
         return decoder.decode(data, budget)
     except ValueError as exc:
         raise ValueError(f'{name}: {exc}') from None

@@ -34,12 +34,16 @@ class Budget:
                 'read; pass a larger max_bytes if you trust the file')
 
 
+class NotTheFormat(ValueError):
+    """What no encoder of protocol buffers writes, or not of this message."""
+
+
 def varint(data, position, end):
     """Return the varint at *position* and the position after it."""
     value = shift = 0
     while True:
         if position >= end:
-            raise ValueError('a number is cut off')
+            raise NotTheFormat('a number is cut off')
         byte = data[position]
         position += 1
         value |= (byte & 127) << shift
@@ -47,7 +51,7 @@ def varint(data, position, end):
             return value & _MASK_64, position
         shift += 7
         if shift > 63:
-            raise ValueError('a number is longer than 64 bits')
+            raise NotTheFormat('a number is longer than 64 bits')
 
 
 def signed(value):
@@ -64,7 +68,7 @@ def fields(data, position, end):
         key, position = varint(data, position, end)
         field, wire_type = key >> 3, key & 7
         if not field:
-            raise ValueError('a field has number 0')
+            raise NotTheFormat('a field has number 0')
         if wire_type == VARINT:
             value, position = varint(data, position, end)
             yield field, VARINT, value, position
@@ -76,9 +80,10 @@ def fields(data, position, end):
         elif wire_type == FIXED_32:
             size = 4
         else:
-            raise ValueError(f'a field has the unknown wire type {wire_type}')
+            raise NotTheFormat(
+                f'a field has the unknown wire type {wire_type}')
         if size > end - position:
-            raise ValueError('a field is longer than what holds it')
+            raise NotTheFormat('a field is longer than what holds it')
         yield field, wire_type, position, position + size
         position += size
 
@@ -88,7 +93,7 @@ def numbers(data, wire_type, value, end):
     if wire_type == VARINT:
         return [value]
     if wire_type != BYTES:
-        raise ValueError('a number has the wrong wire type')
+        raise NotTheFormat('a number has the wrong wire type')
     packed = data[value:end]
     if packed.isascii():
         # Every byte is a number of its own.
@@ -113,6 +118,6 @@ def message(data, position, end, wanted):
         if expected is None:
             continue
         if wire_type != expected:
-            raise ValueError(f'field {field} has the wrong wire type')
+            raise NotTheFormat(f'field {field} has the wrong wire type')
         result[field] = (value, value_end) if wire_type == BYTES else value
     return result

@@ -1,21 +1,20 @@
 """Writer of pprof files: gzipped protocol buffers, encoded by hand.
 
 This file owns the wire encoding and what each field of a pprof profile
-means here.  It must not read anything but
-the tables of a profile.
+means here.  It must not read anything but the tables of a profile.
 
-Sample types are the profile's types of values, what it is about last and
-named as the default: readers that know no default take the last.  A frame is a Location of one Line.  system_name stays empty, because
-pprof takes names such as <module> for C++ templates and erases them when
-both names are equal.  A function that is not Python has a place that names
-its kind: '<C>', '<operator>', and none for a pseudo function, whose name is
-in brackets.  The instruction that the innermost Python frame had come to is
-in labels, not in the address of its Location: addresses would have to be
-unique in the file.  Who held the GIL while a thread waited is in labels, too:
-'gil holder' is what people read, 'module.function (callee)', and with 'gil
-holder place', 'file:line', it tells which function that is.  Comments
-beginning with '#' are not shown by pprof; in them is what only the reader of
-this package needs.
+Sample types are the profile's types of values, what it is about last and named
+as the default: readers that know no default take the last.  A frame is a
+Location of one Line.  system_name stays empty, because pprof takes names such
+as <module> for C++ templates and erases them when both names are equal.  A
+function that is not Python has a place that names its kind: '<C>',
+'<operator>', and none for a pseudo function, whose name is in brackets.  The
+instruction that the innermost Python frame had come to is in labels, not in
+the address of its Location: addresses would have to be unique in the file.
+Who held the GIL while a thread waited is in labels, too: 'gil holder' is what
+people read, 'module.function (callee)', and with 'gil holder place',
+'file:line', it tells which function that is.  Comments beginning with '#' are
+not shown by pprof; in them is what only the reader of this package needs.
 """
 
 from profile_sampling._data.losses import lost_counts, other_losses

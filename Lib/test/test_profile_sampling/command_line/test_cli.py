@@ -36,8 +36,8 @@ class CommandLineTest(unittest.TestCase):
         with open(os.path.join(self.directory, name), 'rb') as file:
             return file.read()
 
-    def assertFails(self, status, message, *arguments):
-        result = self.run_cli(*arguments)
+    def assertFails(self, status, message, *arguments, **options):
+        result = self.run_cli(*arguments, **options)
         self.assertEqual(result[:2], (status, b''))
         self.assertRegex(result[2], message)
         self.assertTrue(result[2].startswith(PROG), result[2])
@@ -90,6 +90,20 @@ class ReportTest(CommandLineTest):
                                        'pprof')
         self.assertEqual((status, data), (0, self.read('p.pb.gz')))
 
+    def test_stdin_and_stdout(self):
+        with open(os.path.join(self.directory, 'p.pb.gz'), 'rb') as file:
+            self.assertEqual(
+                self.run_cli('report', '-', '--format', 'pprof', '-o', '-',
+                             stdin=file), (0, self.read('p.pb.gz'), ''))
+        self.assertEqual(os.listdir(self.directory), ['p.pb.gz'])
+        with open(os.path.join(self.directory, 'p.pb.gz'), 'rb') as file:
+            status, _, err = self.run_cli('merge', '-', '-o', 'o.pb.gz',
+                                          stdin=file)
+        self.assertEqual(status, 0, err)
+        self.assertFails(1, '<stdin>: is empty', 'report', '-',
+                         stdin=subprocess.DEVNULL)
+        self.assertFails(2, 'only collapsed', 'report', '-', '--annotate')
+
     def test_usage(self):
         for message, arguments in (
                 ('COMMAND', []),
@@ -110,10 +124,13 @@ class ReportTest(CommandLineTest):
         with open(os.path.join(self.directory, 'bad'), 'wb') as file:
             file.write(self.read('p.pb.gz')[:100])
         os.mkdir(os.path.join(self.directory, 'dir'))
+        with open(os.path.join(self.directory, 'work.py'), 'w') as file:
+            file.write('import this\n')
         for message, arguments in (
                 ('cannot read nothing: No such file', ['nothing']),
                 ('cannot read dir: Is a directory', ['dir']),
                 ('bad: is cut off', ['bad']),
+                ('work.py: is not a pprof file$', ['work.py']),
                 ('cannot write no/o.txt: No such file',
                  ['p.pb.gz', '-o', 'no/o.txt']),
                 ('cannot write /dev/null: is not a regular file',

@@ -37,7 +37,7 @@ class CommandTest(CommandLineTest):
             self.run_cli('merge', '-o', 'all.pb.gz', '11.pb.gz', '12.pb.gz',
                          '13.pb.gz'),
             (0, b'', f'{PROG}: merged 3 files of 3 processes into all.pb.gz: '
-             '0.0 s wall and 0.0 s CPU in all threads together, 3 samples, '
+             '0.003 ms wall, 0.002 ms CPU, 3 samples in all threads together, '
              '0 lost\n'))
         self.assertEqual(
             facts_of(self.load('all.pb.gz')),

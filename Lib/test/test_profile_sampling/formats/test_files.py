@@ -1,9 +1,11 @@
 """Files: whole or not at all, and nobody else's.  PITFALLS F6 and F8."""
 
 import errno
+import io
 import os
 import pathlib
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -16,7 +18,7 @@ from unittest import mock
 
 from profile_sampling import Profile, _files, _formats
 
-from ..support.builders import example
+from ..support.builders import example, facts_of
 
 
 class DirectoryTest(unittest.TestCase):
@@ -48,6 +50,105 @@ class SaveTest(DirectoryTest):
                 example().profile().save(
                     os.path.join(self.directory, name), annotate=True)
         self.assertOnly()
+
+
+class FileObjectTest(DirectoryTest):
+
+    def setUp(self):
+        super().setUp()
+        self.profile = example().profile()
+
+    def test_saved_and_loaded(self):
+        file = io.BytesIO()
+        self.profile.save(file)
+        self.assertEqual(file.getvalue(), _formats.encode(
+            self.profile._tables, 'pprof'))
+        file.seek(0)
+        self.assertEqual(facts_of(Profile.load(file)),
+                         facts_of(self.profile))
+        self.assertFalse(file.closed)
+
+    def test_formats(self):
+        file = io.BytesIO()
+        self.profile.save(file, 'collapsed', annotate=True)
+        self.assertTrue(file.getvalue().startswith(b'[lost]_[j] 1000\n'))
+        with self.assertRaisesRegex(ValueError, "unknown format 'svg'"):
+            self.profile.save(file, 'svg')
+
+    def test_text_is_refused(self):
+        for use in self.profile.save, Profile.load:
+            with self.assertRaisesRegex(TypeError, 'binary mode'):
+                use(io.StringIO())
+
+    def test_errors_name_the_file(self):
+        with open(self.path, 'w+b') as file:
+            for name, file in (self.path, file), ('the file', io.BytesIO()):
+                with self.assertRaisesRegex(
+                        ValueError, f'^{re.escape(name)}: is empty'):
+                    Profile.load(file)
+
+    def test_short_writes(self):
+        class Short(io.RawIOBase):
+            def writable(self):
+                return True
+
+            def write(self, data):
+                parts.append(bytes(data[:1000]))
+                return len(parts[-1])
+
+        parts = []
+        self.profile.save(Short())
+        self.assertGreater(len(parts), 1)
+        Profile.load(io.BytesIO(b''.join(parts)))
+
+    def test_a_file_that_is_not_ready(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        os.set_blocking(write, False)
+        with (open(write, 'wb', buffering=0) as file,
+              self.assertRaises(BlockingIOError)):
+            _files.write_to(file, bytes(10_000_000))
+
+
+class OpenFilesTest(DirectoryTest):
+
+    def save(self, name, **options):
+        path = os.path.join(self.directory, 'p.pb.gz')
+        example().profile().save(path)
+        code = (f'import sys; sys.path[:0] = {sys.path!r}\n'
+                'from profile_sampling import Profile\n'
+                f'Profile.load({path!r}).save({name!r}, "collapsed")')
+        return subprocess.run([sys.executable, '-c', code], check=True,
+                              **options)
+
+    def test_pipes(self):
+        for name, stream in (('/dev/stdout', 'stdout'),
+                             ('/dev/stderr', 'stderr'),
+                             ('/dev/fd/1', 'stdout'),
+                             ('/proc/self/fd/2', 'stderr')):
+            result = self.save(name, **{stream: subprocess.PIPE})
+            self.assertTrue(getattr(result, stream).startswith(
+                b'[lost] 1000\n'), name)
+
+    def test_what_is_in_a_file_stays(self):
+        with open(self.path, 'wb') as file:
+            file.write(b'before\n')
+            file.flush()
+            self.save('/dev/stdout', stdout=file)
+        self.assertTrue(self.content().startswith(b'before\n[lost] 1000\n'))
+
+    def test_one_that_is_not_open(self):
+        fd = os.open(os.devnull, os.O_RDONLY)
+        os.close(fd)
+        with self.assertRaises(OSError) as caught:
+            _files.replace(f'/dev/fd/{fd}', b'data')
+        self.assertEqual(caught.exception.errno, errno.EBADF)
+
+    def test_names_that_only_look_like_it(self):
+        for name in ('/dev/fd/x', '/dev/fd/1/a', '/dev/fd/-1',
+                     self.directory + '/dev/stdout'):
+            with self.assertRaises(OSError):
+                _files.replace(name, b'data')
 
 
 class ReplaceTest(DirectoryTest):

@@ -388,6 +388,13 @@ class OtherToolsTest(FilesTest):
         data = foreign([('cpu', 'nanoseconds')], [7])
         self.assertEqual(self.load(data + message.data).total_cpu_ns, 7)
 
+    def test_what_is_no_pprof_file(self):
+        with open(__file__, 'rb') as file:
+            self.assertRefused('is not a pprof file$', file.read())
+        self.assertRefused('is not a pprof file$', gzip.compress(b'text'))
+        self.assertRefused('is not a pprof file, or is damaged: ',
+                           b'\x7fELF' + bytes(60))
+
     def test_zstd(self):
         self.assertRefused('zstd', b'\x28\xb5\x2f\xfd' + bytes(40))
 

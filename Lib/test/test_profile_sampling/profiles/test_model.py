@@ -1,5 +1,6 @@
 """The model: what is added up, and how often."""
 
+import copy
 import pickle
 import sys
 import unittest
@@ -276,6 +277,67 @@ class ProfileTest(unittest.TestCase):
         self.assertTrue(profile.stats)
         profile.functions().clear()
         self.assertTrue(profile.functions())
+
+    def test_samples_are_a_sequence_of_values(self):
+        profile, other = example().profile(), example().profile()
+        for i, sample in enumerate(profile.samples):
+            self.assertIn(sample, profile.samples)
+            self.assertEqual(profile.samples.index(sample), i)
+            self.assertEqual(other.samples.count(sample), 1)
+            self.assertEqual({sample: i}[other.samples[i]], i)
+        self.assertNotEqual(*profile.samples[:2])
+        self.assertNotEqual(profile.samples[0], profile.samples[0].values)
+        self.assertEqual(list(reversed(profile.samples)),
+                         profile.samples[::-1])
+        self.assertEqual(copy.copy(sample), sample)
+        with self.assertRaises(ValueError):
+            Builder().profile().samples.index(sample)
+
+    def test_samples_differ_in_all_that_they_say(self):
+        def of(stack='a.f:1', **facts):
+            b = Builder()
+            b.thread('one')
+            b.thread('two')
+            return b.sample(stack, **facts).profile().samples[0]
+        samples = [of(), of('a.f:2'), of(thread=1), of(state='gc'),
+                   of(labels={'a': 'b'}), of(task=('t', 1)), of(cpu_ns=1),
+                   of(state='gil_wait'),
+                   of(state='gil_wait', holder=(0, 'a.f:1')),
+                   of(state='gil_wait', holder=(0, 'a.f:2'))]
+        for i, one in enumerate(samples):
+            self.assertEqual([one == other for other in samples],
+                             [i == j for j in range(len(samples))])
+
+    def test_what_the_program_counts_is_no_number_of_samples(self):
+        b = Builder()
+        b.sample('a.f:1', count=94, wall_ns=9)
+        b.sample('a.f:1', count=10_000_000, state='custom')
+        profile = b.profile()
+        self.assertEqual((profile.total_count, profile.total('count')),
+                         (94, 94))
+        self.assertIn(' count=94 ', repr(profile))
+
+    def test_functions_that_no_sample_was_in_have_no_row(self):
+        # The core keeps such nodes, and so do those who held the GIL.
+        b = Builder().sample('a.f:1', wall_ns=9)
+        b.node('a.main:1 [lost]')
+        profile = b.profile()
+        for rows in profile.functions(), profile.lines():
+            self.assertEqual([row.function.name for row in rows], ['a.f'])
+
+    def test_clocks_of_rows(self):
+        profile = example().profile()
+        row, line = profile.functions()[0], profile.lines()[0]
+        instruction = profile.instructions()[0]
+        label = Builder().sample('a.f:1', labels={'a': 'b'}).profile(
+            ).label_values('a')[0]
+        for method in (row.self_ns, row.cum_ns, line.self_ns, line.cum_ns,
+                       instruction.self_ns, instruction.callees[0].ns,
+                       label.ns):
+            with self.subTest(method=method):
+                self.assertGreaterEqual(method('cpu'), 0)
+                with self.assertRaisesRegex(ValueError, "not 'bogus'"):
+                    method('bogus')
 
     def test_no_constructor(self):
         with self.assertRaisesRegex(TypeError, 'Profile.load'):
