@@ -9,7 +9,8 @@ _formats) nor how a sample is taken.
 from _collections_abc import Sequence
 
 from profile_sampling._data.tables import (
-    HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, Tables)
+    HOLDER_NODE, HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, STATE, THREAD,
+    Tables)
 from profile_sampling._data.values import NAMES, STATES, value_named
 
 
@@ -31,26 +32,35 @@ class Sample:
     wall_ns    wall-clock time they stand for, in nanoseconds
     """
 
-    __slots__ = ('_tables', '_key', 'thread', 'state', 'values')
+    __slots__ = ('_tables', '_row')
 
     def __init__(self, tables, row):
         self._tables = tables
-        self._key = tuple(row[:KEY_COLUMNS])
-        _, thread, _, state, *_ = self._key
-        self.thread = tables.threads[thread]
-        self.state = STATES[state]
-        self.values = tuple(row[KEY_COLUMNS:])
+        self._row = row
 
     def __getattr__(self, name):
         # Slots come here before they are set, as copy() asks for them.
-        if name[:1] == '_' or name in self.__slots__:
+        if name[:1] == '_':
             raise AttributeError(
                 f'{type(self).__name__!r} object has no attribute {name!r}')
-        return value_named(name, self._tables.value_types, self.values)
+        return value_named(name, self._tables.value_types,
+                           self._row[KEY_COLUMNS:])
+
+    @property
+    def values(self):
+        return self._row[KEY_COLUMNS:]
+
+    @property
+    def thread(self):
+        return self._tables.threads[self._row[THREAD]]
+
+    @property
+    def state(self):
+        return STATES[self._row[STATE]]
 
     @property
     def stack(self):
-        return self._tables.stack(self._key[NODE])
+        return self._tables.stack(self._row[NODE])
 
     @property
     def labels(self):
@@ -66,11 +76,12 @@ class Sample:
 
     @property
     def _label_set(self):
-        return self._tables.label_set(self._key[LABELS])
+        return self._tables.label_set(self._row[LABELS])
 
     @property
     def gil_holder(self):
-        return self._tables.gil_holder(*self._key[HOLDER_THREAD:])
+        return self._tables.gil_holder(self._row[HOLDER_THREAD],
+                                       self._row[HOLDER_NODE])
 
     def _content(self):
         return (self.thread, self.state, self._tables.value_types,
@@ -81,7 +92,7 @@ class Sample:
             return NotImplemented
         if self.values != other.values:
             return False
-        if self._tables is other._tables and self._key == other._key:
+        if self._tables is other._tables and self._row == other._row:
             return True
         return self._content() == other._content()
 
@@ -112,7 +123,13 @@ class Samples(Sequence):
             return [self[i] for i in range(*index.indices(len(self)))]
         columns = self._tables.sample_columns
         start = range(len(self))[index] * columns
-        return Sample(self._tables, self._rows[start:start + columns])
+        return Sample(self._tables,
+                      tuple(self._rows[start:start + columns]))
+
+    def __iter__(self):
+        tables = self._tables
+        for row in tables.held_row_tuples():
+            yield Sample(tables, row)
 
 
 class Profile:

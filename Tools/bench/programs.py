@@ -279,7 +279,7 @@ def main():
     padding = [bytes(size) for size in range(0, 480, 16)
                for _ in range(13 * layout)]
     run = BY_NAME[name]()
-    run(2)      # specialises the bytecode and fills caches
+    run(2)      # specializes the bytecode and fills caches
     run(portions)
     assert len(padding) == 390 * layout
 

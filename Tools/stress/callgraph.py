@@ -19,7 +19,7 @@ UNKNOWN_BELOW = re.compile(r'\[truncated \d+\+ frames\]')
 COLLECTOR = re.compile(r'\[GC gen[012]\]')
 # Weak references die anywhere; these are the standard library's.
 WEAK_CALLBACK = re.compile(r'.*<locals>\._?remove')
-# Reading a global name, where the instruction is not specialised.
+# Reading a global name, where the instruction is not specialized.
 USED_EVERYWHERE = {'dict.__getitem__'}
 # The numbers that generated functions and files carry.
 NUMBER = re.compile(r'\d+')

@@ -87,7 +87,7 @@ def functions(pprof):
         name = row.function.name
         # A profiler's own threads wait.
         if not name.startswith('['):
-            weights[name.rpartition('.')[2]] += row.flat_wall_ns
+            weights[name.rpartition('.')[2]] += row.self_wall_ns
     return weights
 
 

@@ -14,7 +14,7 @@ TOP = 8
 def self_times(profile):
     times = collections.Counter()
     for row in profile.functions():
-        times[row.function.name] += row.flat_ns(profile.mode)
+        times[row.function.name] += row.self_ns(profile.mode)
     return times
 
 

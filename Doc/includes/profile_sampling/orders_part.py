@@ -11,5 +11,5 @@ profile = session.profile
 print(profile)
 for row in profile.instructions()[:3]:
     names = [callee.function.name for callee in row.callees]
-    print(f'{row.flat_wall_ns / 1e6:8.1f} ms  '
+    print(f'{row.self_wall_ns / 1e6:8.1f} ms  '
           f'{row.function.name}:{row.line} {row.base_opname} {names[:1]}')
