@@ -11,7 +11,7 @@ from _collections_abc import Sequence
 from profile_sampling._data.tables import (
     HOLDER_NODE, HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, STATE, THREAD,
     Tables)
-from profile_sampling._data.values import NAMES, STATES, value_named
+from profile_sampling._data.values import COUNT, NAMES, STATES, value_named
 
 
 class Sample:
@@ -401,9 +401,12 @@ class Profile:
         return cls._from_raw(merger.raw())
 
     def __repr__(self):
-        totals = ' '.join([
-            f'{value_type.name}={value}' for value_type, value
-            in zip(self._tables.value_types, self._tables.totals)])
+        tables = self._tables
+        if COUNT in tables.value_types:
+            total = f'samples={self.total_count}'
+        else:
+            total = (f'{tables.value_types[tables.own].name}='
+                     f'{tables.totals[tables.own]}')
         return (f'<Profile mode={self.mode!r} rate_hz={self.rate_hz} '
                 f'duration={self.duration_ns / 1e9:.3f}s '
-                f'{totals} threads={len(self.threads)}>')
+                f'{total} threads={len(self.threads)}>')

@@ -62,8 +62,9 @@ class MalformedTest(FilesTest):
         good = {'functions': [F1], 'locations': [L1], 'samples': [S1]}
         huge = b'\xff' * 9 + b'\x01'
         for what, fault in (
-                ('first string', {'strings': ['x', 'cpu', 'nanoseconds']}),
-                ('first string', {'strings': []}),
+                ('first string', {'strings': ['x', '', 'nanoseconds']}),
+                ('is not a pprof file', {'strings': ['x', 'cpu', 'ns']}),
+                ('is not a pprof file', {'strings': []}),
                 ('no sample types', {'types': []}),
                 ('string 9', {'types': [(9, 2)]}),
                 ('not UTF-8', {'strings': [

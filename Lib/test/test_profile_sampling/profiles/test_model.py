@@ -315,7 +315,7 @@ class ProfileTest(unittest.TestCase):
         profile = b.profile()
         self.assertEqual((profile.total_count, profile.total('count')),
                          (94, 94))
-        self.assertIn(' count=94 ', repr(profile))
+        self.assertIn(' samples=94 ', repr(profile))
 
     def test_functions_that_no_sample_was_in_have_no_row(self):
         # The core keeps such nodes, and so do those who held the GIL.

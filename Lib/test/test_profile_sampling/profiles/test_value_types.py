@@ -110,6 +110,15 @@ class ValueTypesTest(unittest.TestCase):
         self.assertEqual(loaded.value_types, profile.value_types)
         with self.assertRaisesRegex(AttributeError, "'wall_ns'.*: count, al"):
             loaded.samples[0].wall_ns
+        with self.assertRaisesRegex(AttributeError, "'cpu_ns'.*: count, al"):
+            loaded.functions()[0].self_ns('cpu')
+        self.assertIn(' samples=1 ', repr(loaded))
+        loaded = Builder(mode='alloc', value_types=[ALLOC]).sample(
+            'a.f:1', values=(10,), labels={'a': 'b'}).profile()
+        self.assertIn(' alloc_bytes=10 ', repr(loaded))
+        self.assertEqual(loaded.label_values('a')[0].values, (10,))
+        self.assertIn('\nAlloc      10 B\n',
+                      text.render(loaded._tables))
 
     def test_order_is_by_what_the_profile_is_about(self):
         for mode, first in ('wall', '[blocked]'), ('alloc', 'a.f'):
