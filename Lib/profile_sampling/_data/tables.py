@@ -16,9 +16,9 @@ from profile_sampling._data.values import (
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, FRAME_COLUMNS = 'i', 5     # function, line, column, offset, opcode
 _NODE, NODE_COLUMNS = 'I', 2       # parent, frame
-# Of a wait for the GIL, the last two are the thread that held it (-1: not
-# known) and the node of its place (0: no such wait).  A value per value type
-# follows.
+# Columns of the key of a sample; one for each type of value follows.  The
+# holder of the GIL is a thread (-1: not known) and the node of its place (0:
+# the sample is no wait for the GIL).
 _SAMPLE = 'q'
 (NODE, THREAD, LABELS, STATE, HOLDER_THREAD, HOLDER_NODE,
  KEY_COLUMNS) = range(7)
@@ -80,7 +80,9 @@ class Tables:
         if self.mode not in kinds:
             raise ValueError(f'the mode {self.mode!r} is no kind of value in '
                              f'this profile; there are: {", ".join(kinds)}')
-        self.own = kinds.index(self.mode)
+        # Kinds may differ in their unit only: the last one, as in files.
+        self.own = max([number for number, kind in enumerate(kinds)
+                        if kind == self.mode])
         _check_references(raw, self)
         if moved:
             frames = bytearray(self.frames)
@@ -89,7 +91,7 @@ class Tables:
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
         self.totals = tuple(map(sum, self.value_columns()))
-        if COUNT in self.value_types:
+        if COUNT in self.value_types and _CUSTOM in self.column(STATE):
             self._take_custom_from_totals()
         self._frame_cache = {}
         self._label_cache = {}
@@ -133,10 +135,9 @@ class Tables:
         custom = sum([count for state, count
                       in zip(self.column(STATE), self.column(column))
                       if state == _CUSTOM])
-        if custom:
-            totals = list(self.totals)
-            totals[column - KEY_COLUMNS] -= custom
-            self.totals = tuple(totals)
+        totals = list(self.totals)
+        totals[column - KEY_COLUMNS] -= custom
+        self.totals = tuple(totals)
 
     def row_tuples(self):
         """Iterate over (node, thread, labels, state, value, ...).

@@ -52,6 +52,15 @@ class GoPprofTest(GoTest):
         self.assertEqual(self.table(b, '-sample_index=samples'),
                          {'a.f': ('5', '5')})
 
+    def test_a_value_that_is_no_time(self):
+        b = Builder(mode='alloc', value_types=[('samples', 'count'),
+                                               ('alloc', 'bytes')])
+        b.sample('a.f', values=(3, 4096))
+        self.assertEqual(self.table(b, '-unit=B'),
+                         {'a.f': ('4096B', '4096B')})
+        self.assertEqual(self.table(b, '-sample_index=samples'),
+                         {'a.f': ('3', '3')})
+
     def test_names_survive(self):
         # PITFALLS F1: pprof takes <...> for C++ templates.
         names = ['<module>', '<lambda>', 'f.<locals>.<lambda>', '<listcomp>',

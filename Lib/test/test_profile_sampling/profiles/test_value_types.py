@@ -120,6 +120,14 @@ class ValueTypesTest(unittest.TestCase):
         self.assertIn('\nAlloc      10 B\n',
                       text.render(loaded._tables))
 
+    def test_two_units_of_one_kind(self):
+        b = Builder(mode='alloc', value_types=(('alloc', 'count'), ALLOC))
+        profile = b.sample('a.f:1', values=(1, 10)).profile()
+        self.assertIn(' alloc_bytes=10 ', repr(profile))
+        loaded = self.saved(profile)
+        self.assertEqual(loaded.value_types, profile.value_types)
+        self.assertEqual(repr(loaded), repr(profile))
+
     def test_order_is_by_what_the_profile_is_about(self):
         for mode, first in ('wall', '[blocked]'), ('alloc', 'a.f'):
             profile = four(mode).profile()
