@@ -66,11 +66,12 @@ def _merged(tables, files, nameless, output):
 
 
 def _totals(tables):
-    """Return the totals in words, clocks first."""
+    """Return the totals in words."""
+    values = [*zip(tables.value_types, tables.totals)]
     return [_count(total, 'sample') if value_type == COUNT else
             f'{text.amount(total, value_type)} {text.title(value_type)}'
             for value_type, total
-            in reversed([*zip(tables.value_types, tables.totals)])]
+            in [values[number] for number in text.shown_order(tables)]]
 
 
 def _count(number, one, more=None):

@@ -86,6 +86,14 @@ def title(value_type):
                        _start(printable(value_type.kind), _KIND))
 
 
+def shown_order(tables):
+    """Return the numbers of the values: the clocks and what the profile is
+    about come first, counts last."""
+    types = tables.value_types
+    return sorted(reversed(range(len(types))), key=lambda number: (
+        number != tables.own and types[number].kind not in _CLOCKS))
+
+
 def _long_title(value_type):
     text = title(value_type)
     return f'{text} time' if value_type.kind in _CLOCKS else text
@@ -114,9 +122,9 @@ def _header(tables):
 
 
 def _totals(tables):
-    """The sum of each value, the clocks first."""
-    for value_type, total in reversed([*zip(tables.value_types,
-                                            tables.totals)]):
+    """The sum of each value."""
+    for number in shown_order(tables):
+        value_type, total = tables.value_types[number], tables.totals[number]
         text = amount(total, value_type)
         if value_type.kind in _CLOCKS:
             text += ' in all threads together'
@@ -206,8 +214,8 @@ def _states(tables):
         if any(values)]
     rows += [[_STATE_NAMES.get(state, state)] for state, _ in used]
     widths = [max(10, *[len(row[0]) for row in rows])]
-    # Times first; other tools' files may have more than fits.
-    for column in reversed(range(len(tables.value_types))):
+    # Other tools' files may have more than fits.
+    for column in shown_order(tables):
         value_type = tables.value_types[column]
         total = tables.totals[column]
         values = [values[column] for _, values in used]
