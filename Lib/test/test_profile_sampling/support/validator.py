@@ -9,6 +9,8 @@ import opcode
 
 STATES = {'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil'}
+# As files spell them.
+STATE_TEXTS = {state.replace('_', ' ') for state in STATES}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
 NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
 OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
@@ -180,8 +182,7 @@ def _check_labels(labels, names_opcodes):
             check(not label['num'], 'label is a number', label['key'])
         check(not (label['str'] and label['num']), 'label is str and num')
         if label['key'] == 'state':
-            check(label['str'].replace(' ', '_') in STATES, 'state',
-                  label['str'])
+            check(label['str'] in STATE_TEXTS, 'state', label['str'])
         elif label['key'] == 'task id':
             check(not label['str'] and label['num'], 'task id')
         elif not names_opcodes:
