@@ -27,7 +27,7 @@ def replace(path, data, *, dir_fd=None):
     replaced: the data is written there.
     """
     path = os.fspath(path)
-    fd = _open_already(os.fsdecode(path))
+    fd = descriptor(path)
     if fd is not None:
         _write_all(fd, data)
         return
@@ -73,8 +73,9 @@ def check_binary(file):
                         'binary mode')
 
 
-def _open_already(path):
-    """Return the descriptor that a path stands for, or None."""
+def descriptor(path):
+    """Return the descriptor of the open file that a path names, or None."""
+    path = os.fsdecode(path)
     if path in _STREAMS:
         return _STREAMS[path]
     for directory in _DESCRIPTORS:

@@ -344,7 +344,7 @@ class Profile:
         there is in it stays.
 
         *format* is 'pprof', 'collapsed' or 'text'; without it the
-        extension of *path* decides, and a file object gets 'pprof'.  With
+        extension of *path* decides, and what is open gets 'pprof'.  With
         *annotate*, names in collapsed stacks end in flamegraph.pl's mark of
         their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for
         pseudo functions.  The file is readable by its owner alone.  A

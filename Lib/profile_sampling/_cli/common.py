@@ -26,7 +26,8 @@ class Failure(Exception):
 def choose_format(options, default):
     """Return the format of the output; *default* is for stdout."""
     format = options.format
-    if format is None and options.output is None:
+    if format is None and (options.output is None or
+                           _files.descriptor(options.output) is not None):
         format = default
     try:
         return _formats.choose(options.output, format)

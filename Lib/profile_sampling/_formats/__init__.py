@@ -4,6 +4,8 @@ This file owns the list of formats.  Each writer is imported only when it
 is used.
 """
 
+from profile_sampling import _files
+
 # Extension: format.  Compared at the end of the name, without case.
 EXTENSIONS = {
     '.pb.gz': 'pprof', '.pprof': 'pprof', '.pb': 'pprof',
@@ -17,6 +19,7 @@ FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt'}
 def choose(path, format=None):
     """Return the format for *path*, or *format* itself if it is given.
 
+    The name of an open file, such as /dev/stdout, has no extension: pprof.
     Raise ValueError when it is not known, with those that are.
     """
     import os
@@ -25,6 +28,8 @@ def choose(path, format=None):
             raise ValueError(f'unknown format {format!r}; '
                              f'known formats: {", ".join(FORMATS)}')
         return format
+    if _files.descriptor(path) is not None:
+        return 'pprof'
     name = os.path.basename(os.fsdecode(path)).lower()
     for extension, known in EXTENSIONS.items():
         if name.endswith(extension):

@@ -104,6 +104,11 @@ class ReportTest(CommandLineTest):
                          stdin=subprocess.DEVNULL)
         self.assertFails(2, 'only collapsed', 'report', '-', '--annotate')
 
+    def test_the_systems_name_of_stdout(self):
+        expected = self.run_cli('report', 'p.pb.gz')
+        self.assertEqual(
+            self.run_cli('report', 'p.pb.gz', '-o', '/dev/stdout'), expected)
+
     def test_usage(self):
         for message, arguments in (
                 ('COMMAND', []),

@@ -112,12 +112,12 @@ class FileObjectTest(DirectoryTest):
 
 class OpenFilesTest(DirectoryTest):
 
-    def save(self, name, **options):
+    def save(self, name, format='collapsed', **options):
         path = os.path.join(self.directory, 'p.pb.gz')
         example().profile().save(path)
         code = (f'import sys; sys.path[:0] = {sys.path!r}\n'
                 'from profile_sampling import Profile\n'
-                f'Profile.load({path!r}).save({name!r}, "collapsed")')
+                f'Profile.load({path!r}).save({name!r}, {format!r})')
         return subprocess.run([sys.executable, '-c', code], check=True,
                               **options)
 
@@ -129,6 +129,11 @@ class OpenFilesTest(DirectoryTest):
             result = self.save(name, **{stream: subprocess.PIPE})
             self.assertTrue(getattr(result, stream).startswith(
                 b'[lost] 1000\n'), name)
+
+    def test_pprof_if_nothing_else_is_said(self):
+        result = self.save('/dev/stdout', None, stdout=subprocess.PIPE)
+        self.assertEqual(facts_of(Profile.load(io.BytesIO(result.stdout))),
+                         facts_of(example().profile()))
 
     def test_what_is_in_a_file_stays(self):
         with open(self.path, 'wb') as file:
