@@ -219,10 +219,10 @@ class Builder:
 
     def raw(self, facts):
         """Return the tables with *facts* about the whole profile."""
+        n_values = len(next(iter(self._samples.values()), ()))
         self._budget.spend(60 * (len(self._frames) + len(self._nodes))
                            + 20 * len(self._labels)
-                           + (180 + 40 * len(facts['value_types']))
-                           * len(self._samples))
+                           + (180 + 40 * n_values) * len(self._samples))
         nodes = array('I', (0, 0))
         for parent, frame in self._nodes:
             nodes.append(parent)
