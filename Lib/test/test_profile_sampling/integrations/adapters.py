@@ -17,6 +17,7 @@ from profile_sampling._subscribing.batch import Rows, SampleRecord
 from profile_sampling._recording.labels import label
 from profile_sampling._data.values import STATES, Thread
 
+from ..support.packages import contained
 from ..support.sessions import checked
 from ..support.work import busy
 
@@ -36,7 +37,8 @@ def example(name):
     sys.path.insert(0, DIRECTORY)
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        return importlib.import_module(name)
+        with contained():
+            return importlib.import_module(name)
     except ModuleNotFoundError as exc:
         if exc.name == name:
             raise

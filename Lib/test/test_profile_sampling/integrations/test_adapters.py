@@ -14,6 +14,7 @@ import unittest
 
 from profile_sampling._data.values import Frame, Function, Thread
 
+from ..support.packages import contained
 from . import adapters
 from .adapters import SECOND_NS, example
 
@@ -27,6 +28,7 @@ made = {}
 def setUpModule():
     """One run of the work feeds all adapters."""
     global recording
+    unittest.enterModuleContext(contained())
     made.update({'pstats': pstats_file.Stats(),
                  'pstats of cpu': pstats_file.Stats('cpu')})
     if pyinstrument_session is not None:

@@ -16,6 +16,7 @@ import profile_sampling
 
 from ..support import official
 from ..support.go_tool import GoTest, top_rows
+from ..support.packages import contained
 from ..support.work import busy
 from . import adapters
 from .adapters import SECOND_NS, example
@@ -32,6 +33,7 @@ made = {}
 def setUpModule():
     """One run of the work feeds all adapters."""
     global recording
+    unittest.enterModuleContext(contained())
     made['ddtrace'] = ddtrace_pprof.Pprof()
     if otel_profiles is not None:
         made['otel'] = otel_profiles.Exporter('shop', adapters.RATE_HZ)

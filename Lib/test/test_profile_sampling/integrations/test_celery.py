@@ -4,24 +4,29 @@ import unittest
 
 from profile_sampling.middleware import label_celery_tasks
 
+from ..support.packages import contained
 from ..support.sessions import ProgramTest, names as stack_names, on_stack
 from .served import (
     REQUESTS, Served, ServedTest, held, nap, shuffled, work_later, work_one,
     work_three)
 
-try:
-    import celery
-    import celery.worker.state
-    from celery.contrib.testing.worker import start_worker
-except ImportError:
-    celery = None
+with contained():
+    try:
+        import celery
+        import celery.worker.state
+        from celery.contrib.testing.worker import start_worker
+    except ImportError:
+        celery = None
 
 TRACER = 'build_tracer.<locals>.trace_task'     # calls a task
 NAMES = {'work_one': 'shop.one', 'work_three': 'shop.three',
          'work_later': 'shop.inner'}
 
-
 SOON = {'timeout': 60, 'interval': 0.01}
+
+
+def setUpModule():
+    unittest.enterModuleContext(contained())
 
 
 def make_app():

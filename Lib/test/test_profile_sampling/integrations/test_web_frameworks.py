@@ -17,38 +17,40 @@ from profile_sampling.middleware import (
     ASGIMiddleware, WSGIMiddleware, django_route, flask_route,
     starlette_route)
 
+from ..support.packages import contained
 from ..support.sessions import names, python_leaf
 from .served import (
     NAP_SECONDS, Served, ServedTest, chunks, get, get_many, held, nap,
     serving_wsgi, work_later, work_one, work_three)
 
-try:
-    import flask
-    from werkzeug.serving import make_server
-except ImportError:
-    flask = None
-try:
-    import fastapi
-    import starlette.applications
-    import starlette.responses
-    import starlette.routing
-except ImportError:
-    fastapi = None
-try:
-    import uvicorn
-except ImportError:
-    uvicorn = None
-try:
-    import uvloop
-except ImportError:
-    uvloop = None
-try:
-    import django
-    import django.conf
-    import django.http
-    import django.urls
-except ImportError:
-    django = None
+with contained():
+    try:
+        import flask
+        from werkzeug.serving import make_server
+    except ImportError:
+        flask = None
+    try:
+        import fastapi
+        import starlette.applications
+        import starlette.responses
+        import starlette.routing
+    except ImportError:
+        fastapi = None
+    try:
+        import uvicorn
+    except ImportError:
+        uvicorn = None
+    try:
+        import uvloop
+    except ImportError:
+        uvloop = None
+    try:
+        import django
+        import django.conf
+        import django.http
+        import django.urls
+    except ImportError:
+        django = None
 
 
 class ThreadingServer(socketserver.ThreadingMixIn, WSGIServer):
