@@ -89,16 +89,24 @@ class Session:
 def thrice(test):
     """Try a test of shares again if the machine was busy: other work on it
     takes the CPU away at moments of its own choice.  What fails in a subTest
-    is not tried again."""
+    is not tried again.  What must never happen, not even once, is to raise
+    another exception."""
     @functools.wraps(test)
     def wrapper(self, *args):
+        reasons = []
         for _ in range(2):
             try:
                 return test(self, *args)
-            except AssertionError:
+            except AssertionError as exc:
+                reasons.append(f'before that: {exc}')
                 end_session()
                 time.sleep(1)
-        return test(self, *args)
+        try:
+            return test(self, *args)
+        except AssertionError as exc:
+            for reason in reasons:
+                exc.add_note(reason)
+            raise
     return wrapper
 
 

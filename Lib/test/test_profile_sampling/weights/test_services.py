@@ -18,11 +18,9 @@ import threading
 import time
 import unittest
 
-from test import support
-
 import profile_sampling
 
-from ..support import sessions
+from ..support import sampler, sessions
 from ..support.sessions import (
     Session, SessionTest, _profile, by_state, names, of_thread, on_stack,
     one_cpu, python_leaf, thrice, weight)
@@ -282,15 +280,6 @@ class SubscribersTest(SubscriberTest):
                                    delta=periods * PERIOD_NS)
 
 
-def sampler_thread():
-    """Its native id, as soon as it has given itself its name."""
-    for _ in support.sleeping_retry(support.SHORT_TIMEOUT):
-        for native_id in os.listdir('/proc/self/task'):
-            with open(f'/proc/self/task/{native_id}/comm') as file:
-                if file.read().strip() == 'sampleprof':
-                    return int(native_id)
-
-
 @contextlib.contextmanager
 def spinning_process():
     """Another process wants the CPU that this one runs on."""
@@ -311,34 +300,35 @@ class MissedTicksTest(SessionTest):
     BURSTS = 200
 
     def missed(self, policy=None):
-        """Ticks missed in bursts of three periods."""
+        """Ticks missed in bursts of three periods, and how many periods the
+        sampler thread waited for a CPU."""
         with Session(rate_hz=RATE_HZ) as session:
             if policy is not None:
-                os.sched_setscheduler(sampler_thread(), policy,
+                os.sched_setscheduler(sampler.native_id(), policy,
                                       os.sched_param(0))
             for _ in range(self.BURSTS):
                 busy(0.003)
                 time.sleep(0.001)
-        return session.profile.stats['ticks_missed']
+            waited_ns = sampler.waited_ns()
+        return session.profile.stats['ticks_missed'], waited_ns / PERIOD_NS
 
     @thrice
     def test_counted_where_the_clock_gets_no_cpu(self):
         # It gets the CPU when the program blocks.  A burst tells of one
         # deadline at the most.
         with one_cpu():
-            missed = self.missed(os.SCHED_IDLE)
+            missed, _ = self.missed(os.SCHED_IDLE)
         self.assertGreater(missed, self.BURSTS / 2)
         self.assertLessEqual(missed, self.BURSTS + 10)
 
     @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
                                            'when the program blocks')
-    @thrice
     def test_not_counted_where_it_does(self):
         for where, cpus in CPUS.items():
             with cpus():
-                missed = self.missed()
-            # A host that is busy starves it now and then.
-            self.assertLess(missed, self.BURSTS / 8, where)
+                missed, waited = self.missed()
+            # A busy machine starves it, and the kernel knows for how long.
+            self.assertLess(missed, self.BURSTS / 8 + waited, where)
 
 
 libc = ctypes.PyDLL(None)       # whatever is called through it keeps the GIL

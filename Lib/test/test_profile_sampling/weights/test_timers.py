@@ -20,11 +20,11 @@ import unittest
 
 from test import support
 
-from ..support import sessions
+from ..support import sampler, sessions
 from ..support.sessions import (
     ProgramTest, Session, SessionTest, _profile, by_state, of_thread, on_stack,
     one_cpu, thrice, weight)
-from ..support.work import SPIN, busy
+from ..support.work import BUSY, busy
 
 RATE_HZ = 1000
 # What has to be looked at is 0.5 s; a crowded machine takes longer.
@@ -37,16 +37,6 @@ def setUpModule():
     sessions.need_prompt_signals()
     if not TELLS_CALLS:
         raise unittest.SkipTest('no timers on this machine')
-
-
-def sampler_wakeups():
-    """How often the sampler thread went to sleep until now."""
-    for native_id in os.listdir('/proc/self/task'):
-        with open(f'/proc/self/task/{native_id}/status') as file:
-            status = dict(line.split(':', 1) for line in file)
-        if status['Name'].strip() == 'sampleprof':
-            return int(status['voluntary_ctxt_switches'])
-    raise AssertionError('there is no sampler thread')
 
 
 def num_timers():
@@ -67,9 +57,9 @@ class TimersTest(SessionTest):
     def looks_per_tick(self, work):
         """Of the ticks during `work`, how many the sampler thread woke up
         for."""
-        ticks, wakeups = _profile.stats()['ticks'], sampler_wakeups()
+        ticks, wakeups = _profile.stats()['ticks'], sampler.wakeups()
         work()
-        return ((sampler_wakeups() - wakeups)
+        return ((sampler.wakeups() - wakeups)
                 / max(_profile.stats()['ticks'] - ticks, 1))
 
 
@@ -230,13 +220,13 @@ for _ in range(10):
     os.write(1, b'x')
 """
 
-FORKS = SPIN + """
+FORKS = BUSY + """
 import os, threading
-spin(0.8)
-thread = threading.Thread(target=spin, args=(0.3,))
+busy(0.8)
+thread = threading.Thread(target=busy, args=(0.3,))
 thread.start()
 pid = os.fork()
-spin(0.8)
+busy(0.8)
 if pid:
     thread.join()
     assert os.waitpid(pid, 0)[1] == 0

@@ -172,9 +172,9 @@ class TimeTest(SessionTest):
 
     def test_short_threads(self):
         # T8.  Threads of 2 ms, in sequence, at 500 Hz: about one tick each.
-        # What the threads measure themselves is compared: 5 %, as their
-        # own start and end, about 50 us of 2 ms, are outside of that, and take
-        # longer under a sanitizer.
+        # They have at least what they measure themselves, and at most what
+        # the process spent and the main thread did not; between the two are
+        # their start and end, about 50 us of 2 ms, and the sampler thread.
         spent = []
 
         def short():
@@ -183,17 +183,20 @@ class TimeTest(SessionTest):
             spent.append(time.thread_time_ns() - t0)
         count = 10_000 if THOROUGH else 600
         with Session(rate_hz=500) as session:
+            process_ns, own_ns = time.process_time_ns(), time.thread_time_ns()
             for _ in range(count):
                 thread = threading.Thread(target=short)
                 thread.start()
                 thread.join()
+            own_ns = time.thread_time_ns() - own_ns
+            process_ns = time.process_time_ns() - process_ns
         profile = session.profile
         main = threading.get_native_id()
         samples = [s for s in profile.samples
                    if s.thread.native_id != main]
         self.assertEqual(profile.stats['lost_threads'], 0)
-        self.assertAlmostEqual(weight(samples, 'cpu_ns') / sum(spent), 1,
-                               delta=0.2 if SANITIZER else 0.05)
+        self.assertGreaterEqual(weight(samples, 'cpu_ns'), sum(spent))
+        self.assertLessEqual(weight(samples, 'cpu_ns'), process_ns - own_ns)
         self.assertGreaterEqual(len(profile.threads), count)
 
     @thrice
@@ -404,6 +407,10 @@ def {x}top(n):
 '''
 
 
+class Spliced(Exception):
+    """A stack that the program never had."""
+
+
 class SplicingTest(SessionTest):
 
     def mixed(self, seconds, samples=None):
@@ -429,19 +436,20 @@ class SplicingTest(SessionTest):
                          if frame.function.filename in ('<a>', '<b>')
                          for name in (frame.function.qualname,)]
                 if len({name[0] for name in stack}) > 1:
-                    self.fail(f'spliced: {names(sample)}')
+                    raise Spliced(names(sample))
                 # Every caller-callee pair is one the program makes.
                 for callee, caller in zip(stack, stack[1:]):
                     pair = (caller[1:].rpartition('.')[2],
                             callee[1:].rpartition('.')[2])
-                    self.assertIn(pair, PAIRS, names(sample))
+                    if pair not in PAIRS:
+                        raise Spliced(names(sample))
                 taken += sample.count
         run(namespace['atop'], namespace['btop'])
         return taken
 
     @thrice
     def test_two_chains(self):
-        # As many samples as fit; a mixed stack is never acceptable.
+        # As many samples as fit; a mixed stack is not tried again.
         self.assertGreater(self.mixed(12), 1000)
 
     @unittest.skipUnless(THOROUGH, 'takes minutes of CPU: -u cpu')
