@@ -162,11 +162,13 @@ class CommandTest(CommandLineTest):
     def test_no_stdout_nor_stderr(self):
         # What is said must not get into the file by mistake.
         out = io.StringIO()
-        with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(None),
+        with (contextlib.redirect_stdout(out),
+              contextlib.redirect_stderr(None),
               contextlib.chdir(self.directory)):
             self.assertEqual(main(['merge', '11.pb.gz', '-o', 'a.pb.gz']), 0)
         self.assertEqual(out.getvalue(), '')
-        with (contextlib.redirect_stdout(None), contextlib.redirect_stderr(out),
+        with (contextlib.redirect_stdout(None),
+              contextlib.redirect_stderr(out),
               contextlib.chdir(self.directory)):
             self.assertEqual(main(['merge', '11.pb.gz']), 1)
         self.assertEqual(out.getvalue(), f'{PROG}: cannot write to stdout: '

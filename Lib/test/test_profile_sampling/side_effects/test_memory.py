@@ -92,7 +92,7 @@ class CodeTest(SessionTest):
         class Ticking:
             __neg__ = staticmethod(functools.partial(tick, 1, 0))
         text = 'def f(a, stays):\n    -a\n    if stays: len("")\n'
-        with Session(manual=True) as session:
+        with Session(manual=True):
             kept = []
             for rounds in 3, 50:
                 for _ in range(rounds):
@@ -186,7 +186,7 @@ class BoundsTest(SessionTest):
                 thread = threading.Thread(target=tick, args=(1, 1))
                 thread.start()
                 thread.join()
-        with Session(manual=True) as session:
+        with Session(manual=True):
             run(500)
             gc.collect()
             before = resident_kib()

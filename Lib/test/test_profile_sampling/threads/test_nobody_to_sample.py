@@ -10,15 +10,13 @@ import unittest
 from test import support
 
 from ..support.sessions import ProgramTest, on_stack, weight
+from ..support.work import BUSY
 
 # The temporary thread state of exec() is the only one that takes part when it
 # starts a session; those of another GIL join when they attach.
-STARTED_ELSEWHERE = '''
-import _interpreters, _profile, sys, threading, time
+STARTED_ELSEWHERE = BUSY + '''
+import _interpreters, _profile, sys, threading
 import profile_sampling
-def spin(seconds=0.3):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end: pass
 interpreter = _interpreters.create()
 def run_there(code):
     error = _interpreters.exec(interpreter, code)
@@ -34,14 +32,14 @@ class NobodyToSample(ProgramTest):
         return result
 
     def check(self, code):
-        """The main thread spins for 0.3 s, and another one in other()."""
+        """The main thread is busy for 0.3 s, and another one in other()."""
         self.run_code(STARTED_ELSEWHERE + code + '''
 profile = profile_sampling.stop()
 profile.save('profile.pb.gz')
 ''')
         profile = self.load('profile.pb.gz')
         self.assertGreater(profile.stats['captures'], 50)
-        for name in 'spin', 'other':
+        for name in 'busy', 'other':
             ticked = [s for s in profile.samples
                       if on_stack(s, name) and s.state == 'running']
             self.assertGreater(weight(ticked, 'count'), 50, name)
@@ -50,8 +48,8 @@ profile.save('profile.pb.gz')
     def test_session_of_an_interpreter_that_nobody_is_in(self):
         self.check('''
 run_there("import profile_sampling; profile_sampling.start()")
-spin()
-def other(): spin(0.6)
+busy(0.3)
+def other(): busy(0.6)
 thread = threading.Thread(target=other); thread.start(); thread.join()
 ''')
 
@@ -65,19 +63,19 @@ run_there("""if True:
         pass
     """)
 with profile_sampling.profile():
-    spin()
-    def other(): spin(0.6)
+    busy(0.3)
+    def other(): busy(0.6)
     thread = threading.Thread(target=other); thread.start(); thread.join()
 ''')
 
     def test_interpreter_in_another_thread(self):
         # It ends while the main thread waits in C.
         self.check('''
-def other(): spin(0.6)
+def other(): busy(0.6)
 thread = threading.Thread(target=run_there, args=(
     "import profile_sampling; profile_sampling.start()",))
 thread.start(); thread.join()
-spin()
+busy(0.3)
 other()
 ''')
 
