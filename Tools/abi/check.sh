@@ -11,8 +11,8 @@ cd "$(dirname "$0")/../.."
 
 built_python=$(pwd)/${PYTHON:-build/release/python}
 build_dir=${built_python%/*}
-[ -x build/stock/python ] ||
-    die "there is no build/stock/python to compare with. Run \"make stock\"."
+[ -x build/abi/python ] ||
+    die "there is no build/abi/python to compare with. Run \"make abi\"."
 
 faults=0
 fault() {
@@ -20,14 +20,14 @@ fault() {
     faults=$((faults + 1))
 }
 
-# Both are built with the same options, so that nothing differs but the source.
+# How well they are optimised is nothing that the two could differ in.
 check_abi() {
     have abidiff || {
         fault "there is no abidiff here. \"./configure --install-deps\" as" \
             "root installs it on Debian."
         return
     }
-    abidiff --suppressions Tools/abi/ours.suppr build/stock/python \
+    abidiff --suppressions Tools/abi/ours.suppr build/abi/python \
         "$built_python" >"$scratch/abidiff" || {
         fault "the public ABI is not the stock interpreter's:"
         cut -c 1-200 "$scratch/abidiff" | head -n 60 >&2

@@ -118,6 +118,7 @@ layers() {
 }
 
 abi() {
+    sh Tools/build/variant.sh abi || return 1
     PYTHON=$built_python sh Tools/abi/check.sh
 }
 
