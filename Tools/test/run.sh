@@ -26,11 +26,14 @@ os.execvp("sh", ["sh", "Tools/test/run.sh"])'
 fi
 
 # Where the hooks run: start and end, threads, signals, forks, collections,
-# frames of every kind, and the command line.
-cpython_tests='test_embed test_capi test_threading test_signal test_fork1
-    test_gc test_asyncio test_generators test_sys test_cmd_line test_regrtest'
+# frames of every kind, and the command line.  The longest come first, so that
+# no CPU waits for the last.
+cpython_tests='test_regrtest test_threading test_signal test_asyncio test_embed
+    test_capi test_cmd_line test_sys test_fork1 test_gc test_generators'
 
 jobs=${JOBS:-$(nproc)}
+# CPython's tests sleep a lot: regrtest runs two more than there are CPUs.
+cpython_jobs=${JOBS:-0}
 passed=0
 failed=0
 failures=
@@ -54,31 +57,58 @@ step() {
     say "== $title: $verdict, $(($(date +%s) - started)) s"
 }
 
+# Each file is a test of its own to regrtest: it can run beside another, and
+# again without the others.
 own_tests() {
-    "$PYTHON" -m test --rerun test_profile_sampling
+    (cd Lib/test && ls test_profile_sampling/*/test_*.py) |
+        sed 's,/,.,g; s/\.py$//'
 }
 
-# By the path in the build tree, so that pytest imports the modules under
-# the names that regrtest gives them.
+# A file that is gone and still listed fails there.
+own_tests_alone() {
+    sed '/^#/d; /^$/d; s/^/test_profile_sampling./' Tools/test/alone.txt
+}
+
+# run_own_tests JOBS TEST...: with what some need beside the standard library.
+run_own_tests() {
+    make_venv build/venv Tools/test/requirements.txt
+    at_once=$1
+    shift
+    PATH=$(pwd)/build/venv/bin:$PATH \
+        build/venv/bin/python -m test -j"$at_once" --fail-env-changed \
+        --rerun "$@"
+}
+
+# Unquoted: one word per test.
+# shellcheck disable=SC2046
+own_tests_together() {
+    run_own_tests "$jobs" $(own_tests | grep -Fvx "$(own_tests_alone)")
+}
+
+# shellcheck disable=SC2046
+own_tests_one_by_one() {
+    run_own_tests 1 $(own_tests_alone)
+}
+
+# That pytest finds all and can run some is enough: regrtest ran them.
 own_tests_by_pytest() {
     make_venv build/venv Tools/test/requirements.txt
-    run_pytest || {
-        say "once more, what failed: the machine may have been busy"
-        run_pytest --last-failed
-    }
+    run_pytest . --collect-only -q && run_pytest profiles
 }
 
+# run_pytest FOLDER OPTION...: by the path in the build tree, so that pytest
+# imports the modules under the names that regrtest gives them.
 run_pytest() {
-    PATH=$(pwd)/build/venv/bin:$PATH \
-        build/venv/bin/python -m pytest -q \
-        -o cache_dir="$(pwd)/build/pytest-cache" "$@" \
-        build/src/Lib/test/test_profile_sampling
+    folder=$1
+    shift
+    build/venv/bin/python -m pytest -q -p no:cacheprovider "$@" \
+        "build/src/Lib/test/test_profile_sampling/$folder"
 }
 
 cpython_tests_off() {
     # Unquoted: one word per test.
     # shellcheck disable=SC2086
-    "$PYTHON" -m test -j"$jobs" $cpython_tests
+    "$PYTHON" -m test -j"$cpython_jobs" $cpython_tests
 }
 
 # A tenth of CPython's tests; "make regrtest" runs them all.
@@ -91,7 +121,7 @@ cpython_tests_sampled() {
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
     PYTHONSAMPLEPROF="wall,rate=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
-        "$PYTHON" -m test -j"$jobs" --rerun -u walltime \
+        "$PYTHON" -m test -j"$cpython_jobs" --rerun -u walltime \
         --ignorefile "$sampled_dir/skipped" \
         $(sed '/^#/d' Tools/regrtest/tenth.txt) || return 1
     say "the profiles:"
@@ -105,7 +135,7 @@ without_profiler() {
     "$variant_python" -c '
 import sysconfig
 assert sysconfig.get_config_var("WITH_SAMPLING_PROFILER") == 0' || return 1
-    "$variant_python" -m test -j"$jobs" \
+    "$variant_python" -m test -j"$cpython_jobs" \
         test_profile_sampling test_embed test_sys
 }
 
@@ -123,7 +153,8 @@ abi() {
 }
 
 step "which files use each other" layers
-step "our tests, by regrtest" own_tests
+step "our tests that need a quiet machine, one by one" own_tests_one_by_one
+step "our other tests, $jobs at once" own_tests_together
 step "our tests, by pytest" own_tests_by_pytest
 step "CPython's tests, sampling off" cpython_tests_off
 step "CPython's tests, sampled at 5000 Hz" cpython_tests_sampled

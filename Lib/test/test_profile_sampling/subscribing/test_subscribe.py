@@ -192,7 +192,6 @@ class FullTest(SubscriberTest):
         self.assertEqual(profile.total_wall_ns
                          + profile.stats['lost_wall_ns'], 100_000)
 
-    @support.requires_resource('cpu')
     def test_tables_begin_anew_when_they_are_full(self):
         # More tasks than half of what the tables hold.  If the last time was
         # more than a minute ago, they have begun anew before, at 2 MB.
