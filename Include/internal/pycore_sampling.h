@@ -229,7 +229,7 @@ typedef enum {
 typedef enum {
     _PySampling_NOT_EXCLUDED = 0,
     _PySampling_EXCLUDED = 1,       // it serves a subscriber: counted apart
-    _PySampling_WAITING = 2,        // it waits for something to deliver
+    _PySampling_WAITING = 2,        // a helper, which waits: not counted
 } _PySampling_Exclusion;
 
 /* One per thread state, created when the thread first attaches during a
@@ -346,9 +346,8 @@ struct _sampling_interpreter_state {
     // _profile module).  NULL: nothing has been labelled.  Same owner.
     PyObject *label_var;
     PyTypeObject *label_set_type;
-    // Subscriptions served at safepoints (list, borrowed from the same).
-    PyObject *sync_subscriptions;
-    // What the thread waits for that delivers to the others (borrowed).
+    // What the thread waits for that delivers to subscribers (borrowed from
+    // the same).
     struct _sampling_bell *bell;
 };
 
@@ -368,8 +367,6 @@ struct _sampling_thread_state {
     struct _sampling_thread *record;    // owned; NULL until first sampled
     int is_bound;               // to its OS thread, until cleared; atomic
     int is_excluded;            // it serves a subscriber of samples
-    PyObject *interrupts;       // owned; what signal handlers raised
-    int signals;                // their handlers wait for a delivery
     PyObject *task;             // owned; asyncio's current task
     PyObject **task_name;       // its field; NULL: it has none
     struct _sampling_outer_task *outer_tasks;   // owned; it is inside
@@ -451,7 +448,6 @@ struct _sampling_runtime_state {
     // subscriptions.  Lock: tables_mutex.
     int is_aggregating;
     struct _sampling_subscription *subscriptions;
-    int num_sync;               // of them are served at safepoints; relaxed
     int num_helpers;            // threads that serve subscribers
     // What -X sampleprof asked for.  Owner: who holds the main interpreter's
     // GIL.
@@ -492,13 +488,9 @@ struct _sampling_runtime_state {
 // Of a hook that is a macro, too: one compare while nobody profiles.
 #define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
 
-// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.  -1: a signal
-// handler raised an exception while a subscriber was called.
-extern int _PySampling_Safepoint(PyThreadState *tstate);
-
-// The same where no Python code may run, as before anything changes that the
-// samples which wait belong to.
-extern void _PySampling_RecordNow(PyThreadState *tstate);
+// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set, and before
+// anything changes that the samples which wait belong to: they are recorded.
+extern void _PySampling_Safepoint(PyThreadState *tstate);
 
 // A context is about to change or to die.
 static inline void
@@ -507,7 +499,7 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
     {
-        _PySampling_RecordNow(tstate);
+        _PySampling_Safepoint(tstate);
     }
 }
 
@@ -548,10 +540,9 @@ extern void _PySampling_AfterAttach(PyThreadState *tstate);
 // The thread state is its OS thread's from now on.
 extern void _PySampling_AfterBind(PyThreadState *tstate);
 
-// What a subscriber's thread starts is not the program's work either.
-#define _PySampling_ExcludeLike(TSTATE, STARTER) \
-    (((_PyThreadStateImpl *)(TSTATE))->sampling.is_excluded = \
-     ((_PyThreadStateImpl *)(STARTER))->sampling.is_excluded)
+// This thread is about to start another, which is to be left out as well if
+// this one serves subscribers.
+extern void _PySampling_ThreadStart(PyThreadState *tstate);
 
 // The thread state is being cleared; it may belong to another thread.
 extern void _PySampling_ThreadEnd(PyThreadState *tstate);
@@ -576,15 +567,6 @@ extern void _PySampling_CodeEnd(PyCodeObject *code);
 extern void _PySampling_TypeEnd(PyTypeObject *type);
 #define _PySampling_TypeEnd(TYPE) \
     _PySampling_IF_ACTIVE(_PySampling_TypeEnd(TYPE))
-
-// A signal handler has raised an exception, which is set.
-extern void _PySampling_AfterHandlerRaised(PyThreadState *tstate);
-// Signals have come.  Do their handlers have to wait?
-extern int _PySampling_PutsOffSignals(PyThreadState *tstate);
-
-// The method _thread._set_sampled_name(ident, name): what threading.Thread
-// calls the thread.  Nothing while nobody profiles.
-extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
 
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeSetSignal(int signum);
@@ -619,7 +601,7 @@ extern void _PySampling_BeforeExit(int status);
 #else  // no profiler: no hook costs an instruction
 
 #define _PySampling_ACTIVE() 0
-#define _PySampling_Safepoint(TSTATE) ((void)(TSTATE), 0)
+#define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
 #define _PySampling_SwapTask(LEFT, ENTERED, NAME) \
     ((void)(LEFT), (void)(ENTERED), (void)(NAME))
@@ -628,6 +610,7 @@ extern void _PySampling_BeforeExit(int status);
 #define _PySampling_BeforeDetach(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeGILWait(TSTATE) ((void)(TSTATE))
 #define _PySampling_AfterAttach(TSTATE) ((void)(TSTATE))
+#define _PySampling_ThreadStart(TSTATE) ((void)(TSTATE))
 #define _PySampling_ThreadEnd(TSTATE) ((void)(TSTATE))
 #define _PySampling_InterpreterEnd(INTERP) ((void)(INTERP))
 #define _PySampling_GCStart(TSTATE, GENERATION) \
@@ -635,11 +618,7 @@ extern void _PySampling_BeforeExit(int status);
 #define _PySampling_GCEnd(TSTATE) ((void)(TSTATE))
 #define _PySampling_CodeEnd(CODE) ((void)(CODE))
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
-#define _PySampling_AfterHandlerRaised(TSTATE) ((void)(TSTATE))
-#define _PySampling_PutsOffSignals(TSTATE) ((void)(TSTATE), 0)
 #define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
-#define _PySampling_ExcludeLike(TSTATE, STARTER) \
-    ((void)(TSTATE), (void)(STARTER))
 #define _PySampling_BeforeSetSignal(SIGNUM) ((void)(SIGNUM))
 #define _PySampling_BeforeExec() ((void)0)
 #define _PySampling_AfterFailedExec() ((void)0)
@@ -652,6 +631,10 @@ extern void _PySampling_BeforeExit(int status);
 #define _PySampling_BeforeExit(STATUS) ((void)(STATUS))
 
 #endif  // !WITH_SAMPLING_PROFILER
+
+// The method _thread._set_sampled_name(ident, name): what threading.Thread
+// calls the thread.  Nothing while nobody profiles.
+extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
 
 // Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
 // Returns an exit status of 2, after a message on stderr, for a bad text.

@@ -315,7 +315,6 @@ module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->empty_labels);
     Py_VISIT(state->known_sets);
     Py_VISIT(state->subscription_type);
-    Py_VISIT(state->sync_subscriptions);
     return 0;
 }
 
@@ -330,7 +329,6 @@ module_clear(PyObject *module)
     Py_CLEAR(state->empty_labels);
     Py_CLEAR(state->known_sets);
     Py_CLEAR(state->subscription_type);
-    Py_CLEAR(state->sync_subscriptions);
     return 0;
 }
 

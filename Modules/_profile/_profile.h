@@ -15,7 +15,6 @@ typedef struct {
     PyObject *known_sets;           // dict: pairs of a label set -> the set
     // Subscriptions (subscription.c).
     PyTypeObject *subscription_type;
-    PyObject *sync_subscriptions;   // list, of this interpreter
     struct _sampling_bell bell;
 } profile_state;
 
@@ -49,13 +48,11 @@ extern int _PyProfile_InitSubscriptions(PyObject *module,
 extern void _PyProfile_ForgetSubscriptions(profile_state *state);
 extern PyObject *_PyProfile_Subscribe(profile_state *state,
                                       const _PySampling_SubscribeOptions *what,
-                                      const _PySampling_Options *options,
-                                      PyObject *deliver, PyObject *owner);
-// `is_interrupted`: whether a signal handler raised the exception; may be NULL.
-extern PyObject *_PyProfile_CallExcluded(PyObject *callback, PyObject *arg,
-                                         int is_waiting, int *is_interrupted);
-extern PyObject *_PyProfile_CallWithSignals(PyObject *callback, PyObject *arg,
-                                            int with);
+                                      const _PySampling_Options *options);
+extern PyObject *_PyProfile_CallExcluded(PyObject *callback, PyObject *arg);
+extern int _PyProfile_IsExcluded(void);
+extern PyObject *_PyProfile_StartHelper(PyObject *start, PyObject *run,
+                                        int is_daemon);
 
 // delivery.c: more functions of the module.
 extern PyMethodDef _PyProfile_DeliveryMethods[];

@@ -339,7 +339,7 @@ capi_drain(PySampling_Subscription *sub, PySampling_Batch **batch)
         return -1;
     }
     b->sub = sub;
-    int result = _PySampling_SubscriptionTake(sub, UINT32_MAX, &b->taken);
+    int result = _PySampling_SubscriptionTake(sub, &b->taken);
     if (result == 1 && !fill(&b->batch, &b->taken)) {
         free_rows(&b->batch);
         _PySampling_SubscriptionPutBack(sub, &b->taken);

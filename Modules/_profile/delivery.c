@@ -15,8 +15,6 @@
 
 #include "_profile.h"
 
-#include <time.h>                     // nanosleep()
-
 /*[clinic input]
 module _profile
 [clinic start generated code]*/
@@ -27,9 +25,7 @@ module _profile
 /*[clinic input]
 _profile.subscribe
 
-    deliver: object
     *
-    owner: object
     mode: str = "wall"
     rate_hz: int = 1000
     depth_frames: int = 0
@@ -39,25 +35,22 @@ _profile.subscribe
     max_events: unsigned_int = 65536
     batch_events: unsigned_int = 4096
     interpreter_id: long_long = -1
-    sync: bool = False
     threads: object = None
     labels: object = None
 
 Return a Subscription.
 
-deliver is called with owner at safepoints if it is to be served there.
 threads is a tuple of thread idents, labels one of str: key, value, ...
 depth_frames 0 and names -1: what holds already, or the default.
 [clinic start generated code]*/
 
 static PyObject *
-_profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
-                        const char *mode, int rate_hz, int depth_frames,
-                        int names, int signal, int manual,
+_profile_subscribe_impl(PyObject *module, const char *mode, int rate_hz,
+                        int depth_frames, int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
-                        long long interpreter_id, int sync,
-                        PyObject *threads, PyObject *labels)
-/*[clinic end generated code: output=0cfb8fb5f06faad9 input=930d515019449706]*/
+                        long long interpreter_id, PyObject *threads,
+                        PyObject *labels)
+/*[clinic end generated code: output=890a04bf19c9b238 input=3efaa4394054fb6d]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -106,12 +99,11 @@ _profile_subscribe_impl(PyObject *module, PyObject *deliver, PyObject *owner,
             .max_events = max_events,
             .batch_events = batch_events,
             .interpreter_id = interpreter_id,
-            .is_sync = sync,
             .thread_idents = threads == Py_None ? NULL : idents,
             .num_thread_idents = (uint32_t)num_threads,
             .labels = texts,
             .num_labels = (uint32_t)num_texts / 2,
-        }, &options, deliver, owner);
+        }, &options);
 done:
     PyMem_Free(idents);
     PyMem_Free(texts);
@@ -141,36 +133,6 @@ _profile_wait_for_batches_impl(PyObject *module, long long timeout_ns)
         _Py_atomic_store_int(&bell->rung, 0);
     }
     return status == PY_LOCK_ACQUIRED;
-}
-
-/*[clinic input]
-_profile.pause
-
-    time_ns: long_long
-    /
-
-Let others run for so long, or until a signal comes, and its handler run.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_pause_impl(PyObject *module, long long time_ns)
-/*[clinic end generated code: output=b9f9be56b6567e8d input=a5258b24212ff00b]*/
-{
-    struct timespec time = {
-        .tv_sec = (time_t)(time_ns / 1000000000),
-        .tv_nsec = (long)(time_ns % 1000000000),
-    };
-    Py_BEGIN_ALLOW_THREADS
-    nanosleep(&time, NULL);
-    Py_END_ALLOW_THREADS
-    PyThreadState *tstate = _PyThreadState_GET();
-    int before = _PySampling_PutOffSignals(tstate, 0);
-    int result = PyErr_CheckSignals();
-    (void)_PySampling_PutOffSignals(tstate, before);
-    if (result < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
 }
 
 /*[clinic input]
@@ -220,58 +182,30 @@ _profile.call_excluded
 
     callback: object
     argument: object
-    waiting: bool = False
     /
 
-Call it; what this thread does meanwhile is not sampled.
-
-It is counted apart, unless the thread mostly waits.
+Call it; what this thread does meanwhile is not sampled, but counted apart.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_call_excluded_impl(PyObject *module, PyObject *callback,
-                            PyObject *argument, int waiting)
-/*[clinic end generated code: output=3dd7d2b5a43447c9 input=4f74cb7bd058fe72]*/
+                            PyObject *argument)
+/*[clinic end generated code: output=891a146a751fe52b input=ffc210db5317603d]*/
 {
-    return _PyProfile_CallExcluded(callback, argument, waiting, NULL);
+    return _PyProfile_CallExcluded(callback, argument);
 }
 
 /*[clinic input]
-_profile.call_subscriber
+_profile.is_excluded -> bool
 
-    callback: object
-    batch: object
-    /
-
-Call it; signal handlers may interrupt it, as they may any call.
+Does this thread serve subscribers, or has one started it?
 [clinic start generated code]*/
 
-static PyObject *
-_profile_call_subscriber_impl(PyObject *module, PyObject *callback,
-                              PyObject *batch)
-/*[clinic end generated code: output=66c082d03df8e555 input=50e0bc0dd4451402]*/
-
+static int
+_profile_is_excluded_impl(PyObject *module)
+/*[clinic end generated code: output=fccdae0c52b74bdf input=2ad525db47f38ffa]*/
 {
-    return _PyProfile_CallWithSignals(callback, batch, 1);
-}
-
-/*[clinic input]
-_profile.call_uninterrupted
-
-    function: object
-    argument: object
-    /
-
-Call it; signal handlers wait until it is over.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_call_uninterrupted_impl(PyObject *module, PyObject *function,
-                                 PyObject *argument)
-/*[clinic end generated code: output=42bec909f370698b input=7b82ef9798a521cd]*/
-
-{
-    return _PyProfile_CallWithSignals(function, argument, 0);
+    return _PyProfile_IsExcluded();
 }
 
 /*[clinic input]
@@ -293,65 +227,41 @@ _profile_write_unraisable_impl(PyObject *module, PyObject *exception,
         PyErr_Format(PyExc_TypeError, "%R is no exception", exception);
         return NULL;
     }
-    // The hook is the program's, but it drops what is raised in it: what has
-    // come before goes on.
-    PyThreadState *tstate = _PyThreadState_GET();
-    int before = _PySampling_PutOffSignals(tstate, 0);
-    int result = PyErr_CheckSignals();
-    if (result == 0) {
-        PyErr_SetRaisedException(Py_NewRef(exception));
-        PyErr_WriteUnraisable(where);
-    }
-    (void)_PySampling_PutOffSignals(tstate, before);
-    if (result < 0) {
-        return NULL;
-    }
+    PyErr_SetRaisedException(Py_NewRef(exception));
+    PyErr_WriteUnraisable(where);
     Py_RETURN_NONE;
 }
 
 /*[clinic input]
-_profile.count_helpers
+_profile.start_helper
 
-    change: int
+    start: object
+    run: object
+    daemon: bool
     /
 
-Tell that a thread which serves subscribers is to begin (1), or cannot (-1).
+Return start(run, daemon=daemon), which starts a thread to serve subscribers.
+
+It is counted as such from the beginning, until it ends.
 [clinic start generated code]*/
 
 static PyObject *
-_profile_count_helpers_impl(PyObject *module, int change)
-/*[clinic end generated code: output=1c15b5e3c0451dad input=b2dc7467a094114c]*/
+_profile_start_helper_impl(PyObject *module, PyObject *start, PyObject *run,
+                           int daemon)
+/*[clinic end generated code: output=82ce7e803e0fc0ff input=4de911201dcfe6ac]*/
 {
-    (void)_Py_atomic_add_int(&_PyRuntime.sampling.num_helpers, change);
-    Py_RETURN_NONE;
-}
-
-/*[clinic input]
-_profile.begin_to_serve
-
-Tell that it is this thread, until it ends.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_begin_to_serve_impl(PyObject *module)
-/*[clinic end generated code: output=e06739c088ec66ff input=0a6c00092edf5a3f]*/
-{
-    get_profile_state(module)->bell.helper = _PyThreadState_GET();
-    Py_RETURN_NONE;
+    return _PyProfile_StartHelper(start, run, daemon);
 }
 
 PyMethodDef _PyProfile_DeliveryMethods[] = {
     _PROFILE_SUBSCRIBE_METHODDEF
     _PROFILE_WAIT_FOR_BATCHES_METHODDEF
-    _PROFILE_PAUSE_METHODDEF
     _PROFILE_ACCOUNT_BLOCKED_METHODDEF
     _PROFILE_RENEW_IF_FULL_METHODDEF
     _PROFILE_RING_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF
-    _PROFILE_CALL_SUBSCRIBER_METHODDEF
-    _PROFILE_CALL_UNINTERRUPTED_METHODDEF
-    _PROFILE_COUNT_HELPERS_METHODDEF
-    _PROFILE_BEGIN_TO_SERVE_METHODDEF
+    _PROFILE_IS_EXCLUDED_METHODDEF
+    _PROFILE_START_HELPER_METHODDEF
     _PROFILE_WRITE_UNRAISABLE_METHODDEF
     {NULL, NULL}
 };

@@ -65,19 +65,6 @@ counters(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return dict;
 }
 
-/* subscribe() is called through it.  Nothing has to be put off here. */
-static PyObject *
-call(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *function, *argument;
-    if (!PyArg_ParseTuple(args, "OO:call_uninterrupted", &function,
-                          &argument))
-    {
-        return NULL;
-    }
-    return PyObject_CallOneArg(function, argument);
-}
-
 
 /* --- Labels. */
 
@@ -141,7 +128,6 @@ static PyMethodDef module_methods[] = {
     {"is_deferred", no, METH_NOARGS},
     {"sample", no, METH_VARARGS},
     {"stats", counters, METH_NOARGS},
-    {"call_uninterrupted", call, METH_VARARGS},
     {"enter_labels", enter_labels, METH_O},
     {"exit_labels", exit_labels, METH_O},
     {"labels", labels, METH_NOARGS},

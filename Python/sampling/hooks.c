@@ -17,7 +17,6 @@
 #include "native/native.h"            // _PySampling_KeepCall()
 #include "sample/sample.h"
 #include "session/session.h"
-#include "sinks/sinks.h"
 #include "tables/labels.h"
 
 #include <errno.h>
@@ -91,10 +90,8 @@ _PySampling_AfterFailedExec(void)
     }
 }
 
-/* What waits on this thread becomes samples.  Allocates no Python object and
-   runs no Python code. */
 void
-_PySampling_RecordNow(PyThreadState *tstate)
+_PySampling_Safepoint(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
@@ -122,16 +119,6 @@ _PySampling_RecordNow(PyThreadState *tstate)
         _PySampling_LEAVE_HOOK(thread);
     }
     errno = saved_errno;
-}
-
-int
-_PySampling_Safepoint(PyThreadState *tstate)
-{
-    _PySampling_RecordNow(tstate);
-    if (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.num_sync)) {
-        return _PySampling_DeliverSync(tstate);
-    }
-    return 0;
 }
 
 void

@@ -36,7 +36,6 @@ SAMPLING_OBJS= \
 	Python/sampling/session/threads.o \
 	Python/sampling/sinks/batch.o \
 	Python/sampling/sinks/dispatch.o \
-	Python/sampling/sinks/interrupts.o \
 	Python/sampling/sinks/subscription.o \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \

@@ -3,8 +3,8 @@
     python events_child.py THREADS RATE_HZ SECONDS [SUBSCRIBER...]
 
 A SUBSCRIBER is 'none' (batches are dropped), 'columns' (adds up columns of
-numbers), 'objects' (asks each sample for its stack and labels) or 'sync'
-(columns, on the sampled thread).  Prints one JSON object.
+numbers) or 'objects' (asks each sample for its stack and labels).  Prints one
+JSON object.
 """
 
 import json
@@ -34,8 +34,7 @@ def objects(batch):
             sums[None] = sums.get(None, 0) + 1
 
 
-CALLBACKS = {'none': drop, 'columns': columns, 'objects': objects,
-             'sync': columns}
+CALLBACKS = {'none': drop, 'columns': columns, 'objects': objects}
 
 
 def work(end, depth=20):
@@ -61,8 +60,8 @@ def main():
         profile_sampling.start(rate_hz=rate_hz)
     for name in names:
         subscriptions.append(profile_sampling.subscribe(
-            CALLBACKS[name], rate_hz=rate_hz, sync=name == 'sync',
-            batch_samples=4096, batch_seconds=0.2))
+            CALLBACKS[name], rate_hz=rate_hz, batch_samples=4096,
+            batch_seconds=0.2))
     end = time.perf_counter() + seconds
     threads = [threading.Thread(target=work, args=(end,))
                for _ in range(n_threads)]

@@ -47,7 +47,7 @@ class Clocks:
         if self._run.deferred:
             # A block that has a session of its own was entered with it.
             inner = list(self._history.inside(beginning, ending))
-        self._judge_least(profile.stats, sums, inner)
+        self._judge_least(sums, inner)
 
     def _judge_most(self, duration_ns, sums, begin_ns, end_ns):
         self._at_most('duration', duration_ns, end_ns - begin_ns)
@@ -60,7 +60,7 @@ class Clocks:
             self._at_most(f'CPU time of thread {key}', cpu_ns,
                           wall_ns + CPU_TOLERANCE_NS)
 
-    def _judge_least(self, stats, sums, inner):
+    def _judge_least(self, sums, inner):
         lacks_wall_ns = {}
         lacks_cpu_ns = {}
         for key in self._spans.keys() - self._away:
@@ -70,14 +70,14 @@ class Clocks:
                                       TOLERANCE_NS)
             lacks_cpu_ns[key] = lack(cpu_ns, lower_cpu(found, inner),
                                      CPU_TOLERANCE_NS)
-        self._judge_lacks('wall', lacks_wall_ns, stats['subscribers_wall_ns'])
-        self._judge_lacks('CPU', lacks_cpu_ns, stats['subscribers_cpu_ns'])
+        self._judge_lacks('wall', lacks_wall_ns)
+        self._judge_lacks('CPU', lacks_cpu_ns)
 
-    def _judge_lacks(self, what, lacks_ns, excluded_ns):
-        """Nothing is missing but what subscribers took, of all threads."""
+    def _judge_lacks(self, what, lacks_ns):
+        """Nothing is missing, of all threads."""
         key = max(lacks_ns, key=lacks_ns.get)
         self._at_most(f'{what} time missing, most of it of thread {key}',
-                      sum(lacks_ns.values()), excluded_ns)
+                      sum(lacks_ns.values()), 0)
 
     def judge_subscriber(self, subscriber):
         begin_ns = subscriber.opening.before_ns
@@ -87,16 +87,14 @@ class Clocks:
                           subscriber.wall_ns[key],
                           upper(self._spans.get(key), begin_ns, end_ns))
         if (subscriber.is_partial or subscriber.fails_at is not None
-                or self._run.sync or self._run.profiled_inside):
+                or self._run.profiled_inside):
             return
         inner = [(subscriber.opening.after_ns, subscriber.closing.before_ns)]
         for key in self._spans.keys() - self._away:
-            found = self._spans[key]
-            if any(span.serves for span in found):
-                continue
             self._at_least(f"a subscriber's time of thread {key}",
                            subscriber.wall_ns.get(key, 0)
-                           + subscriber.lost_wall_ns, lower(found, inner))
+                           + subscriber.lost_wall_ns,
+                           lower(self._spans[key], inner))
 
     def _at_most(self, what, found_ns, most_ns):
         if found_ns > most_ns + TOLERANCE_NS:

@@ -20,14 +20,13 @@ SAMPLES_LOOKED_AT = 100
 class Subscriber:
     """One subscription and what it was given."""
 
-    def __init__(self, judge, rng, may_sync):
+    def __init__(self, judge, rng):
         self._judge = judge
         self.wall_ns = {}
         self.lost_wall_ns = 0
-        self.sync = may_sync and rng.random() < 0.5
         self.fails_at = rng.randrange(40) if rng.random() < 0.1 else None
-        self.flushes = not self.sync and rng.random() < 0.1
-        options = {'rate_hz': rng.choice(RATES_HZ), 'sync': self.sync,
+        self.flushes = rng.random() < 0.1
+        options = {'rate_hz': rng.choice(RATES_HZ),
                    'mode': rng.choice(('wall', 'cpu')),
                    'max_samples': rng.choice((64, 1024, 65536)),
                    'batch_samples': rng.choice((1, 50, 1024)),
@@ -157,8 +156,7 @@ class Controller:
     def _subscribe(self):
         if len(self._subscribers) < 3:
             try:
-                subscriber = Subscriber(self._judge, self._rng,
-                                        self._run.sync)
+                subscriber = Subscriber(self._judge, self._rng)
             except RuntimeError as exc:
                 self._expect(exc, 'depth', 'names')
                 return

@@ -61,15 +61,13 @@ class Plan:
         self.whole = not self.deferred and rng.random() < 0.15
         self.exit = rng.choice(('return', 'return', 'sys.exit', 'exception',
                                 'daemons'))
-        # Whether subscribers are served on the threads that are sampled.
-        self.sync = rng.random() < 0.4
         self.switch_interval = rng.choice((0.005, 0.005, 0.00005))
         # Whether signal handlers and finalizers profile as well.
         self.elsewhere = rng.random() < 0.5
         # Whether subinterpreters do.
         self.profiled_inside = ('interpreters' in names
                                 and rng.random() < 0.3)
-        # Whether a subscriber that is called on all threads is left open.
+        # Whether a subscriber is left open.
         self.leaves_open = rng.random() < 0.3
 
     @property
@@ -107,9 +105,9 @@ class Expected(Exception):
 
 
 def leave_subscriber():
-    """One that is called, on whatever thread, until the interpreter ends."""
+    """One that is called until the interpreter ends."""
     import profile_sampling
-    profile_sampling.subscribe(lambda batch: None, sync=True, rate_hz=10_000,
+    profile_sampling.subscribe(lambda batch: None, rate_hz=10_000,
                                batch_samples=1)
 
 
@@ -171,7 +169,7 @@ def controllers(run, judge, plan, stack):
     import control
     import elsewhere
     threads = [run.ledger.thread(
-        control.Controller(run, judge, number).work, serves=True)
+        control.Controller(run, judge, number).work)
         for number in range(plan.controllers)]
     if plan.elsewhere:
         places = elsewhere.Elsewhere(

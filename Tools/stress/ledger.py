@@ -14,11 +14,9 @@ class Span:
     """The life of a thread, from outside and from inside."""
 
     __slots__ = ('key', 'created_ns', 'begin_ns', 'end_ns', 'joined_ns',
-                 'begin_cpu_ns', 'end_cpu_ns', 'serves', 'travels')
+                 'begin_cpu_ns', 'end_cpu_ns', 'travels')
 
-    def __init__(self, serves=False, travels=False):
-        # It may call subscribers, and is not sampled meanwhile.
-        self.serves = serves
+    def __init__(self, travels=False):
         # It visits other interpreters.
         self.travels = travels
         self.key = None
@@ -83,15 +81,14 @@ class Ledger:
 
 class LedgerThread(threading.Thread):
 
-    def __init__(self, ledger, target, args, serves=False,
-                 travels=False, **options):
+    def __init__(self, ledger, target, args, travels=False, **options):
         super().__init__(**options)
-        self._kind = serves, travels
+        self._travels = travels
         self._ledger = ledger
         self._work = target, args
 
     def start(self):
-        self.span = Span(*self._kind)
+        self.span = Span(self._travels)
         self._ledger.add(self.span)
         super().start()
 

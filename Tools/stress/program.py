@@ -22,7 +22,6 @@ class Run:
         self._unique = itertools.count()
         self.ledger = ledger.Ledger()
         self.deferred = plan.deferred
-        self.sync = plan.sync
         self.profiled_inside = plan.profiled_inside
         self.interpreters_at_once = 8 * ('interpreters' in plan.names)
 

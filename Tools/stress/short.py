@@ -130,7 +130,6 @@ class Program:
         ended = Edge(keys, self.end)
         for subscriber in subscribers:
             subscriber.close()
-        excluded_ns = profile_sampling.stats()['subscribers_wall_ns']
         done.set()
         for thread in lifelong:
             thread.join()
@@ -138,7 +137,7 @@ class Program:
         by_key = sums(ended.result.samples)
         self.judge_inside(by_key, by_key)
         for subscriber in subscribers:
-            self.judge_subscriber(subscriber, keys, excluded_ns)
+            self.judge_subscriber(subscriber, keys)
             self.judge_inside(subscriber.sums, by_key)
         self.judge_shares(ended.result)
         if self.always:
@@ -262,11 +261,11 @@ class Program:
             self.hold('CPU time of a thread', ended.before[i] - begun.after[i],
                       cpu_ns, ended.after[i] - begun.before[i])
 
-    def judge_subscriber(self, subscriber, keys, excluded_ns):
+    def judge_subscriber(self, subscriber, keys):
         opened, closed = subscriber.opened, subscriber.closed
         for key in keys:
             self.hold("a subscriber's time of a thread",
-                      closed.before[0] - opened.after[0] - excluded_ns,
+                      closed.before[0] - opened.after[0],
                       subscriber.sums.get(key, [0])[0],
                       closed.after[0] - opened.before[0])
 

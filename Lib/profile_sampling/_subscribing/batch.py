@@ -93,7 +93,7 @@ class Rows:
                                   for numbers in raw['threads']]
         for row, numbers in raw['changed_threads']:
             threads[row] = thread(*numbers)
-        # From here on nothing fails, and no signal handler is called.
+        # From here on nothing fails.
         if moved:
             self._stacks = {}
         self.strings = strings

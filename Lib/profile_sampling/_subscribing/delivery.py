@@ -1,10 +1,16 @@
 """The thread that delivers batches, one per interpreter.
 
-This file owns when a batch is delivered, and the end of all subscriptions,
-also of those that need no such thread.  It must not know what is in a batch.
+This file owns when a batch is delivered, and the end of all subscriptions.
+It must not know what is in a batch.
 
 The thread lives while there are subscriptions.  It is none of threading's,
-so that a program which counts its threads counts as many as without it.
+so that a program which counts its threads counts as many as without it.  No
+signal handler ever runs on it.
+
+Everything else here may be interrupted anywhere, by a signal handler or a
+finalizer that subscribes, closes and waits for the helper in its turn.  So
+nothing here is done with a lock: a step is a single operation on a list or a
+variable, and each order of two steps is stated where it matters.
 """
 
 import _thread
@@ -14,168 +20,185 @@ import sys
 import time
 
 from profile_sampling import _core
-from profile_sampling._subscribing.locks import locked
 
-# Guards the next six.  A finalizer may subscribe and close in the middle of
-# this.
-_lock = _thread.RLock()
+# After an exception that is none of a callback's.
+PAUSE_NS = 1_000_000_000
+
+# What is served.
 _subscriptions = []
-_helper = None
-_helper_pid = None
-_is_starting = False
+# Held by the thread that serves; another one that was started ends at once.
+_serving = _thread.allocate_lock()
+# Those that were started.
+_helpers = []
+# No more subscriptions; all helpers are to end.
 _is_over = False
-_synchronous = []                   # none of its methods lets others run
 _is_ending = False
-_is_registered = False
 
 
 def add(subscription):
     """Deliver to it from now on."""
-    if not locked(_lock, _add, subscription):
-        raise RuntimeError('the interpreter is shutting down: it cannot be '
-                           'sampled any more')
-    # It may sleep for longer than the new one can wait.
-    _core.load().ring()
-
-
-def _add(subscription):
-    if _is_over:
-        return False
-    if _helper is None and not _is_starting:
-        _start_helper()
     _subscriptions.append(subscription)
-    return True
-
-
-def remove(subscription):
-    """Deliver to it no more."""
-    locked(_lock, _remove, subscription)
-    _core.load().ring()
-
-
-def _remove(subscription):
-    if subscription in _subscriptions:
-        _subscriptions.remove(subscription)
-
-
-def close_at_end(subscription):
-    """Close it at the end; it delivers by itself."""
-    _synchronous.append(subscription)
-
-
-def forget(subscription):
-    """It is closed."""
     try:
-        _synchronous.remove(subscription)
-    except ValueError:
-        pass        # by two threads at a time, or in the child of a fork
+        # Only then: who sets it closes those that it finds.
+        if _is_over:
+            raise RuntimeError('the interpreter is shutting down: it cannot '
+                               'be sampled any more')
+        _have_served()
+    except BaseException:
+        _discard(_subscriptions, subscription)
+        raise
+    finally:
+        # The helper may sleep for longer than the new one can wait.
+        _core.load().ring()
+
+
+def deliver(subscription):
+    """Have the helper deliver what waits, and wait for that.
+
+    A signal handler runs meanwhile as in any wait for a lock.  Callbacks, and
+    threads that they start, do not wait: the helper may be waiting for them.
+    """
+    core = _core.load()
+    if sys.is_finalizing() or subscription._pid != os.getpid():
+        return          # there is no helper any more
+    if core.is_excluded():
+        core.ring()
+        return
+    done = _thread.allocate_lock()
+    done.acquire()
+    subscription._asked.append(done)
+    # Only then: who removes it answers those that have asked.
+    if subscription in _subscriptions:
+        _have_served()
+        core.ring()
+        done.acquire()
 
 
 def close_all():
-    """Close all subscriptions and wait for the thread to end."""
-    global _is_ending
+    """Close all subscriptions and wait for the helper to end."""
+    global _is_ending, _is_over
     if not _core.is_main_interpreter():
         # It must not be ended before its threads.  Of the main interpreter
         # the core ends what begins now.
-        locked(_lock, _refuse_more)
-    for subscription in [*_synchronous, *_subscriptions]:
+        _is_over = True
+    for subscription in list(_subscriptions):
         subscription.close()
-    helper = _helper
-    if (helper is not None and helper.ident != _thread.get_ident()
-            # C code may have forked: then it is a thread of the parent.
-            and _helper_pid == os.getpid()
-            # Then it has ended, or never will.
-            and not sys.is_finalizing()):
-        # Daemon threads may subscribe again and again.
-        _is_ending = True
-        _core.load().ring()
-        helper.join()
+    # Daemon threads may subscribe again and again.
+    _is_ending = True
+    try:
+        for helper in list(_helpers):
+            if helper.pid == os.getpid() and not sys.is_finalizing():
+                _core.load().ring()
+                helper.handle.join()
+    finally:
         _is_ending = False
 
 
-def _refuse_more():
-    global _is_over
-    _is_over = True
-
-
-def _start_helper():
-    global _helper, _helper_pid, _is_starting
-    _is_starting = True
+def _discard(items, item):
     try:
-        # What an excluded thread starts is excluded from the beginning.
-        _helper = _core.load().call_excluded(_start, _run)
-        _helper_pid = os.getpid()
-    except BaseException:
-        # A finalizer's, which rely on this.
-        for subscription in _subscriptions:
-            subscription._core.close()
-        _subscriptions.clear()
-        raise
+        items.remove(item)
+    except ValueError:
+        pass            # another thread has
+
+
+def _have_served():
+    """Start a helper, unless one serves or is about to.
+
+    One that is about to end looks for subscriptions once more, after it has
+    given _serving back; one that is about to begin will look.
+    """
+    if _serving.locked() or not all([known.begun for known in _helpers]):
+        return
+    helper = _Helper()
+    helper.handle = _core.load().start_helper(
+        _thread.start_joinable_thread, helper.run,
+        _thread.daemon_threads_allowed())
+    _helpers.append(helper)
+    for known in list(_helpers):
+        if known.handle.is_done():
+            _discard(_helpers, known)
+
+
+class _Helper:
+    """A thread that serves, if no other one does."""
+
+    def __init__(self):
+        self.pid = os.getpid()
+        self.begun = False
+
+    def run(self):
+        self.begun = True
+        core = _core.load()
+        _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
+        # A callback may fork: in the child this one is none any more.
+        serving = _serving
+        while _is_needed(serving) and serving.acquire(blocking=False):
+            try:
+                _serve(core, serving)
+            finally:
+                serving.release()
+
+
+def _is_needed(serving):
+    return _subscriptions and not _is_ending and serving is _serving
+
+
+def _serve(core, serving):
+    while _is_needed(serving):
+        try:
+            pause_ns = _serve_all(core)
+        except Exception as exc:
+            # No memory, say.
+            core.write_unraisable(exc, _serve_all)
+            pause_ns = PAUSE_NS
+        if _is_needed(serving):
+            core.wait_for_batches(pause_ns)
+
+
+def _serve_all(core):
+    """Deliver what is due; return for how long nothing will be."""
+    subscriptions = list(_subscriptions)
+    now = time.monotonic()
+    if any([now >= subscription._due for subscription in subscriptions]):
+        # A thread that is blocked accounts for itself when it goes on, which
+        # may be long after.
+        core.account_blocked()
+    for subscription in subscriptions:
+        if subscription._is_due(now):
+            core.call_excluded(_serve_one, (subscription, now))
+    core.renew_if_full()
+    due = min([subscription._due for subscription in subscriptions])
+    return max(0, int((due - time.monotonic()) * 1e9))
+
+
+def _serve_one(args):
+    subscription, now = args
+    asked = len(subscription._asked)
+    try:
+        if subscription._deliver(now):
+            _discard(_subscriptions, subscription)
+            # Who asks from now on sees that it is removed.
+            asked = len(subscription._asked)
+    except Exception as exc:
+        # No memory, say: it is delivered the next time.
+        _core.load().write_unraisable(exc, subscription)
     finally:
-        _is_starting = False
-
-
-def _start(run):
-    global _is_registered
-    is_daemon = _thread.daemon_threads_allowed()
-    if not is_daemon and not _is_registered:
-        # This interpreter waits for its threads, so this one has to be told
-        # before.
-        import threading
-        threading._register_atexit(close_all)
-        _is_registered = True
-    core = _core.load()
-    core.count_helpers(1)
-    try:
-        return _thread.start_joinable_thread(run, daemon=is_daemon)
-    except BaseException:
-        core.count_helpers(-1)
-        raise
-
-
-def _run():
-    core = _core.load()
-    core.begin_to_serve()
-    _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
-    core.call_excluded(_serve, core, True)
-
-
-def _serve(core):
-    while (subscriptions := locked(_lock, _whom_to_serve)) is not None:
-        now = time.monotonic()
-        if any([now >= subscription._due for subscription in subscriptions]):
-            # A thread that is blocked accounts for itself when it goes on,
-            # which may be long after.
-            core.account_blocked()
-        for subscription in subscriptions:
-            subscription._deliver(now)
-        del subscription
-        core.renew_if_full()
-        due = min([subscription._due for subscription in subscriptions])
-        del subscriptions
-        core.wait_for_batches(
-            max(0, int((due - time.monotonic()) * 1e9)))
-
-
-def _whom_to_serve():
-    """Return a list, or None if the thread is to end."""
-    global _helper
-    if not _subscriptions or _is_ending:
-        _helper = None
-        return None
-    return list(_subscriptions)
+        for _ in range(asked):
+            subscription._asked.pop(0).release()
 
 
 def _after_fork():
     """In the child there is neither the thread nor a subscription."""
-    global _lock, _helper, _is_starting, _is_ending
-    _lock = _thread.RLock()
-    _helper = None
-    _is_starting = False
+    global _serving, _is_ending
+    _serving = _thread.allocate_lock()
     _is_ending = False
+    _helpers.clear()
     _subscriptions.clear()
-    _synchronous.clear()
 
 
 atexit.register(close_all)
+if not _thread.daemon_threads_allowed():
+    # This interpreter waits for its threads, so the helper has to end before.
+    import threading
+    threading._register_atexit(close_all)
 os.register_at_fork(after_in_child=_after_fork)

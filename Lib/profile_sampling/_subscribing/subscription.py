@@ -5,7 +5,6 @@ Which thread delivers batches, and when, is the business of delivery; what is
 in them, of batch.
 """
 
-import _thread
 import os
 import time
 
@@ -14,28 +13,23 @@ from profile_sampling._options import (
     MAX_DEPTH_FRAMES, MAX_RATE_HZ, check_mode, integer, names_bits,
     signal_number)
 from profile_sampling._subscribing.batch import Batch, Rows
-from profile_sampling._subscribing.locks import locked
 
 # So many exceptions in a row end a subscription.
 MAX_ERRORS = 10
 # The core cuts longer texts off.
 MAX_TEXT_BYTES = 4090
 
-# Threads that are in a callback: they wait for no other one.
-_in_callback = set()
-
 
 def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
               names=None, signal=None, batch_samples=1024, batch_seconds=1.0,
-              max_samples=65_536, sync=False, threads=None, labels=None,
+              max_samples=65_536, threads=None, labels=None,
               all_interpreters=False):
     """Call *callback* with batches of samples; return a Subscription.
 
     The callback gets a Batch.  It is called on a thread of the profiler's
     own, one per interpreter, when *batch_samples* wait or *batch_seconds*
-    have passed with any; or, with *sync*, on the thread that was sampled,
-    before it goes on.  What it does is not sampled, but counted apart.  An
-    exception goes to sys.unraisablehook; after ten in a row the
+    have passed with any.  What it does is not sampled, but counted apart.
+    An exception goes to sys.unraisablehook; after ten in a row the
     subscription is closed with a RuntimeWarning.
 
     mode              'wall' or 'cpu': which clock the subscriber is about
@@ -71,7 +65,6 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
         'mode': mode,
         'rate_hz': integer('rate_hz', rate_hz, MAX_RATE_HZ),
         'max_events': integer('max_samples', max_samples, 1 << 24),
-        'sync': bool(sync),
         'interpreter_id': _interpreter(all_interpreters),
         'threads': _idents(threads),
         'labels': _label_texts(labels)}
@@ -89,22 +82,17 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
 
 
 def _subscribe(callback, batch_seconds, options):
-    made = []
+    from profile_sampling._subscribing import delivery
+    subscription = Subscription(callback, batch_seconds, options)
     try:
-        _core.load().call_uninterrupted(
-            _make, (made, callback, batch_seconds, options))
+        delivery.add(subscription)
         _core.give_names()
-        return made[0]
+        return subscription
     except BaseException:
-        # A signal handler may have raised it: nobody would ever close it.
-        for subscription in made:
-            subscription.close()
+        # No thread can be started, or a signal handler has raised it: nobody
+        # would ever close it.
+        subscription.close()
         raise
-
-
-def _make(args):
-    made, callback, batch_seconds, options = args
-    made.append(Subscription(callback, batch_seconds, options))
 
 
 class Subscription:
@@ -120,63 +108,41 @@ class Subscription:
     def __init__(self, callback, batch_seconds, options):
         self._callback = callback
         self._batch_seconds = batch_seconds
-        self._is_sync = options['sync']
         self._batch_events = options['batch_events']
-        # Held by who delivers what waits; by who reads a batch.  A finalizer
-        # in the middle of that must be able to tell.
-        self._delivering = _thread.RLock()
-        self._reading = _thread.RLock()
         self._pid = os.getpid()
         self._rows = Rows(0)
-        self._unread = []
+        self._unread = None
         self._errors = 0
         self._total_errors = 0
         # When it is to be served next, whatever waits.
         self._due = time.monotonic() + batch_seconds
+        # Locks that are released when what waits has been delivered.
+        self._asked = []
         self.start_time_ns = time.time_ns()
         self.start_ns = time.monotonic_ns()
-        from profile_sampling._subscribing import delivery
-        # A safepoint may come before subscribe() has returned.
-        self._core = None
-        self._core = _core.load().subscribe(_deliver_own, owner=self,
-                                            **options)
-        try:
-            if self._is_sync:
-                delivery.close_at_end(self)
-                if self.closed:             # by its first call
-                    self._forget()
-            else:
-                delivery.add(self)
-        except BaseException:
-            # No thread can be started, say.
-            self._core.close()
-            raise
+        self._core = _core.load().subscribe(**options)
 
     def close(self):
-        """End it, after what waits has been delivered.
+        """End it; return when what waits has been delivered.
 
-        Called again, it does nothing.
+        Called in a callback, or on a thread that one has started, it returns
+        before.  Called again, it does nothing.
         """
         self._core.close()
-        self._deliver_rest()
-
-    def _forget(self):
-        from profile_sampling._subscribing import delivery
-        if self._is_sync:
-            delivery.forget(self)
-        else:
-            delivery.remove(self)
+        self._have_delivered()
 
     def flush(self):
-        """Deliver all samples of the time until now, then return.
+        """Return when all samples of the time until now have been delivered.
 
-        Called from a callback, it leaves the delivery to others.
+        Called in a callback, or on a thread that one has started, it returns
+        before.
         """
         self._core.flush()
-        if _thread.get_ident() in _in_callback:
-            _core.load().ring()
-        else:
-            self._deliver_rest()
+        self._have_delivered()
+
+    def _have_delivered(self):
+        from profile_sampling._subscribing import delivery
+        delivery.deliver(self)
 
     def set_rate(self, rate_hz):
         """Want at least *rate_hz* samples per second from now on, 1 to 10000.
@@ -222,63 +188,48 @@ class Subscription:
         state = 'closed' if self.closed else f'{self.rate_hz} Hz'
         return f'<Subscription {state}>'
 
-    # Delivery.  All of it runs excluded from sampling, so that no safepoint
-    # of it calls a subscriber again; and signal handlers wait, except in the
-    # callback and in pauses, or what one raises would lose a batch.
+    # Delivery, on the helper thread.
 
     def _is_due(self, now):
-        return (now >= self._due or self.closed
+        return (self._asked or now >= self._due or self.closed
                 or self._core.waiting >= self._batch_events)
 
     def _deliver(self, now):
-        """Deliver what waits if it is time to; *now* is on monotonic()."""
-        if not self._is_due(now):
-            return
+        """Deliver all that waits, in order; *now* is on monotonic().
+
+        Return whether it was the last time.
+        """
         self._due = now + self._batch_seconds
-        try:
-            self._deliver_rest()
-        except Exception as exc:
-            # No memory, say: it is delivered the next time.
-            _core.load().write_unraisable(exc, self)
+        is_last = self.closed
+        # Not what callbacks cause, unless it is the last.
+        n_batches = self._core.batches + (self._unread is not None)
+        while ((is_last or n_batches > 0)
+               and (batch := self._next_batch()) is not None):
+            self._call(batch)
+            n_batches -= 1
+        return is_last
 
-    def _deliver_rest(self):
-        """Deliver what waits, unless somebody else does."""
-        _core.load().call_excluded(_deliver_waiting, self)
-
-    def _take(self, own_only):
-        """Return the next batch, or None."""
-        if self._reading._is_owned():
-            return None     # in a finalizer, in the middle of this
-        return locked(self._reading, self._read_next, own_only)
-
-    def _read_next(self, own_only):
+    def _next_batch(self):
         # What could not be read, for want of memory or of stack, is read the
         # next time.
-        self._core.take(own_only, self._unread)
-        if not self._unread:
-            return None
-        raw = self._unread[0]
+        if self._unread is None:
+            self._unread = self._core.take()
+            if self._unread is None:
+                return None
+        raw = self._unread
         if raw['serial'] != self._rows.serial:
             self._rows = Rows(raw['serial'])
         self._rows.add(raw)
         batch = Batch(raw, self._rows, self)
-        self._unread.pop(0)
+        self._unread = None
         return batch
 
     def _call(self, batch):
-        ident = _thread.get_ident()
-        is_outermost = ident not in _in_callback
         try:
-            _in_callback.add(ident)
-            _core.load().call_subscriber(self._callback, batch)
+            self._callback(batch)
             self._errors = 0
         except BaseException as exc:
-            if self._core.is_interrupt(exc):
-                raise       # it is the program that is to be interrupted
             self._failed(exc)
-        finally:
-            if is_outermost:
-                _in_callback.discard(ident)
 
     def _failed(self, exc):
         self._errors += 1
@@ -287,7 +238,7 @@ class Subscription:
         if self._errors >= MAX_ERRORS and not self.closed:
             self._core.close()
             try:
-                _core.load().call_subscriber(_warn_of_errors, self._callback)
+                _warn_of_errors(self._callback)
             except RuntimeWarning as warning:
                 _core.load().write_unraisable(warning, self._callback)
 
@@ -297,58 +248,6 @@ def _warn_of_errors(callback):
     warnings.warn(
         f'{callback!r} raised {MAX_ERRORS} exceptions in a row: its '
         'subscription to samples is closed', RuntimeWarning, stacklevel=2)
-
-
-def _deliver_own(subscription):
-    """At a safepoint: the samples of this thread."""
-    if subscription._core is None:
-        return
-    batch = subscription._take(True)
-    if batch is not None:
-        subscription._call(batch)
-    if subscription.closed:
-        # It closed itself, and left this to us.
-        _deliver_waiting(subscription)
-
-
-def _deliver_waiting(subscription):
-    """Deliver all that waits, in order, one thread at a time.
-
-    Called from a callback, or by a finalizer in the middle of this, it
-    leaves that to whoever delivers.
-    """
-    if subscription._pid != os.getpid():
-        # Nothing waits; who delivered in the parent holds the lock for ever.
-        return
-    lock = subscription._delivering
-    if lock._is_owned():
-        return
-    is_last = False
-    # Who closes it while this goes on may leave the rest to us.
-    while not is_last:
-        is_last = subscription.closed
-        is_done = locked(lock, _deliver_batches, subscription,
-                          waits=_thread.get_ident() not in _in_callback)
-        if not is_done or not subscription.closed:
-            return
-    subscription._forget()
-
-
-def _deliver_batches(subscription):
-    # Not what callbacks cause, unless it is the last.
-    n_batches = subscription._core.batches + len(subscription._unread)
-    while n_batches > 0 or subscription.closed:
-        batch = subscription._take(False)
-        if batch is None:
-            break
-        subscription._call(batch)
-        n_batches -= 1
-    return True
-
-
-def _after_fork():
-    # New threads may get the idents of those that are gone.
-    _in_callback.intersection_update([_thread.get_ident()])
 
 
 def _interpreter(all_interpreters):
@@ -387,6 +286,3 @@ def _label_texts(labels):
                 'labels to filter by must have no NUL character and at most '
                 f'{MAX_TEXT_BYTES} bytes of UTF-8, not {text[:40]!a}...')
     return texts
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -87,7 +87,6 @@ renew_bells(void)
             (void)_PyThread_at_fork_reinit(&bell->lock);
             PyThread_acquire_lock(bell->lock, NOWAIT_LOCK);
             bell->rung = 0;
-            bell->helper = NULL;
         }
     }
 }
@@ -109,7 +108,6 @@ rest_in_child(void)
         sub->is_open = 0;
         sub->ended_by_fork = 1;
     }
-    STATE->num_sync = 0;
     STATE->num_helpers = 0;
     STATE->exit_writer = NULL;
     STATE->exit_has_status = 0;
@@ -118,6 +116,9 @@ rest_in_child(void)
         return;
     }
     tstate->interp->sampling.running = NULL;
+    // Whatever thread it was in the parent.
+    ((_PyThreadStateImpl *)tstate)->sampling.is_excluded =
+        _PySampling_NOT_EXCLUDED;
     _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     if (own != NULL) {
         own->asked = _PySampling_NOT_ASKED;

@@ -296,7 +296,6 @@ link_subscription(struct _sampling_subscription *sub)
     STATE->subscriptions = sub;
     sub->is_linked = 1;
     sub->is_open = 1;
-    _Py_atomic_add_int(&STATE->num_sync, sub->is_sync);
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
@@ -306,7 +305,6 @@ unlink_subscription(struct _sampling_subscription *sub)
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (sub->is_open) {
         _PySampling_SubscriptionEnd(sub);
-        _Py_atomic_add_int(&STATE->num_sync, -sub->is_sync);
     }
     if (sub->prev != NULL) {
         sub->prev->next = sub->next;

@@ -322,12 +322,26 @@ _PySampling_AfterBind(PyThreadState *tstate)
         &((_PyThreadStateImpl *)tstate)->sampling.is_bound, 1);
 }
 
+void
+_PySampling_ThreadStart(PyThreadState *tstate)
+{
+    int excluded =
+        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling.is_excluded;
+    ((_PyThreadStateImpl *)tstate)->sampling.is_excluded = excluded;
+    if (excluded == _PySampling_WAITING) {
+        (void)_Py_atomic_add_int(&STATE->num_helpers, 1);
+    }
+}
+
+/* In the child of a fork the states of threads that are not there are cleared:
+   those are counted no more. */
 static void
 forget_helper(PyThreadState *tstate)
 {
-    struct _sampling_bell *bell = tstate->interp->sampling.bell;
-    if (bell != NULL && bell->helper == tstate) {
-        bell->helper = NULL;
+    if (((_PyThreadStateImpl *)tstate)->sampling.is_excluded
+            == _PySampling_WAITING
+        && _Py_atomic_load_int(&STATE->num_helpers) > 0)
+    {
         (void)_Py_atomic_add_int(&STATE->num_helpers, -1);
     }
 }

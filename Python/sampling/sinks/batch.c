@@ -198,33 +198,9 @@ take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
     return 1;
 }
 
-/* Moves the events of one thread from one batch to another. */
-static void
-split(struct _sampling_batch *from, struct _sampling_batch *to,
-      uint32_t thread)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < from->num_events; i++) {
-        if (from->events[i].thread == thread) {
-            to->events[to->num_events++] = from->events[i];
-        }
-        else {
-            from->events[kept++] = from->events[i];
-        }
-    }
-    from->num_events = kept;
-    to->tables = from->tables;
-    if (kept == 0) {
-        from->tables = NULL;            // the next event's may be others
-    }
-    else {
-        _PySampling_TablesKeep(to->tables);
-    }
-}
-
 /* The batch that is to be delivered; the spare takes its place. */
 static struct _sampling_batch *
-take_batch(struct _sampling_subscription *sub, uint32_t only_thread)
+take_batch(struct _sampling_subscription *sub)
 {
     struct _sampling_batch *batch = sub->first;
     if (batch->next != NULL) {
@@ -232,40 +208,9 @@ take_batch(struct _sampling_subscription *sub, uint32_t only_thread)
         batch->next = NULL;
         return batch;
     }
-    struct _sampling_batch *spare = sub->spare;
+    sub->first = sub->last = sub->spare;
     sub->spare = NULL;
-    if (only_thread != UINT32_MAX) {
-        split(batch, spare, only_thread);
-        return spare;
-    }
-    sub->first = sub->last = spare;
     return batch;
-}
-
-static int
-has_events(const struct _sampling_batch *batch, uint32_t only_thread)
-{
-    if (only_thread == UINT32_MAX) {
-        return batch->num_events != 0;
-    }
-    for (uint32_t i = 0; i < batch->num_events; i++) {
-        if (batch->events[i].thread == only_thread) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int
-_PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
-                               uint32_t thread)
-{
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    // Rows of tables that were replaced say nothing of threads: whoever
-    // comes takes the whole batch.
-    int has = sub->first->next != NULL || has_events(sub->first, thread);
-    PyMutex_Unlock(&STATE->tables_mutex);
-    return has;
 }
 
 /* In all batches.  The one that is being filled rings the bell by itself; an
@@ -296,14 +241,10 @@ _PySampling_SubscriptionBatches(struct _sampling_subscription *sub)
 }
 
 static int
-take_locked(struct _sampling_subscription *sub, uint32_t only_thread,
-            struct _sampling_taken *taken)
+take_locked(struct _sampling_subscription *sub, struct _sampling_taken *taken)
 {
     struct _sampling_batch *batch = sub->first;
-    if (batch->next != NULL) {
-        only_thread = UINT32_MAX;
-    }
-    if (!has_events(batch, only_thread)) {
+    if (batch->num_events == 0) {
         return 0;
     }
     if (sub->spare == NULL) {
@@ -312,18 +253,17 @@ take_locked(struct _sampling_subscription *sub, uint32_t only_thread,
     if (sub->spare == NULL || !take_rows(sub, taken, batch->tables)) {
         return -1;
     }
-    taken->batch = take_batch(sub, only_thread);
+    taken->batch = take_batch(sub);
     return 1;
 }
 
 int
 _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
-                             uint32_t only_thread,
                              struct _sampling_taken *taken)
 {
     *taken = (struct _sampling_taken){0};
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    int result = take_locked(sub, only_thread, taken);
+    int result = take_locked(sub, taken);
     if (result == 1 && sub->lost.count != 0) {
         taken->lost = sub->lost;
         sub->lost = (struct _sampling_event){0};

@@ -60,7 +60,6 @@ typedef struct {
     uint32_t max_events;        // room of the ring
     uint32_t batch_events;      // rings the bell when that many wait
     int64_t interpreter_id;     // -1: all interpreters
-    int is_sync;
     const uint64_t *thread_idents;      // only these; NULL: all threads
     uint32_t num_thread_idents;
     const char *const *labels;          // key, value, ...: all of them must
@@ -71,7 +70,6 @@ typedef struct {
 struct _sampling_bell {
     PyThread_type_lock lock;    // released: something waits
     int rung;
-    PyThreadState *helper;      // who waits; NULL: nobody.  Not dereferenced
 };
 
 // The bell may ring in vain, never too late.
@@ -112,7 +110,6 @@ struct _sampling_subscription {
     _PySampling_Mode mode;
     int rate_hz;
     int64_t interpreter_id;
-    int is_sync;
     int is_linked;              // in the list
     int is_open;                // and samples come in
     int ended_by_fork;
@@ -127,7 +124,7 @@ struct _sampling_subscription {
     uint8_t *label_matches;
     uint32_t num_label_matches;
     unsigned int match_serial;
-    struct _sampling_bell *bell;        // NULL: nobody waits
+    struct _sampling_bell *bell;        // NULL: it is polled
     // Batches, oldest first; the last one is being filled.  More than one
     // only if the tables were replaced meanwhile, or one was put back.
     struct _sampling_batch *first;
@@ -184,9 +181,7 @@ extern size_t _PySampling_SubscriptionsBytes(void);
 /* --- Taking (sinks/batch.c).  Each takes the lock itself. */
 
 // Takes what waits: 1, 0 (nothing waits) or -1 (no memory; nothing is lost).
-// `only_thread`: UINT32_MAX, or events of that row.
 extern int _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
-                                        uint32_t only_thread,
                                         struct _sampling_taken *taken);
 // Gives back what was taken.
 extern void
@@ -196,26 +191,12 @@ _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
 extern void
 _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
                                 struct _sampling_taken *taken);
-// Does anything of that row wait?
-extern int
-_PySampling_SubscriptionHasOwn(struct _sampling_subscription *sub,
-                               uint32_t thread);
 // How many records wait, and in how many batches, the one that is being filled
 // included.
 extern uint32_t
 _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub);
 extern uint32_t
 _PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
-
-// On a thread that is at a safepoint: calls those who subscribed with
-// is_sync (Modules/_profile/subscription.c).  -1: a signal handler raised.
-extern int _PySampling_DeliverSync(PyThreadState *tstate);
-
-/* --- Signal handlers beside subscribers (sinks/interrupts.c). */
-
-// From now on those of this thread wait, or run again.  Returns whether they
-// waited before, for the next call.
-extern int _PySampling_PutOffSignals(PyThreadState *tstate, int put_off);
 
 /* --- Where records come in (sinks/dispatch.c). */
 

@@ -64,7 +64,6 @@ _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options)
     sub->mode = options->mode;
     sub->rate_hz = options->rate_hz;
     sub->interpreter_id = options->interpreter_id;
-    sub->is_sync = options->is_sync;
     sub->max_events = options->max_events;
     sub->batch_events = options->batch_events;
     sub->last = sub->first = _PySampling_BatchNew(sub->max_events);

@@ -129,19 +129,11 @@ class EmbeddingTest(ProgramTest):
 
     @OUTLIVED
     def test_subscription_that_nobody_closes(self):
-        result = self.embed(
-            'import profile_sampling\n'
-            'subscription = profile_sampling.subscribe('
-            'lambda batch: None, rate_hz=10_000)\n' + DAEMONS, threads=2)
-        self.assertEqual(result.stderr, '')
-
-    @OUTLIVED
-    def test_synchronous_subscription_that_nobody_closes(self):
         # More rounds than there are signals for the profiler to take.
         result = self.embed('''
 import profile_sampling
 subscription = profile_sampling.subscribe(
-    lambda batch: None, sync=True, rate_hz=10_000)
+    lambda batch: None, rate_hz=10_000)
 with open('/proc/self/status') as file:
     print(*[line for line in file if line.startswith('SigCgt')], end='')
 ''' + DAEMONS, rounds=70, threads=2)

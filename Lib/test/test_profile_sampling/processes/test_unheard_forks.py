@@ -108,12 +108,10 @@ check(3, live)
         self.assertEqual(len(profiles), 4)
 
     def test_subscriptions(self):
-        for sync in False, True:
-            with self.subTest(sync=sync):
-                self.check(f'''
+        self.check('''
 calls = []
 subscription = profile_sampling.subscribe(
-    calls.append, sync={sync}, rate_hz=5000, batch_seconds=0.01)
+    calls.append, rate_hz=5000, batch_seconds=0.01)
 def live():
     calls.clear()
     spin(0.02)
@@ -124,8 +122,6 @@ check(20, live)
 subscription.close()
 assert calls
 ''')
-                for name in self.files():
-                    os.unlink(os.path.join(self.directory, name))
 
 
 @NO_THREADS
@@ -140,7 +136,6 @@ class WithoutOptionTest(ProgramTest):
 def live():
     assert refused(profile_sampling.start)
     assert refused(lambda: profile_sampling.subscribe(print))
-    assert refused(lambda: profile_sampling.subscribe(print, sync=True))
     assert not profile_sampling.running()
 check(1, lambda: None)
 profile_sampling.start()

@@ -15,9 +15,10 @@ from collections import Counter
 from test import support
 
 import profile_sampling
+from profile_sampling import Aggregator
 from profile_sampling._subscribing import batch as _batch
-from profile_sampling._subscribing.aggregate import Aggregator
 
+from ..support.imports import modules_loaded_by
 from ..support.manual import first, second, tick
 from ..support.subscribers import (
     NO_TIME, Recorder, SubscriberTest, running, subscribe_manually)
@@ -148,6 +149,30 @@ class BatchesTest(SubscriberTest):
         self.assertIs(recorder.batches[0].subscription, subscription)
         self.assertLess(abs(time.time_ns() - subscription.start_time_ns),
                         60 * 10**9)
+
+
+class NamesTest(SubscriberTest):
+
+    def test_classes_are_public(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder) as subscription:
+            first()
+        batch = recorder.batches[0]
+        for name, value in {
+                'Subscription': subscription, 'Batch': batch,
+                'Rows': batch.rows, 'SampleRecord': recorder.samples[0],
+                'Record': recorder.records[0],
+                'Aggregator': Aggregator()}.items():
+            with self.subTest(name=name):
+                self.assertIs(getattr(profile_sampling, name), type(value))
+                self.assertEqual(type(value).__name__, name)
+                self.assertIn(name, profile_sampling.__all__)
+                self.assertIn(name, dir(profile_sampling))
+
+    def test_they_cost_nothing_before(self):
+        modules = modules_loaded_by('import profile_sampling')
+        self.assertIn('profile_sampling', modules)
+        self.assertNotIn('profile_sampling._subscribing', modules)
 
 
 class FullTest(SubscriberTest):

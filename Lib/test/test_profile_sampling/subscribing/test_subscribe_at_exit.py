@@ -42,7 +42,7 @@ class AtExitTest(unittest.TestCase):
             from profile_sampling import subscribe
             def work():
                 while True:
-                    with subscribe(len, sync=True), subscribe(id):
+                    with subscribe(len), subscribe(id):
                         sum(range(10_000))
             for _ in range(3):
                 threading.Thread(target=work, daemon=True).start()
@@ -53,7 +53,7 @@ class AtExitTest(unittest.TestCase):
     @support.skip_if_sanitizer("drop_gil() of CPython's daemon threads",
                                address=True)
     def test_one_that_a_finalizer_closes(self):
-        # A daemon thread may have been ended with the lock of the delivery.
+        # Daemon threads were ended anywhere, the helper in a delivery.
         for _ in range(4):
             self.run_python('''
                 import gc, sys, threading, time
@@ -75,15 +75,14 @@ class AtExitTest(unittest.TestCase):
                 raise SystemExit(7)
                 ''', 7)
 
-    def test_a_synchronous_one_that_nobody_closes(self):
-        # Daemon threads are ended wherever they are, which may be in the
-        # delivery; finalizers run after that.
+    def test_one_that_a_finalizer_flushes(self):
+        # Nobody is left to deliver, and nobody to wait for.
         for _ in range(3):
             self.run_python('''
                 import profile_sampling, sys, threading, time
                 subscription = profile_sampling.subscribe(
                     lambda batch: sum(sample.wall_ns for sample in batch),
-                    sync=True, rate_hz=10_000, batch_samples=1)
+                    rate_hz=10_000, batch_samples=1)
                 class Late:
                     def __del__(self, clock=time.monotonic,
                                 subscription=subscription):
@@ -104,13 +103,29 @@ class AtExitTest(unittest.TestCase):
                 raise SystemExit(7)
                 ''', 7)
 
+    def test_after_all_was_closed(self):
+        # The function for this was registered later, and ran before.
+        out = self.run_python('''
+            import atexit
+            def late():
+                closed.flush()
+                with profile_sampling.subscribe(show) as subscription:
+                    sum(range(100_000))
+                    subscription.flush()
+            atexit.register(late)
+            import profile_sampling
+            def show(batch):
+                print('batch')
+            closed = profile_sampling.subscribe(len)
+            ''')
+        self.assertIn('batch', out)
+
     def test_what_begins_too_late_is_refused(self):
         out = self.run_python('''
             from profile_sampling import start, subscribe
             class Late:
                 def __del__(self):
-                    for begin in (start, lambda: subscribe(print),
-                                  lambda: subscribe(print, sync=True)):
+                    for begin in (start, lambda: subscribe(print)):
                         try:
                             begin()
                         except RuntimeError as exc:
@@ -120,7 +135,7 @@ class AtExitTest(unittest.TestCase):
             late.itself = late
             del late
             ''')
-        self.assertEqual(out.count('the interpreter is shutting down'), 3)
+        self.assertEqual(out.count('the interpreter is shutting down'), 2)
 
     def test_a_program_that_counts_its_threads(self):
         out = self.run_python('''
@@ -142,25 +157,23 @@ class AtExitTest(unittest.TestCase):
                 with open(path) as file:
                     return file.read() == 'sampleprof\\n'
             for config in 'legacy', 'isolated':
-                for sync in False, True:
-                    interpreter = _interpreters.create(config)
-                    error = _interpreters.exec(interpreter, f"""if True:
-                        import profile_sampling
-                        subscription = profile_sampling.subscribe(
-                            lambda batch: None, sync={sync})
-                        for i in range(100_000): pass
-                        """)
-                    assert error is None, error
-                    _interpreters.destroy(interpreter)
-                    print(sum(map(is_sampler, glob.glob(
-                        '/proc/self/task/*/comm'))))
+                interpreter = _interpreters.create(config)
+                error = _interpreters.exec(interpreter, """if True:
+                    import profile_sampling
+                    subscription = profile_sampling.subscribe(
+                        lambda batch: None)
+                    for i in range(100_000): pass
+                    """)
+                assert error is None, error
+                _interpreters.destroy(interpreter)
+                print(sum(map(is_sampler, glob.glob(
+                    '/proc/self/task/*/comm'))))
             ''')
-        self.assertEqual(out.split(), ['0'] * 4)
+        self.assertEqual(out.split(), ['0'] * 2)
 
     def test_interpreters_that_are_left_over(self):
         for config in 'legacy', 'isolated':
             for code in ('profile_sampling.subscribe(len)',
-                         'profile_sampling.subscribe(len, sync=True)',
                          'import atexit\\n'
                          'def late():\\n'
                          '    try:\\n'

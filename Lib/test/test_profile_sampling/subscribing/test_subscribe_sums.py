@@ -8,14 +8,15 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 
 import profile_sampling
-from profile_sampling._subscribing.aggregate import Aggregator
+from profile_sampling import Aggregator
 
 from ..support.manual import first, second
 from ..support.sessions import _profile, checked, names, parked_thread
 from ..support.subscribers import (
-    Recorder, SubscriberTest, running, subscribe_manually)
+    Recorder, SubscriberTest, helper_busy, running, subscribe_manually)
 from ..support.work import spin
 
 subscribe = profile_sampling.subscribe
@@ -32,6 +33,15 @@ def weights(samples):
                 (sample.count, sample.cpu_ns, sample.wall_ns)):
             row[i] += weight
     return sums
+
+
+def everything(samples):
+    """All that samples say, in no order."""
+    return Counter(
+        (sample.stack, sample.thread, sample.state,
+         tuple(sample.labels.items()), sample.task_name, sample.task_id,
+         sample.gil_holder, sample.count, sample.cpu_ns, sample.wall_ns)
+        for sample in samples)
 
 
 class SumsTest(SubscriberTest):
@@ -82,17 +92,31 @@ class SumsTest(SubscriberTest):
 
     def test_the_aggregator_equals_the_table_exactly(self):
         aggregator = Aggregator()
-        with subscribe_manually(aggregator) as subscription:
-            _profile.start(manual=True, names=0)
+        with subscribe_manually(aggregator, names=3) as subscription:
+            _profile.start(manual=True, names=3)
             with profile_sampling.label(route='/a'):
                 first()
             second()
+            for _ in range(20):
+                first()
             table = checked(_profile.snapshot())
             subscription.flush()
             found = checked(aggregator.profile())
             _profile.stop()
-        self.assertEqual(weights(found.samples), weights(table.samples))
-        self.assertEqual(found.total_wall_ns, 8000)
+        self.assertEqual(everything(found.samples), everything(table.samples))
+        self.assertEqual(found.total_wall_ns, 68_000)
+        self.assertGreaterEqual(len(found.samples), 3)
+
+    def test_the_aggregator_gives_profiles_while_it_adds(self):
+        aggregator = Aggregator()
+        before_ns = 0
+        with subscribe(aggregator, batch_samples=1):
+            for _ in range(10):
+                spin(0.002)
+                total_ns = aggregator.profile().total_wall_ns
+                self.assertGreaterEqual(total_ns, before_ns)
+                before_ns = total_ns
+        self.assertGreater(before_ns, 0)
 
     def test_a_session_comes_and_goes(self):
         recorder = Recorder()
@@ -134,23 +158,24 @@ class SumsTest(SubscriberTest):
     def test_all_that_waits_is_counted(self):
         # Two batches wait, and the older one alone is not worth a delivery.
         recorder = Recorder()
-        with subscribe_manually(recorder, depth_frames=4,
-                                batch_events=8) as subscription:
+        with helper_busy(depth_frames=4) as release, \
+                subscribe_manually(recorder, depth_frames=4,
+                                   batch_events=8) as subscription:
             core = subscription._core
-            with subscription._delivering:      # not by another thread
-                first()
-                core.flush()                    # makes records
-                older = core.waiting
-                self.assertGreater(older, 0)
-                self.assertFalse(subscription._is_due(time.monotonic()))
-                _profile.start(manual=True, depth_frames=64)
-                for _ in range(8):
-                    second()
-                    core.flush()
-                self.assertEqual(core.batches, 2)
-                self.assertGreaterEqual(core.waiting, older + 8)
-                self.assertTrue(subscription._is_due(time.monotonic()))
-                waiting = core.waiting
+            first()
+            core.flush()                        # makes records
+            older = core.waiting
+            self.assertGreater(older, 0)
+            self.assertFalse(subscription._is_due(time.monotonic()))
+            _profile.start(manual=True, depth_frames=64)
+            for _ in range(8):
+                second()
+                core.flush()
+            self.assertEqual(core.batches, 2)
+            self.assertGreaterEqual(core.waiting, older + 8)
+            self.assertTrue(subscription._is_due(time.monotonic()))
+            waiting = core.waiting
+            release()
             subscription.flush()
             # And that the thread which delivers has begun, maybe.
             self.assertGreaterEqual(
@@ -172,7 +197,7 @@ class SumsTest(SubscriberTest):
         # What waits for labels that nobody has is nothing, when the tables
         # begin anew.
         recorder = Recorder()
-        with subscribe(recorder, sync=True, depth_frames=4,
+        with subscribe(recorder, batch_samples=1, depth_frames=4,
                        labels={'a': 'b'}) as subscription:
             with profile_sampling.label(a='b'):
                 spin(0.1)

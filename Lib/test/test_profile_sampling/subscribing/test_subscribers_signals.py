@@ -1,11 +1,12 @@
 """Signal handlers of the program beside subscribers.  PITFALLS L8.
 
-A handler interrupts a callback, which is the program's, but not a delivery: no
-batch is lost and no lock stays taken, whatever it raises.
+They run on the main thread, and deliveries on the helper: no batch is lost,
+whatever a handler raises, and wherever.
 """
 
-import _thread
 import signal
+import threading
+import time
 import unittest
 from unittest import mock
 
@@ -13,12 +14,13 @@ from test import support
 from test.support import script_helper
 
 from profile_sampling._subscribing import (
-    batch as _batch, delivery as _delivery, subscription as _subscribe)
+    delivery as _delivery, subscription as _subscribe)
 
 from ..support.manual import first
 from ..support.sessions import _profile
 from ..support.subscribers import (
-    Recorder, SubscriberTest, handling, subscribe_manually, time_out)
+    Recorder, SubscriberTest, handling, helper_busy, subscribe_manually,
+    time_out)
 
 
 class HandlersTest(unittest.TestCase):
@@ -58,13 +60,9 @@ assert calls >= 200
     def test_they_subscribe_and_close(self):
         self.check('profile_sampling.subscribe(len, rate_hz=1000).close()')
 
-    def test_they_subscribe_and_close_synchronous_ones(self):
-        self.check('profile_sampling.subscribe(len, sync=True).close()')
-
     def test_they_flush(self):
         self.check('kept.flush()')
 
-    # Callbacks in C, which no handler interrupts: they get everything.
     RAISING = '''
 import faulthandler, random, signal, threading, time
 import profile_sampling
@@ -117,169 +115,208 @@ for thread in threads:
 
     def test_no_batch_is_lost_when_they_raise(self):
         script_helper.assert_python_ok('-c', self.RAISING % '''
-batches = [], []
-subscriptions = [
-    profile_sampling.subscribe(batches[sync].append, sync=sync, rate_hz=5000,
-                               batch_samples=1, batch_seconds=0.001)
-    for sync in (False, True)]
-interrupt(300, subscriptions[0].flush)
-for got, subscription in zip(batches, subscriptions):
-    subscription.close()
-    stats = subscription.stats()
-    assert stats['errors'] == 0, stats
-    told = sum([wall_ns for batch in got
-                for kind, wall_ns in zip(batch.kind, batch.wall_ns)
-                if kind == 0])      # a sample
-    assert told + stats['lost_wall_ns'] == stats['wall_ns'], (told, stats)
-    assert stats['wall_ns'] > 0
+batches = []
+subscription = profile_sampling.subscribe(
+    batches.append, rate_hz=5000, batch_samples=1, batch_seconds=0.001)
+interrupt(300, subscription.flush)
+subscription.close()
+stats = subscription.stats()
+assert stats['errors'] == 0, stats
+found = sum([wall_ns for batch in batches
+             for kind, wall_ns in zip(batch.kind, batch.wall_ns)
+             if kind == 0])      # a sample
+assert found + stats['lost_wall_ns'] == stats['wall_ns'], (found, stats)
+assert stats['wall_ns'] > 0
 ''')
 
     def test_nothing_stays_open_when_they_raise(self):
-        # Nor beside a subscriber that may be interrupted at any safepoint.
-        for sync in (False, True):
-            with self.subTest(sync=sync):
-                script_helper.assert_python_ok('-c', self.RAISING % f'''
-def note(batch):
-    for _ in range(10):
-        sorted(range(10))
-other = profile_sampling.subscribe(note, sync=True, rate_hz=5000,
-                                   batch_samples=1)
+        script_helper.assert_python_ok('-c', self.RAISING % """
 kept = []
 def act():
-    kept.append(profile_sampling.subscribe(len, sync={sync}))
+    kept.append(profile_sampling.subscribe(len))
     while kept:
         kept[-1].close()
         kept.pop()
 interrupt(200, act)
-for subscription in [*kept, other]:
+for subscription in kept:
     subscription.close()
-assert not _delivery._subscriptions and not _delivery._synchronous
+deadline = time.monotonic() + 10
+while _delivery._subscriptions and time.monotonic() < deadline:
+    time.sleep(0.01)    # those that were closed, but not waited for
+assert not _delivery._subscriptions
 assert not profile_sampling.running()
 time.sleep(0.05)
 ticks = profile_sampling.stats()['ticks']
 time.sleep(0.05)
 assert profile_sampling.stats()['ticks'] == ticks
-''')
+""")
+
+
+class WaitTest(SubscriberTest):
+    """Handlers while the program waits for deliveries."""
+
+    def raise_signal_in(self, seconds, handler):
+        self.enterContext(handling(signal.SIGALRM, handler))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+
+    def test_they_run_and_it_waits_on(self):
+        recorder, handled = Recorder(), []
+        with subscribe_manually(recorder) as subscription, \
+                helper_busy() as release:
+            first()
+
+            def handle(*_):
+                handled.append(len(recorder.batches))
+                release()
+            self.raise_signal_in(0.1, handle)
+            subscription.flush()
+            self.assertEqual(handled, [0])
+            self.assertEqual(recorder.wall_ns(),
+                             subscription.stats()['wall_ns'])
+
+    def test_they_end_it_by_an_exception(self):
+        # What was asked for comes later all the same.
+        recorder = Recorder()
+        with subscribe_manually(recorder) as subscription:
+            with helper_busy() as release:
+                first()
+                self.raise_signal_in(0.1, time_out)
+                with self.assertRaises(TimeoutError):
+                    subscription.flush()
+                self.assertEqual(recorder.batches, [])
+                release()
+            deadline = time.monotonic() + support.SHORT_TIMEOUT
+            while not recorder.batches and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertTrue(recorder.batches)
+        self.assertEqual(recorder.wall_ns(), subscription.stats()['wall_ns'])
+
+    def test_they_wait_for_deliveries_themselves(self):
+        recorder, flushed = Recorder(), []
+        with subscribe_manually(recorder) as subscription, \
+                helper_busy() as release:
+            first()
+
+            def handle(*_):
+                release()
+                subscription.flush()
+                flushed.append(len(recorder.batches))
+            self.raise_signal_in(0.1, handle)
+            subscription.flush()
+        self.assertGreater(flushed[0], 0)
+
+    def test_they_interrupt_no_callback(self):
+        handled_by, ended = [], []
+
+        def callback(batch):
+            if not handled_by:
+                signal.raise_signal(signal.SIGALRM)
+                time.sleep(0.1)
+            ended.append(threading.get_ident())
+
+        def handle(*_):
+            handled_by.append(threading.get_ident())
+            raise TimeoutError
+        self.enterContext(handling(signal.SIGALRM, handle))
+        with subscribe_manually(callback) as subscription:
+            first()
+            with self.assertRaises(TimeoutError):
+                subscription.flush()
+            subscription.flush()
+            self.assertEqual(handled_by, [threading.get_ident()])
+            self.assertGreater(len(ended), 0)
+            self.assertNotIn(threading.get_ident(), ended)
+            self.assertEqual(subscription.stats()['errors'], 0)
 
 
 class MomentsTest(SubscriberTest):
-    """Things that happen in the middle of a delivery."""
-
-    def test_handlers_wait_for_its_end(self):
-        inside, calls = [], []
-        add = _batch.Rows.add
-
-        def add_beside_signals(rows, raw):
-            inside.append(1)
-            signal.raise_signal(signal.SIGALRM)
-            add(rows, raw)
-            inside.pop()
-
-        def handle(*_):
-            calls.append(list(inside))
-            raise TimeoutError
-        self.enterContext(handling(signal.SIGALRM, handle))
-        got = []
-        with subscribe_manually(got.append) as subscription:
-            _profile.tick(1000, 10)
-            with mock.patch.object(_batch.Rows, 'add', add_beside_signals), \
-                    self.assertRaises(TimeoutError):
-                subscription.flush()
-            self.assertEqual(calls, [[]])
-            self.assertEqual(sum([sum(batch.wall_ns) for batch in got]),
-                             subscription.stats()['wall_ns'])
-
-    def test_a_handler_interrupts_the_hook_of_exceptions(self):
-        # It is the program's as well.
-        calls = []
-
-        def hook(unraisable):
-            calls.append(1)
-            signal.raise_signal(signal.SIGALRM)
-            calls.append(2)
-
-        def handle(*_):
-            calls.append('handler')
-        self.enterContext(handling(signal.SIGALRM, handle))
-        with mock.patch('sys.unraisablehook', hook), \
-                subscribe_manually(lambda batch: 1 / 0) as subscription:
-            _profile.tick(1000, 10)
-            subscription.flush()
-        self.assertEqual(calls[:3], [1, 'handler', 2])
-
-    def test_the_hook_swallows_nothing_that_came_before(self):
-        failed = _subscribe.Subscription._failed
-
-        def failed_beside_signals(subscription, exc):
-            signal.raise_signal(signal.SIGALRM)
-            failed(subscription, exc)
-
-        self.enterContext(handling(signal.SIGALRM, time_out))
-        with support.catch_unraisable_exception(), \
-                subscribe_manually(lambda batch: 1 / 0) as subscription:
-            _profile.tick(1000, 10)
-            with mock.patch.object(_subscribe.Subscription, '_failed',
-                                   failed_beside_signals), \
-                    self.assertRaises(TimeoutError):
-                subscription.flush()
-            self.assertEqual(subscription.stats()['errors'], 1)
+    """Things that happen in the middle of others."""
 
     def test_it_is_closed_when_all_was_taken(self):
         # By a thread in another callback, which leaves the rest to us.
         recorder = Recorder()
-        deliver = _subscribe._deliver_batches
+        deliver = _subscribe.Subscription._deliver
         closed = []
 
-        def deliver_and_close(subscription):
-            is_done = deliver(subscription)
+        def deliver_and_close(subscription, now):
+            is_last = deliver(subscription, now)
             if not closed:
                 closed.append(1)
-                first()
                 subscription._core.close()
-            return is_done
+            return is_last
         with subscribe_manually(recorder) as subscription:
             first()
-            with mock.patch.object(_subscribe, '_deliver_batches',
+            with mock.patch.object(_subscribe.Subscription, '_deliver',
                                    deliver_and_close):
                 subscription.flush()
             self.assertTrue(subscription.closed)
+            subscription.flush()
             self.assertEqual(recorder.wall_ns(),
                              subscription.stats()['wall_ns'])
             self.assertNotIn(subscription, _delivery._subscriptions)
 
+    def starting(self, start_helper):
+        """With another function in the place of _profile.start_helper()."""
+        return mock.patch.object(_profile, 'start_helper', start_helper)
+
     def test_a_finalizer_subscribes_as_the_helper_is_started(self):
-        started, inner = [], []
-        start = _delivery._start
+        start_helper = _profile.start_helper
+        inner, helpers = [], []
 
-        def start_beside_finalizer(run):
-            started.append(1)
+        def start_beside_finalizer(*args, **options):
             if not inner:
-                inner.append(subscribe_manually(len))
-            return start(run)
-        self.assertIsNone(_delivery._helper)
-        threads = _thread._count()
-        with mock.patch.object(_delivery, '_start', start_beside_finalizer):
-            outer = subscribe_manually(len)
-        self.assertEqual(started, [1])
-        self.assertEqual(_delivery._subscriptions, [*inner, outer])
-        helper = _delivery._helper
-        outer.close()
-        inner[0].close()
-        helper.join()
-        self.assertEqual(_thread._count(), threads)
+                inner.append(None)
+                inner.append(subscribe_manually(recorders[0]))
+            helpers.append(start_helper(*args, **options))
+            return helpers[-1]
+        recorders = Recorder(), Recorder()
+        with self.starting(start_beside_finalizer):
+            outer = subscribe_manually(recorders[1])
+        first()
+        for subscription in inner[1], outer:
+            subscription.flush()
+        self.assertEqual([recorder.wall_ns() for recorder in recorders],
+                         [3000, 3000])
+        for subscription in inner[1], outer:
+            subscription.close()
+        for helper in helpers:
+            helper.join()
 
-    def test_no_helper_can_be_started_for_a_finalizers(self):
-        inner = []
+    def test_no_helper_can_be_started_beside_a_finalizers(self):
+        start_helper = _profile.start_helper
+        recorder, inner = Recorder(), []
 
-        def fail(run):
-            inner.append(subscribe_manually(len))
+        def fail(*args, **options):
+            with self.starting(start_helper):
+                inner.append(subscribe_manually(recorder))
             raise RuntimeError("can't start new thread")
-        with mock.patch.object(_delivery, '_start', fail), \
+        with self.starting(fail), \
                 self.assertRaisesRegex(RuntimeError, 'start new thread'):
             subscribe_manually(len)
-        self.assertTrue(inner[0].closed)
+        self.assertEqual(_delivery._subscriptions, inner)
+        first()
+        inner[0].close()
+        self.assertEqual(recorder.wall_ns(), 3000)
+        self.assert_idle()
+
+    def test_a_handler_raises_as_the_helper_is_started(self):
+        # Nobody knows of the thread that has been started.
+        start_helper = _profile.start_helper
+        helpers = []
+
+        def start_and_fail(*args, **options):
+            helpers.append(start_helper(*args, **options))
+            raise TimeoutError
+        with self.starting(start_and_fail), self.assertRaises(TimeoutError):
+            subscribe_manually(len)
+        helpers[0].join()
         self.assertEqual(_delivery._subscriptions, [])
         self.assert_idle()
+        recorder = Recorder()
+        with subscribe_manually(recorder):
+            first()
+        self.assertEqual(recorder.wall_ns(), 3000)
 
 
 if __name__ == '__main__':

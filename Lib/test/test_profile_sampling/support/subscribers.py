@@ -7,6 +7,7 @@ import time
 
 from profile_sampling._subscribing import subscription as _subscribe
 
+from .manual import first
 from .sessions import SessionTest, _profile
 
 NO_TIME = 1e-9                      # of waiting: deliver at once
@@ -43,9 +44,26 @@ class Recorder:
 def subscribe_manually(callback, *, batch_seconds=LONG_SECONDS, **options):
     """Subscribe with a clock that tick() moves."""
     return _subscribe._subscribe(callback, batch_seconds, {
-        'mode': 'wall', 'rate_hz': 1000, 'manual': True, 'sync': False,
+        'mode': 'wall', 'rate_hz': 1000, 'manual': True,
         'interpreter_id': -1, 'batch_events': 4096, 'max_events': 65536,
         'threads': None, 'labels': None, 'names': 0} | options)
+
+
+@contextlib.contextmanager
+def helper_busy(**options):
+    """The helper is in a callback until the function is called, or the end."""
+    is_busy, released = threading.Event(), threading.Event()
+
+    def wait(batch):
+        is_busy.set()
+        released.wait()
+    with subscribe_manually(wait, batch_events=1, **options):
+        try:
+            first()
+            is_busy.wait()
+            yield released.set
+        finally:
+            released.set()
 
 
 @contextlib.contextmanager

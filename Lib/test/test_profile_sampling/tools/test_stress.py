@@ -78,7 +78,7 @@ class ClocksTest(SessionTest):
 
     def faults(self, factor, deferred=False):
         """What is said of a session when its weights are multiplied."""
-        plan = types.SimpleNamespace(deferred=deferred, sync=False, names=(),
+        plan = types.SimpleNamespace(deferred=deferred, names=(),
                                      profiled_inside=False)
         run = Run('clocks', 0, plan)
         judge = checks.Judge(run, mock.Mock(**{
