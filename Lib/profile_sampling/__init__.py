@@ -15,7 +15,8 @@ from profile_sampling._profile import Profile
 from profile_sampling._recording.session import profile, running, \
     snapshot, start, stats, stop
 
-__all__ = ['Profile', 'label', 'labels', 'profile', 'running', 'sample',
+__all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
+           'Subscription', 'label', 'labels', 'profile', 'running', 'sample',
            'snapshot', 'start', 'stats', 'stop', 'subscribe']
 
 
@@ -23,8 +24,12 @@ def __getattr__(name):
     # Most programs do not subscribe, and many have no labels.  The rest is
     # imported at once: the child of a fork may find the lock of an import
     # taken for ever.
-    if name == 'subscribe':
+    if name in ('subscribe', 'Subscription'):
         from profile_sampling._subscribing import subscription as home
+    elif name in ('Batch', 'Record', 'Rows', 'SampleRecord'):
+        from profile_sampling._subscribing import batch as home
+    elif name == 'Aggregator':
+        from profile_sampling._subscribing import aggregate as home
     elif name in ('label', 'labels', 'sample'):
         from profile_sampling._recording import labels as home
     else:

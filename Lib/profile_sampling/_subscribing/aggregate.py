@@ -5,6 +5,7 @@ more than any other subscriber gets.  The core's own table does the same
 faster; a test holds them to the same result.
 """
 
+import _thread
 import os
 import time
 from array import array
@@ -22,9 +23,13 @@ class Aggregator:
         with subscribe(aggregator):
             work()
         profile = aggregator.profile()
+
+    Its profile is that of a session of the same time.
     """
 
     def __init__(self):
+        # Batches come on another thread than the one that wants a profile.
+        self._lock = _thread.RLock()
         self._start_time_ns = time.time_ns()
         self._start_ns = time.monotonic_ns()
         self._pid = os.getpid()
@@ -35,8 +40,12 @@ class Aggregator:
 
     def __call__(self, batch):
         """Add the samples of a batch."""
+        with self._lock:
+            self._add(batch)
+
+    def _add(self, batch):
         serial = batch.rows.serial
-        self._generations[serial] = batch.rows
+        self._generations[serial] = _Seen(batch.rows)
         self._stats = batch.stats
         samples = self._samples
         for kind, *key, count, cpu_ns, wall_ns in zip(
@@ -54,12 +63,16 @@ class Aggregator:
                 self._lost['lost_wall_ns'] += record.wall_ns
                 self._lost['lost_cpu_ns'] += record.cpu_ns
 
-    def profile(self, mode='wall', *, rate_hz=1000, depth_frames=512,
+    def profile(self, *, mode='wall', rate_hz=1000, depth_frames=512,
                 names='calls,opcodes'):
         """Return what has been added so far as a Profile.
 
         The arguments only describe what was subscribed to.
         """
+        with self._lock:
+            return self._profile(mode, rate_hz, depth_frames, names)
+
+    def _profile(self, mode, rate_hz, depth_frames, names):
         tables = _Tables()
         for serial, rows in self._generations.items():
             tables.add_rows(serial, rows)
@@ -74,6 +87,28 @@ class Aggregator:
             'pid': self._pid,
             'start_time_ns': self._start_time_ns,
             'duration_ns': time.monotonic_ns() - self._start_ns})
+
+
+class _Seen:
+    """The rows up to a batch.  Those of the next one may come at any moment,
+    into the same lists of nodes and labels, and into new ones of the rest."""
+
+    def __init__(self, rows):
+        self.functions = rows.functions
+        self.frames = rows.frames
+        self.threads = rows.threads
+        self._nodes = rows.nodes, len(rows.nodes)
+        self._labels = rows.labels, len(rows.labels)
+
+    # Without row 0, which is the same one in all generations.
+
+    def nodes(self):
+        nodes, end = self._nodes
+        return nodes[1:end]
+
+    def labels(self):
+        labels, end = self._labels
+        return labels[1:end]
 
 
 class _Tables:
@@ -101,13 +136,12 @@ class _Tables:
             self._frames.extend((functions[id(frame.function)], frame.line,
                                  frame.column, frame.instruction_offset,
                                  frame.opcode))
-        # Row 0 of nodes and labels is the same one in all generations.
         nodes = len(self._nodes) // 2 - 1
-        for parent, frame in rows.nodes[1:]:
+        for parent, frame in rows.nodes():
             self._nodes.append(parent + nodes if parent else 0)
             self._nodes.append(frame + first_frame)
         labels = len(self._labels) - 1
-        for parent, *label in rows.labels[1:]:
+        for parent, *label in rows.labels():
             self._labels.append((parent + labels if parent else 0, *label))
         threads = len(self._threads)
         self._threads.extend([
