@@ -1,0 +1,130 @@
+"""The samples of a profile as values.
+
+This file owns what users see of a sample.  It must not compute anything, which
+is the business of _data.
+"""
+
+# Nothing to import: os has done it.
+from _collections_abc import Sequence
+
+from profile_sampling._data.tables import (
+    HOLDER_NODE, HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
+from profile_sampling._data.values import STATES, value_named
+
+
+class Sample:
+    """One row of a profile: a stack of a thread in a state, and its weight.
+
+    stack      tuple of Frame, leaf first; () when nothing was on the stack
+    thread     the Thread
+    labels     what the program had labelled it with, as a dict of str
+    task_name  name of the asyncio task, or None
+    task_id    id() of the asyncio task, or None
+    state      'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
+               or 'custom' for what sample() took
+    gil_holder the GILHolder in the state 'gil_wait', else None
+    values     tuple of numbers, one for each of Profile.value_types; each
+               also has a name:
+    count      how many records were taken
+    cpu_ns     CPU time of the thread they stand for, in nanoseconds
+    wall_ns    wall-clock time they stand for, in nanoseconds
+    """
+
+    __slots__ = ('_tables', '_row')
+
+    def __init__(self, tables, row):
+        self._tables = tables
+        self._row = row
+
+    def __getattr__(self, name):
+        # Slots come here before they are set, as copy() asks for them.
+        if name[:1] == '_':
+            raise AttributeError(
+                f'{type(self).__name__!r} object has no attribute {name!r}')
+        return value_named(name, self._tables.value_types,
+                           self._row[KEY_COLUMNS:])
+
+    @property
+    def values(self):
+        return self._row[KEY_COLUMNS:]
+
+    @property
+    def thread(self):
+        return self._tables.threads[self._row[THREAD]]
+
+    @property
+    def state(self):
+        return STATES[self._row[STATE]]
+
+    @property
+    def stack(self):
+        return self._tables.stack(self._row[NODE])
+
+    @property
+    def labels(self):
+        return dict(self._label_set[0])
+
+    @property
+    def task_name(self):
+        return self._label_set[1]
+
+    @property
+    def task_id(self):
+        return self._label_set[2]
+
+    @property
+    def _label_set(self):
+        return self._tables.label_set(self._row[LABELS])
+
+    @property
+    def gil_holder(self):
+        return self._tables.gil_holder(self._row[HOLDER_THREAD],
+                                       self._row[HOLDER_NODE])
+
+    def _content(self):
+        return (self.thread, self.state, self._tables.value_types,
+                self.values, self._label_set, self.gil_holder, self.stack)
+
+    def __eq__(self, other):
+        if type(other) is not Sample:
+            return NotImplemented
+        if self.values != other.values:
+            return False
+        if self._tables is other._tables and self._row == other._row:
+            return True
+        return self._content() == other._content()
+
+    def __hash__(self):
+        return hash((self.thread, self.state, self.values))
+
+    def __repr__(self):
+        values = zip(self._tables.value_types, self.values)
+        return f'<Sample {self.state} ' + ' '.join(
+            [f'{value_type.name}={value}'
+             for value_type, value in values]) + '>'
+
+
+class Samples(Sequence):
+    """The samples of a profile as a sequence; made when asked for."""
+
+    __slots__ = ('_tables', '_rows')
+
+    def __init__(self, tables):
+        self._tables = tables
+        self._rows = tables.samples_view()
+
+    def __len__(self):
+        return len(self._rows) // self._tables.sample_columns
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        columns = self._tables.sample_columns
+        start = range(len(self))[index] * columns
+        return Sample(self._tables,
+                      tuple(self._rows[start:start + columns]))
+
+    def __iter__(self):
+        tables = self._tables
+        for row in tables.held_row_tuples():
+            yield Sample(tables, row)
