@@ -30,8 +30,12 @@ class Profile:
 
         Raise ValueError when a row refers to one that does not exist.
         """
+        return cls._from_tables(Tables(raw))
+
+    @classmethod
+    def _from_tables(cls, tables):
         self = object.__new__(cls)
-        self._tables = Tables(raw)
+        self._tables = tables
         return self
 
     @property
@@ -277,6 +281,99 @@ class Profile:
         for profile in profiles:
             merger.add(profile._tables)
         return cls._from_raw(merger.raw())
+
+    def filter(self, *, function=None, file=None, state=None, thread=None,
+               task=None, labels=None):
+        """Return a Profile of the samples that match all that is given.
+
+        function  a name, with or without its module, a Function or a
+                  compiled regular expression, for any frame of the stack
+        file      a path or a compiled regular expression, for the file of
+                  any frame; with *function*, of the same frame
+        state     a state, or several in a list
+        thread    the name of a thread, its native id or a Thread
+        task      the name of an asyncio task
+        labels    a mapping of keys to values; None stands for samples
+                  without the label
+
+        Raise ValueError for a state that does not exist, and for a label
+        that no sample has; TypeError for what is none of the above.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(select.filtered(
+            self._tables, function=function, file=file, state=state,
+            thread=thread, task=task, labels=labels))
+
+    def focus(self, pattern):
+        """Return a Profile of the samples with a frame that matches.
+
+        *pattern* is a regular expression, as text or compiled.  It is
+        searched for in the names of functions and their files.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(select.focused(self._tables, pattern,
+                                                matching=True))
+
+    def ignore(self, pattern):
+        """Return a Profile of the samples without a frame that matches.
+
+        *pattern* is as for focus(): the two add up to the profile.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(select.focused(self._tables, pattern,
+                                                matching=False))
+
+    def hide(self, pattern):
+        """Return a Profile without the frames that match.
+
+        *pattern* is as for focus().  All samples stay; the weight of a
+        frame that is taken out goes to its caller.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(select.hidden(self._tables, pattern))
+
+    def group_by(self, key):
+        """Return a dict of Profiles by the value of *key*.
+
+        *key* is 'thread', 'state', 'task_name', 'function' (the one at the
+        leaf of the stack), 'file' (that of the innermost Python function)
+        or a label.  Samples without such a value are in the group None.
+        The most expensive come first; together they are the profile.
+
+        Raise ValueError for another key, with those there are.
+        """
+        from profile_sampling._data import select
+        return {value: self._from_tables(tables) for value, tables
+                in select.grouped(self._tables, key).items()}
+
+    def __eq__(self, other):
+        """Whether both say the same, in whatever order."""
+        if not isinstance(other, Profile):
+            return NotImplemented
+        from profile_sampling._data import content
+        return content.same(self._tables, other._tables)
+
+    def __hash__(self):
+        from profile_sampling._data import content
+        return content.digest(self._tables)
+
+    def __add__(self, other):
+        """The sum of two profiles.
+
+        As by merge(), but samples get the label 'pid' only if they are of
+        different processes, and the counters of one session count once: the
+        sum of the parts of a profile is the profile.
+        """
+        if not isinstance(other, Profile):
+            return NotImplemented
+        from profile_sampling._data import merge
+        return self._from_raw(merge.plus(self._tables, other._tables))
+
+    def __radd__(self, other):
+        # sum() begins with 0.
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
 
     def __repr__(self):
         tables = self._tables

@@ -14,13 +14,13 @@ TASK_NAME = 'task_name'
 
 def rows(tables, key):
     """Return a list of LabelRow; see Profile.label_values()."""
-    known = keys(tables)
-    if key not in known:
-        raise ValueError(
-            f'no sample has the label {key!r}; '
-            + (f'the labels are: {", ".join(known)}' if known
-               else 'there are no labels'))
-    value_of_row = _values(tables.labels, key)
+    check_key(key, keys(tables))
+    return rows_of(tables, key)
+
+
+def rows_of(tables, key):
+    """Return the same also for a label that no sample has."""
+    value_of_row = values(tables.labels, key)
     numbers = {}
     number_of_sample = [
         numbers.setdefault(value_of_row[labels], len(numbers))
@@ -53,12 +53,21 @@ def keys(tables):
     return sorted(found)
 
 
-def _values(label_rows, key):
+def check_key(key, known):
+    """Raise ValueError if *key* is none of the labels that are *known*."""
+    if key not in known:
+        raise ValueError(
+            f'no sample has the label {key!r}; '
+            + (f'the labels are: {", ".join(known)}' if known
+               else 'there are no labels'))
+
+
+def values(label_rows, key):
     """Return per label set the value of a label, or None."""
-    values = [None]
+    found = [None]
     for parent, its_key, value, _ in label_rows[1:]:
         # A task is a row without a key.
         if its_key is None:
             its_key = TASK_NAME
-        values.append(value if its_key == key else values[parent])
-    return values
+        found.append(value if its_key == key else found[parent])
+    return found

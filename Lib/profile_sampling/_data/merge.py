@@ -14,6 +14,8 @@ from profile_sampling._data.values import (
 
 MAX_BYTES = 512 << 20
 PID_LABEL = 'pid'
+# Between the versions of Python in which the profiles were taken.
+_AND = ', '
 _INT64 = 1 << 63
 # What a row takes with its key and its share of the dict, on the high side.
 _ROW_BYTES = {'functions': 400, 'frames': 250, 'nodes': 250, 'labels': 250,
@@ -29,7 +31,8 @@ class Merger:
         raw = merger.raw()
     """
 
-    def __init__(self, max_bytes=None):
+    def __init__(self, max_bytes=None, *, label_pids=True):
+        self._label_pids = label_pids
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._mode = None
         self._rates = set()
@@ -59,7 +62,8 @@ class Merger:
         self._rates.add(tables.rate_hz)
         self._depth_frames = max(self._depth_frames, tables.depth_frames)
         self._names |= tables.names
-        self._versions[tables.python_version] = None
+        self._versions.update(
+            dict.fromkeys(tables.python_version.split(_AND)))
         self._spans.append((tables.start_time_ns, tables.duration_ns))
         for name, value in tables.stats.items():
             self._stats[name] = self._stats.get(name, 0) + value
@@ -98,7 +102,7 @@ class Merger:
         program's own with that name hides it.
         """
         numbers = [0]
-        if tables.pid is not None:
+        if self._label_pids and tables.pid is not None:
             numbers[0] = self._number(
                 'labels', (0, PID_LABEL, str(tables.pid), 0))
         for parent, *label in tables.labels[1:]:
@@ -162,7 +166,7 @@ class Merger:
             'rate_hz': (self._rates.pop() if len(self._rates) == 1 else 0),
             'depth_frames': self._depth_frames, 'names': self._names,
             'start_time_ns': start_time_ns, 'duration_ns': duration_ns,
-            'python_version': ', '.join(filter(None, self._versions)),
+            'python_version': _AND.join(sorted(filter(None, self._versions))),
             'stats': self._stats, 'value_types': tuple(self._types),
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
@@ -171,6 +175,25 @@ class Merger:
             'threads': list(rows['threads']),
             'samples': _packed('q', [(*key, *weights) for key, weights
                                      in rows['samples'].items()])}
+
+
+def plus(one, other):
+    """Return the tables of the sum of two; see Profile.__add__()."""
+    # Which columns of values come first must not depend on who is added.
+    one, other = sorted((one, other), key=lambda tables: [
+        value_type.name for value_type in tables.value_types])
+    same_process = one.pid == other.pid
+    merger = Merger(label_pids=not same_process)
+    merger.add(one)
+    merger.add(other)
+    raw = merger.raw()
+    if same_process:
+        raw['pid'] = one.pid
+    facts = one.facts()
+    if facts == other.facts():
+        # Parts of one profile: its counters are not those of a part.
+        raw |= facts
+    return raw
 
 
 def _united(spans):

@@ -23,6 +23,9 @@ _SAMPLE = 'q'
 (NODE, THREAD, LABELS, STATE, HOLDER_THREAD, HOLDER_NODE,
  KEY_COLUMNS) = range(7)
 _CUSTOM = STATES.index('custom')
+# What a profile says of its whole.
+_FACTS = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
+          'duration_ns', 'pid', 'python_version', 'stats')
 
 
 class Tables:
@@ -95,6 +98,14 @@ class Tables:
             self._take_custom_from_totals()
         self._frame_cache = {}
         self._label_cache = {}
+
+    def facts(self):
+        """Return what is said of the whole, as the core gives it."""
+        facts = {name: getattr(self, name) for name in _FACTS}
+        facts['value_types'] = tuple([
+            (value_type.kind, value_type.unit)
+            for value_type in self.value_types])
+        return facts
 
     def frames_view(self):
         return memoryview(self.frames).cast(_FRAME)

@@ -1,0 +1,106 @@
+"""Parts of a profile.
+
+This file owns which samples a part has.  It must not know how names and
+patterns are looked up, nor how tables are copied.
+"""
+
+from profile_sampling._data import by_label, match
+from profile_sampling._data.subset import Source
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE, THREAD)
+from profile_sampling._data.values import STATES
+
+
+def filtered(tables, *, function, file, state, thread, task, labels):
+    """Return the samples that match; see Profile.filter()."""
+    tests = []
+    functions = None
+    if function is not None:
+        functions = match.functions(tables, function)
+    if file is not None:
+        found = match.files(tables, file)
+        functions = found if functions is None else bytearray(
+            map(int.__and__, functions, found))
+    if functions is not None:
+        tests.append((NODE, _stacks(tables, functions)))
+    if state is not None:
+        tests.append((STATE, match.states(state)))
+    if thread is not None:
+        tests.append((THREAD, match.threads(tables, thread)))
+    if task is not None:
+        tests.append((LABELS, match.task(tables, task)))
+    if labels is not None:
+        tests += [(LABELS, found) for found in match.labels(tables, labels)]
+    rows = list(tables.held_row_tuples())
+    for column, found in tests:
+        rows = [row for row in rows if found[row[column]]]
+    return Source(tables).part(rows)
+
+
+def focused(tables, pattern, *, matching):
+    """Return the samples with (or without) a frame that matches."""
+    found = _stacks(tables, match.pattern(tables, pattern))
+    return Source(tables).part([row for row in tables.held_row_tuples()
+                                if found[row[NODE]] == matching])
+
+
+def hidden(tables, pattern):
+    """Return all samples, without the frames that match."""
+    frames = match.frames(tables, match.pattern(tables, pattern))
+    return Source(tables, frames).part(tables.held_row_tuples())
+
+
+def grouped(tables, key):
+    """Return {value: Tables}; see Profile.group_by()."""
+    column, values = _values(tables, key)
+    groups = {}
+    for row in tables.held_row_tuples():
+        groups.setdefault(values[row[column]], []).append(row)
+    own = KEY_COLUMNS + tables.own
+    ranked = [(-sum([row[own] for row in rows]), -len(rows), number)
+              for number, rows in enumerate(groups.values())]
+    source = Source(tables)
+    items = list(groups.items())
+    return {items[number][0]: source.part(items[number][1])
+            for *_, number in sorted(ranked)}
+
+
+def _stacks(tables, functions):
+    return match.stacks(tables, match.frames(tables, functions))
+
+
+def _values(tables, key):
+    """Return a column of samples, and the value for each number in it."""
+    known = _KEYS.get(key) if isinstance(key, str) else None
+    if known is not None:
+        column, values = known
+        return column, values(tables)
+    labels = by_label.keys(tables)
+    if key not in labels:
+        raise ValueError(f'cannot group by {key!r}; the keys are: '
+                         + ', '.join(dict.fromkeys([*_KEYS, *labels])))
+    return LABELS, by_label.values(tables.labels, key)
+
+
+def _leaf_functions(tables):
+    functions = [tables.functions[function] for function
+                 in tables.frames_view()[0::FRAME_COLUMNS]]
+    frames = tables.nodes_view()[1::NODE_COLUMNS].tolist()
+    return [None, *[functions[frame] for frame in frames[1:]]]
+
+
+def _innermost_files(tables):
+    files = [tables.functions[function].filename for function
+             in tables.frames_view()[0::FRAME_COLUMNS]]
+    innermost, _ = tables.innermost_python()
+    return [None if frame < 0 else files[frame] for frame in innermost]
+
+
+_KEYS = {
+    'thread': (THREAD, lambda tables: tables.threads),
+    'state': (STATE, lambda tables: STATES),
+    'task_name': (LABELS, lambda tables: by_label.values(
+        tables.labels, by_label.TASK_NAME)),
+    'function': (NODE, _leaf_functions),
+    'file': (NODE, _innermost_files),
+}

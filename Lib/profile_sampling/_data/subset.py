@@ -1,0 +1,175 @@
+"""Some of the samples of a profile, as tables of their own.
+
+This file owns how samples are copied with no more of the other tables than
+they use, and without frames that are to be hidden.  It must not know why
+these samples were chosen.
+"""
+
+from array import array
+
+from profile_sampling._data.sums import added
+from profile_sampling._data.tables import (
+    HOLDER_NODE, NODE, NODE_COLUMNS, Tables)
+from profile_sampling._data.values import (
+    EMPTY_LABELS, FUNCTION_KINDS, NOBODY, NOT_KNOWN)
+
+
+class Source:
+    """The tables of a profile, ready to be copied in parts.
+
+    *hidden*, if given, has 1 for each frame that is to be left out of the
+    stacks.  Not of the places of who held the GIL: a wait would be none.
+    """
+
+    def __init__(self, tables, hidden=None):
+        nodes = tables.nodes_view()
+        self.tables = tables
+        self.parents = nodes[0::NODE_COLUMNS].tolist()
+        self.frame_of_node = nodes[1::NODE_COLUMNS].tolist()
+        self.frames = list(tables.frame_tuples())
+        self.hidden = hidden
+
+    def part(self, rows):
+        """Return Tables of *rows*, as held_row_tuples() has them."""
+        return Tables(_Part(self).raw(list(rows)))
+
+
+class _Part:
+    """The rows of one part; a row's number is its place."""
+
+    def __init__(self, source):
+        self._source = source
+        self._functions = {}
+        self._frames = []
+        # Here the number of each frame of the source, -1 if it is not here.
+        self._frame_numbers = [-1] * len(source.frames)
+        self._nodes = array('I', (0, 0))
+        self._threads = {}
+        self._labels = {0: 0}
+        self._label_rows = [EMPTY_LABELS]
+
+    def raw(self, rows):
+        tables = self._source.tables
+        stacks = self._stacks({row[NODE] for row in rows})
+        places = self._places({row[HOLDER_NODE] for row in rows})
+        threads = self._threads
+        samples = {}
+        for (node, thread, labels, state, holder_thread, holder_node,
+             *values) in rows:
+            holder = NOBODY
+            if holder_node:
+                holder = (NOT_KNOWN if holder_thread == NOT_KNOWN
+                          else _number(threads, holder_thread),
+                          places[holder_node])
+            key = (stacks[node], _number(threads, thread),
+                   self._label(labels), state, *holder)
+            known = samples.get(key)
+            samples[key] = values if known is None else added(known, values)
+        try:
+            packed = array('q')
+            for key, values in samples.items():
+                packed.extend(key)
+                packed.extend(values)
+        except OverflowError:
+            raise ValueError('the weight of a stack is beyond 64 bits'
+                             ) from None
+        return tables.facts() | {
+            'functions': [_function_row(tables.functions[number])
+                          for number in self._functions],
+            'frames': array('i', [value for frame in self._frames
+                                  for value in frame]).tobytes(),
+            'nodes': self._nodes.tobytes(), 'labels': self._label_rows,
+            'threads': [_thread_row(tables.threads[number])
+                        for number in self._threads],
+            'samples': packed.tobytes()}
+
+    def _stacks(self, wanted):
+        """Copy stacks; return the numbers of their nodes."""
+        hidden = self._source.hidden
+        if hidden is None:
+            return self._places(wanted)
+        numbers = {0: 0}
+        # Stacks that become alike are one.
+        known = {}
+        frame_of_node = self._source.frame_of_node
+        for path in self._paths(wanted, numbers):
+            for node, parent in path:
+                number = numbers[parent]
+                frame = frame_of_node[node]
+                if not hidden[frame]:
+                    key = number, frame
+                    number = known.get(key)
+                    if number is None:
+                        number = known[key] = self._add_node(*key)
+                numbers[node] = number
+        return numbers
+
+    def _places(self, wanted):
+        """Copy stacks with all their frames."""
+        numbers = {0: 0}
+        frame_of_node = self._source.frame_of_node
+        for path in self._paths(wanted, numbers):
+            for node, parent in path:
+                numbers[node] = self._add_node(numbers[parent],
+                                               frame_of_node[node])
+        return numbers
+
+    def _paths(self, wanted, numbers):
+        """Iterate over what each stack has beyond those before it.
+
+        That is a list of (node, parent), callers first, of nodes without a
+        number.
+        """
+        parents = self._source.parents
+        for node in wanted:
+            path = []
+            while node not in numbers:
+                parent = parents[node]
+                path.append((node, parent))
+                node = parent
+            path.reverse()
+            yield path
+
+    def _add_node(self, parent, frame):
+        number = self._frame_numbers[frame]
+        if number < 0:
+            number = self._frame_numbers[frame] = len(self._frames)
+            function, *place = self._source.frames[frame]
+            self._frames.append((_number(self._functions, function), *place))
+        nodes = self._nodes
+        nodes.append(parent)
+        nodes.append(number)
+        # Node 0 is the empty stack.
+        return len(nodes) // NODE_COLUMNS - 1
+
+    def _label(self, wanted):
+        numbers = self._labels
+        if wanted in numbers:
+            return numbers[wanted]
+        row = wanted
+        rows = self._source.tables.labels
+        path = []
+        while row not in numbers:
+            path.append(row)
+            row = rows[row][0]
+        for row in reversed(path):
+            parent, *label = rows[row]
+            numbers[row] = len(self._label_rows)
+            self._label_rows.append((numbers[parent], *label))
+        return numbers[wanted]
+
+
+def _function_row(function):
+    """Return a Function as the core gives it."""
+    return (function.module, function.qualname, function.filename,
+            function.first_line, FUNCTION_KINDS.index(function.kind))
+
+
+def _thread_row(thread):
+    """Return a Thread as the core gives it."""
+    return (thread.ident, thread.native_id, thread.name,
+            thread.interpreter_id)
+
+
+def _number(rows, row):
+    return rows.setdefault(row, len(rows))

@@ -1,0 +1,374 @@
+"""Parts of a profile: which samples they have, and that none is lost."""
+
+import io
+import pathlib
+import random
+import re
+import unittest
+
+from profile_sampling import Profile
+
+from ..support import validator
+from ..support.builders import Builder, example, facts_of
+from ..support.random_profiles import contents, random_profile, sum_of
+
+SEEDS = range(12)
+
+
+def small():
+    """One sample for each thing that can be asked for."""
+    b = Builder(pid=7)
+    main, worker = b.thread('MainThread'), b.thread('worker', native_id=99)
+    b.sample('app.main:1 app.view:2', wall_ns=1, thread=main,
+             labels={'route': '/a'})
+    b.sample('app.main:1 db.query:5 C:time.sleep', wall_ns=2, thread=main,
+             state='blocked', labels={'route': '/b', 'shard': '1'})
+    b.sample('app.main:1 db.query:5', wall_ns=4, thread=worker, state='gc')
+    b.sample('app.main:3', wall_ns=8, thread=worker, task=('T1', 5))
+    b.sample('', wall_ns=16, thread=worker, state='unsampled')
+    b.sample('app.spin:9', wall_ns=32, thread=worker, state='gil_wait',
+             holder=(main, 'db.query:5'))
+    return b.profile()
+
+
+class PartsCase(unittest.TestCase):
+
+    def assertParts(self, whole, *parts):
+        """The parts are valid, and add up to the whole."""
+        for part in parts:
+            validator.check_profile(part)
+        self.assertEqual(sum_of(map(contents, parts)), contents(whole))
+
+
+class FilterTest(PartsCase):
+
+    def assertWeighs(self, expected, **criteria):
+        self.assertEqual(small().filter(**criteria).total_wall_ns, expected)
+
+    def test_function(self):
+        self.assertWeighs(6, function='db.query')
+        self.assertWeighs(6, function='query')
+        self.assertWeighs(2, function='time.sleep')
+        self.assertWeighs(0, function='quer')
+        self.assertWeighs(7, function=re.compile('quer|view'))
+        query = next(row.function for row in small().functions()
+                     if row.function.name == 'db.query')
+        self.assertWeighs(6, function=query)
+
+    def test_file(self):
+        self.assertWeighs(6, file='/src/db.py')
+        self.assertWeighs(6, file=pathlib.Path('/src/db.py'))
+        self.assertWeighs(6, file=re.compile(r'/db\.py$'))
+        self.assertWeighs(0, file='db.py')
+        # What is not Python is in no file.
+        self.assertWeighs(0, file='')
+        self.assertWeighs(47, file=re.compile(''))
+
+    def test_function_and_file_are_of_one_frame(self):
+        self.assertWeighs(6, function='query', file='/src/db.py')
+        self.assertWeighs(0, function='query', file='/src/app.py')
+
+    def test_state(self):
+        self.assertWeighs(2, state='blocked')
+        self.assertWeighs(6, state=['blocked', 'gc'])
+        self.assertWeighs(6, state={'blocked', 'gc'})
+        self.assertWeighs(0, state=[])
+
+    def test_thread(self):
+        self.assertWeighs(3, thread='MainThread')
+        self.assertWeighs(60, thread=99)
+        self.assertWeighs(60, thread=small().threads[1])
+        self.assertWeighs(0, thread='nobody')
+
+    def test_task(self):
+        self.assertWeighs(8, task='T1')
+        self.assertWeighs(0, task='T2')
+
+    def test_labels(self):
+        self.assertWeighs(2, labels={'route': '/b'})
+        self.assertWeighs(2, labels={'route': '/b', 'shard': '1'})
+        self.assertWeighs(0, labels={'route': '/a', 'shard': '1'})
+        self.assertWeighs(1, labels={'route': '/a', 'shard': None})
+        self.assertWeighs(0, labels={'route': '/c'})
+        self.assertWeighs(63, labels={})
+
+    def test_all_have_to_match(self):
+        self.assertWeighs(4, function='db.query', thread='worker')
+        self.assertWeighs(0, function='db.query', state='running')
+
+    def test_nothing_asked_for_is_everything(self):
+        self.assertEqual(small().filter(), small())
+
+    def test_what_is_no_criterion(self):
+        for criteria, error, message in (
+                ({'state': 'runing'}, ValueError, "'runing'.*running"),
+                ({'state': ['gc', 'GC']}, ValueError, "'GC'"),
+                ({'state': 3}, TypeError, 'not 3'),
+                ({'state': [3]}, ValueError, 'no state 3'),
+                ({'function': 3}, TypeError, 'function must be'),
+                ({'function': re.compile(b'x')}, TypeError, 'function must'),
+                ({'file': 3}, TypeError, 'file must be'),
+                ({'file': re.compile(b'x')}, TypeError, 'file must be'),
+                ({'thread': 1.5}, TypeError, 'thread must be'),
+                ({'thread': True}, TypeError, 'thread must be'),
+                ({'task': 11}, TypeError, 'task must be'),
+                ({'labels': 'route'}, TypeError, 'labels must be'),
+                ({'labels': 5}, TypeError, 'labels must be'),
+                ({'labels': {'route': 5}}, TypeError, "not 5, as for 'route"),
+                ({'labels': {'rout': '/a'}}, ValueError,
+                 "'rout'.*route, shard")):
+            with self.subTest(criteria=criteria), \
+                    self.assertRaisesRegex(error, message):
+                small().filter(**criteria)
+
+    def test_nothing_more_than_the_samples_use(self):
+        part = small().filter(thread='MainThread', state='blocked')
+        self.assertEqual(
+            {row.function.name for row in part.functions()},
+            {'app.main', 'db.query', 'time.sleep'})
+        self.assertEqual([thread.name for thread in part.threads],
+                         ['MainThread'])
+        self.assertEqual(part.label_keys, ('route', 'shard'))
+        self.assertLess(len(part._tables.nodes), len(small()._tables.nodes))
+
+    def test_facts_are_those_of_the_session(self):
+        whole = example(pid=3, mode='cpu').profile()
+        part = whole.filter(state='blocked')
+        for name in ('mode', 'rate_hz', 'depth_frames', 'names', 'pid',
+                     'start_time_ns', 'duration_ns', 'python_version',
+                     'stats', 'value_types'):
+            with self.subTest(name):
+                self.assertEqual(getattr(part, name), getattr(whole, name))
+
+    def test_holders_of_the_gil_stay(self):
+        part = small().filter(state='gil_wait')
+        row, = part.gil_holders()
+        self.assertEqual((row.holder.thread.name, row.holder.name,
+                          row.holder.line, row.wall_ns),
+                         ('MainThread', 'db.query', 5, 32))
+
+    def test_an_empty_part(self):
+        part = small().filter(function='nobody')
+        validator.check_profile(part)
+        self.assertEqual((len(part.samples), part.threads, part.functions()),
+                         (0, (), []))
+
+    def test_parts_are_written_and_read(self):
+        for seed in SEEDS:
+            whole = random_profile(random.Random(seed))
+            for part in (whole.filter(state='gil_wait'), whole.hide('a[.]g'),
+                         whole.filter(labels={'route': '/x'})):
+                with self.subTest(seed=seed):
+                    file = io.BytesIO()
+                    part.save(file)
+                    validator.check_pprof(file.getvalue())
+                    file.seek(0)
+                    self.assertEqual(facts_of(Profile.load(file)),
+                                     facts_of(part))
+
+    def test_matches_and_rest_are_the_whole(self):
+        # By hand: which samples match, looked at one by one.
+        pattern = re.compile('f$')
+        for seed in SEEDS:
+            whole = random_profile(random.Random(seed))
+            for criteria, matches in (
+                    ({'function': 'a.f'}, lambda s: any(
+                        [f.function.name == 'a.f' for f in s.stack])),
+                    ({'function': pattern}, lambda s: any(
+                        [pattern.search(f.function.name) for f in s.stack])),
+                    ({'file': '/src/b.py'}, lambda s: any(
+                        [f.function.filename == '/src/b.py'
+                         for f in s.stack])),
+                    ({'state': ['running', 'gil_wait']},
+                     lambda s: s.state in ('running', 'gil_wait')),
+                    ({'thread': 'worker'},
+                     lambda s: s.thread.name == 'worker'),
+                    ({'task': 'T1'}, lambda s: s.task_name == 'T1'),
+                    ({'labels': {'route': '/x', 'shard': None}},
+                     lambda s: s.labels.get('route') == '/x'
+                     and 'shard' not in s.labels)):
+                with self.subTest(seed=seed, criteria=criteria):
+                    part = whole.filter(**criteria)
+                    validator.check_profile(part)
+                    self.assertEqual(
+                        sum([sample.values[2] for sample in whole.samples
+                             if matches(sample)]), part.total('wall_ns'))
+                    self.assertTrue(all(map(matches, part.samples)))
+                    self.assertLessEqual(contents(part).items(),
+                                         contents(whole).items())
+
+
+class FocusTest(PartsCase):
+
+    def test_focus_and_ignore(self):
+        for pattern, expected in (
+                ('quer', 6), ('^db[.]', 6), ('/db', 6), ('sleep', 2),
+                (re.compile('QUERY', re.IGNORECASE), 6), ('nobody', 0),
+                ('', 47)):
+            with self.subTest(pattern=pattern):
+                whole = small()
+                focus, ignore = whole.focus(pattern), whole.ignore(pattern)
+                self.assertEqual(focus.total_wall_ns, expected)
+                self.assertParts(whole, focus, ignore)
+                self.assertEqual(focus + ignore, whole)
+
+    def test_what_is_no_pattern(self):
+        for method in 'focus', 'ignore', 'hide':
+            method = getattr(small(), method)
+            with self.assertRaisesRegex(ValueError, r"'\(' is no regular"):
+                method('(')
+            for wrong in 5, None, b'x', re.compile(b'x'):
+                with self.assertRaisesRegex(TypeError, 'pattern must be'):
+                    method(wrong)
+
+    def test_together_they_are_the_whole(self):
+        for seed in SEEDS:
+            whole = random_profile(random.Random(seed))
+            for pattern in 'f', 'a[.]g', 'sleep', '/b':
+                with self.subTest(seed=seed, pattern=pattern):
+                    self.assertEqual(
+                        whole.focus(pattern) + whole.ignore(pattern), whole)
+
+
+class HideTest(PartsCase):
+
+    def stacks(self, profile):
+        return {tuple([frame.function.name
+                       for frame in reversed(sample.stack)]):
+                sample.wall_ns for sample in profile.samples}
+
+    def test_the_weight_goes_to_the_caller(self):
+        hidden = small().hide('db[.]')
+        self.assertEqual(self.stacks(hidden), {
+            ('app.main', 'app.view'): 1, ('app.main', 'time.sleep'): 2,
+            ('app.main',): 8, (): 16, ('app.spin',): 32} | {
+                # In another state than the other at that place.
+                ('app.main',): 8})
+        main = next(row for row in hidden.functions()
+                    if row.function.name == 'app.main')
+        self.assertEqual((main.self_wall_ns, main.cum_wall_ns), (12, 15))
+
+    def test_all_is_hidden(self):
+        hidden = small().hide('')
+        validator.check_profile(hidden)
+        self.assertEqual(set(self.stacks(hidden)), {()})
+        self.assertEqual(hidden.total_wall_ns, 63)
+
+    def test_samples_that_become_alike_are_one(self):
+        b = Builder()
+        b.sample('a.f:1 b.x:1', wall_ns=1)
+        b.sample('a.f:1 b.y:1', wall_ns=2)
+        sample, = b.profile().hide('^b').samples
+        self.assertEqual(sample.wall_ns, 3)
+
+    def test_holders_stay(self):
+        row, = small().hide('db').gil_holders()
+        self.assertEqual(row.holder.name, 'db.query')
+
+    def test_too_large_a_sum(self):
+        b = Builder()
+        for name in 'b.x', 'b.y':
+            b.sample(f'a.f {name}', wall_ns=2**62)
+        with self.assertRaisesRegex(ValueError, 'beyond 64 bits'):
+            b.profile().hide('^b')
+
+    def test_deep_recursion(self):
+        b = Builder()
+        b.sample('a.f:1 ' * 16_384 + 'b.g:1', wall_ns=3)
+        sample, = b.profile().hide('a.f').samples
+        self.assertEqual([f.function.name for f in sample.stack], ['b.g'])
+
+    def test_totals_stay(self):
+        for seed in SEEDS:
+            whole = random_profile(random.Random(seed))
+            for pattern in 'f', 'sleep|blocked', '/a', 'nobody':
+                with self.subTest(seed=seed, pattern=pattern):
+                    hidden = whole.hide(pattern)
+                    validator.check_profile(hidden)
+                    self.assertEqual(
+                        [hidden.total(t.name) for t in hidden.value_types],
+                        [whole.total(t.name) for t in whole.value_types])
+                    # What is left has the weights it had.
+                    left = {row.function: row.cum_values
+                            for row in hidden.functions()}
+                    self.assertEqual(left, {
+                        row.function: row.cum_values
+                        for row in whole.functions() if not (
+                            re.search(pattern, row.function.name)
+                            or re.search(pattern, row.function.filename))})
+
+
+class GroupTest(PartsCase):
+
+    def test_keys(self):
+        whole = small()
+        for key, expected in (
+                ('state', {'gil_wait': 32, 'unsampled': 16, 'running': 9,
+                           'gc': 4, 'blocked': 2}),
+                ('task_name', {None: 55, 'T1': 8}),
+                ('file', {'/src/app.py': 41, None: 16, '/src/db.py': 6}),
+                ('route', {None: 60, '/b': 2, '/a': 1}),
+                ('shard', {None: 61, '1': 2})):
+            with self.subTest(key):
+                groups = whole.group_by(key)
+                self.assertEqual({value: part.total_wall_ns for value, part
+                                  in groups.items()}, expected)
+                # The most expensive first.
+                self.assertEqual(list(groups), list(expected))
+                self.assertParts(whole, *groups.values())
+
+    def test_threads(self):
+        whole = small()
+        groups = whole.group_by('thread')
+        self.assertEqual(list(groups), list(reversed(whole.threads)))
+        for thread, part in groups.items():
+            self.assertEqual(part.threads[0], thread)
+
+    def test_functions_are_those_at_the_leaf(self):
+        whole = small()
+        groups = whole.group_by('function')
+        self.assertEqual(
+            {function and function.name: part.total_wall_ns
+             for function, part in groups.items()},
+            {'app.spin': 32, None: 16, 'app.main': 8, 'db.query': 4,
+             'time.sleep': 2, 'app.view': 1})
+        for row in whole.functions():
+            if row.self_wall_ns:
+                self.assertEqual(groups[row.function].total_wall_ns,
+                                 row.self_wall_ns)
+
+    def test_unknown_keys(self):
+        for key in 'stat', 'pid', '', None, 5, ['route']:
+            with self.subTest(key=key), self.assertRaisesRegex(
+                    ValueError, 'cannot group by .* thread, state, task_name, '
+                                'function, file, route, shard'):
+                small().group_by(key)
+
+    def test_label_values_say_the_same(self):
+        whole = small()
+        self.assertEqual(
+            {value: part.total_wall_ns
+             for value, part in whole.group_by('route').items()},
+            {row.value: row.wall_ns for row in whole.label_values('route')})
+
+    def test_empty(self):
+        self.assertEqual(Builder().profile().group_by('thread'), {})
+
+    def test_together_they_are_the_whole(self):
+        for seed in SEEDS:
+            whole = random_profile(random.Random(seed))
+            for key in ('thread', 'state', 'task_name', 'function', 'file',
+                        'route', 'shard'):
+                with self.subTest(seed=seed, key=key):
+                    parts = whole.group_by(key).values()
+                    self.assertParts(whole, *parts)
+                    self.assertEqual(sum(parts), whole)
+
+    def test_a_part_is_a_profile(self):
+        part = small().group_by('state')['gc']
+        self.assertIs(type(part), Profile)
+        self.assertEqual(part.group_by('state'), {'gc': part})
+
+
+if __name__ == '__main__':
+    unittest.main()
