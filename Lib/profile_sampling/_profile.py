@@ -346,6 +346,38 @@ class Profile:
         return {value: self._from_tables(tables) for value, tables
                 in select.grouped(self._tables, key).items()}
 
+    def call_tree(self, inverted=False, *, by='function'):
+        """Return the root CallNode of the tree of calls.
+
+        The children of a function are what it called.  In an inverted tree
+        those of the root are the functions at the leaves of stacks, and
+        the children of a function are its callers.  With *by* 'line', what
+        a function did at different lines is apart.
+        """
+        from profile_sampling._data import tree
+        return tree.call_tree(self._tables, inverted=inverted, by=by)
+
+    def callers(self, function):
+        """Return a list of CallRow: who called a function.
+
+        *function* is as for filter(); several that match count as one.
+        The rows add up to its cumulative values.  None is for stacks that
+        begin with it.  Recursive calls are not calls by itself: what counts
+        is the outermost.
+        """
+        from profile_sampling._data import calls
+        return calls.callers(self._tables, function)
+
+    def callees(self, function):
+        """Return a list of CallRow: whom a function called.
+
+        *function* is as for filter(); several that match count as one.
+        The rows add up to its cumulative values.  None is for the function
+        itself, its self values.  Of recursive calls the innermost counts.
+        """
+        from profile_sampling._data import calls
+        return calls.callees(self._tables, function)
+
     def __eq__(self, other):
         """Whether both say the same, in whatever order."""
         if not isinstance(other, Profile):

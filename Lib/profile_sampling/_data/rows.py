@@ -117,6 +117,17 @@ class LabelRow(_PlainRow):
     __slots__ = ('value', 'value_types', 'values')
 
 
+class CallRow(_PlainRow):
+    """How much of a function's values a caller, or a callee, has.
+
+    function  the Function that called it, or that it called; None where
+              nothing called it, or for what it did itself
+    values    of its samples, as in Sample
+    """
+
+    __slots__ = ('function', 'value_types', 'values')
+
+
 class GILHolderRow(_PlainRow):
     """How long a place in a thread waited while another held the GIL.
 

@@ -1,0 +1,78 @@
+"""Who called a function, and whom it called.
+
+This file owns the sums over the neighbours of a function on stacks.  It must
+not know how rows are shown.
+
+A function that is on a stack more than once, by recursion, counts once for
+it: as called by the caller of its outermost call, and as calling what its
+innermost call does.  So the callers add up to its cumulative values, and so
+do the callees, with its self values.
+"""
+
+from profile_sampling._data import match
+from profile_sampling._data.rows import CallRow
+from profile_sampling._data.sums import sums_by
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
+
+# What a stack has instead of a neighbour.
+_NOT_THERE, _NOBODY = -2, -1
+
+
+def callers(tables, function):
+    """Return a list of CallRow; see Profile.callers()."""
+    wanted = match.functions(tables, function)
+    found = [_NOT_THERE]
+    keys = [_NOBODY]
+    for parent, key in _nodes(tables):
+        above = found[parent]
+        if above == _NOT_THERE and wanted[key]:
+            above = keys[parent]
+        found.append(above)
+        keys.append(key)
+    return _rows(tables, found)
+
+
+def callees(tables, function):
+    """Return a list of CallRow; see Profile.callees()."""
+    wanted = match.functions(tables, function)
+    found = [_NOT_THERE]
+    for parent, key in _nodes(tables):
+        below = found[parent]
+        if wanted[key]:
+            below = _NOBODY
+        elif below == _NOBODY:
+            below = key
+        found.append(below)
+    return _rows(tables, found)
+
+
+def function_rank(function):
+    """Return what orders functions of equal weight; None comes first."""
+    if function is None:
+        return '', '', 0, ''
+    return (function.name, function.filename, function.first_line,
+            function.kind)
+
+
+def _nodes(tables):
+    """Iterate over (parent, function) of all nodes but the first."""
+    functions = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+    nodes = tables.nodes_view().tolist()
+    for parent, frame in zip(nodes[NODE_COLUMNS::NODE_COLUMNS],
+                             nodes[NODE_COLUMNS + 1::NODE_COLUMNS]):
+        yield parent, functions[frame]
+
+
+def _rows(tables, neighbour_of_node):
+    numbers = {_NOT_THERE: 0}
+    of_sample = [numbers.setdefault(neighbour_of_node[node], len(numbers))
+                 for node in tables.column(NODE)]
+    sums = zip(*sums_by(tables, of_sample, len(numbers)))
+    rows = [CallRow(None if number == _NOBODY else tables.functions[number],
+                    tables.value_types, values)
+            for number, values in zip(numbers, sums)
+            if number != _NOT_THERE]
+    own = tables.own
+    rows.sort(key=lambda row: (-row.values[own],
+                               *function_rank(row.function)))
+    return rows
