@@ -378,6 +378,18 @@ class Profile:
         from profile_sampling._data import calls
         return calls.callees(self._tables, function)
 
+    def columns(self, what):
+        """Return a table as a dict of lists of equal length.
+
+        *what* is 'samples', 'functions', 'lines', 'instructions',
+        'labels', 'threads', 'states' or 'gil_holders'.  pandas.DataFrame()
+        and polars.DataFrame() take the result as it is.
+
+        Raise ValueError for another table.
+        """
+        from profile_sampling._data import columns
+        return columns.columns(self._tables, what)
+
     def __eq__(self, other):
         """Whether both say the same, in whatever order."""
         if not isinstance(other, Profile):
