@@ -390,6 +390,22 @@ class Profile:
         from profile_sampling._data import columns
         return columns.columns(self._tables, what)
 
+    def report(self, file=None, *, sort=None, limit=None, width=None,
+               color='auto'):
+        """Write the text report to a text file, by default sys.stdout.
+
+        sort   'self' or 'cum': rank functions by that alone
+        limit  how many functions (default 50)
+        width  how many columns (default 100)
+        color  'always', 'never' or 'auto': on a terminal, unless the
+               environment asks for none (NO_COLOR)
+
+        Raise TypeError or ValueError for a wrong argument.
+        """
+        from profile_sampling._formats import terminal
+        terminal.write(self._tables, file, sort=sort, limit=limit,
+                       width=width, color=color)
+
     def __eq__(self, other):
         """Whether both say the same, in whatever order."""
         if not isinstance(other, Profile):
@@ -418,6 +434,14 @@ class Profile:
         if isinstance(other, int) and other == 0:
             return self
         return NotImplemented
+
+    def __str__(self):
+        from profile_sampling._formats import short
+        return short.text(self._tables)
+
+    def _repr_html_(self):
+        from profile_sampling._formats import short
+        return short.html(self._tables)
 
     def __repr__(self):
         tables = self._tables

@@ -1,6 +1,6 @@
 """The text report.
 
-This file owns what the report says and how it is laid out, in 100 columns.
+This file owns what the report says and how it is laid out.
 It must not compute what a profile means: that is _data's.
 """
 
@@ -13,8 +13,10 @@ from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import (
     COUNT, OPCODES, STATES, WALL, printable)
 
-WIDTH = 100
+WIDTH, MIN_WIDTH = 100, 80
 TOP = 50
+# What functions are ranked by, and how that is called.
+SORTS = {'self': 'self', 'cum': 'cumulative'}
 _PLACE = 28
 # Where other functions have their place in a file.
 _KINDS = {'C': 'C function', 'operator': 'operator',
@@ -35,24 +37,48 @@ _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
                 'asleep_with_gil': 'asleep with GIL'}
 
 
-def render(tables, *, top=TOP):
-    """Return the report: totals, losses, states, the *top* functions."""
+def render(tables, *, top=TOP, sort=None, width=WIDTH, bold=False):
+    """Return the report: totals, losses, states, the *top* functions.
+
+    These are ranked by self and by cumulative values, or by one of them:
+    *sort*.  With *bold*, headings are bold on a terminal.
+
+    Raise ValueError for an option that cannot be.
+    """
+    if sort is not None and sort not in SORTS:
+        raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
+    if top < 1:
+        raise ValueError(f'limit must be positive, but is {top}')
+    if width < MIN_WIDTH:
+        raise ValueError(f'width must be at least {MIN_WIDTH}, but is '
+                         f'{width}')
     lines = _header(tables)
     if not any(map(any, tables.value_columns())):
         lines += ['', *_nothing(tables)]
     else:
-        lines += ['', *_states(tables)]
+        lines += ['', *_states(tables, width)]
         rows = by_function.functions(tables)
-        lines += ['', *_table(tables, rows, top, 'self',
-                              [row.self_values for row in rows])]
-        lines += ['', *_table(tables, rows, top, 'cumulative',
-                              [row.cum_values for row in rows])]
-        lines += _gil_holders(tables)
-        lines += _labels(tables)
+        for one, what in SORTS.items():
+            if sort in (one, None):
+                lines += ['', *_table(
+                    tables, rows, top, what,
+                    [getattr(row, f'{one}_values') for row in rows], width)]
+        lines += _gil_holders(tables, width)
+        lines += _labels(tables, width)
         if tables.names & OPCODES:
-            lines += _instructions(tables, min(top, _TOP_INSTRUCTIONS))
-    lines += _counters(tables)
+            lines += _instructions(tables, min(top, _TOP_INSTRUCTIONS),
+                                   width)
+    lines += _counters(tables, width)
+    if bold:
+        lines = _with_bold_headings(lines)
     return '\n'.join(lines) + '\n'
+
+
+def _with_bold_headings(lines):
+    """Make what follows an empty line bold, but the facts on top."""
+    above = ['', 'no heading', 'no heading', *lines[2:]]
+    return [line if its_above or not line else f'\x1b[1m{line}\x1b[0m'
+            for its_above, line in zip(above, lines)]
 
 
 def seconds(ns, scale=None):
@@ -80,6 +106,11 @@ def amount(value, value_type, scale=None):
     return f'{value:,}{unit}'
 
 
+def state_name(state):
+    """What a state is called in the report."""
+    return _STATE_NAMES.get(state, state)
+
+
 def title(value_type):
     """What a type of values is called in the report."""
     return _CLOCKS.get(value_type.kind,
@@ -94,7 +125,8 @@ def shown_order(tables):
         number != tables.own and types[number].kind not in _CLOCKS))
 
 
-def _long_title(value_type):
+def long_title(value_type):
+    """What the report ranks by, in words."""
     text = title(value_type)
     return f'{text} time' if value_type.kind in _CLOCKS else text
 
@@ -128,7 +160,7 @@ def _totals(tables):
         text = amount(total, value_type)
         if value_type.kind in _CLOCKS:
             text += ' in all threads together'
-        yield _capitalized(_long_title(value_type)), text
+        yield _capitalized(long_title(value_type)), text
 
 
 def _capitalized(text):
@@ -206,13 +238,13 @@ def _words(identifier):
     return printable(identifier.replace('_', ' '))
 
 
-def _states(tables):
+def _states(tables, columns):
     """Where the threads' time went, by what they were doing."""
     rows = [['State']]
     used = [(state, values) for state, *values in zip(
         STATES, *sums_by(tables, tables.column(STATE), len(STATES)))
         if any(values)]
-    rows += [[_STATE_NAMES.get(state, state)] for state, _ in used]
+    rows += [[state_name(state)] for state, _ in used]
     widths = [max(10, *[len(row[0]) for row in rows])]
     # Other tools' files may have more than fits.
     for column in shown_order(tables):
@@ -225,7 +257,7 @@ def _states(tables):
         width = max([10 if is_count else 12, *map(len, cells)])
         shares = [] if is_count else [
             'share', *[share(value, total) for value in values]]
-        if sum(widths) + len(widths) + width + 9 * bool(shares) > WIDTH:
+        if sum(widths) + len(widths) + width + 9 * bool(shares) > columns:
             break
         widths += [width, 8] if shares else [width]
         for row, *more in zip(rows, cells, *[shares] * bool(shares)):
@@ -260,7 +292,7 @@ def _numbers(tables, rows, own=None, total=None, more=()):
     return _columns(cells)
 
 
-def _table(tables, rows, top, what, values):
+def _table(tables, rows, top, what, values, columns):
     """One ranking: time, share, count, name and place per function."""
     own = tables.own
     ranked = sorted(
@@ -269,20 +301,21 @@ def _table(tables, rows, top, what, values):
              -values[number][own], *[-value for value in values[number]]))
     shown = ranked[:top]
     lines = _numbers(tables, [values[number] for number in shown])
-    width = WIDTH - len(lines[0]) - 2 - 2 - _PLACE
-    result = [f'Functions by {what} {_long_title(tables.value_types[own])}'
+    place = min(_PLACE, _PLACE * columns // WIDTH)
+    width = columns - len(lines[0]) - 2 - 2 - place
+    result = [f'Functions by {what} {long_title(tables.value_types[own])}'
               + (f', {top:,} of {len(ranked):,}'
                  if top < len(ranked) else ''),
               f'{lines[0]}  {"function":<{width}}  place or kind']
     for number, line in zip(shown, lines[1:]):
         function = rows[number].function
-        name = _end(printable(function.name), width, '.')
+        name = short_end(printable(function.name), width, '.')
         result.append(
-            f'{line}  {name:<{width}}  {_place(function)}'.rstrip())
+            f'{line}  {name:<{width}}  {_place(function, place)}'.rstrip())
     return result
 
 
-def _gil_holders(tables):
+def _gil_holders(tables, columns):
     """The places for which threads waited longest, whoever waited."""
     sums = {}
     for row in by_gil_holder.rows(tables):
@@ -299,29 +332,29 @@ def _gil_holders(tables):
     shown = ranked[:_TOP_HOLDERS]
     total = sum([values[own] for values in sums.values()])
     numbers = _numbers(tables, [sums[key] for key in shown], own, total)
-    width = WIDTH - len(numbers[0]) - 2 - 2 - _THREAD
-    what = _long_title(tables.value_types[own])
+    width = columns - len(numbers[0]) - 2 - 2 - _THREAD
+    what = long_title(tables.value_types[own])
     lines = ['', f'Holders of the GIL by the {what} that threads waited for '
              'them' + (f', {_TOP_HOLDERS:,} of {len(ranked):,}'
                        if _TOP_HOLDERS < len(ranked) else ''),
              f'{numbers[0]}  {"function (callee)":<{width}}  thread']
     for (name, thread), cell in zip(shown, numbers[1:]):
-        name = _end(printable(name), width, '.')
+        name = short_end(printable(name), width, '.')
         thread = _start(printable(thread), _THREAD)
         lines.append(f'{cell}  {name:<{width}}  {thread}'.rstrip())
     return lines
 
 
-def _labels(tables):
+def _labels(tables, columns):
     """Per label its most expensive values, a line each."""
     keys = by_label.keys(tables)
-    own = _long_title(tables.value_types[tables.own])
+    own = long_title(tables.value_types[tables.own])
     lines = []
     for key in keys[:_TOP_LABELS]:
         rows = by_label.rows(tables, key)
         numbers = _numbers(tables, [row.values for row
                                     in rows[:_TOP_VALUES]])
-        width = WIDTH - len(numbers[0]) - 2
+        width = columns - len(numbers[0]) - 2
         what = ('Tasks' if key == by_label.TASK_NAME else
                 f'Values of label {_start(printable(key), _KEY)}')
         lines += ['', f'{what} by {own}'
@@ -334,7 +367,7 @@ def _labels(tables):
             lines.append(f'{cell}  {value}'.rstrip())
     if len(keys) > _TOP_LABELS:
         lines += ['', _start('Other labels: ' + ', '.join(
-            [printable(key) for key in keys[_TOP_LABELS:]]), WIDTH)]
+            [printable(key) for key in keys[_TOP_LABELS:]]), columns)]
     return lines
 
 
@@ -349,7 +382,7 @@ def _columns(rows):
                       in zip(row, widths)]) for row in rows]
 
 
-def _instructions(tables, top):
+def _instructions(tables, top, columns):
     """The first rows of instructions(), a line each."""
     rows = by_instruction.rows(tables)
     if not rows:
@@ -358,20 +391,24 @@ def _instructions(tables, top):
     numbers = _numbers(
         tables, [row.self_values for row in shown],
         more=['spec/un/deopt', *map(_specialization, shown)])
-    width = WIDTH - len(numbers[0]) - 2 - _OPNAME - 2 - 2 - _SITE
-    own = _long_title(tables.value_types[tables.own])
+    width = columns - len(numbers[0]) - 2 - _OPNAME - 2
+    # Where there is no room, places are worth more than callees.
+    site, mostly = min(width, _SITE), width - 2 - _SITE
+    callees = columns >= WIDTH
+    own = long_title(tables.value_types[tables.own])
     lines = ['', f'Top instructions by self {own}, C '
                  'functions and operators included'
                  + (f', {top:,} of {len(rows):,}' if top < len(rows) else ''),
              f'{numbers[0]}  {"instruction":<{_OPNAME}}  '
-             f'{"mostly in":<{width}}  place']
+             + (f'{"mostly in":<{mostly}}  ' if callees else '') + 'place']
     for row, cell in zip(shown, numbers[1:]):
-        name = _end(row.base_opname or '?', _OPNAME, '_')
-        callee = _end(_main_callee(row, tables.own), width, '.')
-        place = _end(f'{printable(row.function.filename)}:{row.line}',
-                     _SITE, '/')
-        lines.append(f'{cell}  {name:<{_OPNAME}}  {callee:<{width}}  '
-                     f'{place}')
+        name = short_end(row.base_opname or '?', _OPNAME, '_')
+        place = short_end(
+            f'{printable(row.function.filename)}:{row.line}', site, '/')
+        if callees:
+            callee = short_end(_main_callee(row, tables.own), mostly, '.')
+            place = f'{callee:<{mostly}}  {place}'
+        lines.append(f'{cell}  {name:<{_OPNAME}}  {place}')
     lines += [
         '  spec: % of samples that saw the instruction specialized; '
         'un: that did not;',
@@ -399,14 +436,14 @@ def _main_callee(row, own):
     return printable(row.callees[0].function.name)
 
 
-def _place(function):
+def _place(function, width):
     if function.kind != 'python':
         return _KINDS[function.kind]
     place = f'{printable(function.filename)}:{function.first_line}'
-    return _end(place, _PLACE, '/')
+    return short_end(place, width, '/')
 
 
-def _end(text, width, separator):
+def short_end(text, width, separator):
     """Return the end of a text, from a separator on if that is near."""
     if len(text) <= width:
         return text
@@ -436,7 +473,7 @@ def _nothing(tables):
     return [f'Nothing was sampled: {why}.']
 
 
-def _counters(tables):
+def _counters(tables, columns):
     """All counters of the session, as they are."""
     items = [f'{printable(name)} {value:,}'
              for name, value in tables.stats.items() if value]
@@ -445,7 +482,7 @@ def _counters(tables):
     lines = ['', 'Counters']
     line = ' '
     for item in items:
-        if len(line) + len(item) + 2 > WIDTH and line != ' ':
+        if len(line) + len(item) + 2 > columns and line != ' ':
             lines.append(line)
             line = ' '
         line += f' {item},'

@@ -1,0 +1,105 @@
+"""A profile in a few lines.
+
+This file owns what is worth a line where there is room for ten: str(), and
+tables in notebooks.  It must not compute what a profile means: that is
+_data's.
+"""
+
+from profile_sampling._data import by_function
+from profile_sampling._data.losses import lost_counts
+from profile_sampling._data.sums import sums_by
+from profile_sampling._data.tables import STATE
+from profile_sampling._data.values import COUNT, STATES, printable
+from profile_sampling._formats.text import (
+    amount, seconds, share, short_end, shown_order, state_name, title)
+
+_TOP = 5
+_TOP_NOTEBOOK = 20
+_NAME = 50
+# The notebook brings its own colours and fonts; a table needs only room.
+_CELL = 'style="text-align: left"'
+
+
+def text(tables):
+    """Return the report of str(): no line break at its end."""
+    lines = [_heading(tables), _totals(tables)]
+    states = _states(tables)
+    if states:
+        lines.append(states)
+    rows = by_function.functions(tables)
+    if rows:
+        lines += ['', f'{"self":>8} {"cum":>8}  function']
+        lines += [f'{own:>8} {cum:>8}  {name}'
+                  for own, cum, name in _shares(tables, rows[:_TOP])]
+        lines += _more(rows, _TOP)
+    return '\n'.join(lines)
+
+
+def html(tables):
+    """Return a table for a notebook, with nothing but what is in it."""
+    rows = by_function.functions(tables)
+    facts = [_heading(tables), _totals(tables), _states(tables)]
+    parts = ['<div>', *[f'{_escaped(fact)}<br>' for fact in facts if fact],
+             '<table>', f'<tr><th>self</th><th>cum</th><th {_CELL}>function'
+             f'</th><th {_CELL}>place</th></tr>']
+    for row, (own, cum, name) in zip(rows, _shares(
+            tables, rows[:_TOP_NOTEBOOK], width=None)):
+        function = row.function
+        place = (f'{printable(function.filename)}:{function.first_line}'
+                 if function.filename else function.kind)
+        parts.append(f'<tr><td>{own}</td><td>{cum}</td>'
+                     f'<td {_CELL}>{_escaped(name)}</td>'
+                     f'<td {_CELL}>{_escaped(place)}</td></tr>')
+    parts += ['</table>', *_more(rows, _TOP_NOTEBOOK), '</div>']
+    return '\n'.join(parts)
+
+
+def _heading(tables):
+    own = tables.value_types[tables.own]
+    text = f'{title(own)} profile'
+    if tables.python_version:
+        text += f' of Python {printable(tables.python_version)}'
+    text += f': {seconds(tables.duration_ns)}'
+    if tables.rate_hz:
+        text += f' at {tables.rate_hz:,} Hz'
+    threads = len(tables.threads)
+    return f'{text}, {threads:,} {"thread" if threads == 1 else "threads"}'
+
+
+def _totals(tables):
+    texts = []
+    for number in shown_order(tables):
+        value_type = tables.value_types[number]
+        name = 'samples' if value_type == COUNT else title(value_type)
+        texts.append(f'{amount(tables.totals[number], value_type)} {name}')
+    lost = sum(lost_counts(tables.stats).values())
+    return ', '.join([*texts, f'{lost:,} lost'])
+
+
+def _states(tables):
+    """The states and their shares of what the profile is about."""
+    sums = sums_by(tables, tables.column(STATE), len(STATES))[tables.own]
+    total = sum(sums)
+    return ', '.join([f'{state_name(state)} {share(value, total)}'
+                      for state, value in zip(STATES, sums) if value])
+
+
+def _shares(tables, rows, width=_NAME):
+    own = tables.own
+    total = tables.totals[own]
+    for row in rows:
+        name = printable(row.function.name)
+        yield (share(row.self_values[own], total),
+               share(row.cum_values[own], total),
+               name if width is None else short_end(name, width, '.'))
+
+
+def _more(rows, shown):
+    if len(rows) <= shown:
+        return []
+    return [f'... {len(rows) - shown:,} more functions']
+
+
+def _escaped(text):
+    import html
+    return html.escape(text)

@@ -1,0 +1,196 @@
+"""Profiles as shown: report(), str() and in notebooks."""
+
+import contextlib
+import html.parser
+import io
+import re
+import unittest
+from test.support import os_helper
+
+from profile_sampling import _formats
+
+from ..support.builders import Builder, example
+
+BOLD = re.compile(r'\x1b\[1m(.*?)\x1b\[0m')
+
+
+class Terminal(io.StringIO):
+
+    def isatty(self):
+        return True
+
+
+def report(profile, **options):
+    file = io.StringIO()
+    profile.report(file, **options)
+    return file.getvalue()
+
+
+def headings(text):
+    return [line.partition(',')[0] for line in text.splitlines()
+            if line.startswith('Functions by')]
+
+
+class ReportTest(unittest.TestCase):
+
+    def setUp(self):
+        self.profile = example().profile()
+        environ = self.enterContext(os_helper.EnvironmentVarGuard())
+        environ.unset('NO_COLOR', 'FORCE_COLOR', 'PYTHON_COLORS')
+        environ.set('TERM', 'xterm')
+        self.environ = environ
+
+    def test_it_is_that_of_the_command(self):
+        self.assertEqual(report(self.profile).encode(), _formats.encode(
+            self.profile._tables, 'text'))
+
+    def test_stdout(self):
+        with contextlib.redirect_stdout(io.StringIO()) as file:
+            self.profile.report()
+        self.assertEqual(file.getvalue(), report(self.profile))
+        with contextlib.redirect_stdout(None), \
+                self.assertRaisesRegex(ValueError, 'stdout is closed'):
+            self.profile.report()
+
+    def test_sort(self):
+        both = headings(report(self.profile))
+        self.assertEqual(both, ['Functions by self wall time',
+                                'Functions by cumulative wall time'])
+        self.assertEqual(headings(report(self.profile, sort='self')),
+                         both[:1])
+        self.assertEqual(headings(report(self.profile, sort='cum')),
+                         both[1:])
+
+    def test_limit(self):
+        b = Builder()
+        for number in range(60):
+            b.sample(f'a.f{number}', wall_ns=1 + number)
+        profile = b.profile()
+        for limit, shown in (None, 50), (7, 7), (100, 60):
+            text = report(profile, sort='self', limit=limit)
+            self.assertEqual(len(re.findall(r' a\.f\d', text)), shown)
+
+    def test_width(self):
+        b = Builder(names=3, stats={f'counter_{n}': n for n in range(30)})
+        b.sample(f'a.{"name" * 30}:1@CALL+8 C:{"call" * 30}', wall_ns=10**13,
+                 count=10**7, labels={'route': '/x' * 90})
+        b.sample('a.f:1', wall_ns=10**13, state='gil_wait',
+                 holder=(0, f'a.{"name" * 30}:1'))
+        profile = b.profile()
+        for width in None, 80, 99, 100, 101, 200:
+            with self.subTest(width=width):
+                lines = report(profile, width=width).splitlines()
+                own = width or 100
+                self.assertLessEqual(max(map(len, lines)), own)
+                self.assertGreater(max(map(len, lines)), own - 10)
+
+    def test_color(self):
+        plain = report(self.profile)
+        self.assertNotIn('\x1b', plain)
+        colored = report(self.profile, color='always')
+        self.assertEqual(BOLD.sub(r'\1', colored), plain)
+        bold = BOLD.findall(colored)
+        self.assertIn('Wall profile of Python', bold[0])
+        self.assertIn('Functions by self wall time', bold)
+        self.assertNotIn('Mode       wall, 1,000 Hz', bold)
+
+    def is_colored(self, file, color='auto'):
+        self.profile.report(file, color=color)
+        return '\x1b' in file.getvalue()
+
+    def test_color_on_terminals_alone(self):
+        self.assertFalse(self.is_colored(io.StringIO()))
+        self.assertTrue(self.is_colored(Terminal()))
+        self.assertFalse(self.is_colored(Terminal(), 'never'))
+        self.environ.set('NO_COLOR', '1')
+        self.assertFalse(self.is_colored(Terminal()))
+        self.assertTrue(self.is_colored(Terminal(), 'always'))
+
+    def test_what_a_file_cannot_show(self):
+        b = Builder()
+        b.sample('a.größe:1', wall_ns=5)
+        data = io.BytesIO()
+        file = io.TextIOWrapper(data, encoding='ascii')
+        b.profile().report(file)
+        file.flush()
+        self.assertIn(b'a.gr\\xf6\\xdfe', data.getvalue())
+
+    def test_wrong_arguments(self):
+        for options, error, message in (
+                ({'sort': 'flat'}, ValueError, "self or cum, not 'flat'"),
+                ({'limit': 0}, ValueError, 'limit must be positive'),
+                ({'limit': '5'}, TypeError, "not '5'"),
+                ({'width': 79}, ValueError, 'at least 80, but is 79'),
+                ({'width': 80.5}, TypeError, 'not 80.5'),
+                ({'color': 'red'}, ValueError,
+                 "auto, always or never, not 'red'"),
+                ({'file': 'out.txt'}, TypeError, 'save()')):
+            options = {'file': io.StringIO()} | options
+            with self.subTest(options=options), \
+                    self.assertRaisesRegex(error, message):
+                self.profile.report(**options)
+
+
+class ShortTest(unittest.TestCase):
+
+    def test_str(self):
+        lines = str(example(python_version='3.13.5').profile()).splitlines()
+        self.assertEqual(lines[:3], [
+            'wall profile of Python 3.13.5: 2.000 s at 1,000 Hz, 2 threads',
+            '2.051 s wall, 900.002 ms CPU, 1,047 samples, 3 lost',
+            'running 48.8 %, blocked 48.3 %, GIL wait 2.9 %, GC 0.0 %, '
+            'lost 0.0 %, unsampled 0.0 %'])
+        self.assertEqual(lines[5].split(), ['48.3', '%', '48.3', '%',
+                                            '[blocked]'])
+        self.assertEqual(lines[-1], '... 6 more functions')
+        self.assertEqual(len(lines), 11)
+
+    def test_of_an_empty_profile(self):
+        self.assertEqual(
+            str(Builder(python_version='').profile()),
+            'wall profile: 2.000 s at 1,000 Hz, 0 threads\n'
+            '0.000 ms wall, 0.000 ms CPU, 0 samples, 0 lost')
+
+    def test_hostile_names(self):
+        b = Builder()
+        b.sample([b.function('a', '\x1b[31m<script>\n', '/<b>.py')],
+                 wall_ns=5)
+        text = str(b.profile())
+        self.assertNotIn('\x1b', text)
+        shown = b.profile()._repr_html_()
+        self.assertNotIn('\x1b', shown)
+        self.assertNotIn('<script', shown)
+        self.assertIn('&lt;script&gt;\\n', shown)
+        self.assertIn('/&lt;b&gt;.py:1', shown)
+
+    def test_html(self):
+        tags, opened = [], []
+
+        class Parser(html.parser.HTMLParser):
+            def handle_starttag(self, tag, attributes):
+                tags.append(tag)
+                for name, value in attributes:
+                    assert name == 'style', name
+                if tag != 'br':
+                    opened.append(tag)
+
+            def handle_endtag(self, tag):
+                assert opened.pop() == tag, tag
+
+        for profile in example().profile(), Builder().profile():
+            Parser().feed(profile._repr_html_())
+            self.assertEqual(opened, [])
+        # Nothing is fetched, and nothing runs.
+        self.assertEqual(set(tags), {'div', 'br', 'table', 'tr', 'th', 'td'})
+
+    def test_html_is_small(self):
+        b = Builder()
+        for number in range(1_000):
+            b.sample(f'a.f{number}', wall_ns=1)
+        shown = b.profile()._repr_html_()
+        self.assertEqual(shown.count('<tr>'), 21)
+        self.assertIn('... 980 more functions', shown)
+
+
+if __name__ == '__main__':
+    unittest.main()
