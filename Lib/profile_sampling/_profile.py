@@ -390,6 +390,19 @@ class Profile:
         from profile_sampling._data import columns
         return columns.columns(self._tables, what)
 
+    def diff(self, base, normalize=False):
+        """Return a ProfileDiff: what changed from the profile *base*.
+
+        With *normalize* the values are scaled so that their totals are
+        those of *base*.
+
+        Raise ValueError if the profiles measure different things.
+        """
+        if not isinstance(base, Profile):
+            raise TypeError(f'base must be a Profile, not {base!r}')
+        from profile_sampling._difference import ProfileDiff
+        return ProfileDiff(base, self, normalize)
+
     def report(self, file=None, *, sort=None, limit=None, width=None,
                color='auto'):
         """Write the text report to a text file, by default sys.stdout.
@@ -434,6 +447,12 @@ class Profile:
         if isinstance(other, int) and other == 0:
             return self
         return NotImplemented
+
+    def __sub__(self, other):
+        """What changed: p - q is p.diff(q)."""
+        if not isinstance(other, Profile):
+            return NotImplemented
+        return self.diff(other)
 
     def __str__(self):
         from profile_sampling._formats import short

@@ -15,7 +15,7 @@ def functions(tables):
     keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     types = tables.value_types
     rows = [FunctionRow(functions[key], types, *values) for key, values
-            in _aggregate(tables, keys, len(functions))]
+            in sums_of_frames(tables, keys, len(functions))]
     return _ranked(rows, tables.own)
 
 
@@ -30,7 +30,7 @@ def lines(tables):
     functions = tables.functions
     types = tables.value_types
     rows = []
-    for key, values in _aggregate(tables, keys, len(places)):
+    for key, values in sums_of_frames(tables, keys, len(places)):
         function, line = places[key]
         rows.append(LineRow(functions[function], line, types, *values))
     return _ranked(rows, tables.own)
@@ -46,7 +46,7 @@ def _ranked(rows, own):
     return rows
 
 
-def _aggregate(tables, key_of_frame, n_keys):
+def sums_of_frames(tables, key_of_frame, n_keys):
     """Return a list of (key, (self values, cumulative values)).
 
     Keys that are on the stack of no sample are left out.  One pass up the

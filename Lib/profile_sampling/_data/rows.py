@@ -128,6 +128,39 @@ class CallRow(_PlainRow):
     __slots__ = ('function', 'value_types', 'values')
 
 
+class FunctionDiff(Value):
+    """What changed in the cost of a function.
+
+    function       the Function
+    before, after  FunctionRow in each of the profiles; 0 where it is not
+    delta          FunctionRow of the values after minus those before
+    """
+
+    __slots__ = ('function', 'before', 'after', 'delta')
+
+
+class LineDiff(Value):
+    """What changed in the cost of a line.
+
+    function, line  where it is
+    before, after   LineRow in each of the profiles; 0 where it is not
+    delta           LineRow of the values after minus those before
+    """
+
+    __slots__ = ('function', 'line', 'before', 'after', 'delta')
+
+
+class LabelDiff(Value):
+    """What changed in the cost of the samples with one value of a label.
+
+    value          the text; None for the samples without the label
+    before, after  LabelRow in each of the profiles; 0 where it is not
+    delta          LabelRow of the values after minus those before
+    """
+
+    __slots__ = ('value', 'before', 'after', 'delta')
+
+
 class GILHolderRow(_PlainRow):
     """How long a place in a thread waited while another held the GIL.
 
