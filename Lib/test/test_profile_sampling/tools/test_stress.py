@@ -59,7 +59,7 @@ class Reweighted:
     def __init__(self, profile, factor):
         self._profile = profile
         self.samples = [types.SimpleNamespace(
-            thread=sample.thread, stack=sample.stack,
+            thread=sample.thread, stack=sample.stack, count=sample.count,
             wall_ns=int(sample.wall_ns * factor),
             cpu_ns=int(sample.cpu_ns * factor))
             for sample in profile.samples]
