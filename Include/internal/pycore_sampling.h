@@ -66,8 +66,11 @@ struct _sampling_buffer;
 struct _sampling_holders;
 struct _sampling_window;
 struct _sampling_subscription;
+struct _sampling_block;
+struct _sampling_mark;
 
 typedef enum {
+    _PySampling_ANY_MODE = -1,      // as the session
     _PySampling_WALL = 0,
     _PySampling_CPU = 1,
 } _PySampling_Mode;
@@ -90,7 +93,7 @@ typedef struct {
     int names;                  // of _PySampling_NAME_*
     int signal;                 // 0: choose one
     int manual;                 // no sampler thread: ticks come from tests
-    int is_deferred;            // the session samples inside of profile()
+    int is_deferred;            // the session samples inside of regions
 } _PySampling_Options;
 
 #define _PySampling_DEFAULT_RATE_HZ 1000
@@ -403,16 +406,15 @@ struct _sampling_runtime_state {
     // Tables that only subscribers use begin anew at that size.  Same lock.
     uint64_t renewal_bytes;
     uint64_t renewed_ns;
-    // The session: start() to stop().  Same lock.
+    // Who wants a profile: a session, start() to stop(), and blocks of
+    // profile() (session/blocks.c).  Same lock.
     int has_session;            // atomic store; read without it by tasks.c
-    int is_deferred;            // it samples inside of profile() only
-    int num_inside;             // how many are
-    _PySampling_Options session_options;
-    // When the engine came to rest, in which session; whether it is only to
-    // go on with other options.  Same lock.
-    unsigned int rested_session;
-    uint64_t rested_wall_ns;
-    int is_restarting;
+    struct _sampling_block *blocks;
+    int num_regions;            // entered and not left, by any thread
+    unsigned int num_forks;     // of this process since it was the first
+    _PySampling_Options session_options;    // of whoever of them was first
+    // Where the session begins if its tables began before; else NULL.
+    struct _sampling_mark *origin;
     uint64_t flushed_wall_ns;   // of the last flush of these tables, or 0
     int64_t start_time_ns;      // time.time_ns() at the start
     uint64_t start_wall_ns;     // monotonic
@@ -666,9 +668,34 @@ extern _PySampling_Status _PySampling_Snapshot(PyThreadState *tstate,
 // Brings counters.memory_bytes up to date.
 extern void _PySampling_Measure(void);
 
-// A deferred session samples while anybody is inside.
-extern _PySampling_Status _PySampling_Enter(PyThreadState *tstate);
-extern _PySampling_Status _PySampling_Leave(PyThreadState *tstate);
+// The counters of the session, or of the last one.
+extern void _PySampling_GetCounters(struct _sampling_counters *counters);
+
+// Is there a session, or a block of profile()?
+extern int _PySampling_IsRunning(void);
+
+// Blocks of profile() (session/blocks.c).  A rate_hz, depth_frames or signal
+// of 0, names of -1 and a mode of _PySampling_ANY_MODE stand for what holds
+// already, or the default.
+extern _PySampling_Status
+_PySampling_BlockBegin(PyThreadState *tstate,
+                       const _PySampling_Options *asked,
+                       struct _sampling_block **result);
+// `*result` is NULL if the block has ended before, by a fork or at exit.
+extern _PySampling_Status
+_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
+                     struct _sampling_tables **result);
+// Frees it; if it has not ended, it ends.
+extern void _PySampling_BlockFree(PyThreadState *tstate,
+                                  struct _sampling_block *block);
+
+// A deferred session samples while anybody is in a region.  Leaving takes the
+// number that entering gave: what is entered before a fork counts in the
+// parent only.
+extern _PySampling_Status _PySampling_RegionEnter(PyThreadState *tstate,
+                                                  unsigned int *number);
+extern _PySampling_Status _PySampling_RegionLeave(PyThreadState *tstate,
+                                                  unsigned int number);
 
 // Subscriptions (sinks/sinks.h).
 extern _PySampling_Status

@@ -2,22 +2,21 @@
 
     import profile_sampling
 
-    with profile_sampling.profile() as session:
+    with profile_sampling.profile() as block:
         work()
-    session.profile.save('work.pb.gz')
+    block.profile.save('work.pb.gz')
 
 The interpreter takes the samples itself, of all its threads, and weighs
-each by measured wall-clock and CPU time.  A session is a matter of the
-whole process: there is at most one at a time.
+each by measured wall-clock and CPU time.
 """
 
 from profile_sampling._profile import Profile
-from profile_sampling._recording.session import profile, running, \
-    snapshot, start, stats, stop
+from profile_sampling._recording.session import profile, region, \
+    running, snapshot, start, stats, stop
 
 __all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
-           'Subscription', 'label', 'labels', 'profile', 'running', 'sample',
-           'snapshot', 'start', 'stats', 'stop', 'subscribe']
+           'Subscription', 'label', 'labels', 'profile', 'region', 'running',
+           'sample', 'snapshot', 'start', 'stats', 'stop', 'subscribe']
 
 
 def __getattr__(name):

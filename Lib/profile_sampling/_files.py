@@ -91,6 +91,19 @@ def _write_all(fd, data):
         view = view[os.write(fd, view):]
 
 
+def check(path):
+    """Raise OSError if replace() would, as far as can be known before."""
+    path = os.fspath(path)
+    _check_target(path, None)
+    directory = os.path.dirname(path) or os.curdir
+    if not stat.S_ISDIR(os.stat(directory).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, 'is no directory', directory)
+    if not os.access(directory, os.W_OK | os.X_OK,
+                     effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, 'the directory cannot be written',
+                              directory)
+
+
 def _check_target(path, dir_fd):
     try:
         status = os.lstat(path, dir_fd=dir_fd)

@@ -4,33 +4,35 @@ This file owns the checks of options that sessions and subscriptions have in
 common.  It must not start anything.
 """
 
-from profile_sampling._data.values import MODES
+from profile_sampling._data.values import MODES, NAMES
 
 MAX_RATE_HZ = 10_000
 MAX_DEPTH_FRAMES = 16_384
-ALL_NAMES = 'calls,opcodes'
 
 
-def checked(mode='wall', rate_hz=1000, depth_frames=512, names=ALL_NAMES,
-            signal=None):
-    """Return the arguments of the core's start(), or raise."""
-    if not isinstance(mode, str):
-        hint = '; write @profile()' if callable(mode) else ''
-        raise TypeError(
-            f'mode must be a str, not {type(mode).__name__}{hint}')
-    check_mode(mode)
-    options = {
-        'mode': mode,
-        'rate_hz': integer('rate_hz', rate_hz, MAX_RATE_HZ),
-        'depth_frames': integer('depth_frames', depth_frames,
-                                MAX_DEPTH_FRAMES),
-        'names': names_bits(names)}
+def checked(mode, rate_hz, depth_frames, names, signal):
+    """Return the arguments of the core for those that are not None."""
+    options = {}
+    if mode is not None:
+        check_mode(mode)
+        options['mode'] = mode
+    if rate_hz is not None:
+        options['rate_hz'] = integer('rate_hz', rate_hz, MAX_RATE_HZ)
+    if depth_frames is not None:
+        options['depth_frames'] = integer('depth_frames', depth_frames,
+                                          MAX_DEPTH_FRAMES)
+    if names is not None:
+        options['names'] = names_bits(names)
     if signal is not None:
         options['signal'] = signal_number(signal)
     return options
 
 
 def check_mode(mode):
+    if not isinstance(mode, str):
+        hint = '; write @profile()' if callable(mode) else ''
+        raise TypeError(
+            f'mode must be a str, not {type(mode).__name__}{hint}')
     if mode not in MODES:
         raise ValueError('mode must be '
                          f'{" or ".join(map(repr, MODES))}, not {mode!r}')
@@ -43,16 +45,13 @@ def signal_number(signal):
 
 def names_bits(names):
     """Return the bits by which the core knows what to name."""
-    bits = {'calls': 1, 'opcodes': 2}
     if not isinstance(names, str):
         raise TypeError(f'names must be a str, not {type(names).__name__}')
-    if names == 'off':
-        return 0
-    try:
-        return sum({bits[name] for name in names.split(',')})
-    except KeyError:
-        raise ValueError("names must be 'calls', 'opcodes', 'calls,opcodes' "
-                         f"or 'off', not {names!r}") from None
+    if names not in NAMES:
+        raise ValueError('names must be '
+                         f'{", ".join(map(repr, NAMES[:-1]))} or '
+                         f'{NAMES[-1]!r}, not {names!r}')
+    return NAMES.index(names)
 
 
 def integer(name, value, maximum):

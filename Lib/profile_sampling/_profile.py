@@ -82,8 +82,8 @@ class Profile:
     def names(self):
         """What was named beyond Python frames, as start() takes it.
 
-        'calls,opcodes', 'calls', 'opcodes' or 'off'; 'off' also for a file
-        that does not tell.
+        'all', 'calls', 'opcodes' or 'off'; 'off' also for a file that does
+        not tell.
         """
         return NAMES[self._tables.names]
 
@@ -229,8 +229,9 @@ class Profile:
         extension of *path* decides, and what is open gets 'pprof'.  With
         *annotate*, names in collapsed stacks end in flamegraph.pl's mark of
         their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for
-        pseudo functions.  The file is readable by its owner alone.  A
-        symbolic link or another user's file at *path* is refused.
+        pseudo functions.  The file is readable by its owner alone.  '{pid}'
+        in *path* stands for the number of this process.  A symbolic link or
+        another user's file at *path* is refused.
 
         Raise ValueError for an unknown format or one that has no such
         marks, OSError if it cannot be written.
@@ -240,6 +241,8 @@ class Profile:
         if is_file:
             _files.check_binary(path)
             format = format or 'pprof'
+        else:
+            path = _formats.with_pid(path)
         format = _formats.choose(path, format)
         data = _formats.encode(
             self._tables, format, **_formats.annotation(format, annotate))

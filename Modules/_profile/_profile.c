@@ -36,20 +36,22 @@ _profile.start
     *
     mode: str = "wall"
     rate_hz: int = 1000
-    depth_frames: int = 512
-    names: int = 3
+    depth_frames: int = 0
+    names: int = -1
     signal: int = 0
     manual: bool = False
     defer: bool = False
 
 Start a sampling session.
+
+A depth of 0 and names of -1 stand for what subscribers have, or the default.
 [clinic start generated code]*/
 
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
                     int depth_frames, int names, int signal, int manual,
                     int defer)
-/*[clinic end generated code: output=6bd37c3855742fe6 input=11994a2b0faeae9a]*/
+/*[clinic end generated code: output=6bd37c3855742fe6 input=d12a31151af30c1d]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -59,6 +61,7 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
         .manual = manual,
         .is_deferred = defer,
     };
+    _PySampling_DefaultOptions(&options);
     if (_PyProfile_CheckOptions(&options, mode) < 0) {
         return NULL;
     }
@@ -119,7 +122,7 @@ static int
 _profile_running_impl(PyObject *module)
 /*[clinic end generated code: output=85670d238a9e47d7 input=a11a50c3a8202475]*/
 {
-    return _PyRuntime.sampling.has_session && !_PySampling_IsForkedUnheard();
+    return _PySampling_IsRunning();
 }
 
 /*[clinic input]
@@ -132,10 +135,9 @@ static PyObject *
 _profile_stats_impl(PyObject *module)
 /*[clinic end generated code: output=a46c3e6eaa7ea04e input=5ce5c094c7eadf52]*/
 {
-    if (_PySampling_ACTIVE()) {
-        _PySampling_Measure();
-    }
-    return _PySampling_ExportCounters(&_PyRuntime.sampling.counters);
+    struct _sampling_counters counters;
+    _PySampling_GetCounters(&counters);
+    return _PySampling_ExportCounters(&counters);
 }
 
 /*[clinic input]
@@ -157,44 +159,128 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
         _PySampling_ManualTick(_PyThreadState_GET(), wall_ns, cpu_ns));
 }
 
-/*[clinic input]
-_profile.enter
+#define BLOCK_NAME "_profile block"
 
-Let a deferred session sample; it does while anybody is inside.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_enter_impl(PyObject *module)
-/*[clinic end generated code: output=e3d73cae7b3ee203 input=385c4f5ca059d4fd]*/
+static void
+free_block(PyObject *capsule)
 {
-    return _PyProfile_RaiseStatus(_PySampling_Enter(_PyThreadState_GET()));
+    struct _sampling_block *block =
+        PyCapsule_GetPointer(capsule, BLOCK_NAME);
+    _PySampling_BlockFree(_PyThreadState_GET(), block);
 }
 
 /*[clinic input]
-_profile.leave
+_profile.begin_block
 
-Take back one enter().
+    *
+    mode: str(accept={str, NoneType}) = None
+    rate_hz: int = 0
+    depth_frames: int = 0
+    names: int = -1
+    signal: int = 0
+    manual: bool = False
+
+Begin a block of profile(); return what end_block() takes.
+
+The defaults stand for what the running session has.
 [clinic start generated code]*/
 
 static PyObject *
-_profile_leave_impl(PyObject *module)
-/*[clinic end generated code: output=a5f6b30baba04a32 input=3fa35369009b3ff5]*/
+_profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
+                          int depth_frames, int names, int signal,
+                          int manual)
+/*[clinic end generated code: output=faacfc8aeab04888 input=141466b2d1241169]*/
 {
-    return _PyProfile_RaiseStatus(_PySampling_Leave(_PyThreadState_GET()));
+    _PySampling_Options asked = {
+        .rate_hz = rate_hz,
+        .depth_frames = depth_frames,
+        .names = names,
+        .signal = signal,
+        .manual = manual,
+    };
+    _PySampling_Options filled = asked;
+    filled.rate_hz = rate_hz != 0 ? rate_hz : _PySampling_DEFAULT_RATE_HZ;
+    _PySampling_DefaultOptions(&filled);
+    if (_PyProfile_CheckOptions(&filled, mode != NULL ? mode : "wall") < 0) {
+        return NULL;
+    }
+    asked.mode = mode != NULL ? filled.mode : _PySampling_ANY_MODE;
+    struct _sampling_block *block;
+    _PySampling_Status status =
+        _PySampling_BlockBegin(_PyThreadState_GET(), &asked, &block);
+    if (status == _PySampling_ERR_OPTIONS && _PySampling_IsRunning()) {
+        return _PyProfile_RaiseJoin(&asked);
+    }
+    if (status != _PySampling_OK) {
+        return _PyProfile_RaiseStatus(status);
+    }
+    PyObject *capsule = PyCapsule_New(block, BLOCK_NAME, free_block);
+    if (capsule == NULL) {
+        _PySampling_BlockFree(_PyThreadState_GET(), block);
+    }
+    return capsule;
 }
 
 /*[clinic input]
-_profile.is_deferred -> bool
+_profile.end_block
 
-Does the session sample only while somebody is inside?
+    block: object
+    /
+
+Return what was sampled in the block; None if a fork or the exit ended it.
 [clinic start generated code]*/
 
-static int
-_profile_is_deferred_impl(PyObject *module)
-/*[clinic end generated code: output=7f155c6ae7fb6ada input=8e1816052a7ba555]*/
+static PyObject *
+_profile_end_block(PyObject *module, PyObject *block)
+/*[clinic end generated code: output=9748fdf0d56979a3 input=ad32faed06fcd26f]*/
 {
-    return _PyRuntime.sampling.has_session
-        && _PyRuntime.sampling.is_deferred;
+    struct _sampling_block *open = PyCapsule_GetPointer(block, BLOCK_NAME);
+    if (open == NULL) {
+        return NULL;
+    }
+    struct _sampling_tables *tables;
+    _PySampling_Status status =
+        _PySampling_BlockEnd(_PyThreadState_GET(), open, &tables);
+    if (tables == NULL) {
+        return _PyProfile_RaiseStatus(status);
+    }
+    return export_and_free(tables);
+}
+
+/*[clinic input]
+_profile.enter_region
+
+Let a deferred session sample; return what leave_region() takes.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_enter_region_impl(PyObject *module)
+/*[clinic end generated code: output=c852310df1ea0753 input=62e2df8650fe1936]*/
+{
+    unsigned int number;
+    _PySampling_Status status =
+        _PySampling_RegionEnter(_PyThreadState_GET(), &number);
+    if (status != _PySampling_OK) {
+        return _PyProfile_RaiseStatus(status);
+    }
+    return PyLong_FromUnsignedLong(number);
+}
+
+/*[clinic input]
+_profile.leave_region
+
+    number: unsigned_int(bitwise=True)
+    /
+
+Take back one enter_region().
+[clinic start generated code]*/
+
+static PyObject *
+_profile_leave_region_impl(PyObject *module, unsigned int number)
+/*[clinic end generated code: output=d2c7792464040e7b input=6a29e5c8fc264525]*/
+{
+    return _PyProfile_RaiseStatus(
+        _PySampling_RegionLeave(_PyThreadState_GET(), number));
 }
 
 /*[clinic input]
@@ -283,9 +369,10 @@ static PyMethodDef module_methods[] = {
     _PROFILE_RUNNING_METHODDEF
     _PROFILE_STATS_METHODDEF
     _PROFILE_TICK_METHODDEF
-    _PROFILE_ENTER_METHODDEF
-    _PROFILE_LEAVE_METHODDEF
-    _PROFILE_IS_DEFERRED_METHODDEF
+    _PROFILE_BEGIN_BLOCK_METHODDEF
+    _PROFILE_END_BLOCK_METHODDEF
+    _PROFILE_ENTER_REGION_METHODDEF
+    _PROFILE_LEAVE_REGION_METHODDEF
     _PROFILE_ENTER_LABELS_METHODDEF
     _PROFILE_EXIT_LABELS_METHODDEF
     _PROFILE_LABELS_METHODDEF

@@ -26,6 +26,8 @@ get_profile_state(PyObject *module)
 
 // errors.c.  Sets the exception for a status; returns None for _PySampling_OK.
 extern PyObject *_PyProfile_RaiseStatus(_PySampling_Status status);
+// Says which of the options is not the session's.  Returns NULL.
+extern PyObject *_PyProfile_RaiseJoin(const _PySampling_Options *asked);
 extern int _PyProfile_CheckRange(const char *name, long long value,
                                  long long min, long long max);
 // Fills in what a session and a subscription have in common.

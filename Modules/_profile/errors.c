@@ -22,7 +22,11 @@ _PyProfile_RaiseStatus(_PySampling_Status status)
         break;
     case _PySampling_ERR_NOT_RUNNING:
         PyErr_SetString(PyExc_RuntimeError,
-                        "no sampling session is running; start() one first");
+                        _PySampling_IsRunning()
+                        ? "no sampling session is running but those of "
+                          "profile(), which end with their blocks"
+                        : "no sampling session is running; start() one "
+                          "first");
         break;
     case _PySampling_ERR_EXIT_SESSION:
         PyErr_SetString(PyExc_RuntimeError,
@@ -60,6 +64,47 @@ _PyProfile_RaiseStatus(_PySampling_Status status)
         break;
     }
     return NULL;
+}
+
+static const char *
+names_text(int names)
+{
+    return names == 0 ? "off" : names == _PySampling_NAME_CALLS ? "calls"
+        : names == _PySampling_NAME_OPCODES ? "opcodes" : "all";
+}
+
+static PyObject *
+raise_other(const char *name, int has, int asked)
+{
+    PyErr_Format(PyExc_RuntimeError,
+                 "a session is running with %s=%d, so profile() cannot have "
+                 "%s=%d; leave it out, or end that first",
+                 name, has, name, asked);
+    return NULL;
+}
+
+PyObject *
+_PyProfile_RaiseJoin(const _PySampling_Options *asked)
+{
+    const _PySampling_Options *have = &_PyRuntime.sampling.session_options;
+    if (asked->rate_hz != 0 && asked->rate_hz != have->rate_hz) {
+        return raise_other("rate_hz", have->rate_hz, asked->rate_hz);
+    }
+    if (asked->depth_frames != 0
+        && asked->depth_frames != have->depth_frames)
+    {
+        return raise_other("depth_frames", have->depth_frames,
+                           asked->depth_frames);
+    }
+    if (asked->names >= 0 && asked->names != have->names) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "a session is running with names='%s', so profile() "
+                     "cannot have names='%s'; leave it out, or end that "
+                     "first", names_text(have->names),
+                     names_text(asked->names));
+        return NULL;
+    }
+    return raise_other("signal", _PyRuntime.sampling.signal, asked->signal);
 }
 
 int

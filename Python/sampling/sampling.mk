@@ -28,10 +28,12 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/walk.o \
 	Python/sampling/sample/weights.o \
 	Python/sampling/session/autostart.o \
+	Python/sampling/session/blocks.o \
 	Python/sampling/session/engine.o \
 	Python/sampling/session/fork.o \
 	Python/sampling/session/options.o \
 	Python/sampling/session/session.o \
+	Python/sampling/session/sharing.o \
 	Python/sampling/session/siblings.o \
 	Python/sampling/session/threads.o \
 	Python/sampling/sinks/batch.o \
@@ -39,6 +41,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sinks/subscription.o \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \
+	Python/sampling/tables/mark.o \
 	Python/sampling/tables/store.o \
 	Python/sampling/tables/tables.o
 

@@ -92,7 +92,7 @@ class Run:
         if self.sampled:
             profiles.mkdir()
             settings['PYTHONSAMPLEPROF'] = (
-                f'wall,rate={RATE_HZ},quiet=1,'
+                f'wall,rate_hz={RATE_HZ},quiet=1,'
                 f'out={profiles}/{{pid}}.pb.gz')
         state, cases, seconds = testfile.run(
             self.python, test, log, extra_environment=settings,

@@ -120,7 +120,7 @@ def environment(kind, directory, *, sampled):
         profiles = directory / 'profiles'
         profiles.mkdir(exist_ok=True)
         env['PYTHONSAMPLEPROF'] = (
-            f'wall,rate={RATE_HZ},quiet=1,out={profiles}/{{pid}}.pb.gz')
+            f'wall,rate_hz={RATE_HZ},quiet=1,out={profiles}/{{pid}}.pb.gz')
     return env
 
 

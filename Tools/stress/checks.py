@@ -47,7 +47,7 @@ class Judge:
         self._history.began_before()
 
     def was_inside(self, entering, leaving):
-        """A block has been entered and left; a deferred session samples."""
+        """A deferred session sampled, as something was entered and left."""
         self._history.was_inside(entering, leaving)
 
     def session(self, profile, ending, is_complete):

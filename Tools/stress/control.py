@@ -12,7 +12,7 @@ from profile_sampling._recording import labels as _labels
 
 RATES_HZ = (10_000, 10_000, 10_000, 10_000, 7000, 1000, 100)
 DEPTHS = (1, 2, 17, 512, 512, 512, 2000, 16_384)
-NAMES = ('calls,opcodes', 'calls,opcodes', 'calls', 'opcodes', 'off')
+NAMES = ('all', 'all', 'calls', 'opcodes', 'off')
 # Callbacks that look at everything would leave no time for the program.
 SAMPLES_LOOKED_AT = 100
 
@@ -181,27 +181,22 @@ class Controller:
             self._rng.choice(self._subscribers).subscription.flush()
 
     def _block(self):
-        """A block of its own, or a part of the deferred session."""
-        block = profile_sampling.profile(controller='block')
-        try:
+        """A block with a profile of its own, or a region."""
+        has_profile = not self._run.deferred or self._rng.random() < 0.5
+        block = (profile_sampling.profile() if has_profile
+                 else profile_sampling.region())
+        with profile_sampling.label(controller='block'):
             with Moments() as entering:
                 block.__enter__()
-        except RuntimeError as exc:
-            self._expect(exc, 'running', 'depth', 'names')
-            return
-        time.sleep(self._rng.random() / 50)
-        try:
+            if has_profile:
+                # Sampling may begin here, or the profile.
+                self._judge.began(entering)
+            time.sleep(self._rng.random() / 50)
             with Moments() as leaving:
                 block.__exit__(None, None, None)
-        except RuntimeError as exc:
-            # Somebody else has stopped the block's session.
-            self._expect(exc, 'no session', 'not running', 'is running',
-                         '-X sampleprof')
         self._judge.was_inside(entering, leaving)
-        # Whether or not it was the block's: nothing else may begin there.
-        self._judge.began(entering)
-        if block.profile is not None:
-            self._run.count('sessions')
+        self._run.count('blocks')
+        if has_profile:
             self._judge.session(block.profile, leaving, is_complete=True)
 
     def _stats(self):

@@ -78,7 +78,7 @@ class Plan:
         """Options for the interpreter."""
         if self.whole:
             # Children of forks have sessions of their own here.
-            return ['-X', 'sampleprof=rate=10000,quiet=1,children=0,'
+            return ['-X', 'sampleprof=rate_hz=10000,quiet=1,children=0,'
                     'out=whole.pb.gz']
         return []
 

@@ -32,7 +32,7 @@ class Moments:
 
 
 class History:
-    """When sessions began, and when blocks of a deferred one were entered."""
+    """When sessions began, and when blocks and regions were entered."""
 
     def __init__(self):
         # list.append() needs no lock, which a fork could find taken.

@@ -120,7 +120,7 @@ cpython_tests_sampled() {
         >"$sampled_dir/skipped"
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
-    PYTHONSAMPLEPROF="wall,rate=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
+    PYTHONSAMPLEPROF="wall,rate_hz=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
         "$PYTHON" -m test -j"$cpython_jobs" --rerun -u walltime \
         --ignorefile "$sampled_dir/skipped" \
         $(sed '/^#/d' Tools/regrtest/tenth.txt) || return 1

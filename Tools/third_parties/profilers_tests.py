@@ -45,7 +45,7 @@ def program(tmp_path, monkeypatch):
     sampled = 'PYTHONSAMPLEPROF' in os.environ
     if sampled:
         # No frames of C functions and operators: the others have none.
-        monkeypatch.setenv('PYTHONSAMPLEPROF', 'wall,rate=1000,quiet=1,'
+        monkeypatch.setenv('PYTHONSAMPLEPROF', 'wall,rate_hz=1000,quiet=1,'
                            f'names=off,out={tmp_path}/{{pid}}.pb.gz')
     yield [sys.executable, str(path)]
     if sampled:

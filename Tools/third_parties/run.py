@@ -40,7 +40,7 @@ def environment(run, profiles):
            if not name.startswith('PYTHON')}
     if run == 'sampled':
         env['PYTHONSAMPLEPROF'] = (
-            f'wall,rate=5000,quiet=1,out={profiles}/{{pid}}.pb.gz')
+            f'wall,rate_hz=5000,quiet=1,out={profiles}/{{pid}}.pb.gz')
     return env
 
 

@@ -8,7 +8,7 @@ def respond(path):
 
 
 def handle(path):
-    with profile_sampling.profile(path=path):
+    with profile_sampling.region(), profile_sampling.label(path=path):
         return respond(path)
 
 

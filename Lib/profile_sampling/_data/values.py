@@ -11,7 +11,7 @@ STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil')
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # What a session names beyond Python frames, by the core's bits.
-NAMES = ('off', 'calls', 'opcodes', 'calls,opcodes')
+NAMES = ('off', 'calls', 'opcodes', 'all')
 CALLS, OPCODES = 1, 2
 # Who held the GIL, in two columns of a sample: the row of a thread that is
 # not known, and both for samples that are no wait for it.

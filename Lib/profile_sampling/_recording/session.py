@@ -1,18 +1,15 @@
 """Starting and ending sessions.
 
-This file owns the session of the process, and sessions tied to a block or a
+This file owns the session of the process, and profiles of a block or a
 function.  It must not know what a profile holds.
 """
 
 from profile_sampling import _core
-from profile_sampling._options import ALL_NAMES, checked
+from profile_sampling._options import checked
 from profile_sampling._profile import Profile
 
-# Number of the session; see profile._end().
-_serial = 0
 
-
-def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
+def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
           signal=None, defer=False):
     """Start a session that samples all threads of this process.
 
@@ -21,27 +18,27 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=512, names=ALL_NAMES,
                   either way
     rate_hz       samples per second, 1 to 10000
     depth_frames  how many Python frames of a stack to keep, 1 to 16384
-    names         what to tell beyond Python frames: 'calls' (C functions and
+    names         what to name beyond Python frames: 'calls' (C functions and
                   operators), 'opcodes' (how the interpreter had specialized
-                  the instruction), both, with a comma, or 'off'
+                  the instruction), 'all' or 'off'
     signal        number of the signal to interrupt threads with; by
                   default one that programs do not use
     defer         sample, all threads, only while any of them is in a
-                  profile() block; nothing is measured in between
+                  region() or a profile() block; nothing is measured in
+                  between
+
+    By default depth_frames is 512 and names is 'all'; or, beside
+    subscriptions or blocks of profile(), what these have.
 
     Raise TypeError or ValueError for a wrong argument, RuntimeError if a
-    session is running, NotImplementedError if the platform cannot.
+    session is running or others sample with fewer depth_frames or names or
+    another signal than asked for, NotImplementedError if the platform
+    cannot.
     """
     options = checked(mode, rate_hz, depth_frames, names, signal)
     if defer:
         options['defer'] = True
-    _start(options)
-
-
-def _start(options):
-    global _serial
     _core.load().start(**options)
-    _serial += 1
     _core.give_names()
 
 
@@ -64,7 +61,7 @@ def snapshot(*, clear=False):
 
 
 def running():
-    """Return True while a session is running."""
+    """Return True while a session or a profile() block is running."""
     return _core.load().running()
 
 
@@ -74,108 +71,118 @@ def stats():
 
 
 class profile:
-    """A session for a block, or for each call of a function.
+    """A profile of a block, or of each call of a function.
 
-    As a context manager it starts a session and ends it with the block;
-    then the attribute *profile* is the Profile (None before).  With *out*,
-    it is also saved to that file; '{pid}' in it stands for the number of
-    the process.  The arguments of start(), except defer, may be given.  All
-    others are labels, as label() takes them, that hold inside.
+        with profile() as block:
+            ...
+        print(block.profile)
 
-    While a session started with defer=True is running, the block starts
-    none of its own: that session samples while anybody is inside.  Then
-    only labels may be given, and *profile* stays None.
+    When the block ends, the attribute *profile* is the Profile (None
+    before): all threads, from the beginning of the block to its end.  With
+    *out*, it is also saved to that file; '{pid}' in it stands for the number
+    of the process.
+
+    If nothing samples yet, the block starts it, and it ends with the last
+    block.  If something does (a session, -X sampleprof, other blocks), the
+    block takes part in that, which loses nothing by it.  Blocks may overlap
+    in any order; each is profiled whatever becomes of the others and of the
+    session.  A block that is in progress at a fork has no profile in the
+    child.
+
+    The other arguments are those of start().  None stands for what the
+    running session has, and else for what start() takes.
 
     As a decorator it does so around each call; the attribute *profile* of
     the function is the Profile of the call that ended last.  A coroutine
     function is profiled from its first step to its end, whatever else runs
     meanwhile; a generator function from its first next() until it is
-    exhausted or closed.  A call made while another call of the function
-    holds the session, by recursion or in another thread or task, only runs:
-    that session has it already.
+    exhausted or closed.  A call made while another call of the function is
+    being profiled, by recursion or in another thread or task, only runs.
 
-    Raise TypeError for a label that looks like an option misspelt,
-    RuntimeError when entered while a session is running that is not
-    deferred, or with options while one is that is; and what start(),
-    label() and Profile.save() raise.
+    Raise what start() and Profile.save() raise, OSError when entered if
+    *out* cannot be written, and RuntimeError if a session is running with
+    other options than those given.
     """
 
-    # An option that was not given is told from its default.
-    def __init__(self, /, mode=..., *, rate_hz=..., depth_frames=...,
-                 names=..., signal=..., out=..., **labels):
-        given = {'mode': mode, 'rate_hz': rate_hz, 'signal': signal,
-                 'depth_frames': depth_frames, 'names': names, 'out': out}
-        given = {name: value for name, value in given.items()
-                 if value is not ...}
-        self._given = tuple(given)
-        self._out = given.pop('out', None)
-        self._options = checked(**given)
-        if self._out is not None:
+    def __init__(self, mode=None, *, rate_hz=None, depth_frames=None,
+                 names=None, signal=None, out=None):
+        self._options = checked(mode, rate_hz, depth_frames, names, signal)
+        self._out = out
+        if out is not None:
             from profile_sampling import _formats
             # A bad name is to be known now, not when the work is done.
-            _formats.choose(self._out)
-        self._label = _checked_label(labels) if labels else None
-        # Per block that is under way: the deferred session it samples for,
-        # None if the session is its own.
-        self._blocks = []
+            _formats.choose(out)
+        self._block = None
         self.profile = None
 
     def __enter__(self):
-        if self._label is not None:
-            self._label.__enter__()
-        try:
-            self._blocks.append(self._begin())
-        except BaseException:
-            self._leave_label()
-            raise
+        if self._block is not None:
+            raise RuntimeError('this profile() is in progress; a block within '
+                               'it, or in another thread, needs one of its '
+                               'own')
+        self._block = self._begin()
         return self
 
     def _begin(self):
-        """Begin to sample; return the number of the deferred session."""
+        """Begin to sample; return what _end() takes."""
         core = _core.load()
-        if not core.is_deferred():
-            _start(self._options)
-            return None
-        if self._given:
-            raise RuntimeError(
-                'a deferred session is running, so that profile() takes '
-                f'labels only, not {", ".join(self._given)}; give that to '
-                'start(defer=True), or stop() the session')
-        serial = _serial
-        core.enter()
-        return serial
+        if self._out is not None:
+            from profile_sampling import _files, _formats
+            _files.check(_formats.with_pid(self._out))
+        is_first = not core.running()
+        block = core.begin_block(**self._options)
+        if is_first:
+            _core.give_names()
+        return block
 
     def __exit__(self, exc_type, exc, traceback):
-        try:
-            self._end(self._blocks.pop())
-        finally:
-            self._leave_label()
+        block = self._block
+        self._block = None
+        self._end(block)
 
-    def _end(self, serial):
-        """Undo _begin(), which returned *serial*."""
-        if serial is None:
-            self.profile = stop()
-            if self._out is not None:
-                from profile_sampling import _formats
-                self.profile.save(_formats.with_pid(self._out))
-        elif serial == _serial:
-            try:
-                _core.load().leave()
-            except RuntimeError:
-                # It has been stopped; a later one is not this block's.
-                pass
-
-    def _leave_label(self):
-        if self._label is not None:
-            self._label.__exit__(None, None, None)
+    def _end(self, block):
+        raw = _core.load().end_block(block)
+        if raw is None:
+            return      # it is the parent's, or the interpreter is ending
+        self.profile = Profile._from_raw(raw)
+        if self._out is not None:
+            self.profile.save(self._out)
 
     def __call__(self, function):
         from profile_sampling._recording import wrap
         return wrap.profiled(self, function)
 
 
-def _checked_label(labels):
-    from profile_sampling._recording import labels as labels_, misspelt
-    for name in labels:
-        misspelt.check(name)
-    return labels_.label(**labels)
+class region:
+    """What a deferred session samples: a block, or calls of a function.
+
+        with region():
+            ...
+
+    A session of start(defer=True) samples all threads while at least one
+    thread or task is in a region.  Without such a session a region does
+    nothing, so it may stay in the program.  Regions may be nested and may
+    overlap.  One that is in progress at a fork does not count in the child.
+
+    As a decorator it is entered for each call: of a coroutine function from
+    its first step to its end, of a generator function from its first next()
+    until it is exhausted or closed.
+    """
+
+    __slots__ = ('_core', '_entered')
+
+    def __init__(self):
+        self._core = _core.load()
+        # By all threads; which of them leaves first makes no difference.
+        self._entered = []
+
+    def __enter__(self):
+        self._entered.append(self._core.enter_region())
+        return self
+
+    def __exit__(self, exc_type, exc, traceback):
+        self._core.leave_region(self._entered.pop())
+
+    def __call__(self, function):
+        from profile_sampling._recording import wrap
+        return wrap.inside(self, function)

@@ -1,6 +1,6 @@
-"""profile() and label() as decorators.
+"""profile(), region() and label() as decorators.
 
-This file owns how a session, or labels, go with the kinds of functions.  It
+This file owns how blocks, or labels, go with the kinds of functions.  It
 is apart because inspect and functools are dear to import.
 """
 
@@ -12,73 +12,73 @@ from profile_sampling import _core
 
 
 def profiled(session, function):
-    """Return *function* with a session around each call."""
-    if not callable(function) or isinstance(function, type):
-        raise TypeError('profile() decorates functions, not '
-                        f'{_kind(function)}')
-    if inspect.isasyncgenfunction(function):
-        raise TypeError('profile() cannot decorate an async generator '
-                        'function; use it as a context manager in it')
-    # Held by the call that has the session.
+    """Return *function* with a block of *session* around each call."""
+    # Held by the call that is being profiled.
     owner = _thread.allocate_lock()
-
-    if inspect.iscoroutinefunction(function):
-        @functools.wraps(function)
-        async def wrapper(*args, **kwargs):
-            with _Call(session, owner, wrapper):
-                return await inner(*args, **kwargs)
-    elif inspect.isgeneratorfunction(function):
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            with _Call(session, owner, wrapper):
-                return (yield from inner(*args, **kwargs))
-    else:
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            with _Call(session, owner, wrapper):
-                return inner(*args, **kwargs)
-
-    # The labels of a generator must not hold while it waits.
-    inner = function if session._label is None else session._label(function)
+    wrapper = _wrapped('profile', lambda: _Call(session, owner, wrapper),
+                       function)
     wrapper.profile = None
     return wrapper
 
 
+def inside(region, function):
+    """Return *function* with each call in *region*."""
+    return _wrapped('region', lambda: region, function)
+
+
+def _wrapped(decorator, block, function):
+    """Return *function* with what block() returns entered for each call."""
+    if not callable(function) or isinstance(function, type):
+        raise TypeError(f'{decorator}() decorates functions, not '
+                        f'{_kind(function)}')
+    if inspect.isasyncgenfunction(function):
+        raise TypeError(f'{decorator}() cannot decorate an async generator '
+                        'function; use it as a context manager in it')
+
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def wrapper(*args, **kwargs):
+            with block():
+                return await function(*args, **kwargs)
+    elif inspect.isgeneratorfunction(function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with block():
+                return (yield from function(*args, **kwargs))
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with block():
+                return function(*args, **kwargs)
+    return wrapper
+
+
 class _Call:
-    """What one call does to the session, and the lock if it holds it."""
+    """One call of a profiled function, in progress."""
 
     def __init__(self, session, owner, wrapper):
         self._session = session
         self._owner = owner
         self._wrapper = wrapper
-        self._is_inside = False
-        self._is_owner = False
+        self._block = None
 
     def __enter__(self):
-        session = self._session
-        # Of a deferred session every call has a part.
-        if not _core.load().is_deferred():
-            self._is_owner = self._owner.acquire(blocking=False)
-            if not self._is_owner:
-                return
-        try:
-            self._serial = session._begin()
-        except BaseException:
-            if self._is_owner:
-                self._owner.release()
-            raise
-        self._is_inside = True
-
-    def __exit__(self, *exc_info):
-        if not self._is_inside:
+        if not self._owner.acquire(blocking=False):
             return
         try:
-            self._session._end(self._serial)
-            if self._serial is None:
-                self._wrapper.profile = self._session.profile
+            self._block = self._session._begin()
+        except BaseException:
+            self._owner.release()
+            raise
+
+    def __exit__(self, *exc_info):
+        if self._block is None:
+            return
+        try:
+            self._session._end(self._block)
+            self._wrapper.profile = self._session.profile
         finally:
-            if self._is_owner:
-                self._owner.release()
+            self._owner.release()
 
 
 def labelled(changes, function):

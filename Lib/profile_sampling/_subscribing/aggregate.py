@@ -64,7 +64,7 @@ class Aggregator:
                 self._lost['lost_cpu_ns'] += record.cpu_ns
 
     def profile(self, *, mode='wall', rate_hz=1000, depth_frames=512,
-                names='calls,opcodes'):
+                names='all'):
         """Return what has been added so far as a Profile.
 
         The arguments only describe what was subscribed to.

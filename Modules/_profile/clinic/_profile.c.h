@@ -10,11 +10,13 @@ preserve
 #include "pycore_modsupport.h"    // _PyArg_UnpackKeywords()
 
 PyDoc_STRVAR(_profile_start__doc__,
-"start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=512,\n"
-"      names=3, signal=0, manual=False, defer=False)\n"
+"start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=0,\n"
+"      names=-1, signal=0, manual=False, defer=False)\n"
 "--\n"
 "\n"
-"Start a sampling session.");
+"Start a sampling session.\n"
+"\n"
+"A depth of 0 and names of -1 stand for what subscribers have, or the default.");
 
 #define _PROFILE_START_METHODDEF    \
     {"start", _PyCFunction_CAST(_profile_start), METH_FASTCALL|METH_KEYWORDS, _profile_start__doc__},
@@ -57,8 +59,8 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = "wall";
     int rate_hz = 1000;
-    int depth_frames = 512;
-    int names = 3;
+    int depth_frames = 0;
+    int names = -1;
     int signal = 0;
     int manual = 0;
     int defer = 0;
@@ -306,65 +308,188 @@ exit:
     return return_value;
 }
 
-PyDoc_STRVAR(_profile_enter__doc__,
-"enter($module, /)\n"
+PyDoc_STRVAR(_profile_begin_block__doc__,
+"begin_block($module, /, *, mode=None, rate_hz=0, depth_frames=0,\n"
+"            names=-1, signal=0, manual=False)\n"
 "--\n"
 "\n"
-"Let a deferred session sample; it does while anybody is inside.");
-
-#define _PROFILE_ENTER_METHODDEF    \
-    {"enter", (PyCFunction)_profile_enter, METH_NOARGS, _profile_enter__doc__},
-
-static PyObject *
-_profile_enter_impl(PyObject *module);
-
-static PyObject *
-_profile_enter(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    return _profile_enter_impl(module);
-}
-
-PyDoc_STRVAR(_profile_leave__doc__,
-"leave($module, /)\n"
-"--\n"
+"Begin a block of profile(); return what end_block() takes.\n"
 "\n"
-"Take back one enter().");
+"The defaults stand for what the running session has.");
 
-#define _PROFILE_LEAVE_METHODDEF    \
-    {"leave", (PyCFunction)_profile_leave, METH_NOARGS, _profile_leave__doc__},
-
-static PyObject *
-_profile_leave_impl(PyObject *module);
+#define _PROFILE_BEGIN_BLOCK_METHODDEF    \
+    {"begin_block", _PyCFunction_CAST(_profile_begin_block), METH_FASTCALL|METH_KEYWORDS, _profile_begin_block__doc__},
 
 static PyObject *
-_profile_leave(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    return _profile_leave_impl(module);
-}
-
-PyDoc_STRVAR(_profile_is_deferred__doc__,
-"is_deferred($module, /)\n"
-"--\n"
-"\n"
-"Does the session sample only while somebody is inside?");
-
-#define _PROFILE_IS_DEFERRED_METHODDEF    \
-    {"is_deferred", (PyCFunction)_profile_is_deferred, METH_NOARGS, _profile_is_deferred__doc__},
-
-static int
-_profile_is_deferred_impl(PyObject *module);
+_profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
+                          int depth_frames, int names, int signal,
+                          int manual);
 
 static PyObject *
-_profile_is_deferred(PyObject *module, PyObject *Py_UNUSED(ignored))
+_profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *return_value = NULL;
-    int _return_value;
+    #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    _return_value = _profile_is_deferred_impl(module);
-    if ((_return_value == -1) && PyErr_Occurred()) {
+    #define NUM_KEYWORDS 6
+    static struct {
+        PyGC_Head _this_is_not_used;
+        PyObject_VAR_HEAD
+        PyObject *ob_item[NUM_KEYWORDS];
+    } _kwtuple = {
+        .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), },
+    };
+    #undef NUM_KEYWORDS
+    #define KWTUPLE (&_kwtuple.ob_base.ob_base)
+
+    #else  // !Py_BUILD_CORE
+    #  define KWTUPLE NULL
+    #endif  // !Py_BUILD_CORE
+
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", NULL};
+    static _PyArg_Parser _parser = {
+        .keywords = _keywords,
+        .fname = "begin_block",
+        .kwtuple = KWTUPLE,
+    };
+    #undef KWTUPLE
+    PyObject *argsbuf[6];
+    Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
+    const char *mode = NULL;
+    int rate_hz = 0;
+    int depth_frames = 0;
+    int names = -1;
+    int signal = 0;
+    int manual = 0;
+
+    args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
+    if (!args) {
         goto exit;
     }
-    return_value = PyBool_FromLong((long)_return_value);
+    if (!noptargs) {
+        goto skip_optional_kwonly;
+    }
+    if (args[0]) {
+        if (args[0] == Py_None) {
+            mode = NULL;
+        }
+        else if (PyUnicode_Check(args[0])) {
+            Py_ssize_t mode_length;
+            mode = PyUnicode_AsUTF8AndSize(args[0], &mode_length);
+            if (mode == NULL) {
+                goto exit;
+            }
+            if (strlen(mode) != (size_t)mode_length) {
+                PyErr_SetString(PyExc_ValueError, "embedded null character");
+                goto exit;
+            }
+        }
+        else {
+            _PyArg_BadArgument("begin_block", "argument 'mode'", "str or None", args[0]);
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[1]) {
+        rate_hz = PyLong_AsInt(args[1]);
+        if (rate_hz == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[2]) {
+        depth_frames = PyLong_AsInt(args[2]);
+        if (depth_frames == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[3]) {
+        names = PyLong_AsInt(args[3]);
+        if (names == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (args[4]) {
+        signal = PyLong_AsInt(args[4]);
+        if (signal == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    manual = PyObject_IsTrue(args[5]);
+    if (manual < 0) {
+        goto exit;
+    }
+skip_optional_kwonly:
+    return_value = _profile_begin_block_impl(module, mode, rate_hz, depth_frames, names, signal, manual);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_end_block__doc__,
+"end_block($module, block, /)\n"
+"--\n"
+"\n"
+"Return what was sampled in the block; None if a fork or the exit ended it.");
+
+#define _PROFILE_END_BLOCK_METHODDEF    \
+    {"end_block", (PyCFunction)_profile_end_block, METH_O, _profile_end_block__doc__},
+
+PyDoc_STRVAR(_profile_enter_region__doc__,
+"enter_region($module, /)\n"
+"--\n"
+"\n"
+"Let a deferred session sample; return what leave_region() takes.");
+
+#define _PROFILE_ENTER_REGION_METHODDEF    \
+    {"enter_region", (PyCFunction)_profile_enter_region, METH_NOARGS, _profile_enter_region__doc__},
+
+static PyObject *
+_profile_enter_region_impl(PyObject *module);
+
+static PyObject *
+_profile_enter_region(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_enter_region_impl(module);
+}
+
+PyDoc_STRVAR(_profile_leave_region__doc__,
+"leave_region($module, number, /)\n"
+"--\n"
+"\n"
+"Take back one enter_region().");
+
+#define _PROFILE_LEAVE_REGION_METHODDEF    \
+    {"leave_region", (PyCFunction)_profile_leave_region, METH_O, _profile_leave_region__doc__},
+
+static PyObject *
+_profile_leave_region_impl(PyObject *module, unsigned int number);
+
+static PyObject *
+_profile_leave_region(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    unsigned int number;
+
+    number = (unsigned int)PyLong_AsUnsignedLongMask(arg);
+    if (number == (unsigned int)-1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = _profile_leave_region_impl(module, number);
 
 exit:
     return return_value;
@@ -462,4 +587,4 @@ _profile_sample(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=9b29cd92be8666c6 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=716200d0cbaa755c input=a9049054013a1b77]*/

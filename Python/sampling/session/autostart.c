@@ -171,13 +171,17 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     STATE->exit_out = text_or_null(request.out);
     STATE->exit_format = text_or_null(request.format);
     STATE->exit_cwd = current_directory();
-    PyMem_RawFree(request.text);
     int is_ours = PyErr_Occurred() ? -1
         : request.is_per_process ? 1 : claim_file();
+    int can_write = is_ours <= 0 || _PySampling_CanWrite(&request);
+    PyMem_RawFree(request.text);
     if (is_ours < 0) {
         return _PyStatus_NO_MEMORY();
     }
-    if (!is_ours) {
+    if (!can_write && !request.is_inherited) {
+        return PyStatus_Exit(2);
+    }
+    if (!is_ours || !can_write) {
         return _PyStatus_OK();
     }
     _PySampling_Status status = _PySampling_Start(tstate, &request.options);
@@ -332,10 +336,11 @@ write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
     Py_XDECREF(old_path);
 }
 
-/* Ends whatever session there is. */
+/* Ends whatever session there is, and blocks of daemon threads. */
 static void
 end_session(PyThreadState *tstate)
 {
+    _PySampling_BlocksEnd(tstate);
     struct _sampling_tables *tables;
     int is_exit_session = STATE->exit_session;
     if (_PySampling_Stop(tstate, &tables) != _PySampling_OK) {

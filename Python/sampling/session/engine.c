@@ -5,8 +5,7 @@
    (session/session.c), or how a stack is walked, a nanosecond is booked or a row is
    laid out.
 
-   The engine is off, or runs, or rests: the tables of a deferred session are
-   kept, but no thread takes part and the clock stands still. */
+   The engine is off, runs or is paused. */
 
 #include "Python.h"
 
@@ -47,10 +46,18 @@ next_session(void)
     _Py_atomic_store_uint_relaxed(&STATE->session, STATE->session + 1);
 }
 
+void
+_PySampling_EngineForgetOrigin(void)
+{
+    _PySampling_MarkFree(STATE->origin);
+    STATE->origin = NULL;
+}
+
 /* Threads of other GILs may be counting. */
 static void
 reset_counters(void)
 {
+    _PySampling_EngineForgetOrigin();
 #define X(name) _Py_atomic_store_uint64_relaxed(&STATE->counters.name, 0);
     _PySampling_COUNTERS(X)
 #undef X
@@ -113,23 +120,46 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
     return _PySampling_OK;
 }
 
+void
+_PySampling_EngineReadCounters(struct _sampling_counters *counters)
+{
+#define X(name) \
+    counters->name = \
+        _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
+    _PySampling_COUNTERS(X)
+#undef X
+}
+
 static void
 describe(struct _sampling_tables *tables, uint64_t now_ns)
 {
     tables->options = STATE->session_options;
     tables->start_time_ns = STATE->start_time_ns;
     tables->duration_ns = now_ns - STATE->start_wall_ns;
-#define X(name) \
-    tables->counters.name = \
-        _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
-    _PySampling_COUNTERS(X)
-#undef X
+    _PySampling_EngineReadCounters(&tables->counters);
 }
 
 void
 _PySampling_EngineDescribe(struct _sampling_tables *tables)
 {
     describe(tables, flushed_ns());
+}
+
+int
+_PySampling_EngineMark(struct _sampling_mark *mark,
+                       const struct _sampling_tables *copy)
+{
+    PyTime_t now = 0;
+    (void)PyTime_TimeRaw(&now);
+    mark->start_time_ns = now;
+    if (copy != NULL) {
+        return _PySampling_TablesMark(copy, mark);
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    describe(STATE->tables, flushed_ns());
+    int ok = _PySampling_TablesMark(STATE->tables, mark);
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return ok;
 }
 
 
@@ -222,34 +252,6 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
     _PySampling_UnlockRegistry();
 }
 
-void
-_PySampling_Measure(void)
-{
-    size_t bytes = 0;
-    _PySampling_LockRegistry();
-    // Threads of other GILs make their windows with it.
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (s->buffer != NULL) {
-            bytes += _PySampling_BufferBytes(s->buffer);
-        }
-        bytes += _PySampling_HoldersBytes(s);
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            bytes += sizeof(*t);
-            bytes += _PySampling_WeightsBytes(t);
-        }
-    }
-    if (STATE->tables != NULL) {
-        bytes += STATE->tables->bytes;
-    }
-    bytes += _PySampling_SubscriptionsBytes();
-    PyMutex_Unlock(&STATE->tables_mutex);
-    _PySampling_UnlockRegistry();
-    _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);
-}
-
 
 /* On. */
 
@@ -266,20 +268,13 @@ start_locked(PyThreadState *tstate)
     _PySampling_TablesForgetAddresses(STATE->tables);
     next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
-    // After a restart there is no moment of these threads that nobody is told
-    // of; those of other GILs begin when they join.
-    uint64_t wall_ns = STATE->is_restarting ? STATE->rested_wall_ns
-                                            : _PySampling_WallNow();
-    if (STATE->flushed_wall_ns == 0
-        && !(STATE->has_session && STATE->is_deferred))
-    {
+    uint64_t wall_ns = _PySampling_WallNow();
+    if (STATE->flushed_wall_ns == 0 && !_PySampling_IsDeferred()) {
         // For the first time with these tables: they and their threads begin
         // at the same moment.
         start_clocks(wall_ns);
     }
-    if (!_PySampling_RegisterExisting(tstate, wall_ns,
-                                      STATE->is_restarting))
-    {
+    if (!_PySampling_RegisterExisting(tstate, wall_ns)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_Status status = STATE->clock != NULL
@@ -304,9 +299,7 @@ start(PyThreadState *tstate)
     _PySampling_Status status = start_locked(tstate);
     int saved_errno = errno;
     if (status != _PySampling_OK) {
-        // The records just made belong to none.  If there were some before, it
-        // is tried again with other options.
-        STATE->rested_session = STATE->session;
+        // The records just made belong to none.
         next_session();
     }
     _PySampling_UnlockRegistry();
@@ -317,21 +310,20 @@ start(PyThreadState *tstate)
 
 /* Off. */
 
-/* No thread takes part any more. */
-static void
-rest(PyThreadState *tstate)
+/* None of them takes part any more.  Returns the moment. */
+static uint64_t
+pause_threads(PyThreadState *tstate)
 {
     uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
         ? flush_threads(tstate, _PySampling_BookEnd)
         : _PySampling_WallNow();
     book_lost_threads(tstate, now_ns);
-    STATE->rested_session = STATE->session;
-    STATE->rested_wall_ns = now_ns;
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     next_session();
     PyMutex_Unlock(&STATE->tables_mutex);
+    return now_ns;
 }
 
 struct _sampling_tables *
@@ -339,14 +331,11 @@ _PySampling_EngineOff(PyThreadState *tstate)
 {
     // Without the registry locked: the clock needs it to finish.
     _PySampling_ClockStop(_PySampling_RECORD_OF(tstate));
-    int was_active = STATE->active;
-    if (was_active) {
-        rest(tstate);
-    }
+    uint64_t now_ns =
+        STATE->active ? pause_threads(tstate) : _PySampling_WallNow();
     struct _sampling_tables *tables = STATE->tables;
     if (tables != NULL) {
-        describe(tables, was_active ? STATE->rested_wall_ns
-                                    : _PySampling_WallNow());
+        describe(tables, now_ns);
         (void)set_tables(NULL);
     }
     return tables;
@@ -359,13 +348,18 @@ static int
 session_samples(void)
 {
     return STATE->has_session
-        && (!STATE->is_deferred || STATE->num_inside > 0);
+        && (!STATE->session_options.is_deferred || STATE->num_regions > 0);
 }
 
 static int
 wanted_rate(void)
 {
     int rate_hz = session_samples() ? STATE->session_options.rate_hz : 0;
+    for (struct _sampling_block *block = STATE->blocks;
+         block != NULL; block = block->next)
+    {
+        rate_hz = Py_MAX(rate_hz, block->options.rate_hz);
+    }
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
     {
@@ -385,68 +379,70 @@ set_rate(int rate_hz)
 }
 
 /* Threads of other GILs look at it while they emit. */
-void
-_PySampling_EngineSetAggregating(int is_aggregating)
+static void
+set_aggregating(int is_aggregating)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     STATE->is_aggregating = is_aggregating;
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
-_PySampling_Status
-_PySampling_EngineFit(PyThreadState *tstate)
+/* Off: there are no tables.  Paused: there are, for a deferred session, but no
+   thread takes part and the clock stands still. */
+enum engine {ENGINE_OFF, ENGINE_PAUSED, ENGINE_RUNNING};
+
+static enum engine
+wanted_engine(int rate_hz)
 {
-    int rate_hz = wanted_rate();
-    if (rate_hz == 0 && !STATE->has_session) {
-        _PySampling_EngineSetAggregating(0);
-        _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+    return rate_hz != 0 ? ENGINE_RUNNING
+        : STATE->has_session ? ENGINE_PAUSED : ENGINE_OFF;
+}
+
+static _PySampling_Status
+run(PyThreadState *tstate, int rate_hz)
+{
+    int is_aggregating = session_samples() || STATE->blocks != NULL;
+    if (STATE->active && rate_hz == STATE->options.rate_hz
+        && is_aggregating == STATE->is_aggregating)
+    {
         return _PySampling_OK;
     }
     if (!_PySampling_EngineFlush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    if (STATE->active && session_samples() && !STATE->is_deferred
-        && !STATE->is_aggregating)
+    if (STATE->active && is_aggregating && !STATE->is_aggregating
+        && !_PySampling_IsDeferred())
     {
         // Beside subscribers: what was before is theirs.
         start_clocks(flushed_ns());
     }
-    _PySampling_EngineSetAggregating(session_samples());
-    if (rate_hz != 0) {
-        // There are none if a restart has failed.
-        _PySampling_Options options = STATE->options;
-        _PySampling_Status status = _PySampling_EnginePrepare(&options);
-        if (status != _PySampling_OK) {
-            return status;
-        }
-        set_rate(rate_hz);
-        return STATE->active ? _PySampling_OK : start(tstate);
-    }
-    if (STATE->active) {
-        _PySampling_ClockRest(_PySampling_RECORD_OF(tstate));
-        rest(tstate);
-    }
-    return _PySampling_OK;
+    set_aggregating(is_aggregating);
+    set_rate(rate_hz);
+    return STATE->active ? _PySampling_OK : start(tstate);
 }
 
 _PySampling_Status
-_PySampling_EngineRestart(PyThreadState *tstate,
-                          const _PySampling_Options *options)
+_PySampling_EngineFit(PyThreadState *tstate)
 {
-    // Manual clocks begin anew with the tables.
-    int was_active = STATE->active && !STATE->options.manual;
-    _PySampling_TablesFree(_PySampling_EngineOff(tstate));
-    _PySampling_Status status = _PySampling_EnginePrepare(options);
-    if (status != _PySampling_OK) {
-        return status;
+    int rate_hz = wanted_rate();
+    enum engine wanted = wanted_engine(rate_hz);
+    if (wanted == ENGINE_OFF) {
+        set_aggregating(0);
+        _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+        return _PySampling_OK;
     }
-    // If it failed before, it goes on where it then rested.
-    STATE->is_restarting |= was_active;
-    status = _PySampling_EngineFit(tstate);
-    if (status == _PySampling_OK) {
-        STATE->is_restarting = 0;
+    if (wanted == ENGINE_RUNNING) {
+        return run(tstate, rate_hz);
     }
-    return status;
+    if (STATE->active) {
+        if (!_PySampling_EngineFlush(tstate)) {
+            return _PySampling_ERR_NO_MEMORY;
+        }
+        set_aggregating(0);
+        _PySampling_ClockRest(_PySampling_RECORD_OF(tstate));
+        (void)pause_threads(tstate);
+    }
+    return _PySampling_OK;
 }
 
 

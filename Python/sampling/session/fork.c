@@ -73,6 +73,18 @@ forget_subscriptions(void)
     STATE->subscriptions = NULL;
 }
 
+/* Those of the parent are its own to end. */
+static void
+forget_blocks(void)
+{
+    for (struct _sampling_block *block = STATE->blocks;
+         block != NULL; block = block->next)
+    {
+        block->is_open = 0;
+    }
+    STATE->blocks = NULL;
+}
+
 /* The thread that rang, or was about to wait, is not there any more. */
 static void
 renew_bells(void)
@@ -149,6 +161,9 @@ _PySampling_AfterForkChild(void)
     STATE->is_unheard_child = 0;
     renew_bells();
     forget_subscriptions();
+    forget_blocks();
+    STATE->num_regions = 0;
+    STATE->num_forks++;
     if (STATE->tables == NULL) {
         return;
     }

@@ -11,7 +11,11 @@
 #include "../clock/clock.h"
 #include "options.h"
 
+#include <errno.h>
+#include <fcntl.h>                    // AT_EACCESS
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>                   // faccessat()
 #include <wchar.h>
 
 /* A text that is one line and leaves the terminal alone, or NULL. */
@@ -91,7 +95,8 @@ parse_signal(struct _sampling_request *request, const wchar_t *value)
 static int
 parse_mode(struct _sampling_request *request, const wchar_t *mode)
 {
-    if (wcscmp(mode, L"wall") == 0) {
+    // 1 and 0 as other variables have them.
+    if (wcscmp(mode, L"wall") == 0 || wcscmp(mode, L"1") == 0) {
         request->options.mode = _PySampling_WALL;
         return 0;
     }
@@ -99,7 +104,7 @@ parse_mode(struct _sampling_request *request, const wchar_t *mode)
         request->options.mode = _PySampling_CPU;
         return 0;
     }
-    if (wcscmp(mode, L"off") == 0) {
+    if (wcscmp(mode, L"off") == 0 || wcscmp(mode, L"0") == 0) {
         request->is_off = 1;
         return 0;
     }
@@ -133,61 +138,45 @@ parse_format(struct _sampling_request *request, wchar_t *value)
 }
 
 static int
-parse_name_kind(const wchar_t *value)
-{
-    return wcscmp(value, L"calls") == 0 ? _PySampling_NAME_CALLS
-        : wcscmp(value, L"opcodes") == 0 ? _PySampling_NAME_OPCODES : 0;
-}
-
-static int
 parse_names(struct _sampling_request *request, const wchar_t *value)
 {
-    request->options.names = parse_name_kind(value);
-    if (request->options.names != 0) {
-        request->in_names = 1;
-        return 0;
+    // In the order of their bits; the same list stands in
+    // Lib/profile_sampling/_data/values.py.
+    static const wchar_t *const names[] = {
+        L"off", L"calls", L"opcodes", L"all"};
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(names); i++) {
+        if (wcscmp(value, names[i]) == 0) {
+            request->options.names = (int)i;
+            return 0;
+        }
     }
-    if (wcscmp(value, L"off") == 0) {
-        return 0;
-    }
-    return _PySampling_Complain(request, "names=%ls: expected calls, opcodes, "
-                    "calls,opcodes or off", value);
+    return _PySampling_Complain(request, "names=%ls: expected off, calls, "
+                    "opcodes or all", value);
 }
 
-/* The second one of names=calls,opcodes stands behind a comma like a key. */
-static int
-continues_names(struct _sampling_request *request, const wchar_t *item)
-{
-    int kind = request->in_names ? parse_name_kind(item) : 0;
-    request->options.names |= kind;
-    request->in_names = kind != 0;
-    return kind != 0;
-}
+#define KEYS "rate_hz, out, format, depth_frames, names, signal, defer, " \
+             "children and quiet"
 
 static int
 parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
 {
     _PySampling_Options *o = &request->options;
     wchar_t *equals = wcschr(item, L'=');
-    if (continues_names(request, item)) {
-        return 0;
-    }
     if (equals == NULL) {
         if (is_first) {
             return parse_mode(request, item);
         }
-        return _PySampling_Complain(request, "'%ls' is no KEY=VALUE; the keys are rate, "
-                        "out, format, depth, names, signal, children and "
-                        "quiet", item);
+        return _PySampling_Complain(request, "'%ls' is no KEY=VALUE; the keys are " KEYS,
+                        item);
     }
     *equals = L'\0';
     wchar_t *value = equals + 1;
-    if (wcscmp(item, L"rate") == 0) {
-        return parse_int(request, "rate", value, 1,
+    if (wcscmp(item, L"rate_hz") == 0) {
+        return parse_int(request, "rate_hz", value, 1,
                          _PySampling_MAX_RATE_HZ, &o->rate_hz);
     }
-    if (wcscmp(item, L"depth") == 0) {
-        return parse_int(request, "depth", value, 1,
+    if (wcscmp(item, L"depth_frames") == 0) {
+        return parse_int(request, "depth_frames", value, 1,
                          _PySampling_MAX_DEPTH_FRAMES, &o->depth_frames);
     }
     if (wcscmp(item, L"names") == 0) {
@@ -202,6 +191,9 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"format") == 0) {
         return parse_format(request, value);
     }
+    if (wcscmp(item, L"defer") == 0) {
+        return parse_int(request, "defer", value, 0, 1, &o->is_deferred);
+    }
     if (wcscmp(item, L"children") == 0) {
         return parse_int(request, "children", value, 0, 1,
                          &request->children);
@@ -209,8 +201,7 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"quiet") == 0) {
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
-    return _PySampling_Complain(request, "unknown key '%ls': the keys are rate, out, "
-                    "format, depth, names, signal, children and quiet", item);
+    return _PySampling_Complain(request, "unknown key '%ls': the keys are " KEYS, item);
 }
 
 /* The format of a file follows from its name unless it is given.  The same
@@ -253,6 +244,83 @@ check_children(struct _sampling_request *request)
     return 0;
 }
 
+/* With the number of the process in it.  Returns memory of PyMem_Malloc(), or
+   NULL. */
+static char *
+path_of(const wchar_t *out)
+{
+    PyObject *text = PyUnicode_FromWideChar(out, -1);
+    PyObject *pid = PyUnicode_FromFormat("%d", (int)getpid());
+    PyObject *mark = PyUnicode_FromString("{pid}");
+    PyObject *bytes = NULL;
+    if (text != NULL && pid != NULL && mark != NULL) {
+        Py_SETREF(text, PyUnicode_Replace(text, mark, pid, -1));
+        bytes = text != NULL ? PyUnicode_EncodeFSDefault(text) : NULL;
+    }
+    char *path = NULL;
+    if (bytes != NULL) {
+        path = PyMem_Malloc((size_t)PyBytes_GET_SIZE(bytes) + 1);
+    }
+    if (path != NULL) {
+        strcpy(path, PyBytes_AS_STRING(bytes));
+    }
+    Py_XDECREF(bytes);
+    Py_XDECREF(mark);
+    Py_XDECREF(pid);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return path;
+}
+
+/* The path is cut in place. */
+static const char *
+directory_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return ".";
+    }
+    slash[slash == path] = '\0';
+    return path;
+}
+
+/* What Lib/profile_sampling/_files.py refuses to write. */
+int
+_PySampling_CanWrite(const struct _sampling_request *request)
+{
+    const wchar_t *out = request->out != NULL ? request->out : L".";
+    char *path = path_of(out);
+    if (path == NULL) {
+        return 1;               // it will be seen at the end
+    }
+    int ok = 1;
+    struct stat st;
+    if (request->out != NULL && lstat(path, &st) == 0
+        && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+    {
+        ok = 0;
+        (void)_PySampling_Complain(request, "out=%ls: is no regular file of "
+                                   "this user, and is not replaced", out);
+    }
+    else {
+        const char *directory = directory_of(path);
+        if (stat(directory, &st) == 0 && !S_ISDIR(st.st_mode)) {
+            ok = 0;
+            errno = ENOTDIR;
+        }
+        else if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS)) {
+            ok = 0;
+        }
+        if (!ok) {
+            (void)_PySampling_Complain(
+                request, "out=%ls: cannot write to the directory %s: %s",
+                out, directory, strerror(errno));
+        }
+    }
+    PyMem_Free(path);
+    return ok;
+}
+
 /* Takes the text apart in place. */
 static int
 parse(struct _sampling_request *request, wchar_t *text)
@@ -278,18 +346,19 @@ parse(struct _sampling_request *request, wchar_t *text)
 /* The text after "sampleprof=", "" for none, or NULL if profiling was not
    asked for; memory from PyMem_RawMalloc(). */
 static wchar_t *
-requested_text(const PyConfig *config, const char **source)
+requested_text(const PyConfig *config, struct _sampling_request *request)
 {
     const wchar_t *xoption = _Py_get_xoption(&config->xoptions,
                                              L"sampleprof");
     if (xoption != NULL) {
-        *source = "-X sampleprof";
+        request->source = "-X sampleprof";
         const wchar_t *equals = wcschr(xoption, L'=');
         return _PyMem_RawWcsdup(equals != NULL ? equals + 1 : L"wall");
     }
     const char *env = _Py_GetEnv(config->use_environment, "PYTHONSAMPLEPROF");
     if (env != NULL) {
-        *source = "PYTHONSAMPLEPROF";
+        request->source = "PYTHONSAMPLEPROF";
+        request->is_inherited = 1;
         return Py_DecodeLocale(env, NULL);
     }
     return NULL;
@@ -307,11 +376,13 @@ _PySampling_ReadOptions(const PyConfig *config,
         },
         .children = -1,
     };
-    request->text = requested_text(config, &request->source);
+    request->text = requested_text(config, request);
     if (request->text == NULL) {
         return 0;
     }
     int result = parse(request, request->text);
+    // Programs that a profiled one starts are asked to be quiet.
+    request->is_inherited |= request->quiet;
     if (result == 0 && !request->is_off) {
         return 1;
     }

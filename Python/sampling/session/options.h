@@ -23,13 +23,17 @@ struct _sampling_request {
     int children;               // -1: not given
     int is_per_process;         // the name of the file is
     int quiet;
-    int in_names;               // the item before was names= or belonged to it
+    int is_inherited;           // from who started the program, maybe elsewhere
 };
 
 // 1: the text is the caller's to free; 0: nothing is asked for; -1: it is not
 // to be understood, which sys.stderr says.
 extern int _PySampling_ReadOptions(const PyConfig *config,
                                    struct _sampling_request *request);
+
+// Can the file be written, as far as can be known before the program runs?  If
+// not, 0, and sys.stderr says why.
+extern int _PySampling_CanWrite(const struct _sampling_request *request);
 
 // Says on sys.stderr, which escapes what the terminal cannot show, what is
 // wrong with the text.  Returns -1.

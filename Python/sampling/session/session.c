@@ -1,9 +1,9 @@
 /* Sampling profiler: the session.
 
-   Owns what users ask for (start, stop and snapshot, deferred profiling,
-   subscriptions) and the hooks of signals.  Must not know how the engine is
-   turned on and off (session/engine.c), a thread comes to take part, a stack
-   is walked, a nanosecond is booked or a row is laid out. */
+   Owns what users ask for (start, stop and snapshot, subscriptions) and the
+   hooks of signals.  Must not know how the engine is turned on and off
+   (session/engine.c), a thread comes to take part, a stack is walked, a
+   nanosecond is booked or a row is laid out. */
 
 #include "Python.h"
 
@@ -21,97 +21,56 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-static void
-lock_control(void)
-{
-    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
-}
-
-static void
-unlock_control(void)
-{
-    PyMutex_Unlock(&STATE->control_mutex);
-}
-
-static _PySampling_Status
-may_begin(void)
-{
-    if (_PySampling_IsForkedUnheard()) {
-        return _PySampling_ERR_FORKED;
-    }
-    return _PyRuntimeState_GetFinalizing(&_PyRuntime) == NULL
-        ? _PySampling_OK : _PySampling_ERR_ENDING;
-}
-
 
 /* Sessions. */
 
-/* Which the clock has, or will take; 0: any. */
-static int
-clock_signal(void)
-{
-    return STATE->clock != NULL ? STATE->signal : STATE->options.signal;
-}
-
-/* The options that hold, but for a signal that the program has taken
-   meanwhile: any other will do then. */
-static _PySampling_Options
-current_options(void)
-{
-    _PySampling_Options options = STATE->options;
-    if (options.signal != clock_signal()) {
-        options.signal = 0;
-    }
-    return options;
-}
-
-/* Subscriptions go on, even if the session cannot begin. */
+/* Drops what was in the tables before the session began.  `origin` may be
+   NULL. */
 static _PySampling_Status
-restart(PyThreadState *tstate, const _PySampling_Options *options)
+take_since(const struct _sampling_mark *origin,
+           struct _sampling_tables **tables)
 {
-    _PySampling_Options before = current_options();
-    _PySampling_Status status = _PySampling_EngineRestart(tstate, options);
-    if (status != _PySampling_OK) {
-        int saved_errno = errno;
-        (void)_PySampling_EngineRestart(tstate, &before);
-        STATE->is_restarting = 0;
-        errno = saved_errno;
+    if (origin != NULL && !_PySampling_TablesSince(*tables, origin)) {
+        _PySampling_TablesFree(*tables);
+        *tables = NULL;
+        return _PySampling_ERR_NO_MEMORY;
     }
-    return status;
+    return _PySampling_OK;
+}
+
+/* The session begins here, in tables that blocks go on with: those of `copy`,
+   or the engine's own. */
+static int
+set_origin(const struct _sampling_tables *copy)
+{
+    struct _sampling_mark *origin = calloc(1, sizeof(*origin));
+    if (origin == NULL || !_PySampling_EngineMark(origin, copy)) {
+        free(origin);
+        return 0;
+    }
+    _PySampling_EngineForgetOrigin();
+    STATE->origin = origin;
+    return 1;
 }
 
 static _PySampling_Status
 start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 {
-    _PySampling_Status status = may_begin();
+    _PySampling_Status status = _PySampling_MayBegin();
     if (status != _PySampling_OK) {
         return status;
     }
     if (STATE->has_session) {
         return _PySampling_ERR_RUNNING;
     }
-    if (STATE->tables == NULL) {
-        status = _PySampling_EnginePrepare(options);
+    if (STATE->blocks == NULL) {
+        status = _PySampling_ShareAnew(tstate, options);
     }
     else {
-        // For subscribers it goes on with what it tells them, and more.
-        _PySampling_Options wider = current_options();
-        if (options->signal != 0 && options->signal != clock_signal()) {
-            wider.signal = options->signal;
-        }
-        wider.depth_frames = Py_MAX(wider.depth_frames,
-                                    options->depth_frames);
-        wider.names |= options->names;
-        if (options->manual != wider.manual) {
-            return _PySampling_ERR_OPTIONS;
-        }
-        if (memcmp(&wider, &STATE->options, sizeof(wider)) != 0) {
-            status = restart(tstate, &wider);
-        }
-        else if (_PySampling_EngineFlush(tstate)) {
-            _PySampling_EngineClearSamples();
-        }
-        else {
+        status = _PySampling_Share(options);
+        if (status == _PySampling_OK
+            && !(_PySampling_EngineFlush(tstate) && set_origin(NULL)))
+        {
             status = _PySampling_ERR_NO_MEMORY;
         }
     }
@@ -119,17 +78,12 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return status;
     }
     _Py_atomic_store_int_relaxed(&STATE->has_session, 1);
-    STATE->is_deferred = options->is_deferred;
-    STATE->num_inside = 0;
     STATE->session_options = *options;
     status = _PySampling_EngineFit(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
-        _PySampling_EngineSetAggregating(0);
-        if (STATE->subscriptions == NULL) {
-            _PySampling_TablesFree(_PySampling_EngineOff(tstate));
-        }
+        (void)_PySampling_EngineFit(tstate);
         errno = saved_errno;
     }
     return status;
@@ -138,25 +92,41 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
 _PySampling_Status
 _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 {
-    lock_control();
+    _PySampling_LockControl();
     _PySampling_Status status = start_locked(tstate, options);
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
-static int
-is_ours(void)
+static struct _sampling_tables *
+exchange_tables(PyThreadState *tstate)
 {
-    return STATE->has_session && !_PySampling_IsForkedUnheard();
+    struct _sampling_tables *fresh = _PySampling_EngineNewTables();
+    if (fresh == NULL || !_PySampling_EngineFlush(tstate)) {
+        _PySampling_TablesFree(fresh);
+        return NULL;
+    }
+    return _PySampling_EngineExchange(tstate, fresh);
 }
 
+/* The session begins anew, in tables of its own if nobody else uses them. */
 static struct _sampling_tables *
-copy_tables(void)
+take_and_clear(PyThreadState *tstate)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_EngineDescribe(STATE->tables);
-    struct _sampling_tables *copy = _PySampling_TablesCopy(STATE->tables);
-    PyMutex_Unlock(&STATE->tables_mutex);
+    if (STATE->blocks == NULL && STATE->subscriptions == NULL) {
+        return exchange_tables(tstate);
+    }
+    struct _sampling_tables *copy;
+    if (_PySampling_TakeTables(tstate, 1, &copy) != _PySampling_OK) {
+        return NULL;
+    }
+    if (STATE->blocks == NULL) {
+        _PySampling_EngineClearSamples();
+    }
+    else if (!set_origin(copy)) {
+        _PySampling_TablesFree(copy);
+        return NULL;
+    }
     return copy;
 }
 
@@ -164,17 +134,17 @@ static _PySampling_Status
 snapshot_locked(PyThreadState *tstate, int clear,
                 struct _sampling_tables **result)
 {
-    if (!is_ours()) {
+    if (!_PySampling_IsRunning()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    struct _sampling_tables *fresh = NULL;
-    int exchanges = clear && STATE->subscriptions == NULL;
-    if (exchanges) {
-        fresh = _PySampling_EngineNewTables();
-        if (fresh == NULL) {
-            return _PySampling_ERR_NO_MEMORY;
-        }
+    if (!clear) {
+        _PySampling_Status status =
+            _PySampling_TakeTables(tstate, 1, result);
+        return status == _PySampling_OK ? take_since(STATE->origin, result)
+                                        : status;
     }
+    struct _sampling_mark *origin = STATE->origin;
+    STATE->origin = NULL;
     // No tick from here on: what it captured would go with the tables, and
     // the time that it took counts for what follows.
     _PySampling_Thread *own =
@@ -182,103 +152,71 @@ snapshot_locked(PyThreadState *tstate, int clear,
     if (own != NULL) {
         _PySampling_ENTER_HOOK(own);
     }
-    if (!_PySampling_EngineFlush(tstate)) {
-        _PySampling_TablesFree(fresh);
-        *result = NULL;
-    }
-    else if (exchanges) {
-        *result = _PySampling_EngineExchange(tstate, fresh);
-    }
-    else {
-        *result = copy_tables();
-        if (clear && *result != NULL) {
-            _PySampling_EngineClearSamples();
-        }
-    }
+    *result = take_and_clear(tstate);
     if (own != NULL) {
         _PySampling_LEAVE_HOOK(own);
     }
-    return *result != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+    if (*result == NULL) {
+        STATE->origin = origin;
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    _PySampling_Status status = take_since(origin, result);
+    _PySampling_MarkFree(origin);
+    return status;
 }
 
 _PySampling_Status
 _PySampling_Snapshot(PyThreadState *tstate, int clear,
                      struct _sampling_tables **result)
 {
-    lock_control();
+    _PySampling_LockControl();
     _PySampling_Status status = snapshot_locked(tstate, clear, result);
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
 static _PySampling_Status
 stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
 {
-    if (!is_ours()) {
+    if (!_PySampling_IsRunning() || !STATE->has_session) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    if (STATE->subscriptions == NULL) {
-        *result = _PySampling_EngineOff(tstate);
+    _PySampling_Status status =
+        _PySampling_TakeTables(tstate, STATE->blocks != NULL, result);
+    if (status == _PySampling_OK) {
+        status = take_since(STATE->origin, result);
     }
-    else {
-        if (!_PySampling_EngineFlush(tstate)) {
-            return _PySampling_ERR_NO_MEMORY;
-        }
-        *result = copy_tables();
-        if (*result == NULL) {
-            return _PySampling_ERR_NO_MEMORY;
-        }
-        _PySampling_EngineClearSamples();
+    if (status != _PySampling_OK) {
+        return status;
     }
     _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
-    STATE->num_inside = 0;
-    _PySampling_EngineSetAggregating(0);
-    // Subscribers may want a lower rate.
-    return STATE->subscriptions != NULL
-        ? _PySampling_EngineFit(tstate) : _PySampling_OK;
+    // The others may want a lower rate.
+    return STATE->tables != NULL ? _PySampling_EngineFit(tstate)
+                                 : _PySampling_OK;
 }
 
 _PySampling_Status
 _PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
 {
-    lock_control();
+    _PySampling_LockControl();
     _PySampling_Status status = stop_locked(tstate, result);
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
-static _PySampling_Status
-change_inside(PyThreadState *tstate, int change)
+void
+_PySampling_GetCounters(struct _sampling_counters *counters)
 {
-    if (_PySampling_IsForkedUnheard()) {
-        return _PySampling_OK;      // the program goes on, unsampled
+    if (_PySampling_ACTIVE()) {
+        _PySampling_Measure();
     }
-    lock_control();
-    _PySampling_Status status = _PySampling_OK;
-    if (!is_ours() || !STATE->is_deferred || STATE->num_inside + change < 0) {
-        status = _PySampling_ERR_NOT_RUNNING;
+    _PySampling_LockControl();
+    _PySampling_EngineReadCounters(counters);
+    if (STATE->origin != NULL) {
+        _PySampling_CountersSince(counters, STATE->origin);
     }
-    else {
-        STATE->num_inside += change;
-        if (STATE->num_inside == 0 || (STATE->num_inside == 1 && change > 0)) {
-            status = _PySampling_EngineFit(tstate);
-        }
-    }
-    unlock_control();
-    return status;
-}
-
-_PySampling_Status
-_PySampling_Enter(PyThreadState *tstate)
-{
-    return change_inside(tstate, 1);
-}
-
-_PySampling_Status
-_PySampling_Leave(PyThreadState *tstate)
-{
-    return change_inside(tstate, -1);
+    _PySampling_UnlockControl();
 }
 
 
@@ -320,42 +258,19 @@ unlink_subscription(struct _sampling_subscription *sub)
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
-void
-_PySampling_DefaultOptions(_PySampling_Options *options)
-{
-    lock_control();
-    int is_on = STATE->tables != NULL;
-    if (options->depth_frames == 0) {
-        options->depth_frames = is_on
-            ? STATE->options.depth_frames
-            : _PySampling_DEFAULT_DEPTH_FRAMES;
-    }
-    if (options->names < 0) {
-        options->names =
-            is_on ? STATE->options.names : _PySampling_ALL_NAMES;
-    }
-    unlock_control();
-}
-
 static _PySampling_Status
 subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
                  const _PySampling_Options *options)
 {
-    _PySampling_Status status = may_begin();
+    _PySampling_Status status = _PySampling_MayBegin();
+    if (status == _PySampling_OK) {
+        status = _PySampling_Share(options);
+    }
     if (status != _PySampling_OK) {
         return status;
     }
-    if (STATE->tables != NULL
-        && (options->depth_frames > STATE->options.depth_frames
-            || (options->names & ~STATE->options.names)
-            || (options->signal != 0 && options->signal != clock_signal())
-            || options->manual != STATE->options.manual))
-    {
-        return _PySampling_ERR_OPTIONS;
-    }
-    status = _PySampling_EnginePrepare(options);
-    if (status != _PySampling_OK || !_PySampling_EngineFlush(tstate)) {
-        return status != _PySampling_OK ? status : _PySampling_ERR_NO_MEMORY;
+    if (!_PySampling_EngineFlush(tstate)) {
+        return _PySampling_ERR_NO_MEMORY;
     }
     link_subscription(sub);
     status = _PySampling_EngineFit(tstate);
@@ -373,9 +288,9 @@ _PySampling_Subscribe(PyThreadState *tstate,
                       struct _sampling_subscription *sub,
                       const _PySampling_Options *options)
 {
-    lock_control();
+    _PySampling_LockControl();
     _PySampling_Status status = subscribe_locked(tstate, sub, options);
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
@@ -384,7 +299,7 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
                         struct _sampling_subscription *sub)
 {
     _PySampling_Status status = _PySampling_OK;
-    lock_control();
+    _PySampling_LockControl();
     if (sub->is_open) {
         (void)_PySampling_EngineFlush(tstate);
         unlink_subscription(sub);
@@ -393,14 +308,14 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
     else if (sub->is_linked) {
         unlink_subscription(sub);   // in a child that C code has forked
     }
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
 void
 _PySampling_EndSubscriptions(PyThreadState *tstate)
 {
-    lock_control();
+    _PySampling_LockControl();
     if (STATE->subscriptions != NULL && !_PySampling_IsForkedUnheard()) {
         (void)_PySampling_EngineFlush(tstate);
         while (STATE->subscriptions != NULL) {
@@ -408,7 +323,7 @@ _PySampling_EndSubscriptions(PyThreadState *tstate)
         }
         (void)_PySampling_EngineFit(tstate);
     }
-    unlock_control();
+    _PySampling_UnlockControl();
 }
 
 _PySampling_Status
@@ -416,13 +331,13 @@ _PySampling_FlushSubscription(PyThreadState *tstate,
                               struct _sampling_subscription *sub)
 {
     _PySampling_Status status = _PySampling_OK;
-    lock_control();
+    _PySampling_LockControl();
     if (sub->is_open) {
         if (!_PySampling_EngineFlush(tstate)) {
             status = _PySampling_ERR_NO_MEMORY;
         }
     }
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
@@ -432,7 +347,7 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
                                 int rate_hz)
 {
     _PySampling_Status status = _PySampling_OK;
-    lock_control();
+    _PySampling_LockControl();
     if (sub->is_open) {
         sub->rate_hz = rate_hz;
         status = _PySampling_EngineFit(tstate);
@@ -446,7 +361,7 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
         });
         PyMutex_Unlock(&STATE->tables_mutex);
     }
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 
@@ -487,7 +402,7 @@ is_due_for_renewal(const struct _sampling_tables *tables)
 static _PySampling_Status
 renew_locked(PyThreadState *tstate)
 {
-    if (STATE->has_session || !STATE->active
+    if (_PySampling_IsRunning() || !STATE->active
         || !is_due_for_renewal(STATE->tables))
     {
         return _PySampling_OK;
@@ -509,9 +424,9 @@ renew_locked(PyThreadState *tstate)
 _PySampling_Status
 _PySampling_RenewIfFull(PyThreadState *tstate)
 {
-    lock_control();
+    _PySampling_LockControl();
     _PySampling_Status status = renew_locked(tstate);
-    unlock_control();
+    _PySampling_UnlockControl();
     return status;
 }
 

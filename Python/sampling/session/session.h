@@ -11,7 +11,10 @@ extern "C" {
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
+#include "pycore_runtime.h"           // _PyRuntime
+
 #include "../sinks/sinks.h"
+#include "../tables/tables.h"
 
 /* --- Threads (session/threads.c). */
 
@@ -22,7 +25,7 @@ extern int _PySampling_SharesGIL(struct _sampling_interpreter_state *s,
                                  PyThreadState *caller);
 // With the registry locked.  Returns 0 if there is no memory.
 extern int _PySampling_RegisterExisting(PyThreadState *caller,
-                                        uint64_t wall_ns, int goes_on);
+                                        uint64_t wall_ns);
 // With the registry locked.
 extern unsigned int _PySampling_EnterTables(_PySampling_Thread *thread,
                                             int is_new);
@@ -42,25 +45,73 @@ extern void _PySampling_WatchForks(void);
 // session/session.c.  Before the process ends: nobody gets samples any more.
 extern void _PySampling_EndSubscriptions(PyThreadState *tstate);
 
+/* --- Who shares the tables (session/sharing.c).  The same lock as below. */
+
+static inline void
+_PySampling_LockControl(void)
+{
+    PyMutex_LockFlags(&_PyRuntime.sampling.control_mutex,
+                      _Py_LOCK_DONT_DETACH);
+}
+
+static inline void
+_PySampling_UnlockControl(void)
+{
+    PyMutex_Unlock(&_PyRuntime.sampling.control_mutex);
+}
+
+// See _PySampling_DefaultOptions(), which locks.
+extern void _PySampling_FillOptions(_PySampling_Options *options);
+// May anybody begin to sample?
+extern _PySampling_Status _PySampling_MayBegin(void);
+// The signal that the clock has, or will take; 0: any.
+extern int _PySampling_ClockSignal(void);
+// The tables are there, and if others use them already, with no less than is
+// asked for.
+extern _PySampling_Status
+_PySampling_Share(const _PySampling_Options *options);
+// The same, with no samples: everything up to now is on samples of others.
+extern _PySampling_Status
+_PySampling_ShareAnew(PyThreadState *tstate,
+                      const _PySampling_Options *options);
+// What has been sampled, which is all if nobody else `goes_on` with it.
+extern _PySampling_Status
+_PySampling_TakeTables(PyThreadState *tstate, int goes_on,
+                       struct _sampling_tables **result);
+
+// Does the session sample only now and then?
+static inline int
+_PySampling_IsDeferred(void)
+{
+    return _PyRuntime.sampling.has_session
+        && _PyRuntime.sampling.session_options.is_deferred;
+}
+
+/* --- Blocks of profile() (session/blocks.c). */
+
+// At exit, without the lock.
+extern void _PySampling_BlocksEnd(PyThreadState *tstate);
+
+struct _sampling_block {
+    struct _sampling_block *next;
+    struct _sampling_block *prev;
+    int is_open;
+    _PySampling_Options options;
+    struct _sampling_mark *begin;   // NULL: with the tables
+};
+
 /* --- The engine (session/engine.c).  Lock: control_mutex, and the caller is
    --- attached. */
 
-// Brings the engine to what is wanted: it runs if the session samples or
-// somebody subscribes, at the highest rate that any of them wants.
+// Brings the engine to what is wanted: it runs if the session samples, a block
+// is in progress or somebody subscribes, at the highest rate that any of them
+// wants.
 extern _PySampling_Status _PySampling_EngineFit(PyThreadState *tstate);
-
-// Whether samples go into the table of the session.
-extern void _PySampling_EngineSetAggregating(int is_aggregating);
 
 // Tables to begin with, for `options`, if there are none.  Counters begin
 // anew.
 extern _PySampling_Status
 _PySampling_EnginePrepare(const _PySampling_Options *options);
-
-// Begins anew with other options; subscriptions go on.
-extern _PySampling_Status
-_PySampling_EngineRestart(PyThreadState *tstate,
-                          const _PySampling_Options *options);
 
 // Stops whatever runs, and returns the tables, which are the caller's.
 extern struct _sampling_tables *_PySampling_EngineOff(PyThreadState *tstate);
@@ -79,8 +130,19 @@ extern void _PySampling_EngineClearSamples(void);
 
 extern struct _sampling_tables *_PySampling_EngineNewTables(void);
 
-// What a profile tells of its session.
+// What a profile tells of its session, were it all of the tables.
 extern void _PySampling_EngineDescribe(struct _sampling_tables *tables);
+
+extern void
+_PySampling_EngineReadCounters(struct _sampling_counters *counters);
+
+// How far the tables are, after a flush, or were when they were copied; `copy`
+// may be NULL.  Returns 0 if there is no memory.
+extern int _PySampling_EngineMark(struct _sampling_mark *mark,
+                                  const struct _sampling_tables *copy);
+
+// The session began with its tables.
+extern void _PySampling_EngineForgetOrigin(void);
 
 #ifdef __cplusplus
 }

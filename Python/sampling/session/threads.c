@@ -187,10 +187,9 @@ is_alone_on_os_thread(PyThreadState *tstate)
             || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
 }
 
-/* With the registry locked.  `goes_on`: what it has been booked up to holds, if
-   it took part when the engine came to rest. */
+/* With the registry locked. */
 static _PySampling_Thread *
-register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
+register_thread(PyThreadState *tstate, uint64_t wall_ns)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     if (!register_interpreter(tstate->interp)) {
@@ -221,9 +220,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns, int goes_on)
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    if (!goes_on || thread->session != STATE->rested_session) {
-        _PySampling_AccountStart(thread, wall_ns);
-    }
+    _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
     thread->excluded = (_PySampling_Exclusion)impl->sampling.is_excluded;
     thread->set_aside = (struct _sampling_carries){0};
@@ -249,7 +246,7 @@ _PySampling_ThreadOf(PyThreadState *tstate)
     _PySampling_LockRegistry();
     thread = NULL;
     if (_PySampling_ACTIVE()) {
-        thread = register_thread(tstate, _PySampling_WallNow(), 0);
+        thread = register_thread(tstate, _PySampling_WallNow());
         if (thread == NULL) {
             _PySampling_COUNT(lost_threads, 1);
         }
@@ -265,8 +262,7 @@ _PySampling_ThreadOf(PyThreadState *tstate)
    locked; the caller is attached, all other threads that its GIL keeps from
    running are detached.  Threads of other GILs join when they attach next. */
 int
-_PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
-                             int goes_on)
+_PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
 {
     int ok = 1;
     HEAD_LOCK(&_PyRuntime);
@@ -281,7 +277,7 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns,
             if (t != caller && !_Py_atomic_load_int_acquire(is_bound)) {
                 continue;       // no thread has taken it yet, or it is over
             }
-            _PySampling_Thread *thread = register_thread(t, wall_ns, goes_on);
+            _PySampling_Thread *thread = register_thread(t, wall_ns);
             if (thread == NULL) {
                 ok = 0;
                 break;
@@ -434,4 +430,35 @@ _PySampling_SetThreadName(PyObject *Py_UNUSED(module), PyObject *args)
         name_thread(ident, name);
     }
     Py_RETURN_NONE;
+}
+
+
+/* How much memory all takes. */
+
+void
+_PySampling_Measure(void)
+{
+    size_t bytes = 0;
+    _PySampling_LockRegistry();
+    // Threads of other GILs make their windows with it.
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (s->buffer != NULL) {
+            bytes += _PySampling_BufferBytes(s->buffer);
+        }
+        bytes += _PySampling_HoldersBytes(s);
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            bytes += sizeof(*t);
+            bytes += _PySampling_WeightsBytes(t);
+        }
+    }
+    if (STATE->tables != NULL) {
+        bytes += STATE->tables->bytes;
+    }
+    bytes += _PySampling_SubscriptionsBytes();
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockRegistry();
+    _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);
 }

@@ -195,7 +195,7 @@ struct _sampling_tables {
     int64_t start_time_ns;
     uint64_t duration_ns;
     _PySampling_Options options;
-    struct _sampling_counters counters; // as they stood when taken
+    struct _sampling_counters counters; // as they stood when described
 };
 
 #define _PySampling_NO_NODE UINT32_MAX
@@ -209,6 +209,33 @@ extern void _PySampling_TablesFree(struct _sampling_tables *tables);
 // A copy that can only be read.  NULL: no memory.
 extern struct _sampling_tables *
 _PySampling_TablesCopy(const struct _sampling_tables *tables);
+
+/* How far tables were at a moment (tables/mark.c). */
+struct _sampling_weight {
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+};
+
+struct _sampling_mark {
+    uint32_t num_samples;
+    struct _sampling_weight *weights;       // of these samples
+    struct _sampling_counters counters;
+    int64_t start_time_ns;      // time.time_ns() at the moment
+    uint64_t after_ns;          // that long after the beginning of the tables
+};
+
+// The caller says what time it is.  Returns 0 if there is no memory.
+extern int _PySampling_TablesMark(const struct _sampling_tables *tables,
+                                  struct _sampling_mark *mark);
+// May be NULL.
+extern void _PySampling_MarkFree(struct _sampling_mark *mark);
+extern void _PySampling_CountersSince(struct _sampling_counters *counters,
+                                      const struct _sampling_mark *mark);
+// Makes the caller's own tables, which take no more samples, those of the time
+// since `mark`.  Returns 0 if there is no memory.
+extern int _PySampling_TablesSince(struct _sampling_tables *tables,
+                                   const struct _sampling_mark *mark);
 
 // The samples begin anew; all other rows keep their numbers.
 extern void _PySampling_TablesClearSamples(struct _sampling_tables *tables);

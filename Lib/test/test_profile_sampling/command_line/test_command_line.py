@@ -36,7 +36,7 @@ sys.exit(len(sys.argv))
 
 class SameProgramTest(ProgramTest):
 
-    def check(self, arguments, *, xoption='-Xsampleprof=rate=2000',
+    def check(self, arguments, *, xoption='-Xsampleprof=rate_hz=2000',
               env=None, **options):
         plain = self.run_python(*arguments, **options)
         profiled = self.run_python(
@@ -109,7 +109,20 @@ class SameProgramTest(ProgramTest):
 
     def test_environment_variable(self):
         self.check(['-c', SHOW.replace('sys.flags', '0')], xoption=None,
-                   env={'PYTHONSAMPLEPROF': 'cpu,rate=500'})
+                   env={'PYTHONSAMPLEPROF': 'cpu,rate_hz=500'})
+
+    def test_one_and_zero(self):
+        for value, is_on in (('1', True), ('1,rate_hz=100', True),
+                             ('0', False), ('', False), ('off', False)):
+            result = self.run_python(
+                '-c', 'import profile_sampling as p; print(p.running())',
+                env=environment(PYTHONSAMPLEPROF=value))
+            self.assertEqual((result.status, result.out),
+                             (0, f'{is_on}\n'.encode()), result.err)
+            self.assertEqual(len(self.files()), is_on)
+            for name in self.files():
+                self.assertEqual(self.load(name).mode, 'wall')
+                os.unlink(os.path.join(self.directory, name))
 
     def test_isolated_options_ignore_the_variable(self):
         for option in '-E', '-I':
@@ -157,7 +170,7 @@ class SameProgramTest(ProgramTest):
 
     def test_start_up_is_in_the_profile(self):
         profile = self.check(['-c', 'import asyncio'],
-                             xoption='-Xsampleprof=rate=10000')
+                             xoption='-Xsampleprof=rate_hz=10000')
         modules = {frame.function.module for sample in profile.samples
                    for frame in sample.stack}
         self.assertIn('_frozen_importlib', modules)
@@ -183,24 +196,24 @@ class KeysTest(ProgramTest):
 
     def test_mode_rate_depth(self):
         for mode in 'wall', 'cpu':
-            text = f'{mode},rate=77,depth=9,out={mode}.pb.gz'
+            text = f'{mode},rate_hz=77,depth_frames=9,out={mode}.pb.gz'
             profile = self.run_with(text).load(f'{mode}.pb.gz')
             self.assertEqual((profile.mode, profile.rate_hz), (mode, 77))
 
     def test_keys_without_a_mode(self):
-        profile = self.run_with('rate=88,out=x.pb.gz').load('x.pb.gz')
+        profile = self.run_with('rate_hz=88,out=x.pb.gz').load('x.pb.gz')
         self.assertEqual((profile.mode, profile.rate_hz), ('wall', 88))
 
     def test_limits(self):
-        for text in 'rate=1', 'rate=10000', 'depth=1', 'depth=16384':
+        for text in ('rate_hz=1', 'rate_hz=10000', 'depth_frames=1',
+                     'depth_frames=16384'):
             with self.subTest(text=text):
                 self.run_with(f'{text},out=x.pb.gz').load('x.pb.gz')
 
     def test_names(self):
         code = 'for _ in range(300): sum(range(10000))'
         for text, kinds in (
-                ('names=calls,opcodes', {'python', 'C'}),
-                ('names=opcodes,calls,rate=2000', {'python', 'C'}),
+                ('names=all,rate_hz=2000', {'python', 'C'}),
                 ('names=calls', {'python', 'C'}),
                 ('names=opcodes', {'python'}), ('names=off', {'python'})):
             with self.subTest(text=text):
@@ -213,12 +226,12 @@ class KeysTest(ProgramTest):
                 calls = [f for sample in profile.samples
                          for f in sample.stack
                          if f.function.name == 'builtins.sum']
-                self.assertEqual(bool(calls), 'calls' in text)
+                self.assertEqual(bool(calls), 'C' in kinds)
 
     def test_depth(self):
         code = ('def f(n):\n'
                 '    return f(n - 1) if n else sum(range(10**7))\nf(50)')
-        self.run_with('depth=8,out=x.pb.gz', code)
+        self.run_with('depth_frames=8,out=x.pb.gz', code)
         profile = checked(Profile.load(os.path.join(self.directory,
                                                     'x.pb.gz')))
         self.assertEqual(max(sum(f.function.kind == 'python'
@@ -284,24 +297,50 @@ class KeysTest(ProgramTest):
         mode = os.stat(os.path.join(self.directory, 'x.txt')).st_mode
         self.assertEqual(stat.S_IMODE(mode), 0o600)
 
+    # out: what the message says of it.
+    UNWRITABLE = {'none/x.txt': 'directory none: No such file',
+                  '{pid}/x.txt': 'No such file',
+                  '/none/x.txt': 'directory /none: No such file',
+                  '.': 'no regular file', 'link.txt': 'no regular file',
+                  'file/x.txt': 'Not a directory',
+                  '/dev/full/x.txt': 'Not a directory'}
+
     def test_unwritable(self):
-        for out in 'none/x.txt', '.', '/proc/x.txt', '/dev/full/x.txt':
+        self.file('file', 'precious')
+        os.symlink('file', os.path.join(self.directory, 'link.txt'))
+        for out, reason in self.UNWRITABLE.items():
+            text = f'format=text,out={out}'
             with self.subTest(out=out):
+                result = self.run_python(f'-Xsampleprof={text}', '-c',
+                                         'print(1); raise SystemExit(4)')
+                self.assertEqual((result.status, result.out), (2, b''))
+                self.assertRegex(
+                    result.err, fr'\A-X sampleprof: out={out}: .*{reason}')
+                self.assertEqual(result.err.count('\n'), 1)
+                self.assertEqual(self.files(), ['file', 'link.txt'])
+
+    def test_unwritable_and_inherited(self):
+        # The parent may have been in another directory.
+        for out in 'none/x.txt', 'none/{pid}.txt':
+            for arguments, env in (
+                    ((), {'PYTHONSAMPLEPROF': f'out={out}'}),
+                    ((f'-Xsampleprof=out={out},quiet=1',), {})):
                 result = self.run_python(
-                    f'-Xsampleprof=format=text,out={out}', '-c',
-                    'print(1); raise SystemExit(4)')
+                    *arguments, '-c', 'print(1); raise SystemExit(4)',
+                    env=environment(**env))
                 self.assertEqual((result.status, result.out), (4, b'1\n'))
-                line, = result.said()
-                self.assertIn('cannot write', line)
-                self.assertIn(out, line)
+                self.assertRegex(result.err, f'out={out}: .*No such file')
+                self.assertEqual(result.err.count('\n'), 1)
                 self.assertEqual(self.files(), [])
 
-    def test_symbolic_link_is_not_followed(self):
-        target = self.file('target', 'precious')
-        os.symlink('target', os.path.join(self.directory, 'x.txt'))
-        self.run_with('out=x.txt')
-        with open(target) as file:
-            self.assertEqual(file.read(), 'precious')
+    def test_unwritable_in_the_end(self):
+        os.mkdir(os.path.join(self.directory, 'place'))
+        result = self.run_python(
+            '-Xsampleprof=out=place/x.txt', '-c',
+            'import os; os.rmdir("place"); print(1); raise SystemExit(4)')
+        self.assertEqual((result.status, result.out), (4, b'1\n'))
+        line, = result.said()
+        self.assertIn('cannot write place/x.txt: No such file', line)
 
     def test_unusual_names(self):
         for name in ' x .txt', "it's.txt", '$(x).txt', '\u00e9.txt', \
@@ -328,27 +367,26 @@ class BadTextsTest(ProgramTest):
     TEXTS = {
         '': 'mode', 'x': "'x'", 'WALL': 'WALL', 'wall ': "'wall '",
         ' wall': "' wall'", 'alloc': 'alloc', 'rate': "'rate'",
-        'wall,cpu': "'cpu'", 'wall,': "''", ',': "''", ',rate=5': "''",
-        'wall,,rate=5': "''", 'wall,x=1': "'x'", '=1': "''",
-        'Rate=5': "'Rate'", 'rate=': 'rate=', 'rate=0': 'rate=0',
-        'rate=-1': 'rate=-1', 'rate=10001': 'rate=10001',
-        'rate=1.5': 'rate=1.5', 'rate=1e3': 'rate=1e3',
-        'rate=0x10': 'rate=0x10', 'rate=99999999999999999999': 'rate=9999',
-        'rate=5 ': 'rate=5 ', 'rate= 5': 'rate= 5', 'rate=+5': 'rate=+5',
-        'rate=1_0': 'rate=1_0', 'rate=\u0665': 'rate=',
-        'depth=0': 'depth=0', 'depth=16385': 'depth=16385',
-        'depth=x': 'depth=x', 'signal=0': 'signal=0', 'signal=-1': '-1',
+        'wall,cpu': "'cpu'", 'wall,': "''", ',': "''", ',rate_hz=5': "''",
+        'wall,,rate_hz=5': "''", 'wall,x=1': "'x'", '=1': "''",
+        'rate=5': "'rate'", 'depth=5': "'depth'", 'Rate_hz=5': "'Rate_hz'",
+        **{f'rate_hz={value}': f'rate_hz={value}' for value in (
+            '', '0', '-1', '10001', '1.5', '1e3', '0x10', '9' * 20, '5 ',
+            ' 5', '+5', '1_0')},
+        'rate_hz=\u0665': 'rate_hz=',
+        **{f'depth_frames={value}': f'depth_frames={value}'
+           for value in ('0', '16385', 'x')},
+        'signal=0': 'signal=0', 'signal=-1': '-1',
         'signal=65': 'signal=65', 'signal=SIGURG': 'signal=SIGURG',
         'signal=9': 'signal', 'signal=11': 'signal',
         'format=json': 'format=json', 'format=': 'format=',
         'format=PPROF': 'format=PPROF', 'out=': 'out=',
-        'wall,rate=5,depth=3,bogus': "'bogus'", 'manual=1': "'manual'",
-        'wall=cpu': "'wall'", 'wall;rate=5': "'wall;rate'",
-        'names=': 'names=', 'names=all': 'names=all',
-        'names=calls,x': "'x'", 'names=off,calls': "'calls'",
-        'names=Calls': 'names=Calls', 'calls': "'calls'",
-        'names=calls,rate=5,opcodes': "'opcodes'",
-        '\u00e9': '\u00e9', '\udcff': '', 'rate=\udcff': 'rate=',
+        'wall,rate_hz=5,depth_frames=3,bogus': "'bogus'",
+        'manual=1': "'manual'", 'defer=2': 'defer=2', '2': "'2'",
+        'wall=cpu': "'wall'", 'wall;rate_hz=5': "'wall;rate_hz'",
+        'names=': 'names=', 'names=ALL': 'names=ALL',
+        'names=calls,opcodes': "'opcodes'", 'calls': "'calls'",
+        '\u00e9': '\u00e9', '\udcff': '', 'rate_hz=\udcff': 'rate_hz=',
         '\udcff=1': '', 'x\ny': 'x',
     }
 

@@ -100,7 +100,7 @@ def messages():
             '# cpython profile_sampling', 'state', 'thread id', 'task id',
             'task name', 'opcode', 'instruction offset', 'BINARY_OP',
             'blocked', '[blocked]', '<C>', 'a.b', '# module a',
-            '# names calls,opcodes', '# stat x 1')),
+            '# names all', '# stat x 1')),
         strategies.text(max_size=8)).map(
             lambda text: text.encode('utf-8', 'surrogatepass'))
 

@@ -9,7 +9,7 @@ from ..support.sessions import ProgramTest
 COUNT = int(os.environ.get('PROFILE_SAMPLING_CHILDREN', 2))
 # Other work may take nearly all of the machine.
 TIMEOUT_S = 120 + 3 * COUNT
-OPTION = '-Xsampleprof=rate=5000,out={pid}.pb.gz'
+OPTION = '-Xsampleprof=rate_hz=5000,out={pid}.pb.gz'
 NO_THREADS = support.skip_if_sanitizer('it allows no threads in a child',
                                        thread=True)
 

@@ -16,7 +16,7 @@ from ..support.sessions import (
 
 ROUNDS = 100 if THOROUGH else 8
 # A good part of the ticks falls into the end of the interpreter.
-OPTION = 'sampleprof=rate=10000,out=profile.pb.gz'
+OPTION = 'sampleprof=rate_hz=10000,out=profile.pb.gz'
 
 COMPUTE = '''
 def compute():

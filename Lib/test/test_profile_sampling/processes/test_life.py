@@ -476,7 +476,7 @@ class RandomMomentsTest(ProgramTest):
         signum, status, has_profile = self.ENDS[how]
         if 'profile.pb.gz' in self.files():
             os.unlink(os.path.join(self.directory, 'profile.pb.gz'))
-        option = f'-Xsampleprof=rate={rate_hz},out=profile.pb.gz'
+        option = f'-Xsampleprof=rate_hz={rate_hz},out=profile.pb.gz'
         program = subprocess.Popen(
             [sys.executable, option, 'program.py', how, str(seconds)],
             cwd=self.directory, env=environment(),

@@ -1,5 +1,6 @@
 """Programs that end by os._exit() have a profile.  PITFALLS L4."""
 
+import os
 import unittest
 
 from ..support.sessions import THOROUGH
@@ -77,7 +78,8 @@ class ExitTest(ChildrenTest):
                       'os._exit(9)', 9)
 
     def test_where_nothing_can_be_written(self):
-        self.file('program.py', 'import os\nos._exit(9)')
+        os.mkdir(os.path.join(self.directory, 'no'))
+        self.file('program.py', 'import os\nos.rmdir("no")\nos._exit(9)')
         result = self.run_python('-Xsampleprof=out=no/p.pb.gz', 'program.py')
         self.assertEqual(result.status, 9)
         self.assertEqual(len(result.said()), 1)

@@ -124,7 +124,7 @@ class ForksTest(ChildrenTest):
 
     def test_options_go_on(self):
         self.run_code(
-            FORK % END, option='-Xsampleprof=cpu,rate=700,depth=99,'
+            FORK % END, option='-Xsampleprof=cpu,rate_hz=700,depth_frames=99,'
             'names=calls,out={pid}.pb.gz.x,format=pprof')
         profiles = self.profiles('.pb.gz.x')
         self.assertEqual(len(profiles), 2)
@@ -235,7 +235,7 @@ class ForksTest(ChildrenTest):
                       '    for i in range(10**5): pass\n'
                       '    assert len(got) == 1\n'
                       f'    {END}'),
-            option='-Xsampleprof=rate=5000,out={pid}.pb.gz,'
+            option='-Xsampleprof=rate_hz=5000,out={pid}.pb.gz,'
                    f'signal={int(signal.SIGURG)}')
         self.assertEqual(len(self.profiles()), 2)
 
@@ -398,8 +398,8 @@ class ProgramsTest(ChildrenTest):
 
     def test_flags_are_handed_on_once(self):
         for text, expected in (
-                ('', 'wall'), ('=cpu,rate=50', 'cpu,rate=50'),
-                ('=rate=50,quiet=1', 'rate=50')):
+                ('', 'wall'), ('=cpu,rate_hz=50', 'cpu,rate_hz=50'),
+                ('=rate_hz=50,quiet=1', 'rate_hz=50')):
             code = ('import subprocess; '
                     'print(*subprocess._args_from_interpreter_flags())')
             with self.subTest(text=text):
@@ -413,7 +413,7 @@ class ProgramsTest(ChildrenTest):
         self.assertEqual(result.out, b'\n')
 
     def test_off(self):
-        for text in 'off', 'off,out={pid}.pb.gz', 'off,rate=10':
+        for text in 'off', 'off,out={pid}.pb.gz', 'off,rate_hz=10':
             with self.subTest(text=text):
                 result = self.run_python(
                     f'-Xsampleprof={text}', '-c',

@@ -162,7 +162,7 @@ subscription.close()
 
     def test_a_deferred_session(self):
         self.check('''
-@profile_sampling.profile()
+@profile_sampling.region()
 def work():
     return 3
 def live():

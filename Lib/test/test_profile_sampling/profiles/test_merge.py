@@ -148,7 +148,7 @@ class MergeTest(unittest.TestCase):
             process(3, python_version=''), process(4, python_version='3.14'))
         self.assertEqual(
             (merged.depth_frames, merged.names, merged.python_version),
-            (512, 'calls,opcodes', '3.13.5, 3.14'))
+            (512, 'all', '3.13.5, 3.14'))
 
     def test_time_and_duration(self):
         for spans, start, duration in (

@@ -202,7 +202,7 @@ class ProfileTest(unittest.TestCase):
 
     def test_what_is_named(self):
         for bits, names in enumerate(('off', 'calls', 'opcodes',
-                                      'calls,opcodes')):
+                                      'all')):
             self.assertEqual(Builder(names=bits).profile().names, names)
 
     def test_names_are_off_when_nothing_tells(self):

@@ -1,4 +1,4 @@
-"""Sessions in a program: start(), stop(), profile()."""
+"""Sessions in a program: start(), stop(), profile(), region()."""
 
 import os
 from test.support import load_package_tests

@@ -16,6 +16,7 @@ class FakeCore(types.ModuleType):
     def __init__(self):
         super().__init__('_profile')
         self.session = None
+        self.blocks = []
         self.calls = []
 
     def start(self, **options):
@@ -29,8 +30,16 @@ class FakeCore(types.ModuleType):
         if self.session is None:
             raise RuntimeError('no session is running')
         session, self.session = self.session, None
-        return example(mode=session.get('mode', 'wall'),
-                       names=session.get('names', 3)).raw()
+        return tables(session)
+
+    def begin_block(self, **options):
+        self.calls.append(('begin_block', options))
+        self.blocks.append(options)
+        return options
+
+    def end_block(self, block):
+        self.blocks.remove(block)
+        return tables(block)
 
     def snapshot(self, clear=False):
         self.calls.append(('snapshot', clear))
@@ -39,13 +48,15 @@ class FakeCore(types.ModuleType):
         return example().raw()
 
     def running(self):
-        return self.session is not None
-
-    def is_deferred(self):
-        return self.running() and self.session.get('defer', False)
+        return self.session is not None or bool(self.blocks)
 
     def stats(self):
         return {'ticks': 7}
+
+
+def tables(options):
+    return example(mode=options.get('mode', 'wall'),
+                   names=options.get('names', 3)).raw()
 
 
 class ApiTest(unittest.TestCase):

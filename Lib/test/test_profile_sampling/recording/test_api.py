@@ -1,6 +1,7 @@
 """The public interface: what it checks, and sessions around code."""
 
 import asyncio
+import inspect
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from profile_sampling import Profile, profile
 from ..support.imports import HEAVY, modules_loaded_by
 from .fake_core import ApiTest
 
-DEFAULTS = {'mode': 'wall', 'rate_hz': 1000, 'depth_frames': 512, 'names': 3}
+DEFAULTS = {'mode': 'wall', 'rate_hz': 1000}
 
 
 def tearDownModule():
@@ -49,24 +50,24 @@ class FunctionsTest(ApiTest):
 
     def test_names(self):
         for names, bits in (('off', 0), ('calls', 1), ('opcodes', 2),
-                            ('calls,opcodes', 3), ('opcodes,calls', 3)):
+                            ('all', 3)):
             with self.subTest(names=names):
                 profile_sampling.start(names=names)
                 self.assertEqual(self.core.session['names'], bits)
                 profile_sampling.stop()
 
     def test_the_profile_tells_the_names(self):
-        for names in 'off', 'calls', 'opcodes', 'calls,opcodes':
+        for names in 'off', 'calls', 'opcodes', 'all':
             with profile(names=names) as session:
                 pass
             self.assertEqual(session.profile.names, names)
 
     def test_bad_names(self):
-        for names in '', 'on', 'calls;opcodes', 'calls,', 'off,calls':
+        for names in '', 'on', 'calls,opcodes', 'All', 'off,calls':
             with self.subTest(names=names):
                 with self.assertRaisesRegex(ValueError, "names must be"):
                     profile_sampling.start(names=names)
-        for names in None, 3, ['calls']:
+        for names in 3, ['calls']:
             with self.subTest(names=names):
                 with self.assertRaisesRegex(TypeError, 'names must be a str'):
                     profile_sampling.start(names=names)
@@ -101,8 +102,8 @@ class FunctionsTest(ApiTest):
                  {'mode': 'x'}),
                 (ValueError, "not 'WALL'$", {'mode': 'WALL'}),
                 (TypeError, '^mode must be a str, not int$', {'mode': 1}),
-                (TypeError, '^mode must be a str, not NoneType$',
-                 {'mode': None}),
+                (TypeError, '^mode must be a str, not bytes$',
+                 {'mode': b'cpu'}),
                 (ValueError, '^rate_hz must be from 1 to 10000, not 0$',
                  {'rate_hz': 0}),
                 (ValueError, 'not 10001$', {'rate_hz': 10001}),
@@ -139,7 +140,8 @@ class FunctionsTest(ApiTest):
                              profile_sampling.snapshot,
                              profile_sampling.running,
                              profile_sampling.stats,
-                             profile().__enter__):
+                             profile().__enter__,
+                             profile_sampling.region):
                 with self.assertRaisesRegex(ImportError,
                                             'built without the module '
                                             '_profile.*loaded'):
@@ -154,9 +156,25 @@ class ContextManagerTest(ApiTest):
             self.assertIsNone(session.profile)
         self.assertFalse(profile_sampling.running())
         self.assertEqual(session.profile.mode, 'cpu')
-        self.assertEqual(self.core.calls[0],
-                         ('start', DEFAULTS | {'mode': 'cpu',
-                                               'rate_hz': 50}))
+        self.assertEqual(self.core.calls, [
+            ('begin_block', {'mode': 'cpu', 'rate_hz': 50})])
+
+    def test_what_is_not_given(self):
+        with profile():
+            pass
+        self.assertEqual(self.core.calls, [('begin_block', {})])
+
+    def test_options_only(self):
+        for name in 'rate', 'route', 'defer', 'manual':
+            with self.assertRaisesRegex(TypeError, f"'{name}'"):
+                profile(**{name: 1})
+
+    def test_help_shows_defaults(self):
+        for function in profile, profile_sampling.start:
+            for parameter in inspect.signature(
+                    function).parameters.values():
+                self.assertIn(parameter.default,
+                              (None, False, 'wall', 1000), parameter)
 
     def test_exceptions_pass_and_the_profile_is_kept(self):
         with self.assertRaises(ZeroDivisionError):
@@ -174,13 +192,22 @@ class ContextManagerTest(ApiTest):
             pass
         self.assertIsNot(session.profile, first)
 
-    def test_nested(self):
-        with profile() as outer:
-            with self.assertRaises(RuntimeError):
+    def test_again_while_it_is_in_progress(self):
+        session = profile()
+        with session:
+            with self.assertRaisesRegex(RuntimeError, 'one of its own'):
+                session.__enter__()
+        self.assertEqual(self.core.blocks, [])
+        self.assertIsInstance(session.profile, Profile)
+
+    def test_the_names_of_threads_are_given_once(self):
+        thread = threading.current_thread()
+        with mock.patch('_thread._set_sampled_name') as set_name:
+            with profile():
+                set_name.assert_any_call(thread.ident, thread.name)
+                set_name.reset_mock()
                 with profile():
-                    self.fail('a second session ran')
-            self.assertTrue(profile_sampling.running())
-        self.assertIsInstance(outer.profile, Profile)
+                    set_name.assert_not_called()
 
     def test_out(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -194,11 +221,39 @@ class ContextManagerTest(ApiTest):
             profile(out='p.svg')
         self.assertEqual(self.core.calls, [])
 
-    def test_a_failed_write_keeps_the_profile(self):
-        session = profile(out='/nonexistent/p.txt')
-        with self.assertRaises(OSError):
-            with session:
+    def test_a_place_that_cannot_be_is_known_at_once(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, 'file.txt')
+            link = os.path.join(directory, 'link.txt')
+            with open(file, 'w'):
                 pass
+            os.symlink(file, link)
+            for error, out in (
+                    (FileNotFoundError, os.path.join(directory, 'no/p.txt')),
+                    (NotADirectoryError, os.path.join(file, 'p.txt')),
+                    (OSError, link)):
+                with self.subTest(out=out):
+                    with self.assertRaisesRegex(error, directory):
+                        with profile(out=out):
+                            self.fail('the block ran')
+                    with self.assertRaisesRegex(error, directory):
+                        profile(out=out)(self.fail)()
+        self.assertEqual(self.core.calls, [])
+
+    @unittest.skipIf(os.geteuid() == 0, 'root may write anywhere')
+    def test_a_directory_that_cannot_be_written(self):
+        with self.assertRaisesRegex(PermissionError, 'cannot be written'):
+            with profile(out='/proc/p.txt'):
+                self.fail('the block ran')
+
+    def test_a_failed_write_keeps_the_profile(self):
+        with tempfile.TemporaryDirectory() as directory:
+            place = os.path.join(directory, 'place')
+            os.mkdir(place)
+            session = profile(out=os.path.join(place, 'p.txt'))
+            with self.assertRaises(OSError):
+                with session:
+                    os.rmdir(place)
         self.assertIsInstance(session.profile, Profile)
         self.assertFalse(profile_sampling.running())
 
@@ -206,7 +261,7 @@ class ContextManagerTest(ApiTest):
 class DecoratorTest(ApiTest):
 
     def count(self):
-        return [call[0] for call in self.core.calls].count('start')
+        return [call[0] for call in self.core.calls].count('begin_block')
 
     def test_function(self):
         @profile('cpu')
@@ -245,7 +300,7 @@ class DecoratorTest(ApiTest):
         self.assertEqual(thing.method(5), (thing, 5))
         self.assertIsInstance(Class.method.profile, Profile)
 
-    def test_recursion_is_one_session(self):
+    def test_recursion_is_one_block(self):
         @profile()
         def factorial(n):
             return n * factorial(n - 1) if n else 1
@@ -278,16 +333,16 @@ class DecoratorTest(ApiTest):
         self.assertEqual(self.count(), 1)
         self.assertFalse(profile_sampling.running())
 
-    def test_another_session_is_an_error_each_time(self):
+    def test_beside_others(self):
         @profile()
         def work():
             return 5
 
         with profile():
             for _ in range(2):
-                with self.assertRaises(RuntimeError):
-                    work()
-        self.assertEqual(work(), 5)
+                self.assertEqual(work(), 5)
+                self.assertIsInstance(work.profile, Profile)
+        self.assertFalse(profile_sampling.running())
 
     def test_coroutine(self):
         states = []

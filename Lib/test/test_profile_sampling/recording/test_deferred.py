@@ -1,7 +1,8 @@
-"""Deferred sessions, and profile() with labels."""
+"""Deferred sessions, and the regions that they sample."""
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 import unittest
@@ -9,11 +10,12 @@ import unittest
 from test.support import threading_helper
 
 import profile_sampling
-from profile_sampling import label, labels, profile
+from profile_sampling import label, profile, region
 
+from ..processes.children import NO_THREADS
 from ..support import manual
 from ..support.labelling import labelled, sums
-from ..support.sessions import SessionTest, _profile, checked
+from ..support.sessions import ProgramTest, SessionTest, _profile, checked
 from ..support.work import spin
 from .fake_core import ApiTest
 
@@ -39,48 +41,44 @@ class DeferredTest(SessionTest):
         return checked(profile_sampling.stop())
 
 
-class BlocksTest(DeferredTest):
+class RegionsTest(DeferredTest):
 
     def test_only_inside(self):
         tick(1, 0)
-        with profile():
+        with region():
             tick(10, 0)
         tick(100, 0)
-        with profile(route='/a') as block:
+        with region(), label(route='/a'):
             tick(1000, 0)
         tick(10_000, 0)
-        self.assertIsNone(block.profile)
         self.assertEqual(sums(self.stop()),
                          {(): 10, labelled(route='/a'): 1000})
-        self.assertEqual(labels(), {})
 
     def test_nested(self):
-        with profile(a=1), profile(b=2):
+        with region(), region():
             tick(1, 0)
-            with profile(a=None):
+            with region():
                 tick(10, 0)
             tick(100, 0)
         tick(1000, 0)
-        self.assertEqual(sums(self.stop()), {
-            labelled(a='1', b='2'): 101, labelled(b='2'): 10})
+        self.assertEqual(sums(self.stop()), {(): 111})
 
-    def test_the_same_block_in_itself(self):
-        block = profile(a=1)
-        with block:
-            with block:
+    def test_the_same_region_in_itself(self):
+        shared = region()
+        with shared:
+            with shared:
                 tick(1, 0)
             tick(10, 0)
         tick(100, 0)
-        self.assertEqual(sums(self.stop()), {labelled(a='1'): 11})
+        self.assertEqual(sums(self.stop()), {(): 11})
 
     def test_exceptions(self):
         for _ in range(3):
-            with self.assertRaises(KeyError), profile(a=1):
+            with self.assertRaises(KeyError), region():
                 tick(1, 0)
                 raise KeyError
             tick(10, 0)
-        self.assertEqual(labels(), {})
-        self.assertEqual(sums(self.stop()), {labelled(a='1'): 3})
+        self.assertEqual(sums(self.stop()), {(): 3})
 
     def test_nobody_inside(self):
         tick(5, 0)
@@ -89,7 +87,7 @@ class BlocksTest(DeferredTest):
 
     def test_running(self):
         self.assertTrue(profile_sampling.running())
-        with profile():
+        with region():
             self.assertTrue(profile_sampling.running())
         self.assertTrue(profile_sampling.running())
         self.stop()
@@ -102,39 +100,37 @@ class BlocksTest(DeferredTest):
             profile_sampling.start(defer=True)
 
     def test_snapshot(self):
-        with profile(a=1):
+        with region():
             tick(1, 0)
             found = checked(profile_sampling.snapshot(clear=True))
-            self.assertEqual(sums(found), {labelled(a='1'): 1})
+            self.assertEqual(sums(found), {(): 1})
             tick(10, 0)
         tick(100, 0)
         self.assertEqual(sums(checked(profile_sampling.snapshot())),
-                         {labelled(a='1'): 10})
-        self.assertEqual(sums(self.stop()), {labelled(a='1'): 10})
+                         {(): 10})
+        self.assertEqual(sums(self.stop()), {(): 10})
 
-    def test_options_are_refused(self):
-        for options in ({'mode': 'wall'}, {'rate_hz': 1000},
-                        {'depth_frames': 9}, {'names': 'off'},
-                        {'out': 'p.pb.gz'}, {'signal': None}):
-            [name] = options
-            block = profile(**options, route='/a')
-            with self.assertRaisesRegex(RuntimeError,
-                                        f'labels only, not {name};'):
-                with block:
-                    self.fail('it was entered')
-            with self.assertRaisesRegex(RuntimeError, name):
-                block(labels)()
-            self.assertEqual(labels(), {})
-        tick(5, 0)
-        self.assertEqual(self.stop().total_wall_ns, 0)
+    def test_blocks_of_profile_are_regions(self):
+        tick(1, 0)
+        with profile() as block:
+            tick(10, 0)
+            with region():
+                tick(100, 0)
+            tick(1000, 0)
+        tick(10_000, 0)
+        with region():
+            with profile() as second:
+                pass
+            tick(100_000, 0)
+        self.assertEqual(sums(checked(block.profile)), {(): 1110})
+        self.assertEqual(sums(checked(second.profile)), {})
+        self.assertEqual(sums(self.stop()), {(): 101_110})
 
     def test_other_threads_are_sampled_too(self):
-        found = []
-
         def work():
             with label(thread='other'):
                 tick(10, 0)
-        with profile(thread='main'):
+        with region(), label(thread='main'):
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
@@ -148,14 +144,14 @@ class BlocksTest(DeferredTest):
         second_in = threading.Event()
 
         def first():
-            with profile(who='first'):
+            with region():
                 first_in.set()
                 second_in.wait()
 
         thread = threading.Thread(target=first)
         thread.start()
         first_in.wait()
-        with profile(who='second'):
+        with region(), label(who='second'):
             second_in.set()
             thread.join()
             tick(10, 0)
@@ -164,24 +160,21 @@ class BlocksTest(DeferredTest):
                  for row in self.stop().label_values('who')}
         self.assertEqual(found['second'], 10)
 
-    def test_one_block_in_many_threads(self):
-        shared = profile(a=1)
-        wrong = []
+    def test_one_region_in_many_threads(self):
+        shared = region()
 
         def work():
             for _ in range(300):
                 with shared:
-                    if labels() != {'a': '1'}:
-                        wrong.append(labels())
+                    pass
         threads = [threading.Thread(target=work) for _ in range(4)]
         with threading_helper.start_threads(threads):
             pass
-        self.assertEqual(wrong, [])
         tick(7, 0)
         self.assertNotIn(7, [row.wall_ns for row in self.stop().samples])
 
     def test_tasks(self):
-        shared = profile(kind='task')
+        shared = region()
 
         async def work(ns):
             with shared:
@@ -198,32 +191,34 @@ class BlocksTest(DeferredTest):
 
         asyncio.run(main())
         self.assertEqual(sums(self.stop()), {
-            (('kind', 'task'), ('task', '10')): 20,
-            (('kind', 'task'), ('task', '100')): 200})
+            (('task', '10'),): 20, (('task', '100'),): 200})
 
     def test_stopped_inside(self):
-        with profile(a=1):
+        with region():
             tick(1, 0)
-            self.assertEqual(sums(self.stop()), {labelled(a='1'): 1})
-        self.assertEqual(labels(), {})
+            self.assertEqual(sums(self.stop()), {(): 1})
         self.assertFalse(profile_sampling.running())
 
-    def test_a_block_ends_with_its_session(self):
+    def test_started_inside(self):
         self.stop()
-        profile_sampling.start(defer=True)
-        with profile():
-            profile_sampling.stop()
-            profile_sampling.start(defer=True)
-            later = profile()
-            later.__enter__()
-        # The old block has left; the new one is still inside.
-        spin(0.02)
-        later.__exit__(None, None, None)
-        self.assertGreater(self.stop().total_wall_ns, 10_000_000)
+        with region():
+            _profile.start(manual=True, names=0, defer=True)
+            tick(1, 0)
+        tick(10, 0)
+        self.assertEqual(sums(self.stop()), {(): 1})
+
+    def test_a_region_goes_on_in_the_next_session(self):
+        with region():
+            tick(1, 0)
+            self.assertEqual(sums(self.stop()), {(): 1})
+            _profile.start(manual=True, names=0, defer=True)
+            tick(10, 0)
+        tick(100, 0)
+        self.assertEqual(sums(self.stop()), {(): 10})
 
     def test_custom_samples(self):
         profile_sampling.sample(1, where='outside')
-        with profile():
+        with region():
             profile_sampling.sample(2, where='inside')
         found = {row.value: row.count
                  for row in self.stop().label_values('where')}
@@ -231,102 +226,35 @@ class BlocksTest(DeferredTest):
         self.assertNotIn('outside', found)
 
 
-class DecoratorTest(DeferredTest):
+class NobodyDefersTest(SessionTest):
+    """A region without a deferred session does nothing."""
 
-    def test_function(self):
-        @profile(a=1)
-        def work(ns):
-            tick(ns, 0)
-            return work(ns // 10) if ns > 10 else labels()
+    def test_no_session(self):
+        with region():
+            self.assertFalse(profile_sampling.running())
 
-        tick(5, 0)
-        self.assertEqual(work(1000), {'a': '1'})
-        tick(5, 0)
-        self.assertIsNone(work.profile)
-        self.assertEqual(sums(self.stop()), {labelled(a='1'): 1110})
-
-    def test_exception(self):
-        @profile(a=1)
+        @region()
         def work():
-            tick(1, 0)
-            raise KeyError
-
-        for _ in range(2):
-            with self.assertRaises(KeyError):
-                work()
-            tick(10, 0)
-        self.assertEqual(sums(self.stop()), {labelled(a='1'): 2})
-
-    def test_coroutines_at_once(self):
-        @profile(a=1)
-        async def work(ns):
-            for _ in range(3):
-                tick(ns, 0)
-                await asyncio.sleep(0)
-
-        async def main():
-            await asyncio.gather(work(1), work(10))
-            tick(1000, 0)
-
-        asyncio.run(main())
-        found = sums(self.stop())
-        self.assertEqual({dict(key).get('a') for key in found}, {'1'})
-        self.assertEqual(sum(found.values()), 33)
-
-    def test_generator(self):
-        @profile(a=1)
-        def numbers():
-            tick(1, 0)
-            yield labels()
-            tick(1, 0)
-
-        generator = numbers()
-        tick(10, 0)
-        self.assertEqual(next(generator), {'a': '1'})
-        self.assertEqual(labels(), {})
-        # The session samples until the generator ends; without its labels.
-        tick(100, 0)
-        self.assertEqual(list(generator), [])
-        tick(1000, 0)
-        self.assertEqual(sums(self.stop()), {labelled(a='1'): 2, (): 100})
-
-
-class OwnSessionTest(SessionTest):
-    """profile() with labels, and no deferred session."""
-
-    def test_labels_hold(self):
-        with profile(names='off', route='/a', user=7) as session:
-            spin(0.03)
-        self.assertEqual(labels(), {})
-        found = sums(checked(session.profile))
-        self.assertGreater(found[labelled(route='/a', user='7')],
-                           0.9 * sum(found.values()))
+            return profile_sampling.running()
+        self.assertIs(work(), False)
 
     def test_a_session_that_is_not_deferred(self):
-        profile_sampling.start()
-        with self.assertRaisesRegex(RuntimeError, 'running already'):
-            with profile(a=1):
-                self.fail('a second session ran')
-        self.assertEqual(labels(), {})
-        profile_sampling.stop()
-
-    def test_decorator(self):
-        @profile(a=1)
-        def work(n):
-            return [labels()] + (work(n - 1) if n else [])
-
-        self.assertEqual(work(1), [{'a': '1'}] * 2)
-        self.assertIsNotNone(work.profile)
-        self.assertEqual(labels(), {})
+        with region():
+            _profile.start(manual=True, names=0)
+            tick(1, 0)
+        tick(10, 0)
+        with region():
+            tick(100, 0)
+        self.assertEqual(checked(profile_sampling.stop()).total_wall_ns, 111)
 
     def test_only_the_time_inside(self):
-        """Real time: what is measured is what the blocks took."""
+        """Real time: what is measured is what the regions took."""
         profile_sampling.start(defer=True, names='off')
         inside_ns = 0
         try:
             for _ in range(5):
                 spin(0.02)
-                with profile():
+                with region():
                     before = time.perf_counter_ns()
                     spin(0.02)
                     inside_ns += time.perf_counter_ns() - before
@@ -339,6 +267,115 @@ class OwnSessionTest(SessionTest):
         self.assertLess(own_ns, inside_ns * 1.1 + 5_000_000)
 
 
+class DecoratorTest(DeferredTest):
+
+    def test_function(self):
+        @region()
+        def work(ns):
+            tick(ns, 0)
+            return work(ns // 10) if ns > 10 else ns
+
+        tick(5, 0)
+        self.assertEqual(work(1000), 10)
+        tick(5, 0)
+        self.assertEqual(sums(self.stop()), {(): 1110})
+
+    def test_exception(self):
+        @region()
+        def work():
+            tick(1, 0)
+            raise KeyError
+
+        for _ in range(2):
+            with self.assertRaises(KeyError):
+                work()
+            tick(10, 0)
+        self.assertEqual(sums(self.stop()), {(): 2})
+
+    def test_coroutines_at_once(self):
+        @region()
+        async def work(ns):
+            for _ in range(3):
+                tick(ns, 0)
+                await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(work(1), work(10))
+            tick(1000, 0)
+
+        asyncio.run(main())
+        self.assertEqual(sum(sums(self.stop()).values()), 33)
+
+    def test_generator(self):
+        @region()
+        def numbers():
+            tick(1, 0)
+            yield 5
+            tick(1, 0)
+
+        generator = numbers()
+        tick(10, 0)
+        self.assertEqual(next(generator), 5)
+        # It is inside until it ends.
+        tick(100, 0)
+        self.assertEqual(list(generator), [])
+        tick(1000, 0)
+        self.assertEqual(sums(self.stop()), {(): 102})
+
+    def test_what_cannot_be_decorated(self):
+        async def generator():
+            yield
+
+        for thing in generator, 5, int:
+            with self.assertRaisesRegex(TypeError, r'region\(\)'):
+                region()(thing)
+
+
+@unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
+@NO_THREADS
+class ProgramsTest(ProgramTest):
+
+    SPIN = '''\
+import os, time
+from profile_sampling import region
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end: pass
+'''
+
+    def test_the_command_line(self):
+        result = self.run_python(
+            '-Xsampleprof=defer=1,out=x.pb', '-c',
+            self.SPIN + 'spin(0.2)\nwith region(): spin(0.05)\nspin(0.2)')
+        self.assertEqual(result.status, 0, result.err)
+        found = result.load('x.pb')
+        self.assertGreaterEqual(found.total_wall_ns, 50_000_000)
+        self.assertLess(found.total_wall_ns,
+                        found.duration_ns - 400_000_000)
+
+    def test_fork_inside(self):
+        # The child is inside of nothing until it enters a region itself.
+        result = self.run_python(
+            '-Xsampleprof=defer=1,out={pid}.pb', '-c', self.SPIN + '''
+with region():
+    pid = os.fork()
+    if not pid:
+        spin(0.2)
+        with region():
+            spin(0.05)
+        spin(0.2)
+        os._exit(0)
+    os.waitpid(pid, 0)
+''')
+        self.assertEqual(result.status, 0, result.err)
+        child, parent = sorted([self.load(name) for name in self.files()],
+                               key=lambda profile: profile.start_time_ns,
+                               reverse=True)
+        self.assertTrue(50_000_000 <= child.total_wall_ns
+                        < child.duration_ns - 400_000_000)
+        self.assertGreater(parent.total_wall_ns, 450_000_000)
+
+
 class ArgumentsTest(ApiTest):
 
     def test_defer_reaches_the_core(self):
@@ -347,37 +384,6 @@ class ArgumentsTest(ApiTest):
         profile_sampling.stop()
         profile_sampling.start(defer=False)
         self.assertNotIn('defer', self.core.session)
-
-    def test_options_misspelt(self):
-        for name, meant in (
-                ('rate', 'rate_hz'), ('hz', 'rate_hz'), ('Rate_Hz', 'rate_hz'),
-                ('ratehz', 'rate_hz'), ('rate_hx', 'rate_hz'),
-                ('rtae_hz', 'rate_hz'), ('frequency', 'rate_hz'),
-                ('interval', 'rate_hz'), ('depth', 'depth_frames'),
-                ('depth_frame', 'depth_frames'),
-                ('depht_frames', 'depth_frames'),
-                ('output', 'out'), ('OUT', 'out'), ('file', 'out'),
-                ('format', 'out'), ('Mode', 'mode'), ('clock', 'mode'),
-                ('signals', 'signal'), ('signla', 'signal'),
-                ('opcodes', 'names'), ('Names', 'names'),
-                ('defer', 'defer=True'), ('labels', 'labels')):
-            with self.subTest(name=name):
-                with self.assertRaisesRegex(
-                        TypeError, f"option '{name}'; did you mean "
-                                   f'.*{meant}'):
-                    profile(**{name: 1})
-
-    def test_labels_near_options(self):
-        names = ('node', 'name', 'route', 'path', 'user', 'model', 'signed',
-                 'games', 'outer', 'router', 'weight', 'self', '')
-        profile(**dict.fromkeys(names, 1))
-
-    def test_labels_that_cannot_be(self):
-        with self.assertRaisesRegex(ValueError, 'state'):
-            profile(state='x')
-        with self.assertRaises(TypeError):
-            profile(route=[])
-        self.assertEqual(self.core.calls, [])
 
 
 if __name__ == '__main__':

@@ -57,12 +57,17 @@ class AskingTest(unittest.TestCase):
             profile_sampling.start('bogus')
 
     def test_profile_block(self):
-        session = profile_sampling.profile(route='/')
+        session = profile_sampling.profile()
         with self.refused():
             with session:
                 self.fail('the block runs')
         self.assertIsNone(session.profile)
         self.assertEqual(profile_sampling.labels(), {})
+
+    def test_region(self):
+        # It does nothing without a session, and there is never one.
+        with profile_sampling.region():
+            self.assertFalse(profile_sampling.running())
 
     def test_profiled_function(self):
         @profile_sampling.profile()
@@ -212,7 +217,7 @@ class CommandLineTest(unittest.TestCase):
             err, f'\\A{source}: not profiling: .*{MISSING}.*\\n\\Z')
 
     def test_option(self):
-        for option in 'sampleprof', 'sampleprof=cpu,rate=100,out=a.txt':
+        for option in 'sampleprof', 'sampleprof=cpu,rate_hz=100,out=a.txt':
             self.assert_told(self.said(f'-X{option}'), '-X sampleprof')
 
     def test_variable(self):

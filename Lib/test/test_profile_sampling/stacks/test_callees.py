@@ -164,7 +164,7 @@ class StacksTest(SessionTest):
         name = f'{__name__}.{generate.__qualname__}'
         found = self.check(work, {
             (name, '_profile.tick'): 1 + 2, ('_profile.tick',): 4})
-        self.assertEqual(found.names, 'calls,opcodes')
+        self.assertEqual(found.names, 'all')
 
     def test_first_sample_of_a_code_object(self):
         # There may be no second one: a single call of five seconds.

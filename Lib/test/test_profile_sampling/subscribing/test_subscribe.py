@@ -322,7 +322,7 @@ class FiltersTest(SubscriberTest):
             (TypeError, 'threads', [print], {'threads': ['main']}),
             (TypeError, 'labels', [print], {'labels': ['route']}),
             (ValueError, 'depth_frames', [print], {'depth_frames': 0}),
-            (ValueError, 'names', [print], {'names': 'all'}),
+            (ValueError, 'names', [print], {'names': 'ALL'}),
         ]
         for error, pattern, args, options in cases:
             with self.subTest(**options):

@@ -172,7 +172,7 @@ def one_cpu():
 # Programs.
 
 # Asks a program to profile itself.
-OPTION = '-Xsampleprof=rate=5000,out=profile.pb.gz'
+OPTION = '-Xsampleprof=rate_hz=5000,out=profile.pb.gz'
 
 
 def environment(**changes):

@@ -12,7 +12,7 @@ STATES = {'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
 # As files spell them.
 STATE_TEXTS = {state.replace('_', ' ') for state in STATES}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
-NAMES = {'off', 'calls', 'opcodes', 'calls,opcodes'}
+NAMES = {'off', 'calls', 'opcodes', 'all'}
 OPNAMES = set(opcode.opmap) | set(opcode._specialized_opmap)
 LABELS = {'thread id', 'thread native id', 'interpreter', 'state'}
 MORE_LABELS = {'thread name', 'task name', 'task id', 'opcode',

@@ -1,0 +1,106 @@
+"""Programs with blocks of profile(): sampled as a whole, forking, exiting."""
+
+import os
+import unittest
+
+from ..processes.children import NO_THREADS
+from ..support.sessions import ProgramTest, names, weight
+
+PROGRAM = '''\
+import time
+from profile_sampling import profile
+def spin():
+    end = time.monotonic() + 0.05
+    while time.monotonic() < end: pass
+'''
+
+
+class CommandLineTest(ProgramTest):
+
+    def test_blocks(self):
+        for code in ('with profile() as block: spin()',
+                     'profile()(spin)()',
+                     'with profile(), profile() as block: spin()'):
+            with self.subTest(code=code):
+                result = self.run_python(
+                    '-X', 'sampleprof=out=x.pb.gz', '-c', PROGRAM + code)
+                self.assertEqual(result.status, 0, result.err)
+                found = result.load('x.pb.gz')
+                spins = [s for s in found.samples if 'spin' in names(s)]
+                self.assertGreater(weight(spins), 40_000_000)
+
+    def test_the_file_of_a_block(self):
+        result = self.run_python(
+            '-X', 'sampleprof=out=x.pb.gz', '-c', PROGRAM
+            + 'spin()\nwith profile(out="{pid}.block.pb"): spin()')
+        self.assertEqual(result.status, 0, result.err)
+        [name] = [name for name in self.files() if 'block' in name]
+        self.assertLess(result.load(name).duration_ns,
+                        result.load('x.pb.gz').duration_ns - 50_000_000)
+
+    def test_blocks_that_do_not_end(self):
+        for end in '', 'import os; os._exit(0)', 'import sys; sys.exit(0)':
+            with self.subTest(end=end):
+                result = self.run_python(
+                    '-X', 'sampleprof=out=x.pb.gz', '-c', PROGRAM
+                    + 'block = profile(); block.__enter__(); spin()\n' + end)
+                self.assertEqual(result.status, 0, result.err)
+                self.assertIn('wrote', result.err)
+                result.load('x.pb.gz')
+
+    def test_a_daemon_thread_in_a_block(self):
+        result = self.run_python(
+            '-X', 'sampleprof=out=x.pb.gz', '-c', PROGRAM + '''
+import threading
+def work():
+    while True:
+        with profile():
+            spin()
+threading.Thread(target=work, daemon=True).start()
+spin()
+''')
+        self.assertEqual(result.status, 0, result.err)
+        result.load('x.pb.gz')
+
+
+@unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
+@NO_THREADS
+class ForkTest(ProgramTest):
+
+    CODE = PROGRAM + '''
+import os, warnings, profile_sampling
+warnings.simplefilter("ignore")
+block = profile(out="block.{pid}.pb")
+was_running = profile_sampling.running()
+with block:
+    spin()
+    pid = os.fork()
+    if not pid:
+        assert profile_sampling.running() == was_running
+        with profile() as own:
+            spin()
+        assert own.profile.total_wall_ns > 40_000_000
+    spin()
+if pid:
+    assert block.profile.duration_ns > 90_000_000
+    status = os.waitpid(pid, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == 0, status
+else:
+    # It began in the parent, which has its profile.
+    assert block.profile is None
+    assert profile_sampling.running() == was_running
+'''
+
+    def test_fork(self):
+        for options, count in ((), 1), (('-Xsampleprof=out={pid}.x.pb',), 3):
+            with self.subTest(options=options):
+                result = self.run_python(*options, '-c', self.CODE)
+                self.assertEqual(result.status, 0, result.err)
+                self.assertEqual(len(self.files()), count)
+                for name in self.files():
+                    self.load(name)
+                    os.unlink(os.path.join(self.directory, name))
+
+
+if __name__ == '__main__':
+    unittest.main()
