@@ -15,9 +15,9 @@ def load():
         import _profile
     except ImportError:
         raise ImportError(
-            f'this interpreter ({sys.executable}) cannot sample itself: it '
-            'was built without the module _profile; profiles can only be '
-            'loaded and reported here', name='_profile') from None
+            f'this interpreter ({sys.executable}) was built without the '
+            'module _profile: it can neither sample itself nor read or write '
+            'profiles', name='_profile') from None
     return _profile
 
 

@@ -14,6 +14,7 @@
 #include "../../Python/sampling/base/common.h"
 
 #include "_profile.h"
+#include "pprof.h"
 
 /*[clinic input]
 module _profile
@@ -385,6 +386,7 @@ module_exec(PyObject *module)
 {
     profile_state *state = get_profile_state(module);
     if (PyModule_AddFunctions(module, _PyProfile_DeliveryMethods) < 0
+        || PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
         || _PyProfile_InitLabels(module, state) < 0
         || _PyProfile_InitSubscriptions(module, state) < 0)
     {

@@ -1,5 +1,6 @@
 /* The _profile module where there is no profiler: labels hold as anywhere,
-   nobody samples, and who wants to is told what is missing.
+   files are read and written, nobody samples, and who wants to is told what is
+   missing.
 
    It has what can be called without a session or a subscription, since there
    never is one. */
@@ -14,6 +15,7 @@
 #include "pycore_sampling.h"          // _PySampling_MISSING
 
 #include "_profile.h"
+#include "pprof.h"
 
 /* --- Who wants samples. */
 
@@ -137,7 +139,9 @@ static PyMethodDef module_methods[] = {
 static int
 module_exec(PyObject *module)
 {
-    if (_PyProfile_InitLabels(module, get_profile_state(module)) < 0) {
+    if (PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
+        || _PyProfile_InitLabels(module, get_profile_state(module)) < 0)
+    {
         return -1;
     }
     PyObject *capsule =

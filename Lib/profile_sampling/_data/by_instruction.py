@@ -5,7 +5,8 @@ This file owns the sums per instruction.  It must not know any file format.
 
 from profile_sampling._data import opcodes
 from profile_sampling._data.rows import CalleeRow, InstructionRow
-from profile_sampling._data.sums import added
+from profile_sampling._data.sums import added, sums_by
+from profile_sampling._data.tables import NODE
 from profile_sampling._data.values import COUNT, OPCODES
 
 
@@ -17,13 +18,12 @@ def rows(tables):
     specialization = bool(tables.names & OPCODES) and COUNT in types
     counts = types.index(COUNT) if specialization else None
     frames = list(tables.frame_tuples())
-    frame_of_node, callee_of_node = tables.innermost_python()
     sites = {}
     nothing = (0,) * len(types)
-    for node, _, _, _, *values in tables.row_tuples():
-        if frame_of_node[node] < 0:
+    for (frame, callee), values in _summed(tables).items():
+        if frame < 0:
             continue
-        function, line, column, offset, opcode = frames[frame_of_node[node]]
+        function, line, column, offset, opcode = frames[frame]
         key = function, line, column, offset, opcodes.base(opcode)
         site = sites.get(key)
         if site is None:
@@ -31,7 +31,6 @@ def rows(tables):
         site.values = added(site.values, values)
         if specialization:
             site.add_opcode(opcode, values[counts])
-        callee = callee_of_node[node]
         if callee >= 0:
             function = frames[callee][0]
             site.callees[function] = added(
@@ -42,6 +41,18 @@ def rows(tables):
         -row.self_values[own], *_by_name(row.function), row.line, row.column,
         row.instruction_offset, row.base_opcode))
     return result
+
+
+def _summed(tables):
+    """Return {(innermost Python frame, what it calls): values}."""
+    frame_of_node, callee_of_node = tables.innermost_python()
+    numbers = {}
+    number_of_sample = [
+        numbers.setdefault((frame_of_node[node], callee_of_node[node]),
+                           len(numbers))
+        for node in tables.column(NODE)]
+    sums = sums_by(tables, number_of_sample, len(numbers))
+    return dict(zip(numbers, zip(*sums)))
 
 
 class _Site:

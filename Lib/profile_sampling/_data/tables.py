@@ -9,6 +9,9 @@ program has 100,000 stacks, and most uses need sums over the stack tree, not
 the stacks.  A stack is a node of that tree; a node's parent is its caller.
 """
 
+import sys
+
+import _profile
 from profile_sampling._data.values import (
     COUNT, FUNCTION_KINDS, MEASURED, NAMES, NOT_KNOWN, STATES, Frame, Function,
     Thread, gil_holder, label_set, unique_value_types, value_named)
@@ -86,7 +89,11 @@ class Tables:
         # Kinds may differ in their unit only: the last one, as in files.
         self.own = max([number for number, kind in enumerate(kinds)
                         if kind == self.mode])
-        _check_references(raw, self)
+        _check_labels(self.labels)
+        _profile.check_tables(
+            self.frames, self.nodes, self.samples, len(self.value_types),
+            len(raw['functions']), len(self.labels), len(self.threads),
+            len(STATES))
         if moved:
             frames = bytearray(self.frames)
             column = memoryview(frames).cast(_FRAME)
@@ -178,24 +185,14 @@ class Tables:
         return zip(*[frames] * FRAME_COLUMNS)
 
     def innermost_python(self):
-        """Return two lists: per node, the frame that is the innermost of
+        """Return two columns: per node, the frame that is the innermost of
         Python, and the frame that this one calls; -1 where there is none.
         """
-        python = [self.functions[function].kind == 'python'
-                  for function in self.frames_view()[0::FRAME_COLUMNS]]
-        nodes = self.nodes_view().tolist()
-        innermost = [-1]
-        callees = [-1]
-        for parent, frame in zip(nodes[2::NODE_COLUMNS],
-                                 nodes[3::NODE_COLUMNS]):
-            if python[frame]:
-                innermost.append(frame)
-                callees.append(-1)
-            else:
-                innermost.append(innermost[parent])
-                callee = callees[parent]
-                callees.append(frame if callee < 0 else callee)
-        return innermost, callees
+        python = bytes([self.functions[function].kind == 'python'
+                        for function
+                        in self.frames_view()[0::FRAME_COLUMNS]])
+        return [memoryview(column).cast(_FRAME) for column
+                in _profile.innermost_python(self.nodes, python)]
 
     def stack(self, node):
         nodes = self.nodes_view()
@@ -245,45 +242,14 @@ def _unique_functions(rows):
     return functions, None if len(moved) == len(functions) else moved
 
 
-def _check_references(raw, tables):
-    """Raise ValueError unless every index names an existing row."""
-    for what, item, columns in (('frames', 4, FRAME_COLUMNS),
-                                ('nodes', 4, NODE_COLUMNS),
-                                ('samples', 8, tables.sample_columns)):
-        if len(raw[what]) % (item * columns):
-            raise ValueError(f'the table of {what} has a broken row')
-    nodes = tables.nodes_view()
-    frames = tables.frames_view()
-    rows = tables.samples_view()
-    columns = tables.sample_columns
-    n_nodes = len(nodes) // NODE_COLUMNS
-    if not n_nodes or nodes[0] != 0:
-        raise ValueError('the table of nodes has no root')
-    parents = nodes[0::NODE_COLUMNS].tolist()
-    if not all(map(int.__lt__, parents[1:], range(1, n_nodes))):
-        raise ValueError('a node comes before its parent')
-    if not raw['labels']:
+def _check_labels(labels):
+    """Raise ValueError unless every row's parent comes before it."""
+    if not labels:
         raise ValueError('the table of labels has no empty set')
-    for row, (parent, *_) in enumerate(raw['labels'][1:], 1):
+    for row, (parent, *_) in enumerate(labels[1:], 1):
         if not 0 <= parent < row:
             raise ValueError('a label comes before its parent')
-    n_frames = len(frames) // FRAME_COLUMNS
-    for what, column, limit in (
-            ('functions', frames[0::FRAME_COLUMNS], len(raw['functions'])),
-            ('frames', nodes[NODE_COLUMNS + 1::NODE_COLUMNS], n_frames),
-            ('nodes', rows[NODE::columns], n_nodes),
-            ('threads', rows[THREAD::columns], len(tables.threads)),
-            ('labels', rows[LABELS::columns], len(raw['labels'])),
-            ('nodes', rows[HOLDER_NODE::columns], n_nodes),
-            ('states', rows[STATE::columns], len(STATES))):
-        values = column.tolist()
-        if values and not (0 <= min(values) and max(values) < limit):
-            raise ValueError(f'a row refers to {what} that do not exist')
-    if any([thread and not -1 <= thread < len(tables.threads) for thread
-            in tables.column(HOLDER_THREAD)]):
-        raise ValueError('a row refers to threads that do not exist')
 
 
 def _running_version():
-    import sys
     return '.'.join(map(str, sys.version_info[:3]))

@@ -53,19 +53,24 @@ def annotation(format, annotate):
     return {'annotate': True}
 
 
-def encode(tables, format, **options):
-    """Return the bytes of a profile's *tables* in *format*."""
+def encoder(format):
+    """Return the function that makes bytes of tables in *format*."""
     match format:
         case 'pprof':
             from profile_sampling._formats.pprof import writer
-            return writer.encode(tables, **options)
+            return writer.encode
         case 'collapsed':
             from profile_sampling._formats import collapsed
-            return collapsed.render(tables, **options).encode()
+            return collapsed.encode
         case 'text':
             from profile_sampling._formats import text
-            return text.render(tables, **options).encode()
+            return text.encode
     raise ValueError(f'unknown format {format!r}')
+
+
+def encode(tables, format, **options):
+    """Return the bytes of a profile's *tables* in *format*."""
+    return encoder(format)(tables, **options)
 
 
 def with_pid(path):

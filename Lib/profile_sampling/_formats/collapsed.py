@@ -32,6 +32,11 @@ _NUMBER = '0123456789.'
 _MARKS = {'python': '', 'C': '_[k]', 'operator': '_[i]', 'pseudo': '_[j]'}
 
 
+def encode(tables, **options):
+    """Return what render() does as bytes."""
+    return render(tables, **options).encode()
+
+
 def render(tables, *, threads=False, annotate=False):
     """Return the lines, sorted; with *threads* a thread is the root, and
     with *annotate* names end in a mark of their kind."""

@@ -4,6 +4,8 @@ This file owns what the report says and how it is laid out.
 It must not compute what a profile means: that is _data's.
 """
 
+import time
+
 from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label)
 from profile_sampling._data.losses import (
@@ -35,6 +37,11 @@ _KIND = 16
 _MISSED_SHARE = 0.01
 _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
                 'asleep_with_gil': 'asleep with GIL'}
+
+
+def encode(tables, **options):
+    """Return what render() does as bytes."""
+    return render(tables, **options).encode()
 
 
 def render(tables, *, top=TOP, sort=None, width=WIDTH, bold=False):
@@ -204,7 +211,6 @@ def _in_state(tables, state, value_type):
 
 
 def _date(ns):
-    import time
     if not ns:
         return 'not known'
     try:

@@ -9,8 +9,10 @@ import os
 
 from profile_sampling._files import check_binary
 from profile_sampling._formats.pprof import decoder
-from profile_sampling._formats.pprof.wire import Budget
+from profile_sampling._formats.pprof.budget import Budget
 
+# What is kept of a file is counted, byte by byte, and it is little more than
+# the tables that it was written from: no session of ours comes near this.
 MAX_BYTES = 512 << 20
 _CHUNK_BYTES = 1 << 16
 
@@ -31,46 +33,39 @@ def read(path, max_bytes=None):
 
 def _read(file, name, budget):
     try:
-        data = _content(file, budget)
-        if 0 not in data:
-            # Each one has an empty string in it.
-            raise ValueError('is not a pprof file')
-        return decoder.decode(data, budget)
+        return decoder.decode(_content(file), budget)
     except ValueError as exc:
         raise ValueError(f'{name}: {exc}') from None
 
 
 def decode(data, max_bytes=MAX_BYTES):
     """Return the tables of an encoded, uncompressed message."""
-    return decoder.decode(data, Budget(max_bytes))
+    chunks = iter((bytes(data), b''))
+    return decoder.decode(chunks.__next__, Budget(max_bytes))
 
 
-def _content(file, budget):
-    """Return the message in a file, decompressed."""
+def _content(file):
+    """Return what reads the message in a file, decompressed, in chunks."""
     head = file.read(4)
     if head[:2] == b'\x1f\x8b':
-        return _decompressed(head, file, budget)
+        return _decompressed(head, file).__next__
     if head == b'\x28\xb5\x2f\xfd':
         raise ValueError('is compressed with zstd; decompress it first')
-    data = bytearray(head)
-    while chunk := file.read(_CHUNK_BYTES):
-        # Twice: a buffer that grows may be copied.
-        budget.spend(2 * len(chunk))
-        data += chunk
-    if not data:
+    if not head:
         raise ValueError('is empty')
-    return bytes(data)
+    chunks = [head]
+    return lambda: chunks.pop() if chunks else file.read(_CHUNK_BYTES)
 
 
-def _decompressed(chunk, file, budget):
+def _decompressed(chunk, file):
+    """Yield the parts of the message, and at its end b''."""
     import zlib
-    data = bytearray()
     inflate = zlib.decompressobj(wbits=31)
     try:
         while True:
             part = inflate.decompress(chunk, _CHUNK_BYTES)
-            budget.spend(2 * len(part))
-            data += part
+            if part:
+                yield part
             if inflate.eof:
                 # Members may follow each other, and zeros fill blocks.
                 chunk = (inflate.unused_data or file.read(_CHUNK_BYTES)
@@ -78,7 +73,8 @@ def _decompressed(chunk, file, budget):
                 while not chunk:
                     chunk = file.read(_CHUNK_BYTES)
                     if not chunk:
-                        return bytes(data)
+                        yield b''
+                        return
                     chunk = chunk.lstrip(b'\0')
                 inflate = zlib.decompressobj(wbits=31)
                 continue

@@ -13,6 +13,7 @@ from profile_sampling._formats.pprof import (
 
 from ..support import validator
 from ..support.builders import Builder, example, facts_of, process
+from ..support.wire import Message
 
 
 def loaded(profile):
@@ -205,11 +206,11 @@ class MergeTest(unittest.TestCase):
     def test_pids_of_another_tool(self):
         # It keeps the comments of all files: then no single one is right.
         data = _formats.encode(process(11)._tables, 'pprof', compress=False)
-        more = _pprof.Message()
+        more = Message()
         more.number(13, len(validator.decode(data)['string_table']))
         for pid, expected in (11, 11), (12, None):
             with self.subTest(pid=pid):
-                text = _pprof.Message()
+                text = Message()
                 text.payload(6, b'# pid %d' % pid)
                 tables = _pprof_read.decode(data + text.data + more.data)
                 self.assertEqual(tables['pid'], expected)

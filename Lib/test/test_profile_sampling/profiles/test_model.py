@@ -2,12 +2,12 @@
 
 import copy
 import pickle
+import random
 import sys
 import unittest
 from unittest import mock
 
 from profile_sampling import Profile
-from profile_sampling._data.by_function import _outermost
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import Frame, Function, Thread
 
@@ -64,9 +64,33 @@ class FunctionsTest(unittest.TestCase):
 
     def test_a_key_opens_again_beside_its_subtree(self):
         # f in one branch must not hide f in the next.
-        parents = [0, 0, 1, 2, 1, 4]
-        keys = [-1, 0, 1, 2, 1, 1]
-        self.assertEqual(sorted(_outermost(parents, keys, 3)), [1, 2, 3, 4])
+        b = Builder()
+        b.sample('a.main a.f a.g', wall_ns=1 * MS)
+        b.sample('a.main a.f a.f', wall_ns=2 * MS)
+        b.sample('a.main a.h a.f', wall_ns=4 * MS)
+        b.sample('a.f a.main', wall_ns=8 * MS)
+        self.assertEqual(weights(b.profile().functions()),
+                         {'a.f': (6, 15), 'a.g': (1, 1), 'a.h': (0, 4),
+                          'a.main': (8, 15)})
+
+    def test_sums_of_random_stacks(self):
+        # Against sums over each stack, as they are defined.
+        rng = random.Random(4)
+        for _ in range(50):
+            b = Builder()
+            own, cum = {}, {}
+            for _ in range(rng.randrange(1, 30)):
+                stack = rng.choices(('a.f', 'a.g', 'a.h', 'a.i'),
+                                    k=rng.randrange(1, 9))
+                wall_ns = rng.randrange(100) * MS
+                b.sample(' '.join(stack), wall_ns=wall_ns)
+                leaf = stack[-1]
+                own[leaf] = own.get(leaf, 0) + wall_ns // MS
+                for name in set(stack):
+                    cum[name] = cum.get(name, 0) + wall_ns // MS
+            self.assertEqual(
+                weights(b.profile().functions()),
+                {name: (own.get(name, 0), cum[name]) for name in cum})
 
     def test_threads_and_states_add_up(self):
         b = Builder()

@@ -10,13 +10,11 @@ import zlib
 
 from profile_sampling import Profile, _formats
 from profile_sampling._formats.pprof import writer as _pprof
-from profile_sampling._formats.pprof.wire import (
-    BYTES, FIXED_32, FIXED_64, VARINT, fields)
 
 from . import validator
 from .builders import Builder, example, facts_of
+from .wire import BYTES, FIXED_32, FIXED_64, VARINT, fields, varint
 
-varint = _pprof.varint
 # Where a reader might count wrongly.
 EDGES = (0, 1, 2, 5, 6, 127, 128, 255, 4095, 4096, 65_535, 2 ** 31 - 1,
          2 ** 31, 2 ** 32, 2 ** 63 - 1, 2 ** 63, 2 ** 64 - 1)
@@ -44,11 +42,9 @@ def seeds():
 
 def parse(data, path=()):
     message = []
-    for field, wire_type, value, end in fields(data, 0, len(data)):
-        if wire_type != VARINT:
-            value = data[value:end]
-            if wire_type == BYTES and field in NESTED.get(path, ()):
-                value = parse(value, (*path, field))
+    for field, wire_type, value in fields(data):
+        if wire_type == BYTES and field in NESTED.get(path, ()):
+            value = parse(value, (*path, field))
         message.append([field, wire_type, value])
     return message
 

@@ -9,13 +9,13 @@ import time
 import unittest
 
 from profile_sampling import Profile
-from profile_sampling._data import build as _build
 from profile_sampling._formats import collapsed as _collapsed, text as _text
 from profile_sampling._formats.pprof import (
-    reader as _pprof_read, wire as _wire, writer as _pprof)
+    reader as _pprof_read, writer as _pprof)
 
 from ..support import sessions
 from ..support.builders import Builder, facts_of
+from ..support.wire import Message
 from ..support.manual import manual, tick
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, checked, computing_threads,
@@ -492,8 +492,6 @@ class ValuesTest(unittest.TestCase):
 
     def test_file_without_the_function(self):
         # As tools leave it that drop functions which no stack has.
-        def split(name):
-            return None, name
         for text, place, expected in (
                 ('a.f (b.g)', '/src/a.py:7', ('a.f', '/src/a.py', 7, 'b.g')),
                 ('a.f', '/src/a.py:7', ('a.f', '/src/a.py', 7, None)),
@@ -503,12 +501,8 @@ class ValuesTest(unittest.TestCase):
                 ('', None, ('', '', 0, None)),
                 ('[unknown]', None, ('[unknown]', '', 0, None))):
             with self.subTest(text=text, place=place):
-                tables = _build.Builder(_wire.Budget(1 << 20))
-                thread = tables.thread((1, 2, None, 0))
-                node = tables.holder(text, place, split)
-                self.assertEqual(tables.holder(text, place, split), node)
-                tables.sample(0, thread, 0, 2, -1, node, [1, 0, 5])
-                profile = Profile._from_raw(tables.raw(Builder().facts))
+                profile = Profile._from_raw(_pprof_read.decode(
+                    file_with_holder(text, place)))
                 row, = profile.gil_holders()
                 held = row.holder
                 self.assertEqual(
@@ -524,6 +518,29 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(
             [(row.holder, row.wall_ns) for row in merged.gil_holders()],
             [(row.holder, 2 * row.wall_ns) for row in one.gil_holders()])
+
+
+def file_with_holder(text, place):
+    """A message of a sample that waits for the GIL, without functions."""
+    strings = ['', 'wall', 'nanoseconds', 'state', 'gil wait',
+               'gil holder', text, 'gil holder place', place]
+    message = Message()
+    wall = Message()
+    wall.number(1, 1)
+    wall.number(2, 2)
+    message.payload(1, wall.data)
+    sample = Message()
+    sample.packed(2, [5])
+    for key, value in (3, 4), (5, 6), (7, 8):
+        if strings[value] is not None:
+            label = Message()
+            label.number(1, key)
+            label.number(2, value if strings[value] else 0)
+            sample.payload(3, label.data)
+    message.payload(2, sample.data)
+    for string in strings:
+        message.payload(6, (string or '').encode())
+    return bytes(message.data)
 
 
 if __name__ == '__main__':

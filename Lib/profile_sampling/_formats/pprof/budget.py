@@ -1,0 +1,26 @@
+"""What reading a file may cost.
+
+This file owns the account of memory that Python objects take; the core keeps
+one of its own while it takes a message apart.
+"""
+
+
+class Budget:
+    """Bytes of memory that may still be used.
+
+    Sizes of objects are estimates on the high side: what counts is that
+    nothing in the file can make the reader spend memory without limit.
+    """
+
+    __slots__ = ('limit', 'left')
+
+    def __init__(self, limit):
+        self.limit = self.left = limit
+
+    def spend(self, n_bytes):
+        """Account for memory that stays in use."""
+        if n_bytes > self.left:
+            raise ValueError(
+                f'needs more than {self.limit:,} bytes of memory to '
+                'read; pass a larger max_bytes if you trust the file')
+        self.left -= n_bytes

@@ -1,0 +1,187 @@
+"""What the labels of a pprof file's samples say.
+
+This file owns the meaning of labels, ours and other tools'.  It must not know
+how they are encoded.
+
+Several values of one label in a sample become one, with commas between.
+
+The instructions of our files are named, because their numbers differ between
+versions of Python: one that this version does not have is not known here.
+"""
+
+from array import array
+
+from profile_sampling._data import opcodes
+from profile_sampling._data.values import (
+    EMPTY_LABELS, NOBODY, NOT_KNOWN, OF_SAMPLES)
+from profile_sampling._formats.pprof import (
+    HOLDER_INTERPRETER_LABEL, HOLDER_LABEL, HOLDER_PLACE_LABEL,
+    HOLDER_THREAD_LABEL, OFFSET_LABEL, OPCODE_LABEL, STATE_TEXTS)
+
+# Where the instruction of a frame is not known: offset, opcode.
+_NO_INSTRUCTION = -1, 0
+# What the core takes of a label set that no sample has.
+_UNUSED = (0,) * 7
+
+
+class Labels:
+    """Reads label sets; `threads` and `rows` are what they come to.
+
+    *meanings* has the key, the text and the number of each label.  A label
+    set is a parent set and one label more.
+    """
+
+    def __init__(self, meanings, functions, budget, instructions):
+        self._meanings = meanings
+        self._functions = functions
+        self._budget = budget
+        # Labels of these names in other tools' files are not ours.
+        self._instruction_keys = (
+            (OPCODE_LABEL, OFFSET_LABEL) if instructions else ())
+        self._threads = {}
+        self._rows = {EMPTY_LABELS: 0}
+        # Sets without the labels of instructions: parent, label.
+        self._others = {}
+
+    @property
+    def threads(self):
+        return list(self._threads)
+
+    @property
+    def rows(self):
+        return list(self._rows)
+
+    def read(self, label_sets, used):
+        """Return an array of what each set says, as build_pprof() takes it.
+
+        The order is thread, row of labels, state, the thread and the number
+        of the holder of the GIL, offset and opcode of the instruction.
+        """
+        self._budget.spend(400 * (1 + len(label_sets)))
+        parts = [(0, _NO_INSTRUCTION)]
+        for parent, label in label_sets:
+            parts.append(self._part(*parts[parent], label))
+        about = {}
+        parents = list(self._others)
+        result = array('q')
+        for number, (others, instruction) in enumerate(parts):
+            if number not in used:
+                result.extend(_UNUSED)
+                continue
+            if others not in about:
+                self._budget.spend(350)
+                about[others] = self._about(others, parents)
+            result.extend(about[others])
+            result.extend(instruction)
+        return result
+
+    def _part(self, others, instruction, label):
+        """Add a label to a set."""
+        key, text, number = self._meanings[label]
+        if key not in self._instruction_keys:
+            others = self._others.setdefault((others, label),
+                                             len(self._others) + 1)
+            return others, instruction
+        offset, opcode = instruction
+        if key == OFFSET_LABEL:
+            return others, (_offset(number), opcode)
+        return others, (offset, opcodes.number(text))
+
+    def _about(self, others, parents):
+        """Return the numbers of the thread, the labels, the state and the
+        GIL's holder."""
+        texts = {}
+        values = {}
+        labels = {}
+        for label in _path(others, parents):
+            key, text, number = self._meanings[label]
+            if key not in OF_SAMPLES:
+                # Other tools have labels that are numbers.
+                value = text or (str(number) if number else '')
+                labels.setdefault(key, {})[value] = None
+            elif text:
+                texts[key] = text
+            else:
+                values[key] = number
+        thread = (_unsigned(values.get('thread id', 0)),
+                  values.get('thread native id', 0),
+                  texts.get('thread name'),
+                  _unsigned(values.get('interpreter', 0)))
+        state = texts.get('state', 'running')
+        # Other tools have states of their own.
+        number = STATE_TEXTS.index(state) if state in STATE_TEXTS else 0
+        task_id = values.get('task id')
+        if task_id is not None:
+            task_id = _unsigned(task_id)
+        task_name = texts.get('task name', '' if 'task name' in values
+                              else None)
+        return (self._thread(thread),
+                self._row(labels, task_name, task_id),
+                number, *self._holder(texts, values, thread))
+
+    def _holder(self, texts, values, waiter):
+        name = texts.get(HOLDER_LABEL, '' if HOLDER_LABEL in values else None)
+        if name is None:
+            return NOBODY
+        prefix = HOLDER_THREAD_LABEL
+        thread = NOT_KNOWN
+        if f'{prefix} id' in values:
+            *_, interpreter = waiter
+            thread = self._thread((
+                _unsigned(values[f'{prefix} id']),
+                values.get(f'{prefix} native id', 0),
+                texts.get(prefix),
+                _unsigned(values.get(HOLDER_INTERPRETER_LABEL,
+                                     interpreter))))
+        return thread, self._functions.holder(
+            name, texts.get(HOLDER_PLACE_LABEL))
+
+    def _thread(self, thread):
+        index = self._threads.get(thread)
+        if index is None:
+            self._budget.spend(300)
+            index = self._threads[thread] = len(self._threads)
+        return index
+
+    def _row(self, labels, task_name, task_id):
+        row = 0
+        for key in sorted(labels):
+            row = self._label((row, key, self._joined(labels[key]), 0))
+        if task_id is not None or task_name is not None:
+            row = self._label((row, None, task_name, task_id or 0))
+        return row
+
+    def _label(self, key):
+        row = self._rows.get(key)
+        if row is None:
+            self._budget.spend(250)
+            row = self._rows[key] = len(self._rows)
+        return row
+
+    def _joined(self, values):
+        """Return one text for what other tools give several values."""
+        if len(values) == 1:
+            return next(iter(values))
+        self._budget.spend(sum([80 + 4 * (len(value) + 2)
+                                for value in values]))
+        return ', '.join(values)
+
+
+def _path(number, parents):
+    """Return the labels of a set, the first one first."""
+    path = []
+    while number:
+        number, label = parents[number - 1]
+        path.append(label)
+    path.reverse()
+    return path
+
+
+def _unsigned(value):
+    return value & 0xFFFF_FFFF_FFFF_FFFF
+
+
+def _offset(number):
+    if not 0 <= number < 1 << 31:
+        raise ValueError(f'an instruction has offset {number}')
+    return number
