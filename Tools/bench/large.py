@@ -1,0 +1,51 @@
+"""What a profile costs whose tables are full: to save, to load, to report.
+
+The reader that others would use, the package protobuf, parses the same file,
+each time right after ours.
+"""
+
+import statistics
+import tempfile
+from pathlib import Path
+
+import children
+from report import quartiles
+
+SAVE_BAR_S = 1
+LOAD_BAR_S = 2
+REPORT_BAR_S = 3
+REPORT_BAR_MB = 400
+_COLUMNS = ('save', 'load', 'report', 'protobuf')
+
+
+def measure(report, options):
+    rounds = 2 if options.quick else 7
+    with tempfile.TemporaryDirectory() as directory:
+        path = str(Path(directory, 'full.pb.gz'))
+        made = children.run_json('large_child.py', 'make', path)
+        report.say(', '.join([f'{value:,} {name}' for name, value
+                              in made.items()]))
+        found = {what: [] for what in _COLUMNS}
+        for _ in range(rounds):
+            for what in _COLUMNS:
+                found[what].append(
+                    children.run_json('large_child.py', what, path))
+    report.data['large'] = {'profile': made, 'runs': found}
+    rows = [[what, *[_text([run[column] for run in runs]) for column
+                     in ('wall_s', 'cpu_s', 'peak_mb')]]
+            for what, runs in found.items() if runs[0] is not None]
+    report.table('A profile with full tables: median [quartiles]',
+                 ['', 'seconds', 'CPU seconds', 'MB at most'], rows)
+    for what, bar in (('save', SAVE_BAR_S), ('load', LOAD_BAR_S),
+                      ('report', REPORT_BAR_S)):
+        report.bar(f'large: {what}',
+                   statistics.median([run['wall_s'] for run in found[what]]),
+                   bar, 's')
+    report.bar('large: memory of a report',
+               max([run['peak_mb'] for run in found['report']]),
+               REPORT_BAR_MB, 'MB')
+
+
+def _text(values):
+    low, median, high = quartiles(values)
+    return f'{median:.2f} [{low:.2f} {high:.2f}]'
