@@ -58,7 +58,7 @@ _PyPprof_GetFieldHead(struct parser *p, struct span *span, struct field *field,
                uint64_t *size)
 {
     const uint8_t *start = span->at;
-    uint64_t key;
+    uint64_t key = 0;
     if (get_varint(p, span, &key) < 0) {
         return -1;
     }

@@ -65,14 +65,10 @@ class _Part:
                    self._label(labels), state, *holder)
             known = samples.get(key)
             samples[key] = values if known is None else added(known, values)
-        try:
-            packed = array('q')
-            for key, values in samples.items():
-                packed.extend(key)
-                packed.extend(values)
-        except OverflowError:
-            raise ValueError('the weight of a stack is beyond 64 bits'
-                             ) from None
+        packed = array('q')
+        for key, values in samples.items():
+            packed.extend(key)
+            packed.extend(values)
         return tables.facts() | {
             'functions': [_function_row(tables.functions[number])
                           for number in self._functions],
