@@ -328,6 +328,26 @@ put_mapping(struct encoder *e, PyObject *binary)
     return _PyPprof_PutScratch(e, FIELD_MAPPING);
 }
 
+/* Packed, as proto3 has repeated numbers. */
+static int
+put_comments(struct encoder *e, struct pprof_array *out, PyObject *comments)
+{
+    struct pprof_array numbers = {.item_bytes = 1, .budget = e->scratch.budget};
+    int err = 0;
+    for (Py_ssize_t i = 0; err == 0 && i < PyList_GET_SIZE(comments); i++) {
+        int64_t number =
+            _PyPprof_StringNumber(e, PyList_GET_ITEM(comments, i));
+        err = number < 0 ? -1
+            : _PyPprof_PutVarint(&numbers, (uint64_t)number);
+    }
+    if (err == 0 && numbers.num > 0) {
+        err = _PyPprof_PutPayload(out, FIELD_COMMENT, numbers.items,
+                                  numbers.num);
+    }
+    _PyPprof_FreeArray(&numbers);
+    return err;
+}
+
 /* What comes after the strings, into scratch. */
 static int
 put_facts(struct encoder *e)
@@ -341,14 +361,10 @@ put_facts(struct encoder *e)
     {
         return -1;
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(h->comments); i++) {
-        if (_PyPprof_PutString(e, out, FIELD_COMMENT,
-                               PyList_GET_ITEM(h->comments, i)) < 0)
-        {
-            return -1;
-        }
-    }
-    if (_PyPprof_PutString(e, out, FIELD_DEFAULT_TYPE, h->default_type) < 0) {
+    if (put_comments(e, out, h->comments) < 0
+        || _PyPprof_PutString(e, out, FIELD_DEFAULT_TYPE,
+                              h->default_type) < 0)
+    {
         return -1;
     }
     return _PyPprof_PutString(e, out, FIELD_DOC_URL, h->doc_url);

@@ -4,8 +4,6 @@ This file owns the sums over the tree of stacks.  It must not know any file
 format.
 """
 
-from array import array
-
 import _profile
 from profile_sampling._data.rows import FunctionRow, LineRow
 from profile_sampling._data.tables import FRAME_COLUMNS
@@ -55,9 +53,12 @@ def sums_of_frames(tables, key_of_frame, n_keys):
     """
     if not n_keys:
         return []
+    # Not by array, which imports collections: this runs at exit, too.
+    keys = memoryview(bytearray(4 * len(key_of_frame))).cast('i')
+    for frame, key in enumerate(key_of_frame):
+        keys[frame] = key
     seen, own, cum = _profile.sum_stacks(
-        tables.nodes, tables.samples, len(tables.value_types),
-        array('i', key_of_frame), n_keys)
+        tables.nodes, tables.samples, len(tables.value_types), keys, n_keys)
     own, cum = [list(zip(*[sums[start:start + n_keys].tolist()
                            for start in range(0, len(sums), n_keys)]))
                 for sums in (memoryview(own).cast('q'),

@@ -135,7 +135,7 @@ class ReportTest(CommandLineTest):
                 ('cannot read nothing: No such file', ['nothing']),
                 ('cannot read dir: Is a directory', ['dir']),
                 ('bad: is cut off', ['bad']),
-                ('work.py: is not a pprof file$', ['work.py']),
+                ('work.py: is not a pprof file', ['work.py']),
                 ('cannot write no/o.txt: No such file',
                  ['p.pb.gz', '-o', 'no/o.txt']),
                 ('cannot write /dev/null: is not a regular file',

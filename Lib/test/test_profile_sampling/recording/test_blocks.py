@@ -213,20 +213,20 @@ class InASessionTest(ManualTest):
     def test_other_options(self):
         profile_sampling.stop()
         _profile.start(rate_hz=500, depth_frames=100, names=1,
-                       signal=signal.SIGUSR1)
+                       signal=signal.SIGUSR2)
         for options, message in (
                 ({'rate_hz': 1000}, 'rate_hz=500.*rate_hz=1000'),
                 ({'rate_hz': 499}, 'rate_hz=500'),
                 ({'depth_frames': 50}, 'depth_frames=100.*depth_frames=50'),
                 ({'names': 'off'}, "names='calls'.*names='off'"),
                 ({'names': 'all'}, "names='calls'.*names='all'"),
-                ({'signal': int(signal.SIGUSR2)},
-                 f'signal={int(signal.SIGUSR1)}')):
+                ({'signal': int(signal.SIGPROF)},
+                 f'signal={int(signal.SIGUSR2)}')):
             with self.subTest(options=options):
                 with self.assertRaisesRegex(RuntimeError, message):
                     with profile(**options):
                         self.fail('it was entered')
-        with profile(signal=int(signal.SIGUSR1)):
+        with profile(signal=int(signal.SIGUSR2)):
             pass
 
     def test_only_what_was_used(self):

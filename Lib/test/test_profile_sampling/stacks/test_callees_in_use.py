@@ -10,6 +10,7 @@ from collections import Counter
 
 from test.support import import_helper
 
+from ..support.packages import contained
 from ..support.sessions import (
     Session, SessionTest, need_prompt_signals, on_stack)
 
@@ -132,7 +133,8 @@ class ModulesTest(SessionTest):
         self.assertGreater(shares['_ssl._SSLSocket.do_handshake'], 0.2)
 
     def test_numpy(self):
-        numpy = import_helper.import_module('numpy')
+        with contained():
+            numpy = import_helper.import_module('numpy')
         a = numpy.random.default_rng(1).random((200, 200))
 
         def work():

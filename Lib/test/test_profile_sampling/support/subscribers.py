@@ -5,6 +5,8 @@ import signal
 import threading
 import time
 
+from test import support
+
 from profile_sampling._subscribing import subscription as _subscribe
 
 from .manual import first
@@ -56,7 +58,9 @@ def helper_busy(**options):
 
     def wait(batch):
         is_busy.set()
-        released.wait()
+        # A test that fails closes its own subscriptions first, which wait
+        # for the helper.
+        released.wait(support.SHORT_TIMEOUT)
     with subscribe_manually(wait, batch_events=1, **options):
         try:
             first()
