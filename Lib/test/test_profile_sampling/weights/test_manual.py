@@ -166,7 +166,7 @@ class ArgumentsTest(SessionTest):
         for options in (dict(mode='x'), dict(mode=''), dict(mode=1),
                         dict(rate_hz=0), dict(rate_hz=10_001),
                         dict(rate_hz=-5), dict(rate_hz='9'),
-                        dict(depth_frames=0), dict(depth_frames=16_385),
+                        dict(depth_frames=-1), dict(depth_frames=16_385),
                         dict(signal=-1), dict(signal=10_000)):
             with self.subTest(options=options):
                 with self.assertRaises((TypeError, ValueError)):
