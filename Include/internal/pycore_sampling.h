@@ -455,14 +455,11 @@ struct _sampling_runtime_state {
     // GIL.
     int exit_quiet;             // no line on stderr after a success
     int exit_children;          // children of a fork are profiled, too
-    int exit_is_forked;         // the process is such a child
     int exit_goes_on;           // for a moment: it is to start in this child
     PyThreadState *exit_writer; // it writes and then ends the process
-    int exit_has_status;        // by os._exit(); written before exit_writer
-    int exit_status;
-    PyObject *exit_out;         // path as given, or NULL
-    PyObject *exit_format;      // or NULL
-    PyObject *exit_cwd;         // where a relative path starts, or NULL
+    PyObject *exit_write;       // the function that does
+    // Makes Python objects of tables, for exit_write; the module's.
+    PyObject *(*exit_export)(struct _sampling_tables *);
 };
 
 #define _PySampling_COUNT(NAME, N) \
@@ -597,8 +594,8 @@ extern void _PySampling_ContinueInChild(PyThreadState *tstate);
 // Python code.
 extern void _PySampling_Finalize(PyThreadState *tstate);
 
-// The same in a process that is about to end at once with `status`.
-extern void _PySampling_BeforeExit(int status);
+// The same in a process that is about to end at once.
+extern void _PySampling_BeforeExit(void);
 
 #else  // no profiler: no hook costs an instruction
 
@@ -630,7 +627,7 @@ extern void _PySampling_BeforeExit(int status);
 #define _PySampling_OwnThreads() 0
 #define _PySampling_ContinueInChild(TSTATE) ((void)(TSTATE))
 #define _PySampling_Finalize(TSTATE) ((void)(TSTATE))
-#define _PySampling_BeforeExit(STATUS) ((void)(STATUS))
+#define _PySampling_BeforeExit() ((void)0)
 
 #endif  // !WITH_SAMPLING_PROFILER
 

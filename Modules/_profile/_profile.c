@@ -26,7 +26,7 @@ module _profile
 static PyObject *
 export_and_free(struct _sampling_tables *tables)
 {
-    PyObject *raw = _PySampling_Export(tables);
+    PyObject *raw = _PyProfile_Export(tables);
     _PySampling_TablesFree(tables);
     return raw;
 }
@@ -138,7 +138,7 @@ _profile_stats_impl(PyObject *module)
 {
     struct _sampling_counters counters;
     _PySampling_GetCounters(&counters);
-    return _PySampling_ExportCounters(&counters);
+    return _PyProfile_ExportCounters(&counters);
 }
 
 /*[clinic input]
@@ -392,6 +392,7 @@ module_exec(PyObject *module)
     {
         return -1;
     }
+    _PyRuntime.sampling.exit_export = _PyProfile_Export;
     return _PyProfile_InitCAPI(module);
 }
 

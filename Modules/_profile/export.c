@@ -139,7 +139,7 @@ sample_columns(const struct _sampling_tables *tables)
 }
 
 PyObject *
-_PySampling_ExportCounters(const struct _sampling_counters *counters)
+_PyProfile_ExportCounters(const struct _sampling_counters *counters)
 {
     PyObject *dict = PyDict_New();
     if (dict == NULL) {
@@ -162,7 +162,7 @@ _PySampling_ExportCounters(const struct _sampling_counters *counters)
 }
 
 PyObject *
-_PySampling_Export(struct _sampling_tables *tables)
+_PyProfile_Export(struct _sampling_tables *tables)
 {
     if (!_PySampling_TablesGuessModules(tables)) {
         return PyErr_NoMemory();
@@ -182,7 +182,7 @@ _PySampling_Export(struct _sampling_tables *tables)
         "labels", list_of(tables, tables->num_labels, label),
         "samples", sample_columns(tables),
         "threads", list_of(tables, tables->num_threads, thread),
-        "stats", _PySampling_ExportCounters(&tables->counters));
+        "stats", _PyProfile_ExportCounters(&tables->counters));
 }
 
 
@@ -347,7 +347,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
         "changed_functions", changed_functions(taken),
         "changed_threads", changed_threads(taken),
         "lost", lost(&taken->lost),
-        "stats", _PySampling_ExportCounters(&_PyRuntime.sampling.counters),
+        "stats", _PyProfile_ExportCounters(&_PyRuntime.sampling.counters),
         "time_ns", column_time_ns(batch),
         "kind", column_kind(batch),
         "state", column_state(batch),

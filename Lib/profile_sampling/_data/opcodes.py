@@ -1,8 +1,7 @@
 """Numbers and names of instructions.
 
 This file owns what this interpreter's own tables say about opcodes.  It must
-not know where the numbers come from.  It is imported when a name is asked
-for: the tables are of no use to a program that only records.
+not know where the numbers come from.
 """
 
 from _opcode_metadata import _specializations, _specialized_opmap, opmap

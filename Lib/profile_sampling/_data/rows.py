@@ -4,6 +4,7 @@ This file owns what a row says and how rows compare and print.  It must not
 know how they come about.
 """
 
+from profile_sampling._data import opcodes
 from profile_sampling._data.values import MODES, Value, value_named
 
 
@@ -202,7 +203,6 @@ class InstructionRow(_SelfRow):
     @property
     def base_opname(self):
         """Name of the generic instruction, or None when not known."""
-        from profile_sampling._data import opcodes
         return opcodes.name(self.base_opcode)
 
     @property

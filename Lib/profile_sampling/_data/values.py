@@ -5,6 +5,8 @@ and print, and how text from a profiled program is made safe to show.  It
 must not know how they are stored or written.
 """
 
+from profile_sampling._data import opcodes
+
 # The clocks that sessions sample by: kinds of values.
 MODES = ('wall', 'cpu')
 STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
@@ -168,13 +170,11 @@ class Frame(Value):
     @property
     def opname(self):
         """Name of the instruction, such as 'BINARY_OP_ADD_INT', or None."""
-        from profile_sampling._data import opcodes
         return opcodes.name(self.opcode)
 
     @property
     def base_opname(self):
         """Name of the generic instruction, such as 'BINARY_OP', or None."""
-        from profile_sampling._data import opcodes
         return opcodes.name(opcodes.base(self.opcode))
 
 

@@ -4,6 +4,8 @@ This file owns the list of formats.  Each writer is imported only when it
 is used.
 """
 
+import os
+
 from profile_sampling import _files
 
 # Extension: format.  Compared at the end of the name, without case.
@@ -22,7 +24,6 @@ def choose(path, format=None):
     The name of an open file, such as /dev/stdout, has no extension: pprof.
     Raise ValueError when it is not known, with those that are.
     """
-    import os
     if format is not None:
         if format not in FORMATS:
             raise ValueError(f'unknown format {format!r}; '
@@ -75,7 +76,6 @@ def encode(tables, format, **options):
 
 def with_pid(path):
     """Put the number of this process for '{pid}' in a file name."""
-    import os
     path = os.fspath(path)
     if isinstance(path, bytes):
         return path.replace(b'{pid}', b'%d' % os.getpid())

@@ -1,12 +1,14 @@
 """The end of a session that the command line started.
 
 This file owns the file that `python -X sampleprof` leaves and the line it
-prints.  It runs while the interpreter ends: it must import little, trust
+prints.  It is imported before the program runs, and so it must import little;
+it writes while the interpreter ends, and then it must import nothing, trust
 nothing the program may have changed, and never raise.
 """
 
 import errno
 import os
+import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
@@ -25,25 +27,39 @@ _LOOK = {
 }
 
 
-def write(raw, out=None, format=None, cwd=None, quiet=False):
+def writer(out, format, cwd):
+    """Return the function that the core calls with its tables at the end.
+
+    It takes the tables and *quiet*, and does with them what write() does.
+    All that it needs has been imported when this returns.
+    """
+    format = _format_of(out, format)
+    encode = _formats.encoder(format)
+
+    def write_at_exit(raw, quiet):
+        return write(raw, out, format, cwd, quiet, encode)
+
+    return write_at_exit
+
+
+def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
     *cwd*, the directory that the program was started in: it may have gone
     elsewhere.  What happened is said in one line on stderr; *quiet* leaves
-    it out if all went well.
+    it out if all went well.  *encode* is the encoder of the format, if it has
+    been imported.
     """
     shown = '?'
     try:
+        format = _format_of(out, format)
         if out is None:
-            if format is None:
-                format = 'pprof'
-            out = _DEFAULT_OUT + _formats.FORMATS.get(format, '')
+            out = _DEFAULT_OUT + _formats.FORMATS[format]
         shown = os.fsdecode(_formats.with_pid(out))
-        format = _formats.choose(shown, format)
         tables = Tables(raw)
-        _replace(shown, _formats.encode(tables, format),
-                 os.fsdecode(cwd or b''))
+        encode = encode or _formats.encoder(format)
+        _replace(shown, encode(tables), os.fsdecode(cwd or b''))
         line = _success(tables, shown, format)
     # Nothing may leave: the exit status is the program's, not ours.
     except BaseException as exc:
@@ -53,6 +69,12 @@ def write(raw, out=None, format=None, cwd=None, quiet=False):
     if not quiet:
         _say(line)
     return True
+
+
+def _format_of(out, format):
+    if out is None and format is None:
+        return 'pprof'
+    return _formats.choose(out, format)
 
 
 def _replace(name, data, cwd):
@@ -110,7 +132,6 @@ def _success(tables, shown, format):
 
 def _python():
     """How the user called this interpreter."""
-    import sys
     name = sys.orig_argv[0] if sys.orig_argv else ''
     if os.path.basename(name).startswith('python'):
         return _quoted(name)

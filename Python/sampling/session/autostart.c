@@ -10,7 +10,6 @@
 #include "pycore_import.h"            // _PyImport_GetModules()
 #include "pycore_initconfig.h"        // PyStatus_Exit()
 #include "pycore_interp.h"            // PyInterpreterState.config
-#include "pycore_moduleobject.h"      // _PyModuleSpec_IsInitializing()
 #include "pycore_pylifecycle.h"       // _Py_IsMainInterpreter()
 #include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
 #include "pycore_runtime.h"           // _PyRuntime
@@ -20,26 +19,18 @@
 #include "session.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>                    // dprintf()
 #include <stdlib.h>                   // getenv()
-#include <time.h>                     // clock_nanosleep()
 #include <unistd.h>
 
 #define STATE (&_PyRuntime.sampling)
 
-/* Writing takes some ten milliseconds, and a minute for the largest profile
-   that is possible.  A process that ends at once holds whatever locks its
-   threads, or those of its parent, had taken: if the writer waits for one of
-   them, the process must end nevertheless. */
-#define MAX_WRITE_S 60
-
 /* A helper has what waits to deliver, and then to end. */
 #define MAX_HELPER_NS 1000000000
 
-/* The writer needs less, imports included. */
-#define WRITER_FRAMES 200
+/* The writer needs less. */
+#define WRITER_FRAMES 100
 
 
 /* Whose file it is.
@@ -52,18 +43,11 @@
 
 /* As bytes. */
 static PyObject *
-path_of_file(void)
+path_of_file(PyObject *out, PyObject *cwd)
 {
-    PyObject *path;
-    if (STATE->exit_cwd == NULL
-        || PyUnicode_READ_CHAR(STATE->exit_out, 0) == '/')
-    {
-        path = Py_NewRef(STATE->exit_out);
-    }
-    else {
-        path = PyUnicode_FromFormat("%U/%U", STATE->exit_cwd,
-                                    STATE->exit_out);
-    }
+    PyObject *path = cwd == Py_None || PyUnicode_READ_CHAR(out, 0) == '/'
+        ? Py_NewRef(out)
+        : PyUnicode_FromFormat("%U/%U", cwd, out);
     PyObject *bytes = path != NULL ? PyUnicode_EncodeFSDefault(path) : NULL;
     Py_XDECREF(path);
     return bytes;
@@ -107,9 +91,9 @@ tell_children(PyObject *path)
 }
 
 static int
-claim_file(void)
+claim_file(PyObject *out, PyObject *cwd)
 {
-    PyObject *path = path_of_file();
+    PyObject *path = path_of_file(out, cwd);
     if (path == NULL) {
         return -1;
     }
@@ -142,19 +126,106 @@ reason_of(_PySampling_Status status)
 /* Start. */
 
 static PyObject *
-text_or_null(const wchar_t *text)
+text_or_none(const wchar_t *text)
 {
-    return text != NULL ? PyUnicode_FromWideChar(text, -1) : NULL;
+    return text != NULL ? PyUnicode_FromWideChar(text, -1) : Py_None;
 }
 
+/* None: a relative path begins wherever the program is then. */
 static PyObject *
 current_directory(void)
 {
     char path[4096];
-    if (getcwd(path, sizeof(path)) == NULL) {
-        return NULL;            // a relative path is used as it is then
+    return getcwd(path, sizeof(path)) != NULL
+        ? PyUnicode_DecodeFSDefault(path) : Py_None;
+}
+
+/* What the options say of the file, as the writer wants it. */
+struct file {
+    PyObject *out;
+    PyObject *format;
+    PyObject *cwd;
+};
+
+static int
+describe_file(struct file *file, const struct _sampling_request *request)
+{
+    file->out = text_or_none(request->out);
+    file->format = text_or_none(request->format);
+    file->cwd = current_directory();
+    return file->out && file->format && file->cwd ? 0 : -1;
+}
+
+static PyObject *
+make_writer(const struct file *file)
+{
+    PyObject *module =
+        PyImport_ImportModule("profile_sampling._recording.at_exit");
+    PyObject *writer = module == NULL ? NULL : PyObject_CallMethod(
+        module, "writer", "OOO", file->out, file->format, file->cwd);
+    Py_XDECREF(module);
+    return writer;
+}
+
+/* The writer is imported before the program runs.  At its end sys.path may be
+   the program's own, and the child of a fork may find an import locked for
+   ever by a thread that only its parent has.  The modules are the writer's
+   alone: the program finds in sys.modules what it would find without us. */
+static int
+import_writer(PyThreadState *tstate, const struct file *file)
+{
+    PyObject *modules = _PyImport_GetModules(tstate->interp);
+    PyObject *before = PyDict_Copy(modules);
+    if (before == NULL) {
+        return -1;
     }
-    return PyUnicode_DecodeFSDefault(path);
+    STATE->exit_write = make_writer(file);
+    PyObject *exc = PyErr_GetRaisedException();
+    PyObject *after = PyDict_Keys(modules);
+    for (Py_ssize_t i = 0; after != NULL && i < PyList_GET_SIZE(after); i++) {
+        PyObject *name = PyList_GET_ITEM(after, i);
+        if (PyDict_Contains(before, name) == 0) {
+            (void)PyDict_DelItem(modules, name);
+        }
+    }
+    Py_XDECREF(after);
+    Py_DECREF(before);
+    PyErr_SetRaisedException(exc);
+    return STATE->exit_write != NULL ? 0 : -1;
+}
+
+/* Clears the exception. */
+static void
+complain_of_writer(const struct _sampling_request *request)
+{
+    PyObject *exc = PyErr_GetRaisedException();
+    PyObject *text = PyObject_Str(exc);
+    const char *reason = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+    _PySampling_Complain(request, "not profiling: the writer of profiles "
+                         "cannot be imported: %s: %s", Py_TYPE(exc)->tp_name,
+                         reason != NULL ? reason : "?");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_DECREF(exc);
+}
+
+/* The program matters more than its profile: what fails here is said, and the
+   program runs. */
+static void
+start(PyThreadState *tstate, const struct _sampling_request *request,
+      const struct file *file)
+{
+    if (import_writer(tstate, file) < 0) {
+        complain_of_writer(request);
+        return;
+    }
+    _PySampling_Status status = _PySampling_Start(tstate, &request->options);
+    if (status == _PySampling_OK) {
+        STATE->exit_session = 1;
+    }
+    else {
+        _PySampling_Complain(request, "not profiling: %s", reason_of(status));
+    }
 }
 
 PyStatus
@@ -166,34 +237,26 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     if (is_asked_for <= 0) {
         return is_asked_for < 0 ? PyStatus_Exit(2) : _PyStatus_OK();
     }
+    PyStatus result = _PyStatus_OK();
     STATE->exit_quiet = request.quiet;
     STATE->exit_children = request.children;
-    STATE->exit_out = text_or_null(request.out);
-    STATE->exit_format = text_or_null(request.format);
-    STATE->exit_cwd = current_directory();
-    int is_ours = PyErr_Occurred() ? -1
-        : request.is_per_process ? 1 : claim_file();
-    int can_write = is_ours <= 0 || _PySampling_CanWrite(&request);
-    PyMem_RawFree(request.text);
+    struct file file;
+    int is_ours = describe_file(&file, &request) < 0 ? -1
+        : request.is_per_process ? 1 : claim_file(file.out, file.cwd);
     if (is_ours < 0) {
-        return _PyStatus_NO_MEMORY();
+        result = _PyStatus_NO_MEMORY();
     }
-    if (!can_write && !request.is_inherited) {
-        return PyStatus_Exit(2);
+    else if (is_ours && _PySampling_CanWrite(&request)) {
+        start(tstate, &request, &file);
     }
-    if (!is_ours || !can_write) {
-        return _PyStatus_OK();
+    else if (is_ours && !request.is_inherited) {
+        result = PyStatus_Exit(2);
     }
-    _PySampling_Status status = _PySampling_Start(tstate, &request.options);
-    if (status == _PySampling_OK) {
-        STATE->exit_session = 1;
-    }
-    else {
-        // The program matters more than its profile.
-        _PySampling_Complain(&request, "not profiling: %s",
-                             reason_of(status));
-    }
-    return _PyStatus_OK();
+    PyMem_RawFree(request.text);
+    Py_XDECREF(file.out);
+    Py_XDECREF(file.format);
+    Py_XDECREF(file.cwd);
+    return result;
 }
 
 
@@ -207,7 +270,6 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
     }
     STATE->exit_goes_on = 0;
 #ifndef _Py_THREAD_SANITIZER    // it ends a child that starts a thread
-    STATE->exit_is_forked = 1;
     // A child is one of many, and speaks on the stderr of its parent.
     STATE->exit_quiet = 1;
     _PySampling_Options options = STATE->session_options;
@@ -226,114 +288,32 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
 
 /* Writing. */
 
-/* The program may have changed sys.path: the writer is looked for where the
-   standard library was at start-up.  Returns the old path, or NULL.  A program
-   that calls Py_Main() after Py_Initialize() has a configuration with no path
-   in it; then sys.path is all there is. */
-static PyObject *
-use_initial_path(PyThreadState *tstate)
-{
-    const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
-    if (config->module_search_paths.length == 0) {
-        return NULL;
-    }
-    PyObject *old = Py_XNewRef(PySys_GetObject("path"));
-    PyObject *path = PyList_New(0);
-    if (path == NULL) {
-        Py_XDECREF(old);
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < config->module_search_paths.length; i++) {
-        PyObject *item = PyUnicode_FromWideChar(
-            config->module_search_paths.items[i], -1);
-        if (item == NULL || PyList_Append(path, item) < 0) {
-            Py_XDECREF(item);
-            Py_DECREF(path);
-            Py_XDECREF(old);
-            return NULL;
-        }
-        Py_DECREF(item);
-    }
-    int err = PySys_SetObject("path", path);
-    Py_DECREF(path);
-    if (err < 0) {
-        Py_CLEAR(old);
-    }
-    return old;
-}
-
-/* Is a module half imported? */
-static int
-is_initializing(PyObject *module)
-{
-    PyObject *spec = PyObject_GetAttr(module, &_Py_ID(__spec__));
-    int answer = spec != NULL ? _PyModuleSpec_IsInitializing(spec) : -1;
-    Py_XDECREF(spec);
-    PyErr_Clear();          // a thing without a spec is not being imported
-    return answer > 0;
-}
-
-/* What a thread of the parent was importing at the moment of the fork is
-   locked, and half of a module, for ever. */
-static void
-forget_unfinished_imports(PyThreadState *tstate)
-{
-    PyObject *modules = _PyImport_GetModules(tstate->interp);
-    PyObject *importlib = PyImport_ImportModule("_frozen_importlib");
-    PyObject *locks = importlib != NULL
-        ? PyObject_GetAttrString(importlib, "_module_locks") : NULL;
-    PyObject *names = locks != NULL ? PyMapping_Keys(locks) : NULL;
-    Py_ssize_t count = names != NULL ? PyList_GET_SIZE(names) : 0;
-    for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
-        PyObject *name = PyList_GET_ITEM(names, i);
-        PyObject *module;
-        if (PyMapping_GetOptionalItem(modules, name, &module) > 0
-            && is_initializing(module))
-        {
-            PyObject_DelItem(modules, name);
-        }
-        Py_XDECREF(module);
-    }
-    if (names != NULL && PyDict_Check(locks)) {
-        PyDict_Clear(locks);
-    }
-    Py_XDECREF(names);
-    Py_XDECREF(locks);
-    Py_XDECREF(importlib);
-}
-
+/* No code of the program runs meanwhile but its audit hooks and its handlers
+   of signals: in the child of a fork any other might wait for a lock that
+   nobody gives back. */
 static void
 write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
 {
-    PyObject *old_path = use_initial_path(tstate);
-    PyObject *raw = NULL, *module = NULL, *done = NULL;
-    if (STATE->exit_is_forked && !PyErr_Occurred()) {
-        forget_unfinished_imports(tstate);
-    }
-    if (!PyErr_Occurred()) {
-        raw = _PySampling_Export(tables);
-    }
-    if (raw != NULL) {
-        module = PyImport_ImportModule("profile_sampling._recording.at_exit");
-    }
-    if (module != NULL) {
-        done = PyObject_CallMethod(
-            module, "write", "OOOOi", raw,
-            STATE->exit_out ? STATE->exit_out : Py_None,
-            STATE->exit_format ? STATE->exit_format : Py_None,
-            STATE->exit_cwd ? STATE->exit_cwd : Py_None,
-            STATE->exit_quiet);
-    }
+    PyThreadState_EnterTracing(tstate);
+    int was_collecting = PyGC_Disable();
+    PyObject *raw = STATE->exit_export(tables);
+    PyObject *done = raw != NULL
+        ? PyObject_CallFunction(STATE->exit_write, "Oi", raw,
+                                STATE->exit_quiet)
+        : NULL;
     if (done == NULL) {
-        PyErr_FormatUnraisable("sampleprof: the profile was not written");
-    }
-    if (old_path != NULL && PySys_SetObject("path", old_path) < 0) {
-        PyErr_FormatUnraisable("sampleprof: sys.path was not restored");
+        // Not through sys.stderr: it may be locked for ever.
+        dprintf(STDERR_FILENO, "sampleprof: process %d: the profile was not "
+                "written: %s\n", (int)getpid(),
+                Py_TYPE(PyErr_Occurred())->tp_name);
+        PyErr_Clear();
     }
     Py_XDECREF(done);
-    Py_XDECREF(module);
     Py_XDECREF(raw);
-    Py_XDECREF(old_path);
+    if (was_collecting) {
+        PyGC_Enable();
+    }
+    PyThreadState_LeaveTracing(tstate);
 }
 
 /* Ends whatever session there is, and blocks of daemon threads. */
@@ -347,10 +327,7 @@ end_session(PyThreadState *tstate)
         return;
     }
     if (is_exit_session) {
-        // The program's trace function is not asked about our frames.
-        PyThreadState_EnterTracing(tstate);
         write_profile(tstate, tables);
-        PyThreadState_LeaveTracing(tstate);
     }
     _PySampling_TablesFree(tables);
 }
@@ -371,38 +348,12 @@ another_writes(PyThreadState *tstate)
     return writer != NULL && writer != tstate;
 }
 
+/* Another thread is exiting the process: wait for the end, and leave the status
+   to it.  Without a profile to write this thread would not have run again. */
 static void
-end_unwritten(int status)
-{
-    dprintf(STDERR_FILENO, "sampleprof: process %d ends without its profile, "
-            "which takes too long to write\n", (int)getpid());
-    _exit(status);
-}
-
-static void
-sleep_until_written(void)
-{
-    struct timespec deadline;
-    (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += MAX_WRITE_S;
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL)
-           == EINTR)
-    {
-        // Signals are the program's.
-    }
-}
-
-/* Another thread ends the process, and its status counts: this one would not
-   have come to run again if there were nothing to write.  `status`: if it has
-   none. */
-static void
-wait_for_end(int status)
+wait_for_end(void)
 {
     Py_BEGIN_ALLOW_THREADS
-    sleep_until_written();
-    if (_Py_atomic_load_ptr(&STATE->exit_writer) != NULL) {
-        end_unwritten(STATE->exit_has_status ? STATE->exit_status : status);
-    }
     for (;;) {
         pause();
     }
@@ -432,7 +383,7 @@ _PySampling_Finalize(PyThreadState *tstate)
         return;
     }
     if (another_writes(tstate)) {
-        wait_for_end(0);
+        wait_for_end();
     }
     set_writer(tstate);
     end_session(tstate);
@@ -443,42 +394,15 @@ _PySampling_Finalize(PyThreadState *tstate)
     // comes to run.
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
-    Py_CLEAR(STATE->exit_out);
-    Py_CLEAR(STATE->exit_format);
-    Py_CLEAR(STATE->exit_cwd);
-}
-
-/* A thread without thread state, which needs no lock. */
-static void *
-end_in_time(void *status)
-{
-    sleep_until_written();
-    end_unwritten((int)(intptr_t)status);
-    return NULL;
-}
-
-static void
-start_to_watch(int status)
-{
-    pthread_t thread;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    // Without it there is no more than a risk.
-    if (pthread_create(&thread, NULL, end_in_time,
-                       (void *)(intptr_t)status) == 0)
-    {
-        pthread_detach(thread);
-    }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    Py_CLEAR(STATE->exit_write);
 }
 
 void
-_PySampling_BeforeExit(int status)
+_PySampling_BeforeExit(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     if (another_writes(tstate)) {
-        wait_for_end(status);
+        wait_for_end();
     }
     if (!STATE->exit_session || _PySampling_IsForkedUnheard()
         || !_Py_IsMainInterpreter(tstate->interp)
@@ -486,11 +410,8 @@ _PySampling_BeforeExit(int status)
     {
         return;
     }
-    STATE->exit_status = status;
-    STATE->exit_has_status = 1;
     set_writer(tstate);
     // It may be a recursion without end that has come to this.
     tstate->py_recursion_remaining += WRITER_FRAMES;
-    start_to_watch(status);
     end_session(tstate);
 }

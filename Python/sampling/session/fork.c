@@ -122,7 +122,6 @@ rest_in_child(void)
     }
     STATE->num_helpers = 0;
     STATE->exit_writer = NULL;
-    STATE->exit_has_status = 0;
     PyThreadState *tstate = _PyThreadState_GET();
     if (tstate == NULL) {
         return;

@@ -296,12 +296,6 @@ _PySampling_TablesForgetAddresses(struct _sampling_tables *tables);
 extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 
-// The dict that profile_sampling reads (Modules/_profile/export.c).  The
-// tables are the caller's own.
-extern PyObject *
-_PySampling_ExportCounters(const struct _sampling_counters *counters);
-extern PyObject *_PySampling_Export(struct _sampling_tables *tables);
-
 #ifdef __cplusplus
 }
 #endif
