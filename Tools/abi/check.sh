@@ -14,10 +14,10 @@ build_dir=${built_python%/*}
 [ -x build/abi/python ] ||
     die "there is no build/abi/python to compare with. Run \"make abi\"."
 
-faults=0
+# Returns 1: it ends the check that found the fault.
 fault() {
     printf '%s: %s\n' "$program" "$*" >&2
-    faults=$((faults + 1))
+    return 1
 }
 
 # How well they are optimised is nothing that the two could differ in.
@@ -25,19 +25,19 @@ check_abi() {
     have abidiff || {
         fault "there is no abidiff here. \"./configure --install-deps\" as" \
             "root installs it on Debian."
-        return
+        return 1
     }
     abidiff --suppressions Tools/abi/ours.suppr build/abi/python \
         "$built_python" >"$scratch/abidiff" || {
-        fault "the public ABI is not the stock interpreter's:"
         cut -c 1-200 "$scratch/abidiff" | head -n 60 >&2
+        fault "the public ABI is not the stock interpreter's (see above)"
     }
 }
 
 check_names() {
     make -s -C "$build_dir" smelly >"$scratch/smelly" 2>&1 || {
-        fault "names that do not start with Py or _Py are exported:"
         grep -i smelly "$scratch/smelly" >&2 || tail "$scratch/smelly" >&2
+        fault "names that do not start with Py or _Py are exported (see above)"
     }
 }
 
@@ -53,14 +53,20 @@ check_globals() {
             --format summary Python/sampling/*.c Python/sampling/*/*.c \
             Modules/_profile/*.c
     ) >"$scratch/globals" 2>&1 || {
-        fault "there are new C variables, or a file cannot be parsed:"
         grep -v '^ *$' "$scratch/globals" | cut -c 1-200 | head -n 40 >&2
+        fault "there are new C variables, or a file cannot be parsed (see" \
+            "above)"
     }
 }
 
 make_scratch
-check_abi
-check_names
-check_globals
-[ "$faults" -eq 0 ] || die "$faults faults (see above)."
+check_abi &
+abi=$!
+check_globals &
+globals=$!
+failed=0
+check_names || failed=1
+wait "$abi" || failed=1
+wait "$globals" || failed=1
+[ "$failed" -eq 0 ] || die "the checks above failed."
 say "the public ABI is the stock interpreter's"

@@ -49,6 +49,22 @@ set_sanitizer_options() {
     esac
 }
 
+# Variants that differ from release only in what is left out, and that only
+# tests look at, take over what its configure found out of this machine, from
+# its log: to ask again takes half a minute each.
+use_answers_of_release() {
+    case $variant in
+    stub | abi) ;;
+    *) return ;;
+    esac
+    if [ -f build/release/config.log ]; then
+        CONFIG_SITE=$(pwd)/build/$variant/config.site
+        export CONFIG_SITE
+        sed -n '/^ac_cv_env_/d; /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
+            build/release/config.log >"$CONFIG_SITE"
+    fi
+}
+
 # A build directory made with other arguments starts anew: make cannot know
 # that every object is stale.  ccache makes that cheap.
 # shellcheck disable=SC2120
@@ -59,6 +75,7 @@ configure_variant() {
     say "configuring $variant in build/$variant"
     rm -rf "build/$variant"
     mkdir "build/$variant"
+    use_answers_of_release
     if ! (
         eval "set -- $(tr '\n' ' ' <"$args_file")"
         cd "build/$variant"

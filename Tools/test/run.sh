@@ -31,9 +31,9 @@ fi
 cpython_tests='test_regrtest test_threading test_signal test_asyncio test_embed
     test_capi test_cmd_line test_sys test_fork1 test_gc test_generators'
 
-jobs=${JOBS:-$(nproc)}
-# CPython's tests sleep a lot: regrtest runs two more than there are CPUs.
-cpython_jobs=${JOBS:-0}
+# Tests sleep a lot: two more at once than there are CPUs, as regrtest does if
+# it is given 0.
+jobs=${JOBS:-0}
 passed=0
 failed=0
 failures=
@@ -108,7 +108,7 @@ run_pytest() {
 cpython_tests_off() {
     # Unquoted: one word per test.
     # shellcheck disable=SC2086
-    "$PYTHON" -m test -j"$cpython_jobs" $cpython_tests
+    "$PYTHON" -m test -j"$jobs" $cpython_tests
 }
 
 # A tenth of CPython's tests; "make regrtest" runs them all.
@@ -121,7 +121,7 @@ cpython_tests_sampled() {
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
     PYTHONSAMPLEPROF="wall,rate_hz=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
-        "$PYTHON" -m test -j"$cpython_jobs" --rerun -u walltime \
+        "$PYTHON" -m test -j"$jobs" --rerun -u walltime \
         --ignorefile "$sampled_dir/skipped" \
         $(sed '/^#/d' Tools/regrtest/tenth.txt) || return 1
     say "the profiles:"
@@ -135,7 +135,7 @@ without_profiler() {
     "$variant_python" -c '
 import sysconfig
 assert sysconfig.get_config_var("WITH_SAMPLING_PROFILER") == 0' || return 1
-    "$variant_python" -m test -j"$cpython_jobs" \
+    "$variant_python" -m test -j"$jobs" \
         test_profile_sampling test_embed test_sys
 }
 
@@ -154,7 +154,7 @@ abi() {
 
 step "which files use each other" layers
 step "our tests that need a quiet machine, one by one" own_tests_one_by_one
-step "our other tests, $jobs at once" own_tests_together
+step "our other tests, some at once" own_tests_together
 step "our tests, by pytest" own_tests_by_pytest
 step "CPython's tests, sampling off" cpython_tests_off
 step "CPython's tests, sampled at 5000 Hz" cpython_tests_sampled
