@@ -14,10 +14,15 @@ def checked(mode, rate_hz, depth_frames, names, signal):
     """Return the arguments of the core for those that are not None."""
     options = {}
     if mode is not None:
-        check_mode(mode)
-        options['mode'] = mode
+        options['mode'] = checked_mode(mode)
     if rate_hz is not None:
-        options['rate_hz'] = integer('rate_hz', rate_hz, MAX_RATE_HZ)
+        options['rate_hz'] = checked_rate(rate_hz)
+    return options | checked_capture(depth_frames, names, signal)
+
+
+def checked_capture(depth_frames, names, signal):
+    """The same for what says how samples are taken, not which."""
+    options = {}
     if depth_frames is not None:
         options['depth_frames'] = integer('depth_frames', depth_frames,
                                           MAX_DEPTH_FRAMES)
@@ -28,7 +33,11 @@ def checked(mode, rate_hz, depth_frames, names, signal):
     return options
 
 
-def check_mode(mode):
+def checked_rate(rate_hz):
+    return integer('rate_hz', rate_hz, MAX_RATE_HZ)
+
+
+def checked_mode(mode):
     if not isinstance(mode, str):
         hint = '; write @profile()' if callable(mode) else ''
         raise TypeError(
@@ -36,6 +45,7 @@ def check_mode(mode):
     if mode not in MODES:
         raise ValueError('mode must be '
                          f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+    return mode
 
 
 def signal_number(signal):

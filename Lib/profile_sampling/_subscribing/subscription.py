@@ -10,8 +10,7 @@ import time
 
 from profile_sampling import _core
 from profile_sampling._options import (
-    MAX_DEPTH_FRAMES, MAX_RATE_HZ, check_mode, integer, names_bits,
-    signal_number)
+    checked_capture, checked_mode, checked_rate, integer)
 from profile_sampling._subscribing.batch import Batch, Rows
 
 # So many exceptions in a row end a subscription.
@@ -57,27 +56,19 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     if not callable(callback):
         raise TypeError(
             f'callback must be callable, not {type(callback).__name__}')
-    check_mode(mode)
+    options = {'mode': checked_mode(mode), 'rate_hz': checked_rate(rate_hz),
+               **checked_capture(depth_frames, names, signal)}
     if not 0 < batch_seconds <= 3600:
         raise ValueError('batch_seconds must be more than 0 and at most '
                          f'3600, not {batch_seconds}')
-    options = {
-        'mode': mode,
-        'rate_hz': integer('rate_hz', rate_hz, MAX_RATE_HZ),
-        'max_events': integer('max_samples', max_samples, 1 << 24),
+    max_events = integer('max_samples', max_samples, 1 << 24)
+    options |= {
+        'max_events': max_events,
+        'batch_events': min(
+            max_events, integer('batch_samples', batch_samples, 1 << 24)),
         'interpreter_id': _interpreter(all_interpreters),
         'threads': _idents(threads),
         'labels': _label_texts(labels)}
-    options['batch_events'] = min(
-        integer('batch_samples', batch_samples, 1 << 24),
-        options['max_events'])
-    if depth_frames is not None:
-        options['depth_frames'] = integer('depth_frames', depth_frames,
-                                          MAX_DEPTH_FRAMES)
-    if names is not None:
-        options['names'] = names_bits(names)
-    if signal is not None:
-        options['signal'] = signal_number(signal)
     return _subscribe(callback, batch_seconds, options)
 
 
@@ -149,7 +140,7 @@ class Subscription:
 
         Raise TypeError or ValueError for anything else.
         """
-        self._core.set_rate(integer('rate_hz', rate_hz, MAX_RATE_HZ))
+        self._core.set_rate(checked_rate(rate_hz))
 
     @property
     def rate_hz(self):

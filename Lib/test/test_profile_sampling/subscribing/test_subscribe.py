@@ -314,7 +314,9 @@ class FiltersTest(SubscriberTest):
         cases = [
             (TypeError, 'callable', [1], {}),
             (ValueError, 'mode', [print], {'mode': 'gpu'}),
+            (TypeError, 'mode', [print], {'mode': None}),
             (ValueError, 'rate_hz', [print], {'rate_hz': 0}),
+            (TypeError, 'rate_hz', [print], {'rate_hz': None}),
             (TypeError, 'rate_hz', [print], {'rate_hz': '9'}),
             (ValueError, 'max_samples', [print], {'max_samples': 1}),
             (ValueError, 'batch_seconds', [print], {'batch_seconds': 0}),
