@@ -28,9 +28,7 @@ def inside(region, function):
 
 def _wrapped(decorator, block, function):
     """Return *function* with what block() returns entered for each call."""
-    if not callable(function) or isinstance(function, type):
-        raise TypeError(f'{decorator}() decorates functions, not '
-                        f'{_kind(function)}')
+    _check(decorator, function)
     if inspect.isasyncgenfunction(function):
         raise TypeError(f'{decorator}() cannot decorate an async generator '
                         'function; use it as a context manager in it')
@@ -86,8 +84,7 @@ def labelled(changes, function):
 
     *changes* is what enter_labels() of the core takes.
     """
-    if not callable(function) or isinstance(function, type):
-        raise TypeError(f'label() decorates functions, not {_kind(function)}')
+    _check('label', function)
     core = _core.load()
     enter, leave = core.enter_labels, core.exit_labels
 
@@ -162,7 +159,11 @@ def _labelled_async_generator(enter, leave, changes, function):
     return wrapper
 
 
-def _kind(thing):
-    if isinstance(thing, type):
-        return f'the class {thing.__name__}'
-    return f'a {type(thing).__name__}'
+def _check(decorator, function):
+    if isinstance(function, type):
+        kind = f'the class {function.__name__}'
+    elif not callable(function):
+        kind = f'a {type(function).__name__}'
+    else:
+        return
+    raise TypeError(f'{decorator}() decorates functions, not {kind}')
