@@ -5,6 +5,7 @@ each stack of a thread in a state with its labels and its holder of the GIL.
 It must not know in which order tables have their rows, which says nothing.
 """
 
+from profile_sampling._data.numbering import number_nodes, number_of
 from profile_sampling._data.sums import added
 from profile_sampling._data.values import NOT_KNOWN
 
@@ -41,8 +42,9 @@ class _Numbers:
 
     def samples(self, tables):
         """Return {what a sample is of: its values}."""
-        nodes = self._nodes_of(tables)
-        threads = [_number(self._threads, thread)
+        nodes = number_nodes(tables, tables.functions, self._frames,
+                             self._nodes)
+        threads = [number_of(self._threads, thread)
                    for thread in tables.threads]
         labels = {}
         samples = {}
@@ -60,21 +62,6 @@ class _Numbers:
             samples[key] = values if known is None else added(known, values)
         return samples
 
-    def _nodes_of(self, tables):
-        frames = [_number(self._frames, (tables.functions[function], *place))
-                  for function, *place in tables.frame_tuples()]
-        numbers = [0]
-        nodes = tables.nodes_view()[2:].tolist()
-        # Callers come before their callees.
-        for parent, frame in zip(nodes[0::2], nodes[1::2]):
-            numbers.append(1 + _number(self._nodes,
-                                       (numbers[parent], frames[frame])))
-        return numbers
-
     def _label(self, tables, row):
         labels, *task = tables.label_set(row)
-        return _number(self._labels, (*labels.items(), *task))
-
-
-def _number(rows, row):
-    return rows.setdefault(row, len(rows))
+        return number_of(self._labels, (*labels.items(), *task))

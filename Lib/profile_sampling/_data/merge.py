@@ -9,8 +9,9 @@ Those of different modes are not: what a sample was taken for differs.
 
 from array import array
 
-from profile_sampling._data.values import (
-    EMPTY_LABELS, FUNCTION_KINDS, NOBODY, NOT_KNOWN)
+from profile_sampling._data.numbering import number_nodes, number_of
+from profile_sampling._data.tables import function_row, thread_row
+from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 
 MAX_BYTES = 512 << 20
 PID_LABEL = 'pid'
@@ -74,26 +75,14 @@ class Merger:
                              f'{self._max_bytes:,} bytes of memory')
 
     def _number(self, table, row):
-        rows = self._rows[table]
-        return rows.setdefault(row, len(rows))
+        return number_of(self._rows[table], row)
 
     def _nodes(self, tables):
         """Return the number here of each node of a profile."""
-        functions = [
-            self._number('functions', (
-                function.module, function.qualname, function.filename,
-                function.first_line, FUNCTION_KINDS.index(function.kind)))
-            for function in tables.functions]
-        frames = [self._number('frames', (functions[function], *place))
-                  for function, *place in tables.frame_tuples()]
-        numbers = [0]
-        table = tables.nodes_view()[2:].tolist()
-        # Callers come before their callees.
-        for parent, frame in zip(table[0::2], table[1::2]):
-            # Node 0 is the empty stack.
-            numbers.append(1 + self._number(
-                'nodes', (numbers[parent], frames[frame])))
-        return numbers
+        functions = [self._number('functions', function_row(function))
+                     for function in tables.functions]
+        return number_nodes(tables, functions, self._rows['frames'],
+                            self._rows['nodes'])
 
     def _labels(self, tables):
         """Return the number here of each row of labels.
@@ -110,9 +99,8 @@ class Merger:
         return numbers
 
     def _add_samples(self, tables, nodes, labels):
-        threads = [self._number('threads', (
-            thread.ident, thread.native_id, thread.name,
-            thread.interpreter_id)) for thread in tables.threads]
+        threads = [self._number('threads', thread_row(thread))
+                   for thread in tables.threads]
         samples = self._rows['samples']
         places = self._value_places(tables.value_types)
         n_values = len(self._types)

@@ -7,11 +7,11 @@ these samples were chosen.
 
 from array import array
 
+from profile_sampling._data.numbering import number_of
 from profile_sampling._data.sums import added
 from profile_sampling._data.tables import (
-    HOLDER_NODE, NODE, NODE_COLUMNS, Tables)
-from profile_sampling._data.values import (
-    EMPTY_LABELS, FUNCTION_KINDS, NOBODY, NOT_KNOWN)
+    HOLDER_NODE, NODE, NODE_COLUMNS, Tables, function_row, thread_row)
+from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 
 
 class Source:
@@ -59,9 +59,9 @@ class _Part:
             holder = NOBODY
             if holder_node:
                 holder = (NOT_KNOWN if holder_thread == NOT_KNOWN
-                          else _number(threads, holder_thread),
+                          else number_of(threads, holder_thread),
                           places[holder_node])
-            key = (stacks[node], _number(threads, thread),
+            key = (stacks[node], number_of(threads, thread),
                    self._label(labels), state, *holder)
             known = samples.get(key)
             samples[key] = values if known is None else added(known, values)
@@ -70,12 +70,12 @@ class _Part:
             packed.extend(key)
             packed.extend(values)
         return tables.facts() | {
-            'functions': [_function_row(tables.functions[number])
+            'functions': [function_row(tables.functions[number])
                           for number in self._functions],
             'frames': array('i', [value for frame in self._frames
                                   for value in frame]).tobytes(),
             'nodes': self._nodes.tobytes(), 'labels': self._label_rows,
-            'threads': [_thread_row(tables.threads[number])
+            'threads': [thread_row(tables.threads[number])
                         for number in self._threads],
             'samples': packed.tobytes()}
 
@@ -131,7 +131,7 @@ class _Part:
         if number < 0:
             number = self._frame_numbers[frame] = len(self._frames)
             function, *place = self._source.frames[frame]
-            self._frames.append((_number(self._functions, function), *place))
+            self._frames.append((number_of(self._functions, function), *place))
         nodes = self._nodes
         nodes.append(parent)
         nodes.append(number)
@@ -153,19 +153,3 @@ class _Part:
             numbers[row] = len(self._label_rows)
             self._label_rows.append((numbers[parent], *label))
         return numbers[wanted]
-
-
-def _function_row(function):
-    """Return a Function as the core gives it."""
-    return (function.module, function.qualname, function.filename,
-            function.first_line, FUNCTION_KINDS.index(function.kind))
-
-
-def _thread_row(thread):
-    """Return a Thread as the core gives it."""
-    return (thread.ident, thread.native_id, thread.name,
-            thread.interpreter_id)
-
-
-def _number(rows, row):
-    return rows.setdefault(row, len(rows))

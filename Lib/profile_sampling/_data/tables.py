@@ -221,6 +221,18 @@ class Tables:
         return found
 
 
+def function_row(function):
+    """Return a Function as the core gives it."""
+    return (function.module, function.qualname, function.filename,
+            function.first_line, FUNCTION_KINDS.index(function.kind))
+
+
+def thread_row(thread):
+    """Return a Thread as the core gives it."""
+    return (thread.ident, thread.native_id, thread.name,
+            thread.interpreter_id)
+
+
 def _unique_functions(rows):
     """Return the functions without duplicates, and how indices moved.
 

@@ -10,8 +10,9 @@ import os
 import time
 from array import array
 
+from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.values import (
-    EMPTY_LABELS, FUNCTION_KINDS, NAMES, NOBODY, NOT_KNOWN)
+    EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN)
 from profile_sampling._profile import Profile
 from profile_sampling._subscribing.batch import NO_THREAD
 
@@ -127,10 +128,7 @@ class _Tables:
         for function in rows.functions:
             if id(function) not in functions:
                 functions[id(function)] = len(self._functions)
-                self._functions.append(
-                    (function.module, function.qualname, function.filename,
-                     function.first_line,
-                     FUNCTION_KINDS.index(function.kind)))
+                self._functions.append(function_row(function))
         first_frame = len(self._frames) // 5
         for frame in rows.frames:
             self._frames.extend((functions[id(frame.function)], frame.line,
@@ -144,9 +142,7 @@ class _Tables:
         for parent, *label in rows.labels():
             self._labels.append((parent + labels if parent else 0, *label))
         threads = len(self._threads)
-        self._threads.extend([
-            (thread.ident, thread.native_id, thread.name,
-             thread.interpreter_id) for thread in rows.threads])
+        self._threads.extend(map(thread_row, rows.threads))
         self._bases[serial] = nodes, threads, labels
 
     def raw(self, sums):

@@ -28,6 +28,7 @@ except ImportError:
 import _profile
 from profile_sampling._data import opcodes
 from profile_sampling._data.losses import lost_counts, other_losses
+from profile_sampling._data.tables import thread_row
 from profile_sampling._data.values import NAMES, OPCODES
 from profile_sampling._formats.pprof import KIND_PLACES, MARK, STATE_TEXTS
 
@@ -56,8 +57,7 @@ def _message(tables):
                   KIND_PLACES.get(function.kind, function.filename),
                   function.first_line, function.kind == 'python')
                  for function in tables.functions]
-    threads = [(thread.ident, thread.native_id, thread.name,
-                thread.interpreter_id) for thread in tables.threads]
+    threads = list(map(thread_row, tables.threads))
     return _profile.encode_pprof(
         [types[column] for column in columns], columns, len(types),
         functions, tables.labels, threads, list(STATE_TEXTS),
