@@ -5,7 +5,7 @@ format.
 """
 
 import _profile
-from profile_sampling._data.rows import FunctionRow, LineRow
+from profile_sampling._data.rows import FunctionRow, LineRow, function_rank
 from profile_sampling._data.tables import FRAME_COLUMNS
 
 
@@ -38,10 +38,8 @@ def lines(tables):
 
 def _ranked(rows, own):
     def rank(row):
-        function = row.function
-        return (-row.self_values[own], -row.cum_values[own], function.name,
-                function.filename, function.first_line, function.kind,
-                getattr(row, 'line', 0))
+        return (-row.self_values[own], -row.cum_values[own],
+                *function_rank(row.function), getattr(row, 'line', 0))
     rows.sort(key=rank)
     return rows
 

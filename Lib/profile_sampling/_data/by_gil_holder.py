@@ -4,7 +4,7 @@ This file owns the sums per waiter and holder.  It must not know any file
 format.
 """
 
-from profile_sampling._data.rows import GILHolderRow
+from profile_sampling._data.rows import GILHolderRow, function_rank
 from profile_sampling._data.sums import added
 from profile_sampling._data.values import WALL
 
@@ -50,9 +50,9 @@ def _add(sums, key, values):
 
 def _rank(row):
     held = row.holder
-    return (_by_thread(row.thread), *_by_name(row.function),
-            row.line, _by_thread(held.thread), *_by_name(held.function),
-            held.line, *_by_name(held.callee))
+    return (_by_thread(row.thread), *function_rank(row.function),
+            row.line, _by_thread(held.thread), *function_rank(held.function),
+            held.line, *function_rank(held.callee))
 
 
 def _by_thread(thread):
@@ -60,10 +60,3 @@ def _by_thread(thread):
         return -1, -1, -1, ''
     return (thread.interpreter_id, thread.native_id, thread.ident,
             thread.name or '')
-
-
-def _by_name(function):
-    if function is None:
-        return '', '', 0, ''
-    return (function.name, function.filename, function.first_line,
-            function.kind)

@@ -4,7 +4,8 @@ This file owns the sums per instruction.  It must not know any file format.
 """
 
 from profile_sampling._data import opcodes
-from profile_sampling._data.rows import CalleeRow, InstructionRow
+from profile_sampling._data.rows import (
+    CalleeRow, InstructionRow, function_rank)
 from profile_sampling._data.sums import added, sums_by
 from profile_sampling._data.tables import NODE
 from profile_sampling._data.values import COUNT, OPCODES
@@ -38,8 +39,8 @@ def rows(tables):
     result = [site.row(tables, key) for key, site in sites.items()]
     own = tables.own
     result.sort(key=lambda row: (
-        -row.self_values[own], *_by_name(row.function), row.line, row.column,
-        row.instruction_offset, row.base_opcode))
+        -row.self_values[own], *function_rank(row.function), row.line,
+        row.column, row.instruction_offset, row.base_opcode))
     return result
 
 
@@ -83,13 +84,8 @@ class _Site:
         callees = [CalleeRow(functions[callee], types, values)
                    for callee, values in self.callees.items()]
         callees.sort(key=lambda callee: (-callee.values[tables.own],
-                                         *_by_name(callee.function)))
+                                         *function_rank(callee.function)))
         return InstructionRow(
             functions[function], *place, types, self.values,
             sum(self._specialized.values()), self._unspecialized,
             tuple(opnames), tuple(callees))
-
-
-def _by_name(function):
-    return (function.name, function.filename, function.first_line,
-            function.kind)

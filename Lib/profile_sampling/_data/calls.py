@@ -10,7 +10,7 @@ do the callees, with its self values.
 """
 
 from profile_sampling._data import match
-from profile_sampling._data.rows import CallRow
+from profile_sampling._data.rows import CallRow, function_rank
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
 
@@ -44,14 +44,6 @@ def callees(tables, function):
             below = key
         found.append(below)
     return _rows(tables, found)
-
-
-def function_rank(function):
-    """Return what orders functions of equal weight; None comes first."""
-    if function is None:
-        return '', '', 0, ''
-    return (function.name, function.filename, function.first_line,
-            function.kind)
 
 
 def _nodes(tables):

@@ -9,9 +9,9 @@ to other lines, and another checkout to other files.
 """
 
 from profile_sampling._data import by_function, by_label
-from profile_sampling._data.calls import function_rank
 from profile_sampling._data.rows import (
-    FunctionDiff, FunctionRow, LabelDiff, LabelRow, LineDiff, LineRow)
+    FunctionDiff, FunctionRow, LabelDiff, LabelRow, LineDiff, LineRow,
+    function_rank)
 from profile_sampling._data.tables import FRAME_COLUMNS
 
 

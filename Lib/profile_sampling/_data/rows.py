@@ -209,3 +209,11 @@ class InstructionRow(_SelfRow):
     def deoptimized_count(self):
         """Records that saw it generic, if any saw it specialized."""
         return self.unspecialized_count if self.specialized_count else 0
+
+
+def function_rank(function):
+    """Return what orders functions of equal weight; None comes first."""
+    if function is None:
+        return '', '', 0, ''
+    return (function.name, function.filename, function.first_line,
+            function.kind)

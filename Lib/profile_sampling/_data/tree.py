@@ -9,7 +9,7 @@ function here calls itself, and nodes are made when they are asked for.
 
 from array import array
 
-from profile_sampling._data.calls import function_rank
+from profile_sampling._data.rows import function_rank
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
 from profile_sampling._data.values import value_named
