@@ -126,5 +126,5 @@ class Samples(Sequence):
 
     def __iter__(self):
         tables = self._tables
-        for row in tables.held_row_tuples():
+        for row in tables.row_tuples():
             yield Sample(tables, row)

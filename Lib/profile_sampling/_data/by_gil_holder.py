@@ -15,7 +15,7 @@ def rows(tables):
     innermost, _ = tables.innermost_python()
     sums = {}
     for (node, thread, _, _, holder_thread, holder_node,
-         *values) in tables.held_row_tuples():
+         *values) in tables.row_tuples():
         if not holder_node:
             continue
         frame = innermost[node]

@@ -7,8 +7,7 @@ library: a column is a list of texts, numbers, None or tuples of texts.
 from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label)
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, NODE_COLUMNS, STATE, THREAD)
+from profile_sampling._data.tables import NODE_COLUMNS, STATE, THREAD
 from profile_sampling._data.values import STATES
 
 _THREAD = 'thread', 'thread_id', 'native_id', 'interpreter_id'
@@ -67,7 +66,7 @@ def _sample_rows(tables, keys):
     frame_of_node = nodes[1::NODE_COLUMNS].tolist()
     nowhere = *_function(None), 0
     for (node, thread, labels, state, holder_thread, holder_node,
-         *values) in tables.held_row_tuples():
+         *values) in tables.row_tuples():
         place = places[frame_of_node[node]] if node else nowhere
         stack = []
         while node:

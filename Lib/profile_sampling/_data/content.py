@@ -49,7 +49,7 @@ class _Numbers:
         labels = {}
         samples = {}
         for (node, thread, label, state, holder_thread, holder_node,
-             *values) in tables.held_row_tuples():
+             *values) in tables.row_tuples():
             if label not in labels:
                 labels[label] = self._label(tables, label)
             holder = None

@@ -106,7 +106,7 @@ class Merger:
         n_values = len(self._types)
         in_place = places == list(range(n_values))
         for (node, thread, label, state, holder_thread, holder_node,
-             *weights) in tables.held_row_tuples():
+             *weights) in tables.row_tuples():
             holder = NOBODY
             if holder_node:
                 holder = (NOT_KNOWN if holder_thread == NOT_KNOWN

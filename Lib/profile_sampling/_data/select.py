@@ -31,7 +31,7 @@ def filtered(tables, *, function, file, state, thread, task, labels):
         tests.append((LABELS, match.task(tables, task)))
     if labels is not None:
         tests += [(LABELS, found) for found in match.labels(tables, labels)]
-    rows = list(tables.held_row_tuples())
+    rows = list(tables.row_tuples())
     for column, found in tests:
         rows = [row for row in rows if found[row[column]]]
     return Source(tables).part(rows)
@@ -40,21 +40,21 @@ def filtered(tables, *, function, file, state, thread, task, labels):
 def focused(tables, pattern, *, matching):
     """Return the samples with (or without) a frame that matches."""
     found = _stacks(tables, match.pattern(tables, pattern))
-    return Source(tables).part([row for row in tables.held_row_tuples()
+    return Source(tables).part([row for row in tables.row_tuples()
                                 if found[row[NODE]] == matching])
 
 
 def hidden(tables, pattern):
     """Return all samples, without the frames that match."""
     frames = match.frames(tables, match.pattern(tables, pattern))
-    return Source(tables, frames).part(tables.held_row_tuples())
+    return Source(tables, frames).part(tables.row_tuples())
 
 
 def grouped(tables, key):
     """Return {value: Tables}; see Profile.group_by()."""
     column, values = _values(tables, key)
     groups = {}
-    for row in tables.held_row_tuples():
+    for row in tables.row_tuples():
         groups.setdefault(values[row[column]], []).append(row)
     own = KEY_COLUMNS + tables.own
     ranked = [(-sum([row[own] for row in rows]), -len(rows), number)

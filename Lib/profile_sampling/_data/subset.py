@@ -30,7 +30,7 @@ class Source:
         self.hidden = hidden
 
     def part(self, rows):
-        """Return Tables of *rows*, as held_row_tuples() has them."""
+        """Return Tables of *rows*, as row_tuples() has them."""
         return Tables(_Part(self).raw(list(rows)))
 
 

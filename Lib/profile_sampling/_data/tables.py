@@ -158,14 +158,6 @@ class Tables:
         self.totals = tuple(totals)
 
     def row_tuples(self):
-        """Iterate over (node, thread, labels, state, value, ...).
-
-        These may be there several times: see held_row_tuples().
-        """
-        return zip(*map(self.column, (NODE, THREAD, LABELS, STATE)),
-                   *self.value_columns())
-
-    def held_row_tuples(self):
         """Iterate over (node, thread, labels, state, holder's thread,
         holder's node, value, ...)."""
         rows = iter(self.samples_view().tolist())

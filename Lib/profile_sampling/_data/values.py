@@ -14,7 +14,7 @@ STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # What a session names beyond Python frames, by the core's bits.
 NAMES = ('off', 'calls', 'opcodes', 'all')
-CALLS, OPCODES = 1, 2
+OPCODES = NAMES.index('opcodes')
 # Who held the GIL, in two columns of a sample: the row of a thread that is
 # not known, and both for samples that are no wait for it.
 NOT_KNOWN = -1

@@ -4,7 +4,6 @@ PITFALLS L4.  What the sampler thread was about to do, and what other threads
 had locked, is as it was, for ever; nothing may wait for it.
 """
 
-import os
 import unittest
 
 from ..support.sessions import ProgramTest

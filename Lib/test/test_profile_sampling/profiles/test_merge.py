@@ -8,8 +8,7 @@ import unittest
 from unittest import mock
 
 from profile_sampling import Profile, _formats
-from profile_sampling._formats.pprof import (
-    reader as _pprof_read, writer as _pprof)
+from profile_sampling._formats.pprof import reader as _pprof_read
 
 from ..support import validator
 from ..support.builders import Builder, example, facts_of, process

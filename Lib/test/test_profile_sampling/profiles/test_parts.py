@@ -31,7 +31,7 @@ def small():
     return b.profile()
 
 
-class PartsCase(unittest.TestCase):
+class PartsTest(unittest.TestCase):
 
     def assertParts(self, whole, *parts):
         """The parts are valid, and add up to the whole."""
@@ -40,7 +40,7 @@ class PartsCase(unittest.TestCase):
         self.assertEqual(sum_of(map(contents, parts)), contents(whole))
 
 
-class FilterTest(PartsCase):
+class FilterTest(PartsTest):
 
     def assertWeighs(self, expected, **criteria):
         self.assertEqual(small().filter(**criteria).total_wall_ns, expected)
@@ -198,7 +198,7 @@ class FilterTest(PartsCase):
                                          contents(whole).items())
 
 
-class FocusTest(PartsCase):
+class FocusTest(PartsTest):
 
     def test_focus_and_ignore(self):
         for pattern, expected in (
@@ -230,7 +230,7 @@ class FocusTest(PartsCase):
                         whole.focus(pattern) + whole.ignore(pattern), whole)
 
 
-class HideTest(PartsCase):
+class HideTest(PartsTest):
 
     def stacks(self, profile):
         return {tuple([frame.function.name
@@ -291,7 +291,7 @@ class HideTest(PartsCase):
                             or re.search(pattern, row.function.filename))})
 
 
-class GroupTest(PartsCase):
+class GroupTest(PartsTest):
 
     def test_keys(self):
         whole = small()

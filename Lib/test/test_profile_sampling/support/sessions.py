@@ -42,7 +42,6 @@ THOROUGH = (support.use_resources is not None
             and support.is_resource_enabled('cpu'))
 # Python code is ten times slower then, C code less so; freed memory is kept.
 SANITIZER = support.check_sanitizer(address=True, memory=True, thread=True)
-STATES_OFF_GIL = 'blocked', 'gil_wait'
 
 
 def need_prompt_signals():

@@ -24,7 +24,7 @@ def run_there(code):
 '''
 
 
-class NobodyToSample(ProgramTest):
+class NobodyToSampleTest(ProgramTest):
 
     def run_code(self, code, **options):
         result = self.run_python('-c', code, **options)
