@@ -17,7 +17,7 @@ MAX_BYTES = 512 << 20
 PID_LABEL = 'pid'
 # Between the versions of Python in which the profiles were taken.
 _AND = ', '
-_INT64 = 1 << 63
+_MAX_SUM = (1 << 63) - 1
 # What a row takes with its key and its share of the dict, on the high side.
 _ROW_BYTES = {'functions': 400, 'frames': 250, 'nodes': 250, 'labels': 250,
               'threads': 300, 'samples': 400}
@@ -43,6 +43,8 @@ class Merger:
         self._spans = []
         self._stats = {}
         self._types = {}
+        # Of each type, as if no weights were of other signs.
+        self._sums = []
         # Rows by what they say; a row's number is its place.
         self._rows = {table: {} for table in _ROW_BYTES}
         self._rows['labels'][EMPTY_LABELS] = 0
@@ -103,6 +105,7 @@ class Merger:
                    for thread in tables.threads]
         samples = self._rows['samples']
         places = self._value_places(tables.value_types)
+        self._add_sums(tables, places)
         n_values = len(self._types)
         in_place = places == list(range(n_values))
         for (node, thread, label, state, holder_thread, holder_node,
@@ -118,11 +121,16 @@ class Merger:
             known = samples.get(key)
             if known is not None:
                 weights = [a + b for a, b in zip(known, weights)]
-                if not all([-_INT64 <= weight < _INT64
-                            for weight in weights]):
-                    raise ValueError('the weight of a stack is beyond '
-                                     '64 bits')
             samples[key] = weights
+
+    def _add_sums(self, tables, places):
+        """Refuse now what Tables would not take in the end."""
+        self._sums += [0] * (len(self._types) - len(self._sums))
+        for place, column in zip(places, tables.value_columns()):
+            self._sums[place] += sum(map(abs, column))
+            if self._sums[place] > _MAX_SUM:
+                raise ValueError('the weights of all samples add up to more '
+                                 'than 64 bits')
 
     def _value_places(self, value_types):
         """Return which number each type of values has here.

@@ -178,8 +178,10 @@ class MergeTest(unittest.TestCase):
 
     def test_too_large_a_sum(self):
         huge = process(1, ns=2 ** 62)
-        with self.assertRaisesRegex(ValueError, 'beyond 64 bits'):
-            Profile.merge(huge, huge)
+        other = process(2, 'a.other:1', ns=2 ** 62)
+        for profiles in (huge, huge), (huge, other):
+            with self.assertRaisesRegex(ValueError, 'more than 64 bits'):
+                Profile.merge(*profiles)
 
     def test_memory_is_bounded(self):
         profiles = [process(pid, f'a.f{pid}:1') for pid in range(1, 101)]
