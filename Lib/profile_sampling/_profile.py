@@ -119,8 +119,8 @@ class Profile:
         return self._tables.threads
 
     @property
-    def stats(self):
-        """Counters of the session by name, as a new dict."""
+    def counters(self):
+        """What stats() counted in the session, as a new dict."""
         return dict(self._tables.stats)
 
     @property

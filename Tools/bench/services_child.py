@@ -83,7 +83,7 @@ def main():
     result = {}
     if profiler == 'ours':
         profile = profile_sampling.stop()
-        result = {'found': found(profile), 'stats': profile.stats}
+        result = {'found': found(profile), 'stats': profile.counters}
     result |= {'true_wall_ns': bursts.wall_ns,
                'calibrated_cpu_ns': bursts.cpu_ns, 'bursts': bursts.count,
                'elapsed_ns': time.perf_counter_ns() - begin_ns}

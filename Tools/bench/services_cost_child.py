@@ -61,7 +61,7 @@ class Busy:
         if how in BARE:
             ticks = self.ticker.bare_stop()
         elif how == OURS:
-            ticks = profile_sampling.stop().stats['captures']
+            ticks = profile_sampling.stop().counters['captures']
         return cpu_ns, wall_ns, ticks
 
 

@@ -35,8 +35,9 @@ class Tables:
     """All that one profile says; not to be changed.
 
     mode, rate_hz, depth_frames, start_time_ns, duration_ns, pid,
-    python_version, stats
+    python_version
                 as in Profile
+    stats       its counters
     names       by the core's bits
     threads     tuple of Thread
     functions   tuple of Function, without duplicates

@@ -66,7 +66,10 @@ def running():
 
 
 def stats():
-    """Return the counters of the running session, or of the last one."""
+    """Return the counters of the running session, or of the last one.
+
+    They go on; those of a profile are its attribute counters.
+    """
     return _core.load().stats()
 
 

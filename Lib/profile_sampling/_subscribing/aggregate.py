@@ -47,7 +47,7 @@ class Aggregator:
     def _add(self, batch):
         serial = batch.rows.serial
         self._generations[serial] = _Seen(batch.rows)
-        self._stats = batch.stats
+        self._stats = batch.counters
         samples = self._samples
         for kind, *key, count, cpu_ns, wall_ns in zip(
                 batch.kind, batch.node, batch.thread, batch.labels_row,

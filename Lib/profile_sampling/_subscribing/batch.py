@@ -165,7 +165,7 @@ class Batch:
     rows   the Rows that these numbers refer to, up to this batch
     first  numbers of the first rows that are new with this batch, by name:
            'strings', 'functions', 'frames', 'nodes', 'labels', 'threads'
-    stats  counters of the core, as a dict
+    counters  what stats() of the package counted until then, as a dict
 
     Iterating gives the samples as objects; other records are in records.
     The numbers of what was lost are in the record 'lost', which comes first.
@@ -179,7 +179,7 @@ class Batch:
         self.subscription = subscription
         self.first = dict(zip(('strings', 'functions', 'frames', 'nodes',
                                'labels', 'threads'), raw['first']))
-        self.stats = raw['stats']
+        self.counters = raw['stats']
         self._lost = raw['lost']
         for name, item in COLUMNS.items():
             setattr(self, name, memoryview(raw[name]).cast(item))

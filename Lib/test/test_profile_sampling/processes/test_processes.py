@@ -39,7 +39,7 @@ class KindsTest(ChildrenTest):
                        if sample.thread.name == 'MainThread'])
         self.assertAlmostEqual(main, parent.duration_ns, delta=5_000_000)
         self.assertLess(parent.duration_ns, took_ns)
-        self.assertEqual(sum(parent.stats[name] for name in parent.stats
+        self.assertEqual(sum(count for name, count in parent.counters.items()
                              if name.startswith('lost')), 0)
         self.assertFalse([sample for sample in parent.samples
                           if on_stack(sample, 'in_child')])

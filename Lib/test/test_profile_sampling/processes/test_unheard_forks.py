@@ -59,7 +59,7 @@ class UnheardForksTest(ChildrenTest):
         pid = self.run_code(FORK + code)
         [(found, profile)] = self.profiles().items()
         self.assertEqual(found, pid)
-        self.assertEqual(sum(profile.stats[name] for name in profile.stats
+        self.assertEqual(sum(count for name, count in profile.counters.items()
                              if name.startswith('lost')), 0)
 
     def test_exit(self):

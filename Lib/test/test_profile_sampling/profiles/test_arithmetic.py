@@ -17,8 +17,8 @@ def shuffled(rng, profile):
     """The same with rows of all tables in another order, written anew."""
     b = Builder(**{name: getattr(profile, name) for name in (
         'mode', 'rate_hz', 'depth_frames', 'start_time_ns', 'duration_ns',
-        'stats', 'pid', 'python_version')},
-        names=profile._tables.names)
+        'pid', 'python_version')},
+        names=profile._tables.names, stats=profile.counters)
     numbers = {}
     samples = list(profile.samples)
     rng.shuffle(samples)
@@ -128,7 +128,7 @@ class SumTest(unittest.TestCase):
         one = process(1, start_time_ns=100, stats={'ticks': 1}, ns=10)
         two = process(1, start_time_ns=10**12, stats={'ticks': 2}, ns=20)
         total = one + two
-        self.assertEqual((total.pid, total.label_keys, total.stats,
+        self.assertEqual((total.pid, total.label_keys, total.counters,
                           total.total_wall_ns), (1, (), {'ticks': 3}, 30))
 
     def test_of_parts(self):
@@ -138,7 +138,7 @@ class SumTest(unittest.TestCase):
         self.assertEqual(sum(parts[1:], parts[0]), whole)
         self.assertEqual(sum(reversed(parts)), whole)
         # Counters are those of the session, not of a part.
-        self.assertEqual(sum(parts).stats, whole.stats)
+        self.assertEqual(sum(parts).counters, whole.counters)
 
     def test_of_parts_of_a_sum(self):
         whole = process(1) + process(2, 'b.x:1')

@@ -60,8 +60,8 @@ class MergeTest(unittest.TestCase):
             {key: [3 * weight for weight in weights] for key, weights
              in weights_by(profile, lambda s: (s.stack, s.thread,
                                                s.state)).items()})
-        self.assertEqual(merged.stats, {name: 3 * value for name, value
-                                        in profile.stats.items()})
+        self.assertEqual(merged.counters, {
+            name: 3 * value for name, value in profile.counters.items()})
 
     def test_one(self):
         profile = example(pid=7).profile()
@@ -173,7 +173,7 @@ class MergeTest(unittest.TestCase):
         merged = self.merge(
             process(1, stats={'lost_ring_full': 3, 'ticks': 1}),
             process(2, stats={'lost_ring_full': 2, 'lost_wall_ns': 9}))
-        self.assertEqual(merged.stats, {
+        self.assertEqual(merged.counters, {
             'lost_ring_full': 5, 'ticks': 1, 'lost_wall_ns': 9})
 
     def test_too_large_a_sum(self):

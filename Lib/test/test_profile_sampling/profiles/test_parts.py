@@ -136,7 +136,7 @@ class FilterTest(PartsTest):
         part = whole.filter(state='blocked')
         for name in ('mode', 'rate_hz', 'depth_frames', 'names', 'pid',
                      'start_time_ns', 'duration_ns', 'python_version',
-                     'stats', 'value_types'):
+                     'counters', 'value_types'):
             with self.subTest(name):
                 self.assertEqual(getattr(part, name), getattr(whole, name))
 

@@ -255,9 +255,16 @@ class InASessionTest(ManualTest):
         with profile() as block:
             manual.leaf(1)
             manual.leaf(1)
-        stats = block.profile.stats
+        stats = block.profile.counters
         self.assertEqual((stats['samples'], stats['ticks']), (2, 2))
         self.assertGreater(stats['memory_bytes'], 0)
+
+    def test_counters_of_the_session_go_on(self):
+        manual.leaf(1)
+        found = profile_sampling.snapshot()
+        manual.leaf(1)
+        self.assertEqual((found.counters['ticks'],
+                          profile_sampling.stats()['ticks']), (1, 2))
 
     def test_gil_holders_move_along(self):
         """Rows of holders are renumbered with the others."""
@@ -319,7 +326,7 @@ class AloneTest(SessionTest):
             found = checked(profile_sampling.stop())
         self.assertEqual((found.rate_hz, block.profile.rate_hz),
                          (10_000, 100))
-        self.assertGreater(found.stats['ticks'], 100)
+        self.assertGreater(found.counters['ticks'], 100)
 
     def test_a_block_that_is_dropped(self):
         first = self.begin()

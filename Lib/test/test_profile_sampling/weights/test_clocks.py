@@ -223,9 +223,9 @@ class JumpsTest(ProgramTest):
         # be 7,500 more, and the clock errs by 5 % and 50 ms at most.
         self.assertLess(profile.total_cpu_ns / 1e9, float(out) - 1)
         went_on_s = profile.duration_ns / 1e9 - stopped_s
-        self.assertLess(profile.stats['ticks'],
+        self.assertLess(profile.counters['ticks'],
                         1.05 * profile.rate_hz * (went_on_s + 0.05))
-        self.assertGreater(profile.stats['ticks_late'],
+        self.assertGreater(profile.counters['ticks_late'],
                            0.95 * profile.rate_hz * (stopped_s - 0.05))
 
 

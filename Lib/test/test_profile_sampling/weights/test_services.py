@@ -98,7 +98,7 @@ class Served:
                 wait(rng.uniform(0.0003, 0.003))
                 for i, ns in enumerate(burst(*arguments)):
                     self.due_ns[i] += ns
-        self.stats = session.profile.stats
+        self.counters = session.profile.counters
         self.found_ns = [0] * len(STEPS)
         self.count = 0
         for sample in own(session.profile):
@@ -128,7 +128,7 @@ class BurstsTest(SessionTest):
         self.assertAlmostEqual(served.count / expected, 1, delta=0.15)
         # A sample at another place than its tick's is for threads that sleep
         # with the GIL.
-        self.assertLess(served.stats['captures_biased'],
+        self.assertLess(served.counters['captures_biased'],
                         0.02 * served.count)
 
     @staticmethod
@@ -310,7 +310,7 @@ class MissedTicksTest(SessionTest):
                 busy(0.003)
                 time.sleep(0.001)
             waited_ns = sampler.waited_ns()
-        return session.profile.stats['ticks_missed'], waited_ns / PERIOD_NS
+        return session.profile.counters['ticks_missed'], waited_ns / PERIOD_NS
 
     @thrice
     def test_counted_where_the_clock_gets_no_cpu(self):

@@ -160,7 +160,7 @@ class BlockedTest(TimersTest):
                  if on_stack(s, blocked.__qualname__)]
         # The clock notices after 50 ms.
         self.assertAlmostEqual(weight(found) / took_ns, 1, delta=0.1)
-        self.assertGreater(session.profile.stats['captures_biased'], 100)
+        self.assertGreater(session.profile.counters['captures_biased'], 100)
 
 
 class SleepWithGILTest(TimersTest):
@@ -180,7 +180,7 @@ class SleepWithGILTest(TimersTest):
             busy(TRIAL_S)       # it does not forget
             interrupted += self.interrupted(20, call)
         self.assertLessEqual(interrupted, 1)
-        self.assertEqual(session.profile.stats['calls_interrupted'],
+        self.assertEqual(session.profile.counters['calls_interrupted'],
                          interrupted)
         # From the second call on it is told.
         asleep_ns = by_state(session.profile.samples)['asleep_with_gil']
@@ -208,7 +208,7 @@ class SleepWithGILTest(TimersTest):
             self.assertEqual([library.read(reader, buffer, 1)
                               for _ in range(10)], [1] * 10)
             self.assertEqual(writing.wait(), 0)
-        self.assertEqual(session.profile.stats['calls_interrupted'], 0)
+        self.assertEqual(session.profile.counters['calls_interrupted'], 0)
         self.assertGreater(
             by_state(session.profile.samples)['asleep_with_gil'], 0.15e9)
 
@@ -247,7 +247,7 @@ class ProcessesTest(ProgramTest):
             profile = self.load(name)
             running_ns = by_state(profile.samples)['running']
             self.assertGreater(running_ns, 0.7e9)
-            self.assertGreater(profile.stats['signals_sent'], 500)
+            self.assertGreater(profile.counters['signals_sent'], 500)
 
 
 if __name__ == '__main__':

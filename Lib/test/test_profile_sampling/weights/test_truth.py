@@ -167,8 +167,8 @@ class TimeTest(SessionTest):
             self.assertEqual(profile.rate_hz, rate_hz)
             # On a busy machine some are late, and not made up for.
             expected = rate_hz * profile.duration_ns / 1e9
-            self.assertLess(profile.stats['ticks'], 1.2 * expected + 2)
-            self.assertGreater(profile.stats['ticks'], 0.6 * expected - 2)
+            self.assertLess(profile.counters['ticks'], 1.2 * expected + 2)
+            self.assertGreater(profile.counters['ticks'], 0.6 * expected - 2)
 
     def test_short_threads(self):
         # T8.  Threads of 2 ms, in sequence, at 500 Hz: about one tick each.
@@ -194,7 +194,7 @@ class TimeTest(SessionTest):
         main = threading.get_native_id()
         samples = [s for s in profile.samples
                    if s.thread.native_id != main]
-        self.assertEqual(profile.stats['lost_threads'], 0)
+        self.assertEqual(profile.counters['lost_threads'], 0)
         self.assertGreaterEqual(weight(samples, 'cpu_ns'), sum(spent))
         self.assertLessEqual(weight(samples, 'cpu_ns'), process_ns - own_ns)
         self.assertGreaterEqual(len(profile.threads), count)
