@@ -438,7 +438,8 @@ class Profile:
 
         As by merge(), but samples get the label 'pid' only if they are of
         different processes, and the counters of one session count once: the
-        sum of the parts of a profile is the profile.
+        sum of the parts of a profile is the profile.  A profile and itself
+        are no parts: p + p has all counters twice, as it has all weights.
         """
         if not isinstance(other, Profile):
             return NotImplemented

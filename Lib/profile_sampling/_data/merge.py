@@ -9,6 +9,7 @@ Those of different modes are not: what a sample was taken for differs.
 
 from array import array
 
+from profile_sampling._data import content
 from profile_sampling._data.numbering import number_nodes, number_of
 from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
@@ -186,10 +187,15 @@ def plus(one, other):
     if same_process:
         raw['pid'] = one.pid
     facts = one.facts()
-    if facts == other.facts():
+    if facts == other.facts() and not _is_twice(one, other):
         # Parts of one profile: its counters are not those of a part.
         raw |= facts
     return raw
+
+
+def _is_twice(one, other):
+    """Return whether two are the same, and so no parts that are apart."""
+    return len(one.samples) > 0 and content.same(one, other)
 
 
 def _united(spans):

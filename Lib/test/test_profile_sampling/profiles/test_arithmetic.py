@@ -140,6 +140,31 @@ class SumTest(unittest.TestCase):
         # Counters are those of the session, not of a part.
         self.assertEqual(sum(parts).counters, whole.counters)
 
+    def test_of_a_profile_and_itself(self):
+        """Weights and counters go together: both are there twice."""
+        whole = example(pid=1).profile()
+        twice = whole + whole
+        validator.check_profile(twice)
+        self.assertEqual(twice.counters, {
+            name: 2 * count for name, count in whole.counters.items()})
+        for value_type in whole.value_types:
+            self.assertEqual(twice.total(value_type.name),
+                             2 * whole.total(value_type.name))
+        self.assertEqual((twice.pid, twice.duration_ns, len(twice.samples)),
+                         (1, whole.duration_ns, len(whole.samples)))
+        parts = whole.group_by('state').values()
+        self.assertEqual(sum([part + part for part in parts]), twice)
+        self.assertEqual(sum(parts) + whole, twice)
+        self.assertEqual(sum([whole] * 3), twice + whole)
+        self.assertEqual((twice + whole).counters['ticks'],
+                         3 * whole.counters['ticks'])
+
+    def test_of_parts_without_samples(self):
+        whole = example(pid=1).profile()
+        nothing = whole.focus('no such name')
+        self.assertEqual(nothing + nothing, nothing)
+        self.assertEqual(whole + nothing, whole)
+
     def test_of_parts_of_a_sum(self):
         whole = process(1) + process(2, 'b.x:1')
         self.assertEqual(sum(whole.group_by('pid').values()), whole)
