@@ -4,12 +4,11 @@ This file owns the sums over label sets.  It must not know where labels come
 from, nor how they are shown.
 """
 
+from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.rows import LabelRow
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import LABELS
 from profile_sampling._data.values import COUNT
-
-TASK_NAME = 'task_name'
 
 
 def rows(tables, key):
@@ -49,7 +48,7 @@ def keys(tables):
             if key is not None:
                 found.add(key)
             elif value is not None:
-                found.add(TASK_NAME)
+                found.add(TASKS)
     return sorted(found)
 
 
@@ -68,6 +67,6 @@ def values(label_rows, key):
     for parent, its_key, value, _ in label_rows[1:]:
         # A task is a row without a key.
         if its_key is None:
-            its_key = TASK_NAME
+            its_key = TASKS
         found.append(value if its_key == key else found[parent])
     return found

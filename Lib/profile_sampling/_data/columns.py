@@ -6,6 +6,7 @@ library: a column is a list of texts, numbers, None or tuples of texts.
 
 from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label)
+from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import NODE_COLUMNS, STATE, THREAD
 from profile_sampling._data.values import STATES
@@ -48,7 +49,7 @@ def _thread(thread):
 
 
 def _samples(tables):
-    keys = [key for key in by_label.keys(tables) if key != by_label.TASK_NAME]
+    keys = [key for key in by_label.keys(tables) if key != TASKS]
     names = ['stack', *_FUNCTION, 'line', *_THREAD, 'state', 'task_name',
              'task_id', 'gil_holder', *[f'label_{key}' for key in keys],
              *_values(tables)]

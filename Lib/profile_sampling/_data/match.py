@@ -13,6 +13,7 @@ import os
 import re
 
 from profile_sampling._data import by_label
+from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import STATES, Function, Thread
 
@@ -107,7 +108,7 @@ def task(tables, wanted):
     if not isinstance(wanted, str):
         raise TypeError(f'task must be the name of a task, not {wanted!r}')
     return _flags([value == wanted for value in
-                   by_label.values(tables.labels, by_label.TASK_NAME)])
+                   by_label.values(tables.labels, TASKS)])
 
 
 def labels(tables, wanted):

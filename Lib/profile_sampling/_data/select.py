@@ -5,6 +5,7 @@ patterns are looked up, nor how tables are copied.
 """
 
 from profile_sampling._data import by_label, match
+from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE, THREAD)
@@ -99,8 +100,7 @@ def _innermost_files(tables):
 _KEYS = {
     'thread': (THREAD, lambda tables: tables.threads),
     'state': (STATE, lambda tables: STATES),
-    'task_name': (LABELS, lambda tables: by_label.values(
-        tables.labels, by_label.TASK_NAME)),
+    TASKS: (LABELS, lambda tables: by_label.values(tables.labels, TASKS)),
     'function': (NODE, _leaf_functions),
     'file': (NODE, _innermost_files),
 }

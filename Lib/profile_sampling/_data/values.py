@@ -21,14 +21,6 @@ NOT_KNOWN = -1
 NOBODY = 0, 0
 # Row 0 of labels: parent, key, value, task id.
 EMPTY_LABELS = 0, None, None, 0
-# What the profiler itself tells of a sample, in pprof's labels.
-OF_SAMPLES = ('interpreter', 'state', 'task id', 'task name', 'thread id',
-              'thread name', 'thread native id', 'gil holder',
-              'gil holder place', 'gil holder thread',
-              'gil holder thread id', 'gil holder thread native id',
-              'gil holder interpreter')
-# 'task_name' is what label_values() calls tasks.
-RESERVED = (*OF_SAMPLES, 'task_name', 'opcode', 'instruction offset')
 
 
 class Value:

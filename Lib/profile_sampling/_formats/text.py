@@ -8,6 +8,7 @@ import time
 
 from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label)
+from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses)
 from profile_sampling._data.sums import added, sums_by
@@ -361,7 +362,7 @@ def _labels(tables, columns):
         numbers = _numbers(tables, [row.values for row
                                     in rows[:_TOP_VALUES]])
         width = columns - len(numbers[0]) - 2
-        what = ('Tasks' if key == by_label.TASK_NAME else
+        what = ('Tasks' if key == TASKS else
                 f'Values of label {_start(printable(key), _KEY)}')
         lines += ['', f'{what} by {own}'
                   + (f', {_TOP_VALUES:,} of {len(rows):,}'

@@ -7,7 +7,7 @@ they get onto samples: the core reads the context variable that holds them.
 import _contextvars
 
 from profile_sampling import _core
-from profile_sampling._data.values import RESERVED
+from profile_sampling._data.label_names import RESERVED
 
 # The blocks that the context is in, innermost first: (label, token, rest).
 # A label may be entered by many tasks and threads at the same time.

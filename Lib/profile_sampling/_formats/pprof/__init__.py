@@ -11,9 +11,3 @@ STATE_TEXTS = tuple([state.replace('_', ' ') for state in STATES])
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 # The first hidden comment; the number rises if their meaning changes.
 MARK = '# profile_sampling 1'
-OPCODE_LABEL = 'opcode'
-OFFSET_LABEL = 'instruction offset'
-HOLDER_LABEL = 'gil holder'
-HOLDER_PLACE_LABEL = 'gil holder place'
-HOLDER_THREAD_LABEL = 'gil holder thread'
-HOLDER_INTERPRETER_LABEL = 'gil holder interpreter'

@@ -11,12 +11,9 @@ versions of Python: one that this version does not have is not known here.
 
 from array import array
 
-from profile_sampling._data import opcodes
-from profile_sampling._data.values import (
-    EMPTY_LABELS, NOBODY, NOT_KNOWN, OF_SAMPLES)
-from profile_sampling._formats.pprof import (
-    HOLDER_INTERPRETER_LABEL, HOLDER_LABEL, HOLDER_PLACE_LABEL,
-    HOLDER_THREAD_LABEL, OFFSET_LABEL, OPCODE_LABEL, STATE_TEXTS)
+from profile_sampling._data import label_names, opcodes
+from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
+from profile_sampling._formats.pprof import STATE_TEXTS
 
 # Where the instruction of a frame is not known: offset, opcode.
 _NO_INSTRUCTION = -1, 0
@@ -37,7 +34,7 @@ class Labels:
         self._budget = budget
         # Labels of these names in other tools' files are not ours.
         self._instruction_keys = (
-            (OPCODE_LABEL, OFFSET_LABEL) if instructions else ())
+            label_names.OF_INSTRUCTIONS if instructions else ())
         self._threads = {}
         self._rows = {EMPTY_LABELS: 0}
         # Sets without the labels of instructions: parent, label.
@@ -83,7 +80,7 @@ class Labels:
                                              len(self._others) + 1)
             return others, instruction
         offset, opcode = instruction
-        if key == OFFSET_LABEL:
+        if key == label_names.OFFSET:
             return others, (_offset(number), opcode)
         return others, (offset, opcodes.number(text))
 
@@ -95,7 +92,7 @@ class Labels:
         labels = {}
         for label in _path(others, parents):
             key, text, number = self._meanings[label]
-            if key not in OF_SAMPLES:
+            if key not in label_names.OF_SAMPLES:
                 # Other tools have labels that are numbers.
                 value = text or (str(number) if number else '')
                 labels.setdefault(key, {})[value] = None
@@ -103,38 +100,36 @@ class Labels:
                 texts[key] = text
             else:
                 values[key] = number
-        thread = (_unsigned(values.get('thread id', 0)),
-                  values.get('thread native id', 0),
-                  texts.get('thread name'),
-                  _unsigned(values.get('interpreter', 0)))
-        state = texts.get('state', 'running')
+        thread = (_unsigned(values.get(label_names.THREAD_ID, 0)),
+                  values.get(label_names.THREAD_NATIVE_ID, 0),
+                  texts.get(label_names.THREAD_NAME),
+                  _unsigned(values.get(label_names.INTERPRETER, 0)))
+        state = texts.get(label_names.STATE, 'running')
         # Other tools have states of their own.
         number = STATE_TEXTS.index(state) if state in STATE_TEXTS else 0
-        task_id = values.get('task id')
+        task_id = values.get(label_names.TASK_ID)
         if task_id is not None:
             task_id = _unsigned(task_id)
-        task_name = texts.get('task name', '' if 'task name' in values
-                              else None)
+        task_name = _text(label_names.TASK_NAME, texts, values)
         return (self._thread(thread),
                 self._row(labels, task_name, task_id),
                 number, *self._holder(texts, values, thread))
 
     def _holder(self, texts, values, waiter):
-        name = texts.get(HOLDER_LABEL, '' if HOLDER_LABEL in values else None)
+        name = _text(label_names.HOLDER, texts, values)
         if name is None:
             return NOBODY
-        prefix = HOLDER_THREAD_LABEL
         thread = NOT_KNOWN
-        if f'{prefix} id' in values:
+        if label_names.HOLDER_THREAD_ID in values:
             *_, interpreter = waiter
             thread = self._thread((
-                _unsigned(values[f'{prefix} id']),
-                values.get(f'{prefix} native id', 0),
-                texts.get(prefix),
-                _unsigned(values.get(HOLDER_INTERPRETER_LABEL,
+                _unsigned(values[label_names.HOLDER_THREAD_ID]),
+                values.get(label_names.HOLDER_THREAD_NATIVE_ID, 0),
+                texts.get(label_names.HOLDER_THREAD),
+                _unsigned(values.get(label_names.HOLDER_INTERPRETER,
                                      interpreter))))
         return thread, self._functions.holder(
-            name, texts.get(HOLDER_PLACE_LABEL))
+            name, texts.get(label_names.HOLDER_PLACE))
 
     def _thread(self, thread):
         index = self._threads.get(thread)
@@ -165,6 +160,11 @@ class Labels:
         self._budget.spend(sum([80 + 4 * (len(value) + 2)
                                 for value in values]))
         return ', '.join(values)
+
+
+def _text(key, texts, values):
+    """Return a label's text; a file has none for an empty one."""
+    return texts.get(key, '' if key in values else None)
 
 
 def _path(number, parents):

@@ -95,7 +95,10 @@ class BlocksTest(LabelTest):
     def test_reserved_names(self):
         for name in ('state', 'interpreter', 'task name', 'task_name',
                      'task id', 'thread id', 'thread name', 'thread native id',
-                     'opcode', 'instruction offset'):
+                     'opcode', 'instruction offset', 'gil holder',
+                     'gil holder place', 'gil holder interpreter',
+                     'gil holder thread', 'gil holder thread id',
+                     'gil holder thread native id'):
             for function in label, sample:
                 with self.assertRaisesRegex(ValueError, repr(name)):
                     function(**{name: 1})

@@ -1,0 +1,30 @@
+"""Names of the labels that the profiler itself puts on samples.
+
+This file owns how they are spelt in pprof files, which programs cannot call
+labels of their own.  It must not know what is in them.  The core, which
+writes them, spells them once more (Modules/_profile/pprof_labels.c).
+"""
+
+STATE = 'state'
+INTERPRETER = 'interpreter'
+THREAD_NAME = 'thread name'
+THREAD_ID = 'thread id'
+THREAD_NATIVE_ID = 'thread native id'
+TASK_NAME = 'task name'
+TASK_ID = 'task id'
+HOLDER = 'gil holder'
+HOLDER_PLACE = 'gil holder place'
+HOLDER_INTERPRETER = 'gil holder interpreter'
+HOLDER_THREAD = 'gil holder thread'
+HOLDER_THREAD_ID = 'gil holder thread id'
+HOLDER_THREAD_NATIVE_ID = 'gil holder thread native id'
+OPCODE = 'opcode'
+OFFSET = 'instruction offset'
+# What label_values() and group_by() call tasks; no file has it.
+TASKS = 'task_name'
+
+OF_SAMPLES = (STATE, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE_ID,
+              TASK_NAME, TASK_ID, HOLDER, HOLDER_PLACE, HOLDER_INTERPRETER,
+              HOLDER_THREAD, HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
+OF_INSTRUCTIONS = OPCODE, OFFSET
+RESERVED = (*OF_SAMPLES, *OF_INSTRUCTIONS, TASKS)
