@@ -1,7 +1,7 @@
 /* The _profile module: what Lib/profile_sampling calls.
 
    Glue only: arguments, errors and the lifetime of results.  The profiler is
-   in Python/sampling*.c. */
+   in Python/sampling/. */
 
 #ifndef Py_BUILD_CORE_BUILTIN
 #  define Py_BUILD_CORE_MODULE 1
@@ -285,51 +285,6 @@ _profile_leave_region_impl(PyObject *module, unsigned int number)
 }
 
 /*[clinic input]
-_profile.enter_labels
-
-    changes: object(subclass_of='&PyDict_Type')
-    /
-
-Change the labels of this context; return what exit_labels() wants.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_enter_labels_impl(PyObject *module, PyObject *changes)
-/*[clinic end generated code: output=c3f52243941c18be input=9ec4595bbf397ad1]*/
-{
-    return _PyProfile_EnterLabels(get_profile_state(module), changes);
-}
-
-/*[clinic input]
-_profile.exit_labels
-
-    token: object
-    /
-
-Bring the labels back that enter_labels() changed.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_exit_labels(PyObject *module, PyObject *token)
-/*[clinic end generated code: output=89952680b5f88a78 input=a84b278db1ac1296]*/
-{
-    return _PyProfile_ExitLabels(get_profile_state(module), token);
-}
-
-/*[clinic input]
-_profile.labels
-
-Return the labels of this context as a dict.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_labels_impl(PyObject *module)
-/*[clinic end generated code: output=5b8ccdf594d6c9dd input=d79023a359fbc291]*/
-{
-    return _PyProfile_GetLabels(get_profile_state(module));
-}
-
-/*[clinic input]
 _profile.sample
 
     weight: unsigned_long_long
@@ -374,9 +329,6 @@ static PyMethodDef module_methods[] = {
     _PROFILE_END_BLOCK_METHODDEF
     _PROFILE_ENTER_REGION_METHODDEF
     _PROFILE_LEAVE_REGION_METHODDEF
-    _PROFILE_ENTER_LABELS_METHODDEF
-    _PROFILE_EXIT_LABELS_METHODDEF
-    _PROFILE_LABELS_METHODDEF
     _PROFILE_SAMPLE_METHODDEF
     {NULL, NULL}
 };
@@ -386,6 +338,7 @@ module_exec(PyObject *module)
 {
     profile_state *state = get_profile_state(module);
     if (PyModule_AddFunctions(module, _PyProfile_DeliveryMethods) < 0
+        || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
         || _PyProfile_InitLabels(module, state) < 0
         || _PyProfile_InitSubscriptions(module, state) < 0)
@@ -400,24 +353,16 @@ static int
 module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     profile_state *state = get_profile_state(module);
-    Py_VISIT(state->label_var);
-    Py_VISIT(state->label_set_type);
-    Py_VISIT(state->empty_labels);
-    Py_VISIT(state->known_sets);
     Py_VISIT(state->subscription_type);
-    return 0;
+    return _PyProfile_TraverseLabels(state, visit, arg);
 }
 
 static int
 module_clear(PyObject *module)
 {
     profile_state *state = get_profile_state(module);
-    _PyProfile_ForgetLabels(state);
+    _PyProfile_ClearLabels(state);
     _PyProfile_ForgetSubscriptions(state);
-    Py_CLEAR(state->label_var);
-    Py_CLEAR(state->label_set_type);
-    Py_CLEAR(state->empty_labels);
-    Py_CLEAR(state->known_sets);
     Py_CLEAR(state->subscription_type);
     return 0;
 }

@@ -34,13 +34,12 @@ extern int _PyProfile_CheckRange(const char *name, long long value,
 extern int _PyProfile_CheckOptions(_PySampling_Options *options,
                                    const char *mode);
 
-// labels.c
+// labels.c: more functions of the module, and their part of its state.
+extern PyMethodDef _PyProfile_LabelMethods[];
 extern int _PyProfile_InitLabels(PyObject *module, profile_state *state);
-extern void _PyProfile_ForgetLabels(profile_state *state);
-extern PyObject *_PyProfile_EnterLabels(profile_state *state,
-                                        PyObject *changes);
-extern PyObject *_PyProfile_ExitLabels(profile_state *state, PyObject *token);
-extern PyObject *_PyProfile_GetLabels(profile_state *state);
+extern int _PyProfile_TraverseLabels(profile_state *state, visitproc visit,
+                                     void *arg);
+extern void _PyProfile_ClearLabels(profile_state *state);
 // The pairs that `changes` (dict) makes of the current set.
 extern PyObject *_PyProfile_PairsWith(profile_state *state, PyObject *changes);
 

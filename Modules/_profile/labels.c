@@ -1,7 +1,9 @@
-/* Label sets, and the context variable that holds the current one.
+/* The _profile module: label sets, and the context variable that holds the
+   current one.
 
    Owns how a set is made from another.  The core reads sets
-   (tables/labels.c); it must not know how they come to be.
+   (tables/labels.c); it must not know how they come to be.  Needs no profiler,
+   so it is there in every build.
 
    A label set is immutable.  Sets are remembered by what they hold, so that a
    program which uses the same labels again and again makes no new ones. */
@@ -16,6 +18,13 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 
 #include "_profile.h"
+
+/*[clinic input]
+module _profile
+[clinic start generated code]*/
+/*[clinic end generated code: output=da39a3ee5e6b4b0d input=c968e7bb6e08bc3b]*/
+
+#include "clinic/labels.c.h"
 
 /* How many sets are remembered, however they came about; then it begins anew.
    A server may label each request with a number of its own. */
@@ -185,10 +194,20 @@ current_set(profile_state *state)
     return set;
 }
 
-/* Returns the token that brings the old set back. */
-PyObject *
-_PyProfile_EnterLabels(profile_state *state, PyObject *changes)
+/*[clinic input]
+_profile.enter_labels
+
+    changes: object(subclass_of='&PyDict_Type')
+    /
+
+Change the labels of this context; return what exit_labels() wants.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_enter_labels_impl(PyObject *module, PyObject *changes)
+/*[clinic end generated code: output=c3f52243941c18be input=9ec4595bbf397ad1]*/
 {
+    profile_state *state = get_profile_state(module);
     PyObject *set = current_set(state);
     if (set == NULL) {
         return NULL;
@@ -203,9 +222,20 @@ _PyProfile_EnterLabels(profile_state *state, PyObject *changes)
     return token;
 }
 
-PyObject *
-_PyProfile_ExitLabels(profile_state *state, PyObject *token)
+/*[clinic input]
+_profile.exit_labels
+
+    token: object
+    /
+
+Bring the labels back that enter_labels() changed.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_exit_labels(PyObject *module, PyObject *token)
+/*[clinic end generated code: output=89952680b5f88a78 input=a84b278db1ac1296]*/
 {
+    profile_state *state = get_profile_state(module);
     _PySampling_BeforeContextChange(_PyThreadState_GET());
     if (PyContextVar_Reset(state->label_var, token) < 0) {
         // A generator that is closed in another context than it ran in: the
@@ -218,10 +248,17 @@ _PyProfile_ExitLabels(profile_state *state, PyObject *token)
     Py_RETURN_NONE;
 }
 
-PyObject *
-_PyProfile_GetLabels(profile_state *state)
+/*[clinic input]
+_profile.labels
+
+Return the labels of this context as a dict.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_labels_impl(PyObject *module)
+/*[clinic end generated code: output=5b8ccdf594d6c9dd input=d79023a359fbc291]*/
 {
-    PyObject *set = current_set(state);
+    PyObject *set = current_set(get_profile_state(module));
     PyObject *labels = set != NULL ? PyDict_New() : NULL;
     if (labels != NULL) {
         PyObject *pairs = ((_PySampling_LabelSet *)set)->pairs;
@@ -254,6 +291,14 @@ _PyProfile_PairsWith(profile_state *state, PyObject *changes)
 }
 
 
+PyMethodDef _PyProfile_LabelMethods[] = {
+    _PROFILE_ENTER_LABELS_METHODDEF
+    _PROFILE_EXIT_LABELS_METHODDEF
+    _PROFILE_LABELS_METHODDEF
+    {NULL, NULL}
+};
+
+
 /* Life. */
 
 int
@@ -279,14 +324,28 @@ _PyProfile_InitLabels(PyObject *module, profile_state *state)
     return 0;
 }
 
-/* The core must not look at what the module is about to free. */
-void
-_PyProfile_ForgetLabels(profile_state *state)
+int
+_PyProfile_TraverseLabels(profile_state *state, visitproc visit, void *arg)
 {
+    Py_VISIT(state->label_var);
+    Py_VISIT(state->label_set_type);
+    Py_VISIT(state->empty_labels);
+    Py_VISIT(state->known_sets);
+    return 0;
+}
+
+void
+_PyProfile_ClearLabels(profile_state *state)
+{
+    // The core must not look at what is about to be freed.
     struct _sampling_interpreter_state *s =
         &_PyInterpreterState_GET()->sampling;
     if (state->label_var != NULL && s->label_var == state->label_var) {
         s->label_var = NULL;
         s->label_set_type = NULL;
     }
+    Py_CLEAR(state->label_var);
+    Py_CLEAR(state->label_set_type);
+    Py_CLEAR(state->empty_labels);
+    Py_CLEAR(state->known_sets);
 }

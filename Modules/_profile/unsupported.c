@@ -68,32 +68,6 @@ counters(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 
-/* --- Labels. */
-
-static PyObject *
-enter_labels(PyObject *module, PyObject *changes)
-{
-    if (!PyDict_Check(changes)) {
-        PyErr_Format(PyExc_TypeError, "labels must be a dict, not %T",
-                     changes);
-        return NULL;
-    }
-    return _PyProfile_EnterLabels(get_profile_state(module), changes);
-}
-
-static PyObject *
-exit_labels(PyObject *module, PyObject *token)
-{
-    return _PyProfile_ExitLabels(get_profile_state(module), token);
-}
-
-static PyObject *
-labels(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    return _PyProfile_GetLabels(get_profile_state(module));
-}
-
-
 /* --- The C API: its first call fails, and nothing else can be called. */
 
 static PySampling_Subscription *
@@ -130,9 +104,6 @@ static PyMethodDef module_methods[] = {
     {"running", no, METH_NOARGS},
     {"sample", no, METH_VARARGS},
     {"stats", counters, METH_NOARGS},
-    {"enter_labels", enter_labels, METH_O},
-    {"exit_labels", exit_labels, METH_O},
-    {"labels", labels, METH_NOARGS},
     {NULL, NULL}
 };
 
@@ -140,6 +111,7 @@ static int
 module_exec(PyObject *module)
 {
     if (PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
+        || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || _PyProfile_InitLabels(module, get_profile_state(module)) < 0)
     {
         return -1;
@@ -152,23 +124,13 @@ module_exec(PyObject *module)
 static int
 module_traverse(PyObject *module, visitproc visit, void *arg)
 {
-    profile_state *state = get_profile_state(module);
-    Py_VISIT(state->label_var);
-    Py_VISIT(state->label_set_type);
-    Py_VISIT(state->empty_labels);
-    Py_VISIT(state->known_sets);
-    return 0;
+    return _PyProfile_TraverseLabels(get_profile_state(module), visit, arg);
 }
 
 static int
 module_clear(PyObject *module)
 {
-    profile_state *state = get_profile_state(module);
-    _PyProfile_ForgetLabels(state);
-    Py_CLEAR(state->label_var);
-    Py_CLEAR(state->label_set_type);
-    Py_CLEAR(state->empty_labels);
-    Py_CLEAR(state->known_sets);
+    _PyProfile_ClearLabels(get_profile_state(module));
     return 0;
 }
 
