@@ -5,8 +5,8 @@
    decides WHEN to sample, capture and accounting (sample/capture.c,
    sample/account.c) say WHAT a sample is, the tables
    (tables/tables.h) keep WHERE it goes.  This header must not know
-   how any of them works.  What they ask of each other is in
-   parts.h.
+   how any of them works.  What they ask of each other is in the headers beside
+   their files, in Python/sampling/.
 
    All-zero is the off state, so none of the structs needs an initializer.
 

@@ -4,7 +4,7 @@
    (tables/labels.c).
 
    Nothing is kept while nobody profiles.  Who starts a session enters the task
-   it is in (give_task() of profile_sampling/_core.py); what other threads are
+   it is in (_give_task() of profile_sampling/_core.py); what other threads are
    in, or loops around its own, is seen when they enter their next task. */
 
 #include "Python.h"

@@ -118,7 +118,7 @@ def begin(kind):
                     sample.stack
         subscription = profile_sampling.subscribe(add, rate_hz=RATE_HZ)
         # The tables begin anew when they are large: see FIRST_RENEWAL_BYTES
-        # in Python/sampling.c.
+        # in Python/sampling/session/session.c.
         fill_tables(lambda: len(serials) > 1)
         return subscription
     if kind != 'off':
