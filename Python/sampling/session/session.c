@@ -407,16 +407,18 @@ renew_locked(PyThreadState *tstate)
     {
         return _PySampling_OK;
     }
-    struct _sampling_tables *fresh = _PySampling_EngineNewTables();
-    if (fresh == NULL || !_PySampling_EngineFlush(tstate)) {
-        _PySampling_TablesFree(fresh);
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (own == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     _PySampling_ENTER_HOOK(own);
-    // Batches that wait keep the old ones.
-    _PySampling_TablesFree(_PySampling_EngineExchange(tstate, fresh));
+    struct _sampling_tables *old = exchange_tables(tstate);
     _PySampling_LEAVE_HOOK(own);
+    if (old == NULL) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    // Batches that wait keep the old ones.
+    _PySampling_TablesFree(old);
     STATE->renewed_ns = _PySampling_MonotonicNow();
     return _PySampling_OK;
 }
