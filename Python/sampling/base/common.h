@@ -51,6 +51,30 @@ extern "C" {
 #define _PySampling_LEAVE_HOOK(THREAD) \
     do { _PySampling_FENCE(); (THREAD)->in_hook--; } while (0)
 
+// Lists of items with `next` and `prev`; HEAD is a pointer to the first.  An
+// empty one is all-zero, which struct llist_node of pycore_llist.h is not.
+#define _PySampling_LINK(HEAD, ITEM) \
+    do { \
+        (ITEM)->prev = NULL; \
+        (ITEM)->next = (HEAD); \
+        if ((ITEM)->next != NULL) { \
+            (ITEM)->next->prev = (ITEM); \
+        } \
+        (HEAD) = (ITEM); \
+    } while (0)
+#define _PySampling_UNLINK(HEAD, ITEM) \
+    do { \
+        if ((ITEM)->prev != NULL) { \
+            (ITEM)->prev->next = (ITEM)->next; \
+        } \
+        else { \
+            (HEAD) = (ITEM)->next; \
+        } \
+        if ((ITEM)->next != NULL) { \
+            (ITEM)->next->prev = (ITEM)->prev; \
+        } \
+    } while (0)
+
 // runtime->sampling.mutex.
 static inline void
 _PySampling_LockRegistry(void)

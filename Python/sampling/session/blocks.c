@@ -21,27 +21,14 @@
 static void
 link_block(struct _sampling_block *block)
 {
-    block->next = STATE->blocks;
-    if (block->next != NULL) {
-        block->next->prev = block;
-    }
-    STATE->blocks = block;
+    _PySampling_LINK(STATE->blocks, block);
     block->is_open = 1;
 }
 
 static void
 unlink_block(struct _sampling_block *block)
 {
-    if (block->prev != NULL) {
-        block->prev->next = block->next;
-    }
-    else {
-        STATE->blocks = block->next;
-    }
-    if (block->next != NULL) {
-        block->next->prev = block->prev;
-    }
-    block->next = block->prev = NULL;
+    _PySampling_UNLINK(STATE->blocks, block);
     block->is_open = 0;
 }
 

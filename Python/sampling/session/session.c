@@ -226,12 +226,7 @@ static void
 link_subscription(struct _sampling_subscription *sub)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    sub->prev = NULL;
-    sub->next = STATE->subscriptions;
-    if (sub->next != NULL) {
-        sub->next->prev = sub;
-    }
-    STATE->subscriptions = sub;
+    _PySampling_LINK(STATE->subscriptions, sub);
     sub->is_linked = 1;
     sub->is_open = 1;
     PyMutex_Unlock(&STATE->tables_mutex);
@@ -244,15 +239,7 @@ unlink_subscription(struct _sampling_subscription *sub)
     if (sub->is_open) {
         _PySampling_SubscriptionEnd(sub);
     }
-    if (sub->prev != NULL) {
-        sub->prev->next = sub->next;
-    }
-    else {
-        STATE->subscriptions = sub->next;
-    }
-    if (sub->next != NULL) {
-        sub->next->prev = sub->prev;
-    }
+    _PySampling_UNLINK(STATE->subscriptions, sub);
     _Py_atomic_store_int_relaxed(&sub->is_open, 0);
     sub->is_linked = 0;
     PyMutex_Unlock(&STATE->tables_mutex);

@@ -49,32 +49,13 @@ register_interpreter(PyInterpreterState *interp)
         return 0;
     }
     if (!s->registered) {
-        s->prev = NULL;
-        s->next = STATE->interpreters;
-        if (s->next != NULL) {
-            s->next->prev = s;
-        }
-        STATE->interpreters = s;
+        _PySampling_LINK(STATE->interpreters, s);
         s->registered = 1;
         if (!_PySampling_HasOneGIL()) {
             _PySampling_TimersNoMore();
         }
     }
     return 1;
-}
-
-static void
-unlink_thread(_PySampling_Thread *thread)
-{
-    if (thread->prev != NULL) {
-        thread->prev->next = thread->next;
-    }
-    else {
-        thread->interp->threads = thread->next;
-    }
-    if (thread->next != NULL) {
-        thread->next->prev = thread->prev;
-    }
 }
 
 void
@@ -95,15 +76,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
     }
     _PySampling_LockRegistry();
     if (s->registered) {
-        if (s->prev != NULL) {
-            s->prev->next = s->next;
-        }
-        else {
-            STATE->interpreters = s->next;
-        }
-        if (s->next != NULL) {
-            s->next->prev = s->prev;
-        }
+        _PySampling_UNLINK(STATE->interpreters, s);
         s->registered = 0;
     }
     s->running = NULL;
@@ -115,18 +88,6 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
 
 
 /* Threads. */
-
-static void
-link_thread(PyInterpreterState *interp, _PySampling_Thread *thread)
-{
-    thread->interp = &interp->sampling;
-    thread->prev = NULL;
-    thread->next = interp->sampling.threads;
-    if (thread->next != NULL) {
-        thread->next->prev = thread;
-    }
-    interp->sampling.threads = thread;
-}
 
 /* A row in the tables for a thread, which is told to subscribers if it is new.
    Returns the session of these tables: a thread of another GIL may begin the
@@ -202,7 +163,8 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
             return NULL;
         }
         thread->tstate = tstate;
-        link_thread(tstate->interp, thread);
+        thread->interp = &tstate->interp->sampling;
+        _PySampling_LINK(thread->interp->threads, thread);
     }
     thread->native_id = (int)tstate->native_thread_id;
     thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
@@ -376,7 +338,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
         _Py_atomic_store_ptr(&thread->interp->running, NULL);
     }
-    unlink_thread(thread);
+    _PySampling_UNLINK(thread->interp->threads, thread);
     _PySampling_SiblingsUnlink(thread);
     _Py_atomic_store_ptr_release(&impl->sampling.record, NULL);
     if (!_PySampling_IsForkedUnheard()) {
