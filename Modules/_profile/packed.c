@@ -39,8 +39,7 @@ static int
 check_frames(const struct packed_tables *t)
 {
     for (Py_ssize_t frame = 0; frame < t->num_frames; frame++) {
-        int32_t function = t->frames[FRAME_COLUMNS * frame];
-        if (function < 0 || function >= t->num_functions) {
+        if (!is_row(t->frames[FRAME_COLUMNS * frame], t->num_functions)) {
             return missing("functions");
         }
     }
@@ -66,12 +65,6 @@ check_nodes(const struct packed_tables *t)
         }
     }
     return 0;
-}
-
-static int
-is_row(int64_t row, Py_ssize_t num)
-{
-    return row >= 0 && row < num;
 }
 
 /* node, thread, labels, state, thread and node of a holder */

@@ -265,39 +265,33 @@ take_column(const Py_buffer *buffer, Py_ssize_t num_columns,
     return 0;
 }
 
-static int
-is_below(int64_t number, Py_ssize_t num)
-{
-    return number >= 0 && number < num;
-}
-
 /* What _PyPprof_Parse() returns is so; this is for all else. */
 static int
 is_whole(const struct pprof_message *m)
 {
     for (Py_ssize_t i = 0; i < m->num_locations; i++) {
         const int64_t *location = &m->locations[4 * i];
-        if (!is_below(location[2], m->num_lines + 1)
-            || !is_below(location[3], m->num_lines - location[2] + 1))
+        if (!is_row(location[2], m->num_lines + 1)
+            || !is_row(location[3], m->num_lines - location[2] + 1))
         {
             return 0;
         }
     }
     for (Py_ssize_t i = 0; i < m->num_stacks; i++) {
-        if (!is_below(m->stacks[2 * i], i + 1)) {
+        if (!is_row(m->stacks[2 * i], i + 1)) {
             return 0;
         }
     }
     for (Py_ssize_t i = 0; i < m->num_samples; i++) {
         const int64_t *row = &m->samples[(2 + m->num_values) * i];
-        if (!is_below(row[0], m->num_stacks + 1)
-            || !is_below(row[1], m->num_about))
+        if (!is_row(row[0], m->num_stacks + 1)
+            || !is_row(row[1], m->num_about))
         {
             return 0;
         }
     }
     for (Py_ssize_t i = 0; i < m->num_about; i++) {
-        if (!is_below(m->about[ABOUT_COLUMNS * i + ABOUT_HOLDER],
+        if (!is_row(m->about[ABOUT_COLUMNS * i + ABOUT_HOLDER],
                       m->num_holders + 1))
         {
             return 0;
@@ -306,7 +300,7 @@ is_whole(const struct pprof_message *m)
     for (Py_ssize_t i = 0; i < m->num_columns; i++) {
         // Without samples it is not known how many values they have.
         if (m->num_samples > 0
-            && !is_below(m->columns[2 * i], m->num_values))
+            && !is_row(m->columns[2 * i], m->num_values))
         {
             return 0;
         }

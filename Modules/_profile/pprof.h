@@ -108,6 +108,13 @@ struct packed_tables {
     Py_ssize_t num_states;
 };
 
+// Is there such a row in a table of `num`?
+static inline int
+is_row(int64_t row, Py_ssize_t num)
+{
+    return row >= 0 && row < num;
+}
+
 // packed.c.  Takes rows from buffers; -1 with ValueError if one is broken or
 // refers to one that does not exist.
 extern int _PyProfile_CheckTables(struct packed_tables *t,

@@ -174,18 +174,19 @@ sample_keys(struct encoder *e, const int64_t *row, int64_t *keys)
     keys[KEY_THREAD] = thread;
     keys[KEY_STATE] = row[3];
     keys[KEY_HOLDER_THREAD] = keys[KEY_HOLDER] = -1;
-    keys[KEY_LABELS] = _PyPprof_LabelPiece(e, row[2]);
+    keys[KEY_LABELS] = _PyPprof_Piece(e, PIECE_LABELS, row[2]);
     if (keys[KEY_LABELS] < 0
-        || _PyPprof_ThreadPiece(e, thread) < 0
-        || _PyPprof_StatePiece(e, row[3]) < 0)
+        || _PyPprof_Piece(e, PIECE_THREAD, thread) < 0
+        || _PyPprof_Piece(e, PIECE_STATE, row[3]) < 0)
     {
         return -1;
     }
     if (holder_node != 0) {
-        keys[KEY_HOLDER] = _PyPprof_HolderPiece(e, holder_node);
+        keys[KEY_HOLDER] = _PyPprof_Piece(e, PIECE_HOLDER, holder_node);
         keys[KEY_HOLDER_THREAD] = row[4];
         if (keys[KEY_HOLDER] < 0
-            || (row[4] >= 0 && _PyPprof_HolderThreadPiece(e, row[4]) < 0))
+            || (row[4] >= 0
+                && _PyPprof_Piece(e, PIECE_HOLDER_THREAD, row[4]) < 0))
         {
             return -1;
         }
@@ -395,14 +396,30 @@ put_message(struct encoder *e)
 
 /* --- Memory. */
 
-static int64_t *
-new_pieces(Py_ssize_t num)
+static int
+init_pieces(struct encoder *e)
 {
-    int64_t *pieces = PyMem_RawMalloc((size_t)num * sizeof(int64_t) + 1);
-    for (Py_ssize_t i = 0; pieces != NULL && i < num; i++) {
-        pieces[i] = -1;
+    const struct pprof_profile *p = e->profile;
+    const Py_ssize_t num_rows[NUM_PIECE_KINDS] = {
+        [PIECE_LABELS] = PyList_GET_SIZE(p->labels),
+        [PIECE_THREAD] = PyList_GET_SIZE(p->threads),
+        [PIECE_STATE] = PyList_GET_SIZE(p->states),
+        [PIECE_HOLDER_THREAD] = PyList_GET_SIZE(p->threads),
+        [PIECE_HOLDER] = p->t.num_nodes,
+    };
+    for (int kind = 0; kind < NUM_PIECE_KINDS; kind++) {
+        size_t num = (size_t)num_rows[kind];
+        int64_t *pieces = PyMem_RawMalloc(num * sizeof(int64_t) + 1);
+        if (pieces == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        for (size_t i = 0; i < num; i++) {
+            pieces[i] = -1;
+        }
+        e->piece_of[kind] = pieces;
     }
-    return pieces;
+    return 0;
 }
 
 static int
@@ -424,24 +441,19 @@ init_encoder(struct encoder *e)
     e->same_stack = PyMem_RawCalloc(num_nodes, sizeof(uint32_t));
     e->stack_bytes = PyMem_RawCalloc(num_nodes, sizeof(uint64_t));
     e->python_frame = PyMem_RawCalloc(num_nodes, sizeof(int32_t));
-    e->label_pieces = new_pieces(PyList_GET_SIZE(p->labels));
-    e->holder_pieces = new_pieces(p->t.num_nodes);
-    e->thread_pieces = new_pieces(PyList_GET_SIZE(p->threads));
-    e->holder_thread_pieces = new_pieces(PyList_GET_SIZE(p->threads));
-    e->state_pieces = new_pieces(PyList_GET_SIZE(p->states));
     e->strings = PyDict_New();
     e->known_pieces = PyDict_New();
     if (e->location_of_frame == NULL || e->frames_at == NULL
         || e->has_doubles == NULL || e->same_stack == NULL
-        || e->stack_bytes == NULL || e->python_frame == NULL
-        || e->label_pieces == NULL || e->holder_pieces == NULL
-        || e->thread_pieces == NULL || e->holder_thread_pieces == NULL
-        || e->state_pieces == NULL)
+        || e->stack_bytes == NULL || e->python_frame == NULL)
     {
         PyErr_NoMemory();
         return -1;
     }
-    return e->strings == NULL || e->known_pieces == NULL ? -1 : 0;
+    if (e->strings == NULL || e->known_pieces == NULL) {
+        return -1;
+    }
+    return init_pieces(e);
 }
 
 static void
@@ -460,11 +472,9 @@ free_encoder(struct encoder *e)
     PyMem_RawFree(e->same_stack);
     PyMem_RawFree(e->stack_bytes);
     PyMem_RawFree(e->python_frame);
-    PyMem_RawFree(e->label_pieces);
-    PyMem_RawFree(e->holder_pieces);
-    PyMem_RawFree(e->thread_pieces);
-    PyMem_RawFree(e->holder_thread_pieces);
-    PyMem_RawFree(e->state_pieces);
+    for (int kind = 0; kind < NUM_PIECE_KINDS; kind++) {
+        PyMem_RawFree(e->piece_of[kind]);
+    }
     Py_XDECREF(e->strings);
     Py_XDECREF(e->known_pieces);
 }

@@ -10,6 +10,12 @@
 enum { KEY_STACK, KEY_THREAD, KEY_LABELS, KEY_STATE, KEY_HOLDER_THREAD,
        KEY_HOLDER, KEY_OPNAME, KEY_OFFSET, NUM_KEYS };
 
+/* What is said of a sample beyond its stack, once per row of a table: its
+   labels and task, its thread, its state; the thread that held the GIL, and
+   where (a node). */
+enum piece_kind { PIECE_LABELS, PIECE_THREAD, PIECE_STATE,
+                  PIECE_HOLDER_THREAD, PIECE_HOLDER, NUM_PIECE_KINDS };
+
 /* Encoded pieces of messages, by number. */
 struct pieces {
     struct pprof_array bytes;
@@ -32,15 +38,9 @@ struct encoder {
     uint32_t *same_stack;
     uint64_t *stack_bytes;
     int32_t *python_frame;
-    // Pieces of labels: of a row of labels, of a thread, of one as holder, of
-    // a state, of a holder's place.
     struct pieces pieces;
     PyObject *known_pieces;         // dict: bytes -> number
-    int64_t *label_pieces;          // -1: not encoded yet
-    int64_t *holder_pieces;
-    int64_t *thread_pieces;
-    int64_t *holder_thread_pieces;
-    int64_t *state_pieces;
+    int64_t *piece_of[NUM_PIECE_KINDS];     // per row; -1: not encoded yet
     // Strings: keys of labels of instructions; 0: not there yet.
     uint64_t opcode_key;
     uint64_t offset_key;
@@ -61,11 +61,8 @@ extern int _PyPprof_PutString(struct encoder *e, struct pprof_array *out,
 extern int _PyPprof_PutStrings(struct encoder *e);
 
 // pprof_labels.c.  The number of a piece, or -1.
-extern int64_t _PyPprof_LabelPiece(struct encoder *e, Py_ssize_t row);
-extern int64_t _PyPprof_ThreadPiece(struct encoder *e, Py_ssize_t row);
-extern int64_t _PyPprof_StatePiece(struct encoder *e, Py_ssize_t state);
-extern int64_t _PyPprof_HolderThreadPiece(struct encoder *e, Py_ssize_t row);
-extern int64_t _PyPprof_HolderPiece(struct encoder *e, Py_ssize_t node);
+extern int64_t _PyPprof_Piece(struct encoder *e, enum piece_kind kind,
+                              Py_ssize_t row);
 extern int _PyPprof_IsPython(struct encoder *e, Py_ssize_t function);
 // The labels of a row of `samples`, into scratch.
 extern int _PyPprof_PutSampleLabels(struct encoder *e, const int64_t *key);

@@ -151,31 +151,6 @@ put_label_set(struct encoder *e, Py_ssize_t row)
     return err;
 }
 
-int64_t
-_PyPprof_LabelPiece(struct encoder *e, Py_ssize_t row)
-{
-    if (e->label_pieces[row] < 0) {
-        if (put_label_set(e, row) < 0) {
-            return -1;
-        }
-        e->label_pieces[row] = piece_of_scratch(e);
-    }
-    return e->label_pieces[row];
-}
-
-int64_t
-_PyPprof_StatePiece(struct encoder *e, Py_ssize_t state)
-{
-    if (e->state_pieces[state] < 0) {
-        PyObject *name = PySequence_Fast_GET_ITEM(e->profile->states, state);
-        if (put_own_label(e, "state", name, 0) < 0) {
-            return -1;
-        }
-        e->state_pieces[state] = piece_of_scratch(e);
-    }
-    return e->state_pieces[state];
-}
-
 struct thread {
     uint64_t ident;
     int64_t native_id;
@@ -207,45 +182,37 @@ has_name(const struct thread *thread)
              && PyUnicode_GET_LENGTH(thread->name) == 0);
 }
 
-int64_t
-_PyPprof_ThreadPiece(struct encoder *e, Py_ssize_t row)
+static int
+put_thread(struct encoder *e, Py_ssize_t row)
 {
-    if (e->thread_pieces[row] >= 0) {
-        return e->thread_pieces[row];
-    }
     struct thread thread;
     if (read_thread(e, row, &thread) < 0
         || put_own_label(e, "thread id", NULL, thread.ident) < 0
         || put_own_label(e, "thread native id", NULL,
                          (uint64_t)thread.native_id) < 0
         || (has_name(&thread)
-            && put_own_label(e, "thread name", thread.name, 0) < 0)
-        || put_own_label(e, "interpreter", NULL, thread.interpreter) < 0)
+            && put_own_label(e, "thread name", thread.name, 0) < 0))
     {
         return -1;
     }
-    return e->thread_pieces[row] = piece_of_scratch(e);
+    return put_own_label(e, "interpreter", NULL, thread.interpreter);
 }
 
 /* --- Who held the GIL. */
 
-int64_t
-_PyPprof_HolderThreadPiece(struct encoder *e, Py_ssize_t row)
+static int
+put_holder_thread(struct encoder *e, Py_ssize_t row)
 {
-    if (e->holder_thread_pieces[row] >= 0) {
-        return e->holder_thread_pieces[row];
-    }
     struct thread thread;
     if (read_thread(e, row, &thread) < 0
         || (has_name(&thread)
             && put_own_label(e, "gil holder thread", thread.name, 0) < 0)
-        || put_own_label(e, "gil holder thread id", NULL, thread.ident) < 0
-        || put_own_label(e, "gil holder thread native id", NULL,
-                         (uint64_t)thread.native_id) < 0)
+        || put_own_label(e, "gil holder thread id", NULL, thread.ident) < 0)
     {
         return -1;
     }
-    return e->holder_thread_pieces[row] = piece_of_scratch(e);
+    return put_own_label(e, "gil holder thread native id", NULL,
+                         (uint64_t)thread.native_id);
 }
 
 static Py_ssize_t
@@ -300,18 +267,6 @@ put_holder(struct encoder *e, Py_ssize_t leaf)
     return err;
 }
 
-int64_t
-_PyPprof_HolderPiece(struct encoder *e, Py_ssize_t node)
-{
-    if (e->holder_pieces[node] < 0) {
-        if (put_holder(e, node) < 0) {
-            return -1;
-        }
-        e->holder_pieces[node] = piece_of_scratch(e);
-    }
-    return e->holder_pieces[node];
-}
-
 static int
 put_holder_labels(struct encoder *e, const int64_t *key)
 {
@@ -322,9 +277,10 @@ put_holder_labels(struct encoder *e, const int64_t *key)
         return 0;
     }
     struct thread waiter, holder;
-    if (put_piece(e, e->holder_thread_pieces[key[KEY_HOLDER_THREAD]]) < 0
+    Py_ssize_t row = key[KEY_HOLDER_THREAD];
+    if (put_piece(e, e->piece_of[PIECE_HOLDER_THREAD][row]) < 0
         || read_thread(e, key[KEY_THREAD], &waiter) < 0
-        || read_thread(e, key[KEY_HOLDER_THREAD], &holder) < 0)
+        || read_thread(e, row, &holder) < 0)
     {
         return -1;
     }
@@ -336,6 +292,39 @@ put_holder_labels(struct encoder *e, const int64_t *key)
 }
 
 /* --- All of a sample. */
+
+static int
+put_labels_of(struct encoder *e, enum piece_kind kind, Py_ssize_t row)
+{
+    switch (kind) {
+    case PIECE_LABELS:
+        return put_label_set(e, row);
+    case PIECE_THREAD:
+        return put_thread(e, row);
+    case PIECE_STATE:
+        return put_own_label(e, "state",
+                             PyList_GET_ITEM(e->profile->states, row), 0);
+    case PIECE_HOLDER_THREAD:
+        return put_holder_thread(e, row);
+    case PIECE_HOLDER:
+        return put_holder(e, row);
+    default:
+        Py_UNREACHABLE();
+    }
+}
+
+int64_t
+_PyPprof_Piece(struct encoder *e, enum piece_kind kind, Py_ssize_t row)
+{
+    int64_t *piece = &e->piece_of[kind][row];
+    if (*piece < 0) {
+        if (put_labels_of(e, kind, row) < 0) {
+            return -1;
+        }
+        *piece = piece_of_scratch(e);
+    }
+    return *piece;
+}
 
 static uint64_t
 own_key(struct encoder *e, uint64_t *known, const char *name)
@@ -385,8 +374,8 @@ int
 _PyPprof_PutSampleLabels(struct encoder *e, const int64_t *key)
 {
     if (put_piece(e, key[KEY_LABELS]) < 0
-        || put_piece(e, e->thread_pieces[key[KEY_THREAD]]) < 0
-        || put_piece(e, e->state_pieces[key[KEY_STATE]]) < 0
+        || put_piece(e, e->piece_of[PIECE_THREAD][key[KEY_THREAD]]) < 0
+        || put_piece(e, e->piece_of[PIECE_STATE][key[KEY_STATE]]) < 0
         || (key[KEY_HOLDER] >= 0 && put_holder_labels(e, key) < 0))
     {
         return -1;
