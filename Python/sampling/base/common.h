@@ -14,9 +14,6 @@
 
 #ifndef Py_SAMPLING_COMMON_H
 #define Py_SAMPLING_COMMON_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -131,7 +128,4 @@ extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_COMMON_H

@@ -3,9 +3,6 @@
 
 #ifndef Py_SAMPLING_CLOCK_H
 #define Py_SAMPLING_CLOCK_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -103,7 +100,4 @@ extern _PySampling_MetCall _PySampling_SignalMet(void *context);
    a CPU that runs, up to 50 on one that was idle. */
 #define _PySampling_WAKE_UP_NS 60000
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_CLOCK_H

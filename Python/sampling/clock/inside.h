@@ -3,9 +3,6 @@
 
 #ifndef Py_SAMPLING_INSIDE_H
 #define Py_SAMPLING_INSIDE_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -121,7 +118,4 @@ extern void _PySampling_WaitUntil(uint64_t deadline_ns,
                                   uint32_t seen_wakeups);
 extern void _PySampling_WakeUpSampler(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_INSIDE_H

@@ -4,9 +4,6 @@
 
 #ifndef Py_SAMPLING_NAMING_H
 #define Py_SAMPLING_NAMING_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -73,7 +70,4 @@ extern int _PySampling_NameOperator(struct _sampling_tables *tables,
                                     void *second,
                                     struct _sampling_name *name);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_NAMING_H

@@ -7,9 +7,6 @@
 
 #ifndef Py_SAMPLING_NATIVE_H
 #define Py_SAMPLING_NATIVE_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -168,7 +165,4 @@ extern uint32_t _PySampling_TablesCallee(struct _sampling_tables *tables,
 extern void _PySampling_TablesForgetType(struct _sampling_tables *tables,
                                          PyTypeObject *type);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_NATIVE_H

@@ -4,9 +4,6 @@
 
 #ifndef Py_SAMPLING_BUFFER_H
 #define Py_SAMPLING_BUFFER_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -58,7 +55,4 @@ struct _sampling_buffer {
 // The most entries that a stack of so many frames takes.
 extern int _PySampling_MaxEntries(int depth_frames);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_BUFFER_H

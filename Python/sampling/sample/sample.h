@@ -3,9 +3,6 @@
 
 #ifndef Py_SAMPLING_SAMPLE_H
 #define Py_SAMPLING_SAMPLE_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -216,7 +213,4 @@ _PySampling_HolderAt(_PySampling_Thread *thread, uint64_t moment_ns);
 // Of a wait that no moment is known of.  With tables_mutex locked.
 extern struct _sampling_wait_part _PySampling_HolderNotKnown(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_SAMPLE_H

@@ -4,9 +4,6 @@
 
 #ifndef Py_SAMPLING_WALK_H
 #define Py_SAMPLING_WALK_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -46,7 +43,4 @@ extern int _PySampling_Walk(struct _sampling_walk *w,
                             _PyInterpreterFrame *frame, int depth_frames,
                             int is_in_c);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_WALK_H

@@ -3,9 +3,6 @@
 
 #ifndef Py_SAMPLING_OPTIONS_H
 #define Py_SAMPLING_OPTIONS_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -40,7 +37,4 @@ extern int _PySampling_CanWrite(const struct _sampling_request *request);
 extern int _PySampling_Complain(const struct _sampling_request *request,
                                 const char *format, ...);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_OPTIONS_H

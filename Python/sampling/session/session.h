@@ -3,9 +3,6 @@
 
 #ifndef Py_SAMPLING_SESSION_H
 #define Py_SAMPLING_SESSION_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -144,7 +141,4 @@ extern int _PySampling_EngineMark(struct _sampling_mark *mark,
 // The session began with its tables.
 extern void _PySampling_EngineForgetOrigin(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_SESSION_H

@@ -9,9 +9,6 @@
 
 #ifndef Py_SAMPLING_SINKS_H
 #define Py_SAMPLING_SINKS_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -211,7 +208,4 @@ extern void _PySampling_EmitRecord(_PySampling_EventKind kind,
                                    uint32_t thread, uint64_t count,
                                    uint64_t cpu_ns, uint64_t wall_ns);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_SINKS_H

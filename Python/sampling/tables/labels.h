@@ -3,9 +3,6 @@
 
 #ifndef Py_SAMPLING_LABELS_H
 #define Py_SAMPLING_LABELS_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -37,7 +34,4 @@ extern uint32_t _PySampling_LabelsWith(struct _sampling_tables *tables,
                                        PyThreadState *tstate,
                                        PyObject *pairs);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_LABELS_H

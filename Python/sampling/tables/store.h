@@ -9,9 +9,6 @@
 
 #ifndef Py_SAMPLING_STORE_H
 #define Py_SAMPLING_STORE_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -160,7 +157,4 @@ extern uint32_t _PySampling_InternPseudo(struct _sampling_tables *tables,
                                          _PySampling_Pseudo pseudo,
                                          uint32_t value);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_STORE_H

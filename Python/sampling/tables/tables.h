@@ -7,9 +7,6 @@
 
 #ifndef Py_SAMPLING_TABLES_H
 #define Py_SAMPLING_TABLES_H
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -296,7 +293,4 @@ _PySampling_TablesForgetAddresses(struct _sampling_tables *tables);
 extern void _PySampling_TablesForgetCode(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 
-#ifdef __cplusplus
-}
-#endif
 #endif  // !Py_SAMPLING_TABLES_H
