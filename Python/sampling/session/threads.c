@@ -383,14 +383,16 @@ name_thread(unsigned long ident, PyObject *name)
 PyObject *
 _PySampling_SetThreadName(PyObject *Py_UNUSED(module), PyObject *args)
 {
+    // First, since each thread that starts comes here, profiled or not.
+    if (!_PySampling_ACTIVE()) {
+        Py_RETURN_NONE;
+    }
     unsigned long ident;
     PyObject *name;
     if (!PyArg_ParseTuple(args, "kU:_set_sampled_name", &ident, &name)) {
         return NULL;
     }
-    if (_PySampling_ACTIVE()) {
-        name_thread(ident, name);
-    }
+    name_thread(ident, name);
     Py_RETURN_NONE;
 }
 
