@@ -11,7 +11,6 @@
 
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "../../Python/sampling/base/common.h"
 
 #include "_profile.h"
 #include "pprof.h"

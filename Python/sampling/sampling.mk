@@ -49,6 +49,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Include/cpython/sampling.h \
 	$(srcdir)/Include/internal/pycore_sampling.h \
 	$(srcdir)/Python/sampling/base/common.h \
+	$(srcdir)/Python/sampling/base/thread.h \
 	$(srcdir)/Python/sampling/clock/clock.h \
 	$(srcdir)/Python/sampling/clock/inside.h \
 	$(srcdir)/Python/sampling/native/naming.h \
@@ -56,6 +57,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/sample/buffer.h \
 	$(srcdir)/Python/sampling/sample/sample.h \
 	$(srcdir)/Python/sampling/sample/walk.h \
+	$(srcdir)/Python/sampling/session/control.h \
 	$(srcdir)/Python/sampling/session/options.h \
 	$(srcdir)/Python/sampling/session/session.h \
 	$(srcdir)/Python/sampling/sinks/sinks.h \

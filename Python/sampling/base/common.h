@@ -20,7 +20,36 @@
 #endif
 
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_sampling.h"
+#include "thread.h"
+
+// What a thread does during the time that a sample stands for.
+typedef enum {
+    _PySampling_RUNNING = 0,
+    _PySampling_BLOCKED = 1,
+    _PySampling_GIL_WAIT = 2,
+    _PySampling_GC = 3,
+    _PySampling_LOST = 4,
+    _PySampling_UNSAMPLED = 5,
+    _PySampling_CUSTOM = 6,         // the program's own: not of its time
+    _PySampling_ASLEEP_WITH_GIL = 7,
+} _PySampling_State;
+
+// How something went that users asked for.
+typedef enum {
+    _PySampling_OK = 0,
+    _PySampling_ERR_RUNNING,        // a session is running already
+    _PySampling_ERR_NOT_RUNNING,
+    _PySampling_ERR_EXIT_SESSION,   // -X started it: it ends at exit
+    _PySampling_ERR_SIGNAL_TAKEN,
+    _PySampling_ERR_THREAD,         // errno says why
+    _PySampling_ERR_OPTIONS,        // it runs with other options
+    _PySampling_ERR_FORKED,         // by C code, which told nobody
+    _PySampling_ERR_ENDING,         // the process is about to end
+    _PySampling_ERR_NO_MEMORY,
+} _PySampling_Status;
+
+#define _PySampling_COUNT(NAME, N) \
+    ((void)_Py_atomic_add_uint64(&_PyRuntime.sampling.counters.NAME, (N)))
 
 // The record of a thread, of whatever session; NULL: it has none.
 #define _PySampling_RECORD_OF(TSTATE) \

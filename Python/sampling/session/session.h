@@ -12,6 +12,7 @@
 
 #include "../sinks/sinks.h"
 #include "../tables/tables.h"
+#include "control.h"
 
 /* --- Threads (session/threads.c). */
 
@@ -27,6 +28,8 @@ extern int _PySampling_RegisterExisting(PyThreadState *caller,
 extern unsigned int _PySampling_EnterTables(_PySampling_Thread *thread,
                                             int is_new);
 extern void _PySampling_WakeOthers(PyThreadState *caller);
+// Brings counters.memory_bytes up to date.
+extern void _PySampling_Measure(void);
 
 /* --- Thread states of one OS thread (session/siblings.c); the first three
    --- with the registry locked. */

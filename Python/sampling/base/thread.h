@@ -1,0 +1,184 @@
+/* Sampling profiler: the record of a thread.
+
+   Says of each field who writes it, and under which lock.  Must not know what
+   the parts that own the fields make of them. */
+
+#ifndef Py_SAMPLING_THREAD_H
+#define Py_SAMPLING_THREAD_H
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_sampling.h"
+
+struct _sampling_window;
+
+/* A stretch of time on both clocks. */
+typedef struct _sampling_time {
+    uint64_t wall_ns;
+    uint64_t cpu_ns;
+} _PySampling_Time;
+
+/* Time that waits for a sample.  It is carried apart by state, so that a
+   sample of one state never takes time of another. */
+struct _sampling_carries {
+    struct _sampling_time run;
+    uint64_t off_cpu_ns;
+    uint64_t blocked_ns;        // since the last point of its axis
+    uint64_t wait_ns;           // the same
+    uint64_t sliver_ns;         // running time, booked with blocked time
+};
+
+/* A thread's short intervals off the GIL, laid end to end, one axis for each
+   state: how far it is to the next point (sample/account.c). */
+struct _sampling_axes {
+    uint64_t blocked_to_go_ns;  // 0: no point is laid yet
+    uint64_t wait_to_go_ns;
+    uint64_t random;
+};
+
+/* Per-thread clocks: every nanosecond since `wall_ns` began is either booked
+   on a sample, or carried, or lies after `wall_ns`. */
+struct _sampling_account {
+    uint64_t wall_ns;           // booked or carried up to here; written
+                                // relaxed, for book_lost_threads()
+    uint64_t cpu_ns;            // same, on the thread's CPU clock
+    uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
+    uint64_t off_since_read_ns; // wall time without the GIL since then
+    struct _sampling_carries carried;
+    struct _sampling_axes axes;
+    uint64_t sliver_ns;         // ran that short before it detached
+    uint64_t detached_ns;       // gave up the GIL then; 0 while attached
+};
+
+/* A thread's last samples, which share its time (sample/weights.c): those
+   while it held the GIL, and those of short intervals off the GIL, which share
+   the CPU time burnt in these. */
+typedef enum {
+    _PySampling_ON_GIL,
+    _PySampling_OFF_GIL,
+    _PySampling_NUM_WINDOWS,
+} _PySampling_Window;
+
+/* The evaluation stack of a thread in a call, by which the call is named when
+   the thread comes to a safepoint: then it is over.  Read by the clock, of a
+   thread that sleeps with the GIL, or kept by the thread itself. */
+#define _PySampling_CALL_OPERANDS 16
+
+struct _sampling_call {
+    struct _PyInterpreterFrame *frame;  // NULL: none.  Release store
+    void *instr;
+    PyObject *operands[_PySampling_CALL_OPERANDS];
+};
+
+typedef enum {
+    _PySampling_NOT_ASKED = 0,
+    _PySampling_ASKING,         // the clock is about to send the signal
+    _PySampling_ASKED,          // it is sent; the handler clears this
+} _PySampling_Asked;
+
+typedef enum {
+    _PySampling_NO_TIMER = 0,
+    _PySampling_HAS_TIMER,
+    _PySampling_TIMER_REFUSED,  // by the kernel, for want of resources
+} _PySampling_HasTimer;
+
+/* Work that is not the program's is not sampled. */
+typedef enum {
+    _PySampling_NOT_EXCLUDED = 0,
+    _PySampling_EXCLUDED = 1,       // it serves a subscriber: counted apart
+    _PySampling_WAITING = 2,        // a helper, which waits: not counted
+} _PySampling_Exclusion;
+
+/* One per thread state, created when the thread first attaches during a
+   session and kept until the thread state is cleared. */
+struct _sampling_thread {
+    // Set at registration.
+    PyThreadState *tstate;
+    struct _sampling_interpreter_state *interp;
+    long cpu_clock;             // clockid_t of the thread's CPU clock
+    int native_id;
+    // List of an interpreter's threads.  Lock: runtime->sampling.mutex.
+    struct _sampling_thread *next;
+    struct _sampling_thread *prev;
+    // Ring of the records that share an OS thread; NULL: it is the only one.
+    // Same lock.
+    struct _sampling_thread *sibling;
+    // Mailbox of the clock: it writes; the signal handler reads, and the
+    // thread when it settles.  Published by `asked`.
+    uint64_t tick_wall_ns;
+    uint64_t tick_cpu_ns;
+    int asked_signal;           // which was sent, whatever is sent by now
+    int asked;                  // _PySampling_Asked
+    // What the ticks since the last capture stand for.  The clock adds, the
+    // thread takes.
+    struct _sampling_time span;
+    // A tick at which no signal was sent, because the thread slept or does
+    // not answer signals.  Written by the clock, taken by the thread.
+    uint64_t note_wall_ns;
+    int note_asleep;            // ticks at which it slept
+    uint64_t asleep_span_ns;    // what these stand for
+    struct _sampling_call sleeper;  // what it slept in
+    // Ticks for which the clock sends notes only: the thread left a signal
+    // unanswered.  Written by both, relaxed: it is a hint.
+    int deaf_ticks;
+    // Owner: the clock thread.
+    uint64_t asked_ns;
+    uint64_t asked_cpu_ns;
+    uint64_t seen_wall_ns;
+    uint64_t seen_cpu_ns;
+    uint64_t seen_delay_ns;     // how long it had waited for a CPU
+    int sleepy_ticks;           // it slept with the GIL lately
+    // The thread's own timer (clock/timer.c).  Owner: the thread; the clock
+    // reads what is relaxed.
+    int timer;                  // _PySampling_HasTimer
+    int timer_id;
+    int timer_signal;
+    int is_timed;               // its run is: the clock need not look; relaxed
+    uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
+    uint64_t timer_fires_ns;
+    uint64_t usual_run_ns;      // how long it holds the GIL, on average
+    // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
+    // for a snapshot; when it got it, for the clock.
+    uint64_t waiting_since_ns;
+    uint64_t attached_ns;
+    // Owner: the thread itself, or, while it is detached, whoever holds its
+    // GIL.
+    // runtime->sampling.session it belongs to.  Written with the thread's GIL
+    // and runtime->sampling.mutex; read by _PySampling_IN_SESSION().
+    unsigned int session;
+    int in_hook;                // handler must not touch what follows
+    int is_yielding;            // the GIL, between two instructions
+    int is_settling;            // giving the GIL up: the handler looks
+    uint64_t settling_ns;       // how long it has waited for the clock
+    // A tick that reached it when its run was over: to be captured that long
+    // after the beginning of its next run.  0: none.
+    uint64_t overdue_ns;
+    struct _sampling_call resumed;  // what that run began in
+    int excluded;               // _PySampling_Exclusion
+    int shadowed;               // another record has the OS thread's clock
+    int gc_generation;          // -1: no collection
+    struct _PyInterpreterFrame *gc_frame;
+    uint64_t gc_start_ns;
+    int skip_ticks;             // thinning after a very deep walk
+    uint32_t thread_index;      // row in the tables
+    // By _PySampling_Window; NULL: there was no such sample.
+    struct _sampling_window *windows[_PySampling_NUM_WINDOWS];
+    // The last stack sampled while running; 0: none.
+    uint32_t last_node;
+    uint32_t last_labels;       // as they were then
+    uint32_t last_blocked_node;
+    uint32_t last_blocked_labels;
+    uint32_t root_node;         // its outermost frames; 0: not known yet
+    // Where the last sample found it while it held the GIL, for those who
+    // waited for it; 0: no sample has.
+    uint32_t held_node;
+    uint64_t manual_cpu_ns;     // CPU clock of manual sessions
+    struct _sampling_account account;
+    struct _sampling_carries set_aside; // the program's, while `excluded`
+    uint64_t residue_cpu_ns;    // booked by the last flush without a tick
+    uint64_t residue_wall_ns;
+};
+
+#endif  // !Py_SAMPLING_THREAD_H
