@@ -156,5 +156,12 @@ extern int _PySampling_IsForkedUnheard(void);
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
+// Of a manual session: moves the wall clock and the thread's CPU clock, and
+// returns the new wall time.
+extern void _PySampling_ClocksBegin(int is_manual);
+extern uint64_t _PySampling_ClocksMove(_PySampling_Thread *thread,
+                                       struct _sampling_time distance);
+// Not 0; the same each time in a manual session.
+extern uint64_t _PySampling_RandomSeed(_PySampling_Thread *thread);
 
 #endif  // !Py_SAMPLING_COMMON_H

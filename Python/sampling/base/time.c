@@ -1,8 +1,8 @@
 /* Sampling profiler: what time it is.
 
    Owns the clocks: the monotonic one, a thread's CPU clock, and the ones that
-   tests move by hand in a manual session.  Nobody else asks which of them it
-   is. */
+   tests move by hand in a manual session.  Who only wants to know the time
+   does not ask which of them it is. */
 
 #include "Python.h"
 
@@ -48,4 +48,32 @@ _PySampling_CpuNow(_PySampling_Thread *thread)
         return thread->manual_cpu_ns;
     }
     return read_clock((clockid_t)thread->cpu_clock);
+}
+
+
+/* Clocks moved by hand.  They begin at 1, for 0 says that there is none. */
+
+void
+_PySampling_ClocksBegin(int is_manual)
+{
+    _Py_atomic_store_uint64_relaxed(&_PyRuntime.sampling.manual_wall_ns,
+                                    is_manual != 0);
+}
+
+uint64_t
+_PySampling_ClocksMove(_PySampling_Thread *thread,
+                       struct _sampling_time distance)
+{
+    uint64_t wall_ns = _PySampling_WallNow() + distance.wall_ns;
+    _Py_atomic_store_uint64_relaxed(&_PyRuntime.sampling.manual_wall_ns,
+                                    wall_ns);
+    thread->manual_cpu_ns += distance.cpu_ns;
+    return wall_ns;
+}
+
+uint64_t
+_PySampling_RandomSeed(_PySampling_Thread *thread)
+{
+    return _PyRuntime.sampling.options.manual
+        ? 1 : (_PySampling_MonotonicNow() ^ (uintptr_t)thread) | 1;
 }

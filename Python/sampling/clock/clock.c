@@ -304,6 +304,7 @@ _PySampling_ClockStart(void (*handler)(int, void *, void *))
     _PySampling_TimersStart();
     set_deadline(clock, UINT64_MAX);
     if (STATE->options.manual) {
+        _PySampling_TimersNoMore();
         return _PySampling_OK;
     }
     int err = start_thread(clock);
@@ -316,6 +317,12 @@ _PySampling_ClockStart(void (*handler)(int, void *, void *))
     }
     clock->life = THREAD_RUNS;
     return _PySampling_OK;
+}
+
+int
+_PySampling_ClockHasThread(void)
+{
+    return STATE->clock != NULL && STATE->clock->life != NO_THREAD;
 }
 
 /* A thread takes part. */
@@ -341,7 +348,7 @@ _PySampling_ClockRevive(void)
 void
 _PySampling_ClockRest(_PySampling_Thread *caller)
 {
-    if (!STATE->options.manual) {
+    if (_PySampling_ClockHasThread()) {
         tell(STATE->clock, 0, 1);
     }
     // A tick that is under way holds the registry.
@@ -355,7 +362,7 @@ _PySampling_ClockRest(_PySampling_Thread *caller)
 _PySampling_Status
 _PySampling_ClockResume(void)
 {
-    if (!STATE->options.manual) {
+    if (_PySampling_ClockHasThread()) {
         tell(STATE->clock, 0, 0);
         _PySampling_ClockRevive();
     }
@@ -366,7 +373,7 @@ void
 _PySampling_ClockSetPeriod(uint64_t period_ns)
 {
     _Py_atomic_store_uint64_relaxed(&STATE->period_ns, period_ns);
-    if (STATE->clock != NULL && !STATE->options.manual) {
+    if (_PySampling_ClockHasThread()) {
         tell(STATE->clock, 0, STATE->clock->is_paused);
     }
 }

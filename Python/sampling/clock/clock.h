@@ -51,6 +51,8 @@ extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockRest(_PySampling_Thread *caller);
 extern void _PySampling_ClockSetPeriod(uint64_t period_ns);
 extern void _PySampling_ClockForget(void);
+// The clock has a thread of its own: the session is not manual.
+extern int _PySampling_ClockHasThread(void);
 // On the thread itself: returns when no signal is on its way to it.
 extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
 // Leaves the signal to the program and takes another.  On a thread that is

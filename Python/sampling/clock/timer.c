@@ -456,7 +456,7 @@ _PySampling_TimersStart(void)
 {
     STATE->uses_timers = 0;
     STATE->trial_ns = 0;
-    STATE->has_no_timers = STATE->options.manual;
+    STATE->has_no_timers = 0;
     STATE->timer_late_ns = 0;
     STATE->next_timed_run_ns = 0;
     STATE->deadline_seed = _PySampling_MonotonicNow();

@@ -126,8 +126,7 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
         .wall_ns = wall_ns,
         .cpu_ns = _PySampling_CpuNow(thread),
         .cpu_read_wall_ns = wall_ns,
-        .axes.random = _PyRuntime.sampling.options.manual
-            ? 1 : (wall_ns ^ (uintptr_t)thread) | 1,
+        .axes.random = _PySampling_RandomSeed(thread),
     };
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, wall_ns);
 }
@@ -299,9 +298,8 @@ _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
     }
     advance(t, f->wall_ns);
     t->detached_ns = f->wall_ns;
-    // One clock, unless the tests tick those of each.
-    t->cpu_ns = _PyRuntime.sampling.options.manual
-        ? _PySampling_CpuNow(to) : f->cpu_ns;
+    t->cpu_ns = f->cpu_ns;
+    to->manual_cpu_ns = from->manual_cpu_ns;
     t->cpu_read_wall_ns = f->cpu_read_wall_ns;
     t->off_since_read_ns = 0;
 }

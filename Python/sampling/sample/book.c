@@ -267,7 +267,7 @@ book_block(const struct place *place, const struct _sampling_off_gil *off)
 static int
 has_ended(_PySampling_Thread *thread)
 {
-    return !STATE->options.manual && _PySampling_CpuNow(thread) == 0;
+    return _PySampling_CpuNow(thread) == 0;
 }
 
 static void

@@ -111,8 +111,7 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
     STATE->owner_pid = (int)getpid();
     STATE->is_unheard_child = 0;
     _PySampling_WatchForks();
-    _Py_atomic_store_uint64_relaxed(&STATE->manual_wall_ns,
-                                    options->manual != 0);
+    _PySampling_ClocksBegin(options->manual);
     _PySampling_MemoryInit();
     (void)set_tables(tables);
     start_clocks(_PySampling_WallNow());

@@ -185,6 +185,5 @@ _PySampling_AfterForkChild(void)
 int
 _PySampling_OwnThreads(void)
 {
-    return (STATE->clock != NULL && !STATE->options.manual)
-        + STATE->num_helpers;
+    return _PySampling_ClockHasThread() + STATE->num_helpers;
 }

@@ -452,10 +452,7 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
     }
     _PySampling_LockRegistry();
     const struct _sampling_time distance = {wall_ns, cpu_ns};
-    wall_ns += _PySampling_WallNow();
-    _Py_atomic_store_uint64_relaxed(&STATE->manual_wall_ns, wall_ns);
-    own->manual_cpu_ns += cpu_ns;
-    _PySampling_ClockTickAll(wall_ns, distance);
+    _PySampling_ClockTickAll(_PySampling_ClocksMove(own, distance), distance);
     _PySampling_UnlockRegistry();
     return _PySampling_OK;
 }

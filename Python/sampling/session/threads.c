@@ -168,7 +168,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     }
     thread->native_id = (int)tstate->native_thread_id;
     thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
-    thread->manual_cpu_ns = 0;
+    thread->manual_cpu_ns = 1;
     thread->note_wall_ns = 0;
     thread->deaf_ticks = 0;
     thread->skip_ticks = 0;
