@@ -241,7 +241,7 @@ void
     if (thread->account.detached_ns != 0) {
         _PySampling_ENTER_HOOK(thread);
         uint64_t now_ns = _PySampling_WallNow();
-        _PySampling_BookOffGIL(tstate, thread, now_ns);
+        _PySampling_BookOffGIL(tstate, thread, now_ns, 0);
         _PySampling_AccountAttach(thread, now_ns);
         _PySampling_LEAVE_HOOK(thread);
     }

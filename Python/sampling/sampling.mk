@@ -13,6 +13,7 @@ SAMPLING_OBJS= \
 	Python/sampling/clock/signal.o \
 	Python/sampling/clock/timer.o \
 	Python/sampling/clock/wakeup.o \
+	Python/sampling/native/depths.o \
 	Python/sampling/native/find.o \
 	Python/sampling/native/names.o \
 	Python/sampling/native/operands.o \
@@ -24,6 +25,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/buffer.o \
 	Python/sampling/sample/capture.o \
 	Python/sampling/sample/holders.o \
+	Python/sampling/sample/leftover.o \
 	Python/sampling/sample/stack.o \
 	Python/sampling/sample/walk.o \
 	Python/sampling/sample/weights.o \
@@ -54,6 +56,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/clock/inside.h \
 	$(srcdir)/Python/sampling/native/naming.h \
 	$(srcdir)/Python/sampling/native/native.h \
+	$(srcdir)/Python/sampling/sample/book.h \
 	$(srcdir)/Python/sampling/sample/buffer.h \
 	$(srcdir)/Python/sampling/sample/sample.h \
 	$(srcdir)/Python/sampling/sample/walk.h \

@@ -33,7 +33,16 @@ extern int _PySampling_ReadMemory(PyInterpreterState *interp,
 extern int _PySampling_ReadString(PyInterpreterState *interp,
                                   const char *from, char *to, int size);
 
-/* --- Where the operand lies (native/operands.c). */
+/* --- Where the operand lies (native/depths.c). */
+
+// Fills in a byte per code unit: 0, nothing known or nothing to know; the slot
+// of the first operand + 1; or that the unit is an EXTENDED_ARG.
+// Async-signal-safe.
+#define _PySampling_UNIT_EXTENDED_ARG 255
+extern void _PySampling_WorkOutSlots(PyCodeObject *code, uint8_t *units,
+                                     int num_units);
+
+/* --- The same, of code that was sampled (native/operands.c). */
 
 struct _sampling_slots;
 

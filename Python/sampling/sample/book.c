@@ -1,11 +1,11 @@
 /* Sampling profiler: from what a thread did to records.
 
    Every record of a thread's time is made here, and nowhere else: a capture, a
-   note of a tick, an interval off the GIL, what is left at the end.  Owns the
-   order of things: the tables are locked, a stack becomes a node, the context
-   a set of labels, then the record gets its weight or goes to the sinks.  Must
-   not know how time is measured (sample/account.c), shared (sample/weights.c)
-   or kept (sinks/). */
+   note of a tick, an interval off the GIL, or what sample/leftover.c finds at
+   the end.  Owns the order of things: the tables are locked, a stack becomes a
+   node, the context a set of labels, then the record gets its weight or goes
+   to the sinks.  Must not know how time is measured (sample/account.c), shared
+   (sample/weights.c) or kept (sinks/). */
 
 #include "Python.h"
 
@@ -13,24 +13,14 @@
 #include "pycore_runtime.h"           // _PyRuntime
 
 #include "../tables/labels.h"
+#include "book.h"
 #include "buffer.h"
 #include "sample.h"
 
 #define STATE (&_PyRuntime.sampling)
 
-/* Where time goes: a stack of a thread, and its labels; who held the GIL, if
-   it waited for it. */
-struct place {
-    _PySampling_Thread *thread;
-    uint32_t node;
-    uint32_t labels;
-    struct _sampling_wait_part holder;
-};
-
-/* Around all that is booked.  NULL: there are no tables for the thread any
-   more, and nothing to close. */
-static struct _sampling_tables *
-open_tables(_PySampling_Thread *thread)
+struct _sampling_tables *
+_PySampling_OpenTables(_PySampling_Thread *thread)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
@@ -40,15 +30,15 @@ open_tables(_PySampling_Thread *thread)
     return tables;
 }
 
-static void
-close_tables(void)
+void
+_PySampling_CloseTables(void)
 {
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
 static struct _sampling_event
-record_of(const struct place *place, _PySampling_State state, uint64_t count,
-          uint64_t time_ns)
+record_of(const struct _sampling_place *place, _PySampling_State state,
+          uint64_t count, uint64_t time_ns)
 {
     return (struct _sampling_event){
         .time_ns = time_ns,
@@ -64,10 +54,9 @@ record_of(const struct place *place, _PySampling_State state, uint64_t count,
     };
 }
 
-/* Time that was measured: the record has its weight. */
-static void
-book(const struct place *place, _PySampling_State state, uint64_t count,
-     uint64_t cpu_ns, uint64_t wall_ns)
+void
+_PySampling_Book(const struct _sampling_place *place, _PySampling_State state,
+                 uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
 {
     struct _sampling_event record =
         record_of(place, state, count, place->thread->account.wall_ns);
@@ -79,7 +68,7 @@ book(const struct place *place, _PySampling_State state, uint64_t count,
 /* Time that was sampled: the record waits to share the thread's time, of which
    `spent` is new. */
 static void
-book_share(const struct place *place, _PySampling_Window window,
+book_share(const struct _sampling_place *place, _PySampling_Window window,
            struct _sampling_event record, struct _sampling_time span,
            struct _sampling_time spent)
 {
@@ -87,10 +76,11 @@ book_share(const struct place *place, _PySampling_Window window,
                       &(struct _sampling_pending){record, span}, spent);
 }
 
-static struct place
-below(const struct place *place, _PySampling_Pseudo pseudo)
+struct _sampling_place
+_PySampling_PlaceBelow(const struct _sampling_place *place,
+                       _PySampling_Pseudo pseudo)
 {
-    struct place child = *place;
+    struct _sampling_place child = *place;
     child.node = _PySampling_TablesPseudoChild(STATE->tables, place->node,
                                                pseudo, 0);
     return child;
@@ -104,7 +94,7 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
               _PySampling_Thread *thread, struct _sampling_buffer *buffer,
               const struct _sampling_capture *capture)
 {
-    struct place place = {
+    struct _sampling_place place = {
         .thread = thread,
         .node = _PySampling_InternStack(tables, buffer, tstate,
                                         buffer->frames + capture->first,
@@ -136,13 +126,13 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     assert(thread->in_hook);
     uint64_t before_ns = _PySampling_MonotonicNow();
-    struct _sampling_tables *tables = open_tables(thread);
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables != NULL) {
         for (int i = 0; i < buffer->num_captures; i++) {
             drain_capture(tables, tstate, thread, buffer,
                           &buffer->captures[i]);
         }
-        close_tables();
+        _PySampling_CloseTables();
     }
     buffer->num_captures = 0;
     buffer->used = 0;
@@ -158,14 +148,14 @@ book_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
            _PySampling_Thread *thread, uint64_t count,
            struct _sampling_time span, struct _sampling_time spent)
 {
-    struct place place = {
+    struct _sampling_place place = {
         .thread = thread,
         .node = _PySampling_SleeperNode(tstate, thread),
         .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
     };
     uint64_t now_ns = thread->account.wall_ns;
     _PySampling_HoldersSaw(thread, place.node, now_ns);
-    place = below(&place, _PySampling_PSEUDO_ASLEEP);
+    place = _PySampling_PlaceBelow(&place, _PySampling_PSEUDO_ASLEEP);
     book_share(&place, _PySampling_ON_GIL,
                record_of(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns),
                span, spent);
@@ -177,7 +167,7 @@ static void
 book_biased(struct _sampling_tables *tables, PyThreadState *tstate,
             _PySampling_Thread *thread, struct _sampling_time spent)
 {
-    struct place place = {
+    struct _sampling_place place = {
         .thread = thread,
         .node = _PySampling_WalkNode(tstate, thread, 0),
         .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
@@ -204,7 +194,7 @@ _PySampling_BookNote(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     struct _sampling_time spent = _PySampling_AccountRun(
         thread, _PySampling_WallNow(), _PySampling_CpuNow(thread));
-    struct _sampling_tables *tables = open_tables(thread);
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
         return;
     }
@@ -215,7 +205,7 @@ _PySampling_BookNote(PyThreadState *tstate, _PySampling_Thread *thread)
     else {
         book_biased(tables, tstate, thread, spent);
     }
-    close_tables();
+    _PySampling_CloseTables();
 }
 
 
@@ -225,12 +215,14 @@ _PySampling_BookNote(PyThreadState *tstate, _PySampling_Thread *thread)
    GIL meanwhile.  One that weighs for others is booked on who held it at the
    moment that chose it. */
 static void
-book_wait(const struct place *place, const struct _sampling_off_gil *off)
+book_wait(const struct _sampling_place *place,
+          const struct _sampling_off_gil *off)
 {
-    struct place leaf = below(place, _PySampling_PSEUDO_GIL_WAIT);
+    struct _sampling_place leaf =
+        _PySampling_PlaceBelow(place, _PySampling_PSEUDO_GIL_WAIT);
     if (off->wait_from_ns == off->wait_until_ns) {
         leaf.holder = _PySampling_HolderAt(place->thread, off->wait_from_ns);
-        book(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
+        _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
         return;
     }
     assert(off->wait_ns == off->wait_until_ns - off->wait_from_ns);
@@ -239,15 +231,18 @@ book_wait(const struct place *place, const struct _sampling_off_gil *off)
         place->thread, off->wait_from_ns, off->wait_until_ns, &parts);
     for (int i = 0; i < num_parts; i++) {
         leaf.holder = parts[i];
-        book(&leaf, _PySampling_GIL_WAIT, 1, 0, parts[i].wall_ns);
+        _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, parts[i].wall_ns);
     }
 }
 
 static void
-book_block(const struct place *place, const struct _sampling_off_gil *off)
+book_block(const struct _sampling_place *place,
+           const struct _sampling_off_gil *off)
 {
-    struct place leaf = below(place, _PySampling_PSEUDO_BLOCKED);
-    book(&leaf, _PySampling_BLOCKED, 1, off->cpu_ns, off->blocked_ns);
+    struct _sampling_place leaf =
+        _PySampling_PlaceBelow(place, _PySampling_PSEUDO_BLOCKED);
+    _PySampling_Book(&leaf, _PySampling_BLOCKED, 1, off->cpu_ns,
+                     off->blocked_ns);
     if (off->cpu_span_ns != 0) {
         // The wall time is booked already.
         book_share(&leaf, _PySampling_OFF_GIL,
@@ -270,9 +265,9 @@ has_ended(_PySampling_Thread *thread)
     return _PySampling_CpuNow(thread) == 0;
 }
 
-static void
-book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
-             uint64_t now_ns, int all)
+void
+_PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
+                       uint64_t now_ns, int all)
 {
     struct _sampling_off_gil off =
         _PySampling_AccountOffGIL(thread, now_ns, all);
@@ -281,11 +276,11 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     {
         return;
     }
-    struct _sampling_tables *tables = open_tables(thread);
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
         return;
     }
-    struct place place = {
+    struct _sampling_place place = {
         .thread = thread,
         .node = has_ended(thread)
             ? thread->root_node
@@ -294,8 +289,8 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     };
     if (off.sliver_ns != 0) {
         // Running time, on the stack that gave the GIL up.
-        book(&place, _PySampling_RUNNING, 0, off.sliver_cpu_ns,
-             off.sliver_ns);
+        _PySampling_Book(&place, _PySampling_RUNNING, 0, off.sliver_cpu_ns,
+                         off.sliver_ns);
     }
     if (off.blocked_ns != 0 || off.cpu_ns != 0) {
         book_block(&place, &off);
@@ -303,177 +298,7 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     if (off.wait_ns != 0) {
         book_wait(&place, &off);
     }
-    close_tables();
-}
-
-void
-_PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
-                       uint64_t now_ns)
-{
-    book_off_gil(tstate, thread, now_ns, 0);
-}
-
-
-/* What no tick will see any more. */
-
-/* Running time of a thread none of whose samples waits to share it. */
-static void
-book_unshared_run(const struct place *root, struct _sampling_time time)
-{
-    const _PySampling_Thread *thread = root->thread;
-    struct place place = *root;
-    _PySampling_State state = _PySampling_RUNNING;
-    if (thread->last_node != 0) {
-        place.node = thread->last_node;
-        place.labels = thread->last_labels;
-    }
-    else {
-        place = below(root, _PySampling_PSEUDO_UNSAMPLED);
-        state = _PySampling_UNSAMPLED;
-    }
-    book(&place, state, 0, time.cpu_ns, time.wall_ns);
-}
-
-static void
-book_unshared_block(const struct place *root, uint64_t cpu_ns,
-                    uint64_t wall_ns)
-{
-    const _PySampling_Thread *thread = root->thread;
-    struct place leaf;
-    if (thread->last_blocked_node != 0) {
-        leaf = *root;
-        leaf.node = thread->last_blocked_node;
-        leaf.labels = thread->last_blocked_labels;
-    }
-    else {
-        leaf = below(root, _PySampling_PSEUDO_BLOCKED);
-    }
-    book(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
-}
-
-/* The samples that wait take the time, if there are any. */
-static void
-share_out(_PySampling_Thread *thread, _PySampling_Window window,
-          struct _sampling_time *time)
-{
-    if (_PySampling_WeighAll(thread, window, *time)) {
-        *time = (struct _sampling_time){0};
-    }
-}
-
-static void
-book_leftover(struct _sampling_tables *tables, _PySampling_Thread *thread,
-              struct _sampling_leftover *rest)
-{
-    struct _sampling_time off = {.cpu_ns = rest->off_cpu_ns};
-    share_out(thread, _PySampling_OFF_GIL, &off);
-    if (rest->blocked_ns == 0) {
-        // No short interval is left that could have burnt it.
-        rest->run.cpu_ns += off.cpu_ns;
-        off.cpu_ns = 0;
-    }
-    rest->off_cpu_ns = off.cpu_ns;
-    share_out(thread, _PySampling_ON_GIL, &rest->run);
-    struct place root = {
-        .thread = thread,
-        .node = thread->root_node,
-        .labels = _PySampling_LabelsOf(tables, thread->tstate,
-                                       thread->tstate->context),
-    };
-    if (rest->run.wall_ns != 0 || rest->run.cpu_ns != 0) {
-        book_unshared_run(&root, rest->run);
-    }
-    if (rest->blocked_ns != 0 || rest->off_cpu_ns != 0) {
-        book_unshared_block(&root, rest->off_cpu_ns, rest->blocked_ns);
-    }
-    if (rest->wait_ns != 0) {
-        // Of many waits that no tick hit.
-        struct place leaf = below(&root, _PySampling_PSEUDO_GIL_WAIT);
-        leaf.holder = _PySampling_HolderNotKnown();
-        book(&leaf, _PySampling_GIL_WAIT, 0, 0, rest->wait_ns);
-    }
-}
-
-/* What is carried is the program's, even if the thread serves a subscriber
-   now. */
-static void
-book_carried(_PySampling_Thread *thread)
-{
-    _PySampling_Exclusion excluded = thread->excluded;
-    if (excluded) {
-        _PySampling_AccountSetAside(thread, _PySampling_NOT_EXCLUDED);
-    }
-    struct _sampling_leftover rest = _PySampling_AccountTakeAll(thread);
-    struct _sampling_tables *tables = open_tables(thread);
-    if (tables != NULL) {
-        book_leftover(tables, thread, &rest);
-        close_tables();
-    }
-    thread->residue_cpu_ns = rest.run.cpu_ns + rest.off_cpu_ns;
-    thread->residue_wall_ns =
-        rest.run.wall_ns + rest.blocked_ns + rest.wait_ns;
-    if (excluded) {
-        _PySampling_AccountSetAside(thread, excluded);
-    }
-}
-
-void
-_PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns)
-{
-    struct _sampling_account *a = &thread->account;
-    _PySampling_ENTER_HOOK(thread);
-    if (thread->shadowed) {
-        // Another thread state has the OS thread's time since it detached.
-    }
-    else if (a->detached_ns != 0) {
-        book_off_gil(thread->tstate, thread, now_ns, 1);
-        a->detached_ns = now_ns;
-    }
-    else {
-        _PySampling_AccountAdvance(thread, now_ns);
-    }
-    book_carried(thread);
-    _PySampling_LEAVE_HOOK(thread);
-}
-
-void
-_PySampling_BookEnd(_PySampling_Thread *thread, uint64_t now_ns)
-{
-    _PySampling_BookAll(thread, now_ns);
-    if (thread->overdue_ns != 0) {
-        // There is no next run in which that tick could be captured.
-        thread->overdue_ns = 0;
-        _PySampling_COUNT(signals_late, 1);
-    }
-}
-
-static void
-share_carried(_PySampling_Thread *thread)
-{
-    struct _sampling_carries *c = &thread->account.carried;
-    if (open_tables(thread) != NULL) {
-        share_out(thread, _PySampling_ON_GIL, &c->run);
-        struct _sampling_time off = {.cpu_ns = c->off_cpu_ns};
-        share_out(thread, _PySampling_OFF_GIL, &off);
-        c->off_cpu_ns = off.cpu_ns;
-        close_tables();
-    }
-}
-
-void
-_PySampling_BookBlocked(_PySampling_Thread *thread, uint64_t now_ns)
-{
-    if (thread->shadowed || !_PySampling_AccountIsLong(thread, now_ns)) {
-        return;
-    }
-    _PySampling_ENTER_HOOK(thread);
-    book_off_gil(thread->tstate, thread, now_ns, 1);
-    thread->account.detached_ns = now_ns;
-    // What is carried, and where it goes, is a subscriber's meanwhile.
-    if (!thread->excluded && _PySampling_AccountIsIdle(thread, now_ns)) {
-        share_carried(thread);
-    }
-    _PySampling_LEAVE_HOOK(thread);
+    _PySampling_CloseTables();
 }
 
 
@@ -482,13 +307,13 @@ _PySampling_BookBlocked(_PySampling_Thread *thread, uint64_t now_ns)
 void
 _PySampling_BookRoot(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    if (open_tables(thread) != NULL) {
+    if (_PySampling_OpenTables(thread) != NULL) {
         uint32_t node = _PySampling_RootNode(tstate, thread);
         if (node != _PySampling_NO_NODE) {
             thread->root_node = node;
             _PySampling_HoldersSawRoot(thread);
         }
-        close_tables();
+        _PySampling_CloseTables();
     }
 }
 
@@ -496,11 +321,11 @@ void
 _PySampling_BookCustom(PyThreadState *tstate, _PySampling_Thread *thread,
                        uint64_t count, PyObject *pairs)
 {
-    struct _sampling_tables *tables = open_tables(thread);
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
         return;
     }
-    struct place place = {
+    struct _sampling_place place = {
         .thread = thread,
         .node = _PySampling_CallerNode(tstate, thread),
         .labels = _PySampling_LabelsWith(tables, tstate, pairs),
@@ -509,7 +334,7 @@ _PySampling_BookCustom(PyThreadState *tstate, _PySampling_Thread *thread,
         &place, _PySampling_CUSTOM, count, _PySampling_WallNow());
     record.flags = 0;
     _PySampling_Emit(thread, &record);
-    close_tables();
+    _PySampling_CloseTables();
 }
 
 void
@@ -523,7 +348,7 @@ _PySampling_BookLost(_PySampling_Thread *thread, uint64_t now_ns)
     if (thread->shadowed || now_ns <= booked_ns) {
         return;
     }
-    struct place place = {
+    struct _sampling_place place = {
         .thread = thread,
         .node = STATE->tables->lost_node,
     };

@@ -142,17 +142,10 @@ extern void _PySampling_Drain(PyThreadState *tstate,
 // What the thread did at a tick of which it was only left a note.
 extern void _PySampling_BookNote(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
-// The interval off the GIL that ends now.
+// The interval off the GIL that ends now; `all` of it, however short.
 extern void _PySampling_BookOffGIL(PyThreadState *tstate,
                                    _PySampling_Thread *thread,
-                                   uint64_t now_ns);
-// The one that goes on, if it is long.
-extern void _PySampling_BookBlocked(_PySampling_Thread *thread,
-                                    uint64_t now_ns);
-// Everything up to now.
-extern void _PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns);
-// The same at the end of the thread or of the session.
-extern void _PySampling_BookEnd(_PySampling_Thread *thread, uint64_t now_ns);
+                                   uint64_t now_ns, int all);
 // Once per thread: under which frames its time goes if no tick hits it.
 extern void _PySampling_BookRoot(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
@@ -163,6 +156,15 @@ extern void _PySampling_BookCustom(PyThreadState *tstate,
 // Of a thread of another GIL, which cannot be asked any more.  With
 // tables_mutex locked.
 extern void _PySampling_BookLost(_PySampling_Thread *thread, uint64_t now_ns);
+
+// sample/leftover.c.  The same.
+// The interval off the GIL that goes on, if it is long.
+extern void _PySampling_BookBlocked(_PySampling_Thread *thread,
+                                    uint64_t now_ns);
+// Everything up to now.
+extern void _PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns);
+// The same at the end of the thread or of the session.
+extern void _PySampling_BookEnd(_PySampling_Thread *thread, uint64_t now_ns);
 
 // sample/weights.c.  Lock: tables_mutex.
 typedef struct _sampling_pending {

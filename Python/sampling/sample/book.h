@@ -1,0 +1,37 @@
+/* Sampling profiler: what records are made with.  Between sample/book.c and
+   sample/leftover.c, which book time; of no concern to others. */
+
+#ifndef Py_SAMPLING_BOOK_H
+#define Py_SAMPLING_BOOK_H
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "sample.h"
+
+/* Where time goes: a stack of a thread, and its labels; who held the GIL, if
+   it waited for it. */
+struct _sampling_place {
+    _PySampling_Thread *thread;
+    uint32_t node;
+    uint32_t labels;
+    struct _sampling_wait_part holder;
+};
+
+// Around all that is booked.  NULL: there are no tables for the thread any
+// more, and nothing to close.
+extern struct _sampling_tables *
+_PySampling_OpenTables(_PySampling_Thread *thread);
+extern void _PySampling_CloseTables(void);
+
+// Time that was measured: the record has its weight.
+extern void _PySampling_Book(const struct _sampling_place *place,
+                             _PySampling_State state, uint64_t count,
+                             uint64_t cpu_ns, uint64_t wall_ns);
+
+extern struct _sampling_place
+_PySampling_PlaceBelow(const struct _sampling_place *place,
+                       _PySampling_Pseudo pseudo);
+
+#endif  // !Py_SAMPLING_BOOK_H
