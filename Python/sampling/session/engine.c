@@ -2,8 +2,8 @@
 
    Owns when the clock runs, at which rate, and the moments at which every
    thread's time has to be on a sample.  Must not know why it is to run
-   (session/session.c), or how a stack is walked, a nanosecond is booked or a row is
-   laid out.
+   (session/session.c), or how a stack is walked, a nanosecond is booked or a
+   row is laid out.
 
    The engine is off, runs or is paused. */
 
@@ -208,11 +208,11 @@ flush_threads(PyThreadState *tstate,
 void
 _PySampling_AccountForBlocked(PyThreadState *tstate)
 {
-    PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockControl();
     if (STATE->active && _PySampling_ThreadOf(tstate) != NULL) {
         (void)for_threads(tstate, _PySampling_BookBlocked);
     }
-    PyMutex_Unlock(&STATE->control_mutex);
+    _PySampling_UnlockControl();
 }
 
 int
