@@ -217,9 +217,11 @@ struct _sampling_runtime_state {
     // and stopping the clock.  The clock holds it during a look.
     PyMutex mutex;
     struct _sampling_interpreter_state *interpreters;
-    // Numbers the sessions; 0: none yet.  Lock: tables_mutex, but threads of
-    // other GILs and those that wait for one read it without.
-    unsigned int session;
+    // A number that rises when the engine goes on or off or gets new tables,
+    // so that what was kept for the one before is known to be stale; 0: it was
+    // never on.  Lock: tables_mutex, but threads of other GILs and those that
+    // wait for one read it without.
+    unsigned int epoch;
     // A fork that called no hook is noticed by these.
     int owner_pid;
     int is_unheard_child;

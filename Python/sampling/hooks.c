@@ -28,7 +28,7 @@ session_thread(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(
         &_PySampling_RECORD_OF(tstate));
-    if (thread == NULL || !_PySampling_IN_SESSION(thread)) {
+    if (thread == NULL || !_PySampling_IN_EPOCH(thread)) {
         return NULL;
     }
     return thread;

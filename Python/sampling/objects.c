@@ -73,7 +73,7 @@ forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
     int saved_errno = errno;
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
-        if (_PySampling_IN_SESSION(thread)) {
+        if (_PySampling_IN_EPOCH(thread)) {
             _PySampling_Drain(tstate, thread);
         }
     }

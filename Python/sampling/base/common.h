@@ -51,23 +51,23 @@ typedef enum {
 #define _PySampling_COUNT(NAME, N) \
     ((void)_Py_atomic_add_uint64(&_PyRuntime.sampling.counters.NAME, (N)))
 
-// The record of a thread, of whatever session; NULL: it has none.
+// The record of a thread, of whatever epoch; NULL: it has none.
 #define _PySampling_RECORD_OF(TSTATE) \
     (((_PyThreadStateImpl *)(TSTATE))->sampling.record)
 
-// Is the thread's record of the session that runs?  A thread that waits for
+// Is the thread's record of the epoch that is on?  A thread that waits for
 // its GIL asks this, too: what it finds in the record is there, since the load
 // pairs with the store in register_thread().
-#define _PySampling_SESSION() \
-    _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.session)
-#define _PySampling_IN_SESSION(THREAD) \
-    (_Py_atomic_load_uint(&(THREAD)->session) == _PySampling_SESSION())
+#define _PySampling_EPOCH() \
+    _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.epoch)
+#define _PySampling_IN_EPOCH(THREAD) \
+    (_Py_atomic_load_uint(&(THREAD)->epoch) == _PySampling_EPOCH())
 
 // The tables that a thread's rows are in.  NULL: there are none any more,
 // since a thread of another GIL has ended the session or begun new tables.
 // Lock: tables_mutex.
 #define _PySampling_TABLES_OF(THREAD) \
-    (_PySampling_IN_SESSION(THREAD) \
+    (_PySampling_IN_EPOCH(THREAD) \
      ? _PyRuntime.sampling.tables : NULL)
 
 // Around what the signal handler of the same thread must not interrupt; they

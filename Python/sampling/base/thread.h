@@ -145,9 +145,9 @@ struct _sampling_thread {
     uint64_t attached_ns;
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.
-    // runtime->sampling.session it belongs to.  Written with the thread's GIL
-    // and runtime->sampling.mutex; read by _PySampling_IN_SESSION().
-    unsigned int session;
+    // runtime->sampling.epoch it belongs to.  Written with the thread's GIL
+    // and runtime->sampling.mutex; read by _PySampling_IN_EPOCH().
+    unsigned int epoch;
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
     int is_settling;            // giving the GIL up: the handler looks

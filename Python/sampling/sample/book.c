@@ -120,7 +120,7 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     if (buffer == NULL || buffer->num_captures == 0
-        || buffer->session != thread->session)
+        || buffer->epoch != thread->epoch)
     {
         return;
     }

@@ -60,10 +60,10 @@ _PySampling_BufferFit(struct _sampling_buffer *buffer)
     if (buffer == NULL) {
         buffer = new_buffer(state->options.depth_frames);
     }
-    if (buffer != NULL && buffer->slots_session != _PySampling_SESSION()) {
+    if (buffer != NULL && buffer->slots_epoch != _PySampling_EPOCH()) {
         // Nobody told which code objects died while no session was running.
         _PySampling_SlotsClear(buffer->slots);
-        buffer->slots_session = _PySampling_SESSION();
+        buffer->slots_epoch = _PySampling_EPOCH();
     }
     return buffer;
 }

@@ -38,9 +38,9 @@ struct _sampling_buffer {
     int capacity;
     int used;
     int num_captures;
-    unsigned int session;           // the captures are of that one
+    unsigned int epoch;             // the captures are of that one
     struct _sampling_slots *slots;
-    unsigned int slots_session;     // they are of that one
+    unsigned int slots_epoch;       // they are of that one
     struct _sampling_capture captures[_PySampling_MAX_CAPTURES];
     // The stack interned last, root first: the next one mostly shares it.
     int path_depth;

@@ -66,9 +66,9 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     }
 
     struct _sampling_capture *last = NULL;
-    if (buffer->session != thread->session) {
-        // What is left of another session may refer to dead code objects.
-        buffer->session = thread->session;
+    if (buffer->epoch != thread->epoch) {
+        // What is left of another epoch may refer to dead code objects.
+        buffer->epoch = thread->epoch;
         buffer->num_captures = 0;
         buffer->used = 0;
     }
@@ -279,7 +279,7 @@ _PySampling_SignalHandler(int signum, void *siginfo, void *context)
         return;
     }
     if (!_PySampling_ACTIVE()
-        || !_PySampling_IN_SESSION(thread))
+        || !_PySampling_IN_EPOCH(thread))
     {
         _PySampling_COUNT(signals_late, 1);
     }

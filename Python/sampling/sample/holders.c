@@ -34,7 +34,7 @@ struct stretch {
 };
 
 struct _sampling_holders {
-    unsigned int session;       // the rows are of that one
+    unsigned int epoch;         // the rows are of that one
     uint64_t random;
     // Up to when it is known where the holder was.
     uint64_t since_ns;
@@ -116,9 +116,9 @@ void
 _PySampling_HoldersTake(_PySampling_Thread *thread)
 {
     struct _sampling_holders *log = thread->interp->holders;
-    if (log->session != thread->session) {
+    if (log->epoch != thread->epoch) {
         // Rows of other tables say nothing.
-        log->session = thread->session;
+        log->epoch = thread->epoch;
         log->num_stretches = 0;
         log->since_ns = 0;
     }
@@ -142,7 +142,7 @@ _PySampling_HoldersSaw(_PySampling_Thread *thread, uint32_t node,
     }
     thread->held_node = node;
     struct stretch *last = newest(log);
-    if (log->session != thread->session || last == NULL
+    if (log->epoch != thread->epoch || last == NULL
         || last->thread != thread->thread_index)
     {
         return;
@@ -162,7 +162,7 @@ _PySampling_HoldersSawRoot(_PySampling_Thread *thread)
 {
     struct _sampling_holders *log = thread->interp->holders;
     struct stretch *last = newest(log);
-    if (log->session == thread->session && last != NULL
+    if (log->epoch == thread->epoch && last != NULL
         && last->thread == thread->thread_index && last->node == 0)
     {
         last->node = thread->root_node;
@@ -209,12 +209,12 @@ place_of(struct _sampling_tables *tables, uint32_t node)
 
 /* Reading. */
 
-/* The log, if it is of the session that the waiter is in. */
+/* The log, if it is of the epoch that the waiter is in. */
 static const struct _sampling_holders *
 log_of(const _PySampling_Thread *thread)
 {
     const struct _sampling_holders *log = thread->interp->holders;
-    return log->session == thread->session ? log : NULL;
+    return log->epoch == thread->epoch ? log : NULL;
 }
 
 static const struct stretch *

@@ -147,7 +147,7 @@ walk_node(PyThreadState *tstate, _PySampling_Thread *thread,
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     assert(buffer->num_captures == 0
-           || buffer->session != thread->session);
+           || buffer->epoch != thread->epoch);
     struct _sampling_walk w = {
         .interp = tstate->interp,
         .slots = buffer->slots,

@@ -41,9 +41,9 @@ _PySampling_EngineNewTables(void)
 
 /* Threads of other GILs may be looking. */
 static void
-next_session(void)
+next_epoch(void)
 {
-    _Py_atomic_store_uint_relaxed(&STATE->session, STATE->session + 1);
+    _Py_atomic_store_uint_relaxed(&STATE->epoch, STATE->epoch + 1);
 }
 
 void
@@ -63,7 +63,7 @@ reset_counters(void)
 #undef X
 }
 
-/* Puts tables in the place of others, which are returned.  It is a session of
+/* Puts tables in the place of others, which are returned.  It is an epoch of
    its own, so that no thread of another GIL adds to them what it knows by the
    numbers of rows in the others. */
 static struct _sampling_tables *
@@ -75,7 +75,7 @@ set_tables(struct _sampling_tables *tables)
         _PySampling_SubscriptionsSeal();
     }
     STATE->tables = tables;
-    next_session();
+    next_epoch();
     PyMutex_Unlock(&STATE->tables_mutex);
     return old;
 }
@@ -185,7 +185,7 @@ for_threads(PyThreadState *tstate,
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (t->session == STATE->session) {
+            if (t->epoch == STATE->epoch) {
                 account(t, now_ns);
             }
         }
@@ -242,7 +242,7 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
             continue;
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (_PySampling_IN_SESSION(t)) {
+            if (_PySampling_IN_EPOCH(t)) {
                 _PySampling_BookLost(t, now_ns);
             }
         }
@@ -265,7 +265,7 @@ start_locked(PyThreadState *tstate)
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_TablesForgetAddresses(STATE->tables);
-    next_session();
+    next_epoch();
     PyMutex_Unlock(&STATE->tables_mutex);
     uint64_t wall_ns = _PySampling_WallNow();
     if (STATE->flushed_wall_ns == 0 && !_PySampling_IsDeferred()) {
@@ -299,7 +299,7 @@ start(PyThreadState *tstate)
     int saved_errno = errno;
     if (status != _PySampling_OK) {
         // The records just made belong to none.
-        next_session();
+        next_epoch();
     }
     _PySampling_UnlockRegistry();
     errno = saved_errno;
@@ -320,7 +320,7 @@ pause_threads(PyThreadState *tstate)
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    next_session();
+    next_epoch();
     PyMutex_Unlock(&STATE->tables_mutex);
     return now_ns;
 }
@@ -467,7 +467,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     }
     _PySampling_EngineDescribe(STATE->tables);
     // Locked all the while: a thread that registers gets a row in the tables
-    // of the session it is told.
+    // of the epoch that it gets.
     _PySampling_LockRegistry();
     // Threads of other GILs see that their rows are gone.
     struct _sampling_tables *old = set_tables(fresh);
@@ -478,10 +478,10 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     {
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             if (_PySampling_SharesGIL(s, tstate)
-                && t->session == STATE->session - 1)
+                && t->epoch == STATE->epoch - 1)
             {
                 uint32_t old_index = t->thread_index;
-                _Py_atomic_store_uint(&t->session,
+                _Py_atomic_store_uint(&t->epoch,
                                       _PySampling_EnterTables(t, 0));
                 _PySampling_TablesMoveName(fresh, t->thread_index,
                                            old, old_index);

@@ -177,7 +177,7 @@ _PySampling_AfterForkChild(void)
     _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
     STATE->is_aggregating = 0;
-    STATE->session++;
+    STATE->epoch++;
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;
 }

@@ -34,13 +34,13 @@ find_sibling(_PySampling_Thread *thread)
     return NULL;
 }
 
-/* A record enters a session.  `is_alone`: its OS thread is known to have no
+/* A record enters an epoch.  `is_alone`: its OS thread is known to have no
    other thread state, which saves the search. */
 void
 _PySampling_SiblingsLink(_PySampling_Thread *thread, int is_alone)
 {
     if (thread->sibling != NULL) {
-        return;         // of an earlier session
+        return;         // of an earlier epoch
     }
     _PySampling_Thread *other = is_alone ? NULL : find_sibling(thread);
     if (other == NULL) {
@@ -64,7 +64,7 @@ _PySampling_SiblingsUnlink(_PySampling_Thread *thread)
     }
     if (!thread->shadowed) {
         next->shadowed = 0;
-        if (next->session == thread->session) {
+        if (next->epoch == thread->epoch) {
             _PySampling_AccountHandOver(thread, next);
         }
     }
@@ -110,7 +110,7 @@ _PySampling_SiblingsTakeOver(_PySampling_Thread *thread)
 {
     _PySampling_LockRegistry();
     _PySampling_Thread *before = choose(thread);
-    if (before != NULL && before->session == thread->session) {
+    if (before != NULL && before->epoch == thread->epoch) {
         _PySampling_AccountHandOver(before, thread);
     }
     _PySampling_UnlockRegistry();

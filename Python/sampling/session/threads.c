@@ -90,7 +90,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
 /* Threads. */
 
 /* A row in the tables for a thread, which is told to subscribers if it is new.
-   Returns the session of these tables: a thread of another GIL may begin the
+   Returns the epoch of these tables: a thread of another GIL may begin the
    next one at any moment. */
 unsigned int
 _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
@@ -119,9 +119,9 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
                                    thread->thread_index, 0, 0, 0);
         }
     }
-    unsigned int session = STATE->session;
+    unsigned int epoch = STATE->epoch;
     PyMutex_Unlock(&STATE->tables_mutex);
-    return session;
+    return epoch;
 }
 
 static void
@@ -186,7 +186,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
     thread->excluded = (_PySampling_Exclusion)impl->sampling.is_excluded;
     thread->set_aside = (struct _sampling_carries){0};
-    _Py_atomic_store_uint(&thread->session,
+    _Py_atomic_store_uint(&thread->epoch,
                           _PySampling_EnterTables(thread, 1));
     _Py_atomic_store_ptr_release(&impl->sampling.record, thread);
     return thread;
@@ -199,7 +199,7 @@ _PySampling_Thread *
 _PySampling_ThreadOf(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (thread != NULL && _PySampling_IN_SESSION(thread)) {
+    if (thread != NULL && _PySampling_IN_EPOCH(thread)) {
         return thread;
     }
     if (tstate->_status.cleared || tstate->native_thread_id == 0) {
@@ -322,7 +322,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
         _PySampling_ClockSettle(thread);
     }
-    if (_PySampling_ACTIVE() && _PySampling_IN_SESSION(thread)) {
+    if (_PySampling_ACTIVE() && _PySampling_IN_EPOCH(thread)) {
         // Flushing another thread walks its stack into the caller's buffer.
         if (own != NULL) {
             _PySampling_ENTER_HOOK(own);
@@ -366,7 +366,7 @@ name_thread(unsigned long ident, PyObject *name)
          thread != NULL; thread = thread->next)
     {
         if (thread->tstate->thread_id == ident
-            && _PySampling_IN_SESSION(thread))
+            && _PySampling_IN_EPOCH(thread))
         {
             PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
             if (_PySampling_TABLES_OF(thread) != NULL) {
