@@ -48,12 +48,12 @@ drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
 /* From here on the clock asks this thread for nothing more, and what it has
    asked is answered before a system call could be interrupted. */
 static void
-settle(PyThreadState *tstate)
+end_run(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        _PySampling_ClockSettle(thread);
+        _PySampling_AwaitSignal(thread);
     }
 }
 
@@ -74,7 +74,7 @@ _PySampling_BeforeExec(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     if (_PySampling_ACTIVE() && tstate != NULL) {
-        settle(tstate);
+        end_run(tstate);
     }
 }
 
@@ -99,7 +99,7 @@ _PySampling_Safepoint(PyThreadState *tstate)
         // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         if (_PySampling_ACTIVE()) {
-            settle(tstate);
+            end_run(tstate);
             _PySampling_AfterAttach(tstate);
         }
     }
@@ -163,7 +163,7 @@ void
     _PySampling_Thread *thread = session_thread(tstate);
     // Not one that is put off only now.
     int is_overdue = thread != NULL && thread->overdue_ns != 0;
-    settle(tstate);
+    end_run(tstate);
     if (thread == NULL) {
         errno = saved_errno;
         return;

@@ -106,7 +106,7 @@ struct _sampling_thread {
     // Same lock.
     struct _sampling_thread *sibling;
     // Mailbox of the clock: it writes; the signal handler reads, and the
-    // thread when it settles.  Published by `asked`.
+    // thread when it gives up the GIL.  Published by `asked`.
     uint64_t tick_wall_ns;
     uint64_t tick_cpu_ns;
     int asked_signal;           // which was sent, whatever is sent by now
@@ -150,8 +150,8 @@ struct _sampling_thread {
     unsigned int epoch;
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
-    int is_settling;            // giving the GIL up: the handler looks
-    uint64_t settling_ns;       // how long it has waited for the clock
+    int is_leaving;             // giving the GIL up: the handler looks
+    uint64_t leaving_ns;        // how long it has waited for the clock
     // A tick that reached it when its run was over: to be captured that long
     // after the beginning of its next run.  0: none.
     uint64_t overdue_ns;

@@ -76,7 +76,7 @@ leave_note_instead(_PySampling_Thread *thread, uint64_t wall_ns)
 /* The thread waits from here on if it wants to give the GIL up, so that the
    tick is its own however short it runs.  Returns 0 if it is gone already.
 
-   Sequentially consistent, as are the two of a thread that settles
+   Sequentially consistent, as are the two of a thread that ends its run
    (hooks.c): one of both sides sees the other. */
 static int
 begin_asking(struct _sampling_interpreter_state *interp,
@@ -308,7 +308,7 @@ take_back_signal(_PySampling_Thread *thread, int signum)
 }
 
 static void
-settle_question(_PySampling_Thread *thread)
+await_answer(_PySampling_Thread *thread)
 {
     int asked = _Py_atomic_load_int(&thread->asked);
     if (asked == _PySampling_NOT_ASKED) {
@@ -317,7 +317,7 @@ settle_question(_PySampling_Thread *thread)
     uint64_t from_ns = _PySampling_MonotonicNow();
     while (asked == _PySampling_ASKING && !_PySampling_IsForkedUnheard()) {
         sched_yield();          // the clock is between two instructions
-        thread->settling_ns = _PySampling_MonotonicNow() - from_ns;
+        thread->leaving_ns = _PySampling_MonotonicNow() - from_ns;
         asked = _Py_atomic_load_int(&thread->asked);
     }
     if (asked == _PySampling_NOT_ASKED) {
@@ -335,10 +335,10 @@ settle_question(_PySampling_Thread *thread)
 /* On the thread, which has made itself invisible to the clock: returns when
    no signal is on its way to it. */
 void
-_PySampling_ClockSettle(_PySampling_Thread *thread)
+_PySampling_AwaitSignal(_PySampling_Thread *thread)
 {
-    thread->settling_ns = 0;
-    thread->is_settling = 1;
+    thread->leaving_ns = 0;
+    thread->is_leaving = 1;
     _PySampling_FENCE();
     if (_PySampling_TimerEnd(thread)
         && take_back_signal(thread, thread->timer_signal))
@@ -346,7 +346,7 @@ _PySampling_ClockSettle(_PySampling_Thread *thread)
         _PySampling_COUNT(signals_sent, 1);
         take_for_deaf(thread);
     }
-    settle_question(thread);
+    await_answer(thread);
     _PySampling_FENCE();
-    thread->is_settling = 0;
+    thread->is_leaving = 0;
 }

@@ -355,7 +355,7 @@ _PySampling_ClockRest(_PySampling_Thread *caller)
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     PyMutex_Unlock(&STATE->mutex);
     if (caller != NULL) {
-        _PySampling_ClockSettle(caller);
+        _PySampling_AwaitSignal(caller);
     }
 }
 
@@ -398,7 +398,7 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
         pthread_join(clock->thread, NULL);
     }
     if (caller != NULL) {
-        _PySampling_ClockSettle(caller);
+        _PySampling_AwaitSignal(caller);
     }
     _PySampling_SignalGiveBack(&clock->asking.signal);
     free(clock);

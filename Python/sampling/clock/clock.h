@@ -54,9 +54,9 @@ extern void _PySampling_ClockForget(void);
 // The clock has a thread of its own: the session is not manual.
 extern int _PySampling_ClockHasThread(void);
 // On the thread itself: returns when no signal is on its way to it.
-extern void _PySampling_ClockSettle(_PySampling_Thread *thread);
+extern void _PySampling_AwaitSignal(_PySampling_Thread *thread);
 // Leaves the signal to the program and takes another.  On a thread that is
-// settled, with runtime->sampling.mutex held.
+// invisible to the clock, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
 
 // clock/timer.c.  A timer is set, by TimerBegin(), until TimerEnd().  What

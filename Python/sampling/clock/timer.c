@@ -327,7 +327,7 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
         STATE->timer_late_ns += late_ns / LATENESS_TICKS;
         STATE->timer_late_ns -= STATE->timer_late_ns / LATENESS_TICKS;
     }
-    if (thread->is_settling) {
+    if (thread->is_leaving) {
         // The end of the run takes the tick, if it is due.
         thread->timer_fires_ns = now_ns;
         return 0;
@@ -343,7 +343,7 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
 }
 
 /* The run ends: no signal comes any more when this returns.  The thread
-   `is_settling`.  Returns 1 if one waits that the thread blocks, maybe. */
+   `is_leaving`.  Returns 1 if one waits that the thread blocks, maybe. */
 int
 _PySampling_TimerEnd(_PySampling_Thread *thread)
 {

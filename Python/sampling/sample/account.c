@@ -149,7 +149,7 @@ _PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
 /* Whether the running time before an interval goes with it, is known when the
    interval has ended. */
 static void
-settle_sliver(struct _sampling_account *a, uint64_t interval_ns)
+resolve_sliver(struct _sampling_account *a, uint64_t interval_ns)
 {
     if (a->sliver_ns > SLIVER_NS
         && a->sliver_ns > interval_ns / SLIVER_DIVISOR)
@@ -219,7 +219,7 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
     uint64_t asked_ns = now_ns - wait_ns;
-    settle_sliver(a, blocked_ns + wait_ns);
+    resolve_sliver(a, blocked_ns + wait_ns);
     a->off_since_read_ns += blocked_ns + wait_ns;
     advance(a, now_ns);
 

@@ -155,7 +155,7 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 static void
 put_off_tick(_PySampling_Thread *thread)
 {
-    thread->overdue_ns = thread->settling_ns + 1;
+    thread->overdue_ns = thread->leaving_ns + 1;
     _PySampling_COUNT(signals_overdue, 1);
 }
 
@@ -219,13 +219,13 @@ handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
     if (!may_capture(thread)) {
         // What the tick stands for goes to the next capture.
     }
-    else if (thread->is_settling) {
+    else if (thread->is_leaving) {
         put_off_tick(thread);
     }
     else {
         capture_tick(tstate, thread);
     }
-    if (!thread->is_settling) {
+    if (!thread->is_leaving) {
         // A long run need not be looked at for ever.
         (void)_PySampling_TimerBegin(thread, thread->tick_wall_ns + 1);
     }

@@ -37,7 +37,7 @@ _PySampling_BeforeFork(void)
     // would be for ever.
     _PySampling_Thread *own = forking_thread();
     if (own != NULL) {
-        _PySampling_ClockSettle(own);
+        _PySampling_AwaitSignal(own);
     }
     // So that the child finds lists and tables whole.
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);

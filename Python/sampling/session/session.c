@@ -469,7 +469,7 @@ _PySampling_BeforeSetSignal(int signum)
         ? _PySampling_RECORD_OF(tstate) : NULL;
     _PySampling_LockRegistry();
     if (thread != NULL) {
-        _PySampling_ClockSettle(thread);
+        _PySampling_AwaitSignal(thread);
     }
     if (signum == STATE->signal) {
         _PySampling_ClockLeaveSignal();

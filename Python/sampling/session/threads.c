@@ -320,7 +320,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
         caller != NULL ? _PySampling_RECORD_OF(caller) : NULL;
     if (tstate == caller) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        _PySampling_ClockSettle(thread);
+        _PySampling_AwaitSignal(thread);
     }
     if (_PySampling_ACTIVE() && _PySampling_IN_EPOCH(thread)) {
         // Flushing another thread walks its stack into the caller's buffer.
