@@ -141,7 +141,7 @@ typedef struct {
     int32_t line;               // 0: not known
     int32_t column;             // from 1; 0: not known
     int32_t offset;             // of the instruction, in bytes; -1: none
-    int32_t opcode;             // 0: none; specialised if it was the leaf's
+    int32_t opcode;             // 0: none; specialized if it was the leaf's
 } PySampling_Frame;
 
 /* A frame below a parent node.  Node 0 is the root of all stacks. */

@@ -94,7 +94,7 @@ typedef struct {
 
 /* What is told beyond Python frames. */
 #define _PySampling_NAME_CALLS 1    // C functions and operators
-#define _PySampling_NAME_OPCODES 2  // the leaf's specialised opcode
+#define _PySampling_NAME_OPCODES 2  // the leaf's specialized opcode
 #define _PySampling_ALL_NAMES 3
 
 #define _PySampling_USABLE_SIGNALS \

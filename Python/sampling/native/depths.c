@@ -71,7 +71,7 @@ operand_distance(int opcode, int oparg)
 
 /* An instruction, its EXTENDED_ARGs and caches. */
 struct instruction {
-    int opcode;     // neither specialised nor instrumented
+    int opcode;     // neither specialized nor instrumented
     int oparg;
     int unit;       // where the opcode is
     int next_unit;

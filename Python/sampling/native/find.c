@@ -128,12 +128,12 @@ add_called(PyInterpreterState *interp, PyObject *callable, int opcode,
 
 /* Operators. */
 
-/* Instructions that always do the same.  A global that is specialised needs no
+/* Instructions that always do the same.  A global that is specialized needs no
    look-up. */
 static int
-needs_no_operand(int specialised)
+needs_no_operand(int specialized)
 {
-    switch (specialised) {
+    switch (specialized) {
     case LOAD_GLOBAL:
     case LOAD_NAME:
     case LIST_APPEND:
@@ -214,9 +214,9 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
 {
     PyCodeObject *code = (PyCodeObject *)frame->f_executable;
     _Py_CODEUNIT *instr = frame->instr_ptr;
-    int specialised = _PySampling_OpcodeAt(code, instr);
-    int opcode = _PyOpcode_Deopt[specialised];
-    if (needs_no_operand(specialised)) {
+    int specialized = _PySampling_OpcodeAt(code, instr);
+    int opcode = _PyOpcode_Deopt[specialized];
+    if (needs_no_operand(specialized)) {
         return add_callee(out, _PySampling_CALLEE_OPERATOR, opcode, 0,
                           NULL, NULL);
     }

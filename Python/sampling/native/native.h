@@ -157,7 +157,7 @@ extern struct _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
                         struct _sampling_call *sleeper);
 
-// The specialised opcode at `instr`, instrumentation taken off.
+// The specialized opcode at `instr`, instrumentation taken off.
 // Async-signal-safe.
 extern int _PySampling_OpcodeAt(PyCodeObject *code, _Py_CODEUNIT *instr);
 

@@ -60,7 +60,7 @@ typedef enum {
     _PySampling_PSEUDO_UNKNOWN,     // who held the GIL
     // No frames, but marks that say more about the entry before them, which is
     // the one nearer to the leaf.
-    _PySampling_PSEUDO_OPCODE,      // value: its specialised opcode
+    _PySampling_PSEUDO_OPCODE,      // value: its specialized opcode
     _PySampling_PSEUDO_CALLEE,      // value: see native/native.h
 } _PySampling_Pseudo;
 
@@ -94,7 +94,7 @@ struct _sampling_frame_row {
     int32_t line;               // 0: unknown
     int32_t column;             // 1-based; 0: unknown
     int32_t offset;             // of the instruction, bytes; -1: none
-    int32_t opcode;             // 0: none; specialised if it was the leaf's
+    int32_t opcode;             // 0: none; specialized if it was the leaf's
 };
 
 struct _sampling_node_row {
@@ -254,7 +254,7 @@ extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
                                        uint32_t old_thread);
 
 // The frame row of a captured frame, or UINT32_MAX if the limit is reached.
-// `opcode` is the specialised one if the frame is the leaf, or 0.  `globals`
+// `opcode` is the specialized one if the frame is the leaf, or 0.  `globals`
 // is the frame's, or NULL if it is gone.
 extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
                                         _PySampling_Frame frame, int opcode,

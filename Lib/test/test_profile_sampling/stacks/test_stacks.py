@@ -170,7 +170,7 @@ class StacksTest(SessionTest):
 
     def test_init_has_no_shim(self):
         # The shim that checks what __init__ returned is no frame of the
-        # program.  Specialised only after some calls, so call it often.
+        # program.  Specialized only after some calls, so call it often.
         class Made:
             def __init__(self):
                 tick(1, 0)
