@@ -25,7 +25,7 @@
        api->free(sub);
 
    Records refer to stacks, threads and labels by number.  A batch brings the
-   rows that the subscription has not been told yet, so that whoever keeps
+   rows that the subscription has not got yet, so that whoever keeps
    them can look up every number; all numbers begin anew when `serial` of a
    batch differs from the one before.
 
@@ -188,7 +188,7 @@ typedef struct {
     PySampling_Rows nodes;      // PySampling_Node
     PySampling_Rows labels;     // PySampling_Label
     PySampling_Rows threads;    // PySampling_Thread
-    // Rows that were told before and come again, because a function has got a
+    // Rows that came before and come again, because a function has got a
     // module or a thread another name; and the number of each.
     PySampling_Rows changed_functions;
     const uint32_t *changed_function_rows;

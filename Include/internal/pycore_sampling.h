@@ -30,7 +30,7 @@ extern "C" {
    per-thread CPU clocks and exactly one running thread per interpreter.  Where
    there is none, Python/sampling/stubs.c takes the place of the engine and
    Modules/_profile/unsupported.c that of the module, and who asks for samples
-   is told this. */
+   gets this message. */
 #ifndef WITH_SAMPLING_PROFILER
 #  ifndef __linux__
 #    define _PySampling_MISSING \
@@ -92,7 +92,7 @@ typedef struct {
 #define _PySampling_DEFAULT_DEPTH_FRAMES 512
 #define _PySampling_MAX_DEPTH_FRAMES 16384
 
-/* What is told beyond Python frames. */
+/* What is named beyond Python frames. */
 #define _PySampling_NAME_CALLS 1    // C functions and operators
 #define _PySampling_NAME_OPCODES 2  // the leaf's specialized opcode
 #define _PySampling_ALL_NAMES 3

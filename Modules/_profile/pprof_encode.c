@@ -43,7 +43,7 @@ number_locations(struct encoder *e)
     return 0;
 }
 
-/* Of nodes that pprof cannot tell apart, the first counts.  They have the same
+/* Of nodes that are the same to pprof, the first counts.  They have the same
    location, from frames that differ, or callers of which that is true: all
    others need not be looked for. */
 static int

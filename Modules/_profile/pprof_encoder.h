@@ -33,7 +33,7 @@ struct encoder {
     uint32_t *location_of_frame;
     uint32_t *frames_at;            // per location, how many
     char *has_doubles;              // per node: other nodes may be the same
-    // Per node: one that pprof cannot tell from it, the bytes of the numbers
+    // Per node: one that is the same to pprof, the bytes of the numbers
     // of its stack's locations, and the innermost Python frame (-1: none).
     uint32_t *same_stack;
     uint64_t *stack_bytes;

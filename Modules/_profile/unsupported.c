@@ -1,6 +1,6 @@
 /* The _profile module where there is no profiler: labels hold as anywhere,
-   files are read and written, nobody samples, and who wants to is told what is
-   missing.
+   files are read and written, nobody samples, and who wants to gets an error
+   that says what is missing.
 
    It has what can be called without a session or a subscription, since there
    never is one. */

@@ -1,4 +1,4 @@
-/* Sampling profiler: where the interpreter tells that a thread runs.
+/* Sampling profiler: where the interpreter reports that a thread runs.
 
    Owns the hooks of the eval loop, of detach, attach and exec: what has to
    happen there, and in which order.  Must not know how a nanosecond is booked,

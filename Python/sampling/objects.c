@@ -1,4 +1,4 @@
-/* Sampling profiler: what the collector, code objects and types tell.
+/* Sampling profiler: what the collector, code objects and types report.
 
    Owns the hooks that run because an object dies or a collection begins.  Must
    not know how a stack is walked or a row is laid out. */

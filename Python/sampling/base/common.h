@@ -43,7 +43,7 @@ typedef enum {
     _PySampling_ERR_SIGNAL_TAKEN,
     _PySampling_ERR_THREAD,         // errno says why
     _PySampling_ERR_OPTIONS,        // it runs with other options
-    _PySampling_ERR_FORKED,         // by C code, which told nobody
+    _PySampling_ERR_FORKED,         // by C code, with no hook called
     _PySampling_ERR_ENDING,         // the process is about to end
     _PySampling_ERR_NO_MEMORY,
 } _PySampling_Status;

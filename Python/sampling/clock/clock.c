@@ -53,10 +53,10 @@ struct _sampling_clock {
     // Lock: runtime->sampling.mutex.
     pthread_t thread;
     Life life;
-    // What it is told.  Written before clock_wakeups rises, read after.
+    // Orders to it.  Written before clock_wakeups rises, read after.
     int stop;
     int is_abandoned;           // maybe nobody takes part any more
-    int is_paused;              // no ticks until it is told to resume
+    int is_paused;              // no ticks until it is to resume
     int is_changed;             // paused or the period
     // Owner: the sampler thread.
     uint64_t deadline_ns;
@@ -105,7 +105,7 @@ begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
     clock->idle_looks = 0;
 }
 
-/* Ticks, unless the clock was told meanwhile to rest. */
+/* Ticks, unless the clock was ordered meanwhile to rest. */
 static void
 tick_locked(struct _sampling_clock *clock, uint64_t wall_ns,
             uint64_t span_ns)
@@ -152,7 +152,7 @@ who_runs(struct _sampling_clock *clock, uint64_t now_ns)
     return found;
 }
 
-/* Until somebody holds a GIL without a timer, or the clock is told something.
+/* Until somebody holds a GIL without a timer, or the clock gets an order.
    If somebody holds it with a timer, it comes back now and then. */
 static void
 rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
@@ -259,9 +259,9 @@ run_clock(void *arg)
     return NULL;
 }
 
-/* Tells the clock something.  Does not wait until it knows. */
+/* Does not wait until the clock has seen it. */
 static void
-tell(struct _sampling_clock *clock, int stop, int is_paused)
+order(struct _sampling_clock *clock, int stop, int is_paused)
 {
     _Py_atomic_store_int(&clock->stop, stop);
     _Py_atomic_store_int(&clock->is_paused, is_paused);
@@ -349,7 +349,7 @@ void
 _PySampling_ClockRest(_PySampling_Thread *caller)
 {
     if (_PySampling_ClockHasThread()) {
-        tell(STATE->clock, 0, 1);
+        order(STATE->clock, 0, 1);
     }
     // A tick that is under way holds the registry.
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
@@ -363,7 +363,7 @@ _PySampling_Status
 _PySampling_ClockResume(void)
 {
     if (_PySampling_ClockHasThread()) {
-        tell(STATE->clock, 0, 0);
+        order(STATE->clock, 0, 0);
         _PySampling_ClockRevive();
     }
     return _PySampling_OK;
@@ -374,7 +374,7 @@ _PySampling_ClockSetPeriod(uint64_t period_ns)
 {
     _Py_atomic_store_uint64_relaxed(&STATE->period_ns, period_ns);
     if (_PySampling_ClockHasThread()) {
-        tell(STATE->clock, 0, STATE->clock->is_paused);
+        order(STATE->clock, 0, STATE->clock->is_paused);
     }
 }
 
@@ -394,7 +394,7 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     _PySampling_TimersEnd(0);
     PyMutex_Unlock(&STATE->mutex);
     if (has_thread) {
-        tell(clock, 1, 0);
+        order(clock, 1, 0);
         pthread_join(clock->thread, NULL);
     }
     if (caller != NULL) {
@@ -417,7 +417,7 @@ void
 _PySampling_ClockAbandon(void)
 {
     struct _sampling_clock *clock = STATE->clock;
-    // In a child that C code has forked there is no thread to tell.
+    // In a child that C code has forked there is no thread to wake.
     if (clock != NULL && clock->life == THREAD_RUNS && !has_threads()
         && !_PySampling_IsForkedUnheard())
     {

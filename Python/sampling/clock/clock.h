@@ -87,7 +87,7 @@ extern int _PySampling_IsUsableSignal(int signum);
 // Async-signal-safe.
 extern int _PySampling_IsFromClock(const siginfo_t *info);
 
-// What the thread did that the signal met, as far as its registers tell.
+// What the thread did that the signal met, as far as its registers show.
 typedef enum {
     _PySampling_NO_CALL,
     _PySampling_CALL_RESTARTED, // it slept in a call, and goes on

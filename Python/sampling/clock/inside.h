@@ -25,9 +25,9 @@ struct _sampling_signal {
 extern int _PySampling_SignalIsOurs(void);
 
 #if defined(__x86_64__) || defined(__aarch64__)
-#  define _PySampling_TELLS_CALLS 1
+#  define _PySampling_SEES_CALLS 1
 #else
-#  define _PySampling_TELLS_CALLS 0
+#  define _PySampling_SEES_CALLS 0
 #endif
 
 extern int _PySampling_SignalTake(struct _sampling_signal *signal);

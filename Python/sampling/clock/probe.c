@@ -6,10 +6,10 @@
 
    A thread whose CPU clock moves is on a CPU.  One whose CPU clock stands still
    sleeps, waits for a CPU, or has been moved aside by the sampler thread just
-   now; on one CPU it always is one of these.  /proc tells the first, and how
+   now; on one CPU it always is one of these.  /proc shows the first, and how
    long the thread has waited for a CPU up to when it last got one.  What
    remains of the time since the last look is a wait that goes on.  Where the
-   kernel does not tell, a thread that is off its CPU may be asleep: no system
+   kernel does not say, a thread that is off its CPU may be asleep: no system
    call is interrupted for want of an answer.
 
    All of this runs on the sampler thread, or, in a manual session, on the

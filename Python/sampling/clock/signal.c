@@ -187,8 +187,8 @@ _PySampling_SignalKeep(struct _sampling_signal *signal)
     }
 }
 
-/* Python code tells beforehand, so that not one of our signals gets to its
-   handler. */
+/* Python code calls a hook beforehand, so that not one of our signals gets to
+   its handler. */
 void
 _PySampling_SignalLeave(struct _sampling_signal *signal)
 {

@@ -357,7 +357,7 @@ _PySampling_TimerEnd(_PySampling_Thread *thread)
            > thread->timer_fires_ns + MAX_TIMER_LATE_NS;
 }
 
-/* After TimerEnd(): is a tick due that no signal told of?  It is the caller's
+/* After TimerEnd(): is a tick due that no signal came for?  It is the caller's
    to capture. */
 int
 _PySampling_TimerTakeLast(_PySampling_Thread *thread, uint64_t now_ns)
@@ -436,7 +436,7 @@ _PySampling_TimerTrial(int is_awake, uint64_t time_ns)
     STATE->trial_ns = is_awake ? STATE->trial_ns + time_ns : 0;
     if (STATE->trial_ns >= TRIAL_NS
         && !_Py_atomic_load_int_relaxed(&STATE->has_no_timers)
-        && _PySampling_TELLS_CALLS && _PySampling_HasOneGIL())
+        && _PySampling_SEES_CALLS && _PySampling_HasOneGIL())
     {
         _Py_atomic_store_int_relaxed(&STATE->uses_timers, 1);
     }

@@ -33,7 +33,7 @@
    it gets the CPU when the program blocks, and finds nobody running.  Linux
    6.12 and later do that for a thread with a short slice, which anyone may
    have; a real-time policy does it everywhere, where it is permitted.  For
-   others, ticks_missed tells. */
+   others, ticks_missed shows it. */
 void
 _PySampling_AskForPromptWakeUps(void)
 {
@@ -61,7 +61,7 @@ _PySampling_AskForPromptWakeUps(void)
     (void)sched_setscheduler(0, SCHED_FIFO, &lowest);
 }
 
-/* Waits until the deadline, or until the clock is told something.  0: no
+/* Waits until the deadline, or until the clock gets an order.  0: no
    deadline. */
 void
 _PySampling_WaitUntil(uint64_t deadline_ns, uint32_t seen_wakeups)

@@ -156,7 +156,7 @@ read_varint(const uint8_t *p, const uint8_t *end, int *value)
     return p;
 }
 
-/* An exception handler starts at a depth that its table tells. */
+/* An exception handler starts at a depth that its table gives. */
 static void
 set_handler_depths(PyCodeObject *code, uint8_t *units, int num_units)
 {

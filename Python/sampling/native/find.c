@@ -103,7 +103,7 @@ add_called(PyInterpreterState *interp, PyObject *callable, int opcode,
 {
     PyTypeObject *type = type_of(interp, callable);
     if (type == NULL || type == &PyFunction_Type || type == &PyMethod_Type) {
-        return 0;       // Python code: its own frame tells
+        return 0;       // Python code: its own frame says it
     }
     if (type == &PyCFunction_Type || type == &PyCMethod_Type) {
         return add_function(interp, callable, opcode, out);
@@ -120,7 +120,7 @@ add_called(PyInterpreterState *interp, PyObject *callable, int opcode,
         return add_callee(out, _PySampling_CALLEE_TYPE, opcode, 0,
                           callable, NULL);
     }
-    // Maybe a class with a metaclass of its own: the drain can tell.
+    // Maybe a class with a metaclass of its own: the drain can see.
     return add_callee(out, _PySampling_CALLEE_INSTANCE, opcode, 0,
                       type, callable);
 }
@@ -186,7 +186,7 @@ add_operator(PyInterpreterState *interp, struct _sampling_slots *slots,
         oparg = 0;
     }
     else if (opcode != CONVERT_VALUE) {
-        oparg = 0;      // it only tells where to jump, or how much to take
+        oparg = 0;      // it only says where to jump, or how much to take
     }
     return add_callee(out, _PySampling_CALLEE_OPERATOR, opcode, oparg, first,
                       second);

@@ -2,7 +2,7 @@
 
    No frame is pushed for C code.  What an instruction calls or operates on
    lies in the frame's evaluation stack, at a place that the instruction's
-   position in its code object tells.  The handler reads the few words that
+   position in its code object gives.  The handler reads the few words that
    identify the callee; its name is made at the drain. */
 
 #ifndef Py_SAMPLING_NATIVE_H

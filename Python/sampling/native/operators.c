@@ -284,7 +284,7 @@ _PySampling_NameOperator(struct _sampling_tables *tables,
     case FOR_ITER:
     case SEND:
         if (first == &PyGen_Type || first == &PyCoro_Type) {
-            return 0;       // its own frame tells
+            return 0;       // its own frame says it
         }
         break;
     case BINARY_OP: {

@@ -12,7 +12,7 @@
      it unmaps it.
    - For all else the kernel copies: process_vm_readv() on this process reports
      a bad address instead of raising a signal.  Where that is forbidden, as in
-     some containers, rt_sigprocmask() with an invalid request tells whether
+     some containers, rt_sigprocmask() with an invalid request shows whether
      the address can be read, and it is read then. */
 
 #include "Python.h"

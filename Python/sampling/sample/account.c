@@ -10,7 +10,7 @@
 
    - Running: the clock looks at it now and then.  What passed since the last
      capture is handed on with the next.
-   - Off the GIL the stack stands still, so detach and attach tell everything.
+   - Off the GIL the stack stands still, so detach and attach see everything.
      An interval of at least half a period is booked as it is, to the
      nanosecond.  Shorter ones are laid end to end, and points on that axis, a
      period apart on average, say which of them are booked: each with the

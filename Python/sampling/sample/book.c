@@ -302,7 +302,7 @@ _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 
-/* What is no time of the thread's, or cannot be told. */
+/* What is no time of the thread's, or is not known. */
 
 void
 _PySampling_BookRoot(PyThreadState *tstate, _PySampling_Thread *thread)

@@ -61,7 +61,7 @@ _PySampling_BufferFit(struct _sampling_buffer *buffer)
         buffer = new_buffer(state->options.depth_frames);
     }
     if (buffer != NULL && buffer->slots_epoch != _PySampling_EPOCH()) {
-        // Nobody told which code objects died while no session was running.
+        // No hook said which code objects died while no session was running.
         _PySampling_SlotsClear(buffer->slots);
         buffer->slots_epoch = _PySampling_EPOCH();
     }

@@ -1,7 +1,7 @@
 /* Sampling profiler: who held the GIL while others waited for it.
 
    Owns, for each GIL, the log of who took it, when, and what they did with it.
-   Must not know how waits are told from other time, or booked.
+   Must not know how waits are recognized, or booked.
 
    The log is a ring of stretches.  One begins when a thread takes the GIL, and
    when a sample of the holder finds it elsewhere than the sample before; it
@@ -180,9 +180,9 @@ is_python(const struct _sampling_tables *tables, uint32_t node)
            == _PySampling_KIND_PYTHON;
 }
 
-/* The stack of at most two frames that tells where a stack's leaf is: the
+/* The stack of at most two frames that says where a stack's leaf is: the
    innermost Python function at its line, and the C function that it calls.
-   Instructions are not told apart: each would have rows of its own with every
+   Instructions make no difference: each would have rows of its own with every
    stack that waits. */
 static uint32_t
 place_of(struct _sampling_tables *tables, uint32_t node)

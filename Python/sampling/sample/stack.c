@@ -114,7 +114,7 @@ _PySampling_InternStack(struct _sampling_tables *tables,
     if (depth > 0 && i == depth && may_want_module
         && leaf_wants_module(tables, frames, depth))
     {
-        // Give it another chance to tell its module.
+        // Give it another chance to give its module.
         int leaf = entries_above_leaf(frames, depth);
         i = depth - 1 - leaf;
         entry = frames + leaf;
@@ -136,7 +136,7 @@ _PySampling_InternStack(struct _sampling_tables *tables,
     return node;
 }
 
-/* Frames that tell what a thread is for: those of threading.Thread, and the
+/* Frames that show what a thread is for: those of threading.Thread, and the
    target that it calls. */
 #define OUTERMOST_FRAMES 4
 

@@ -1,6 +1,6 @@
 /* Sampling profiler: the walk of a stack.
 
-   Owns which frames of a chain are kept, and in which order they are told.
+   Owns which frames of a chain are kept, and in which order.
    Must not know when a stack is walked, or what becomes of the copy. */
 
 #include "Python.h"

@@ -257,7 +257,7 @@ book_lost_threads(PyThreadState *caller, uint64_t now_ns)
 static _PySampling_Status
 start_locked(PyThreadState *tstate)
 {
-    // Nobody told who detached, or what died, while the engine rested.
+    // No hook said who detached, or what died, while the engine rested.
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {

@@ -130,7 +130,7 @@ extern void _PySampling_EngineClearSamples(void);
 
 extern struct _sampling_tables *_PySampling_EngineNewTables(void);
 
-// What a profile tells of its session, were it all of the tables.
+// What a profile says of its session, were it all of the tables.
 extern void _PySampling_EngineDescribe(struct _sampling_tables *tables);
 
 extern void

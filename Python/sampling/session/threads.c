@@ -89,7 +89,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
 
 /* Threads. */
 
-/* A row in the tables for a thread, which is told to subscribers if it is new.
+/* A row in the tables for a thread; subscribers are notified if it is new.
    Returns the epoch of these tables: a thread of another GIL may begin the
    next one at any moment. */
 unsigned int
@@ -125,7 +125,7 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
 }
 
 static void
-tell_end(_PySampling_Thread *thread)
+record_end(_PySampling_Thread *thread)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (_PySampling_TABLES_OF(thread) != NULL) {
@@ -329,7 +329,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
             _PySampling_Drain(caller, own);
         }
         _PySampling_BookEnd(thread, _PySampling_WallNow());
-        tell_end(thread);
+        record_end(thread);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);
         }

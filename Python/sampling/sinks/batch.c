@@ -1,6 +1,6 @@
 /* Sampling profiler: the passage of records to whoever delivers them.
 
-   Owns which rows of the tables a subscriber has been told.  Must not know
+   Owns which rows of the tables a subscriber has got.  Must not know
    what becomes of a batch.
 
    Taking a batch swaps it for a spare, and copies the rows that are new, so
@@ -78,7 +78,7 @@ grow(uint32_t **items, uint32_t *cap, uint32_t num)
     return 1;
 }
 
-/* Functions that were told without a module and have one now. */
+/* Functions that went out without a module and have one now. */
 static int
 copy_changed_functions(struct _sampling_subscription *sub,
                        struct _sampling_taken *taken,
@@ -104,7 +104,7 @@ copy_changed_functions(struct _sampling_subscription *sub,
     return 1;
 }
 
-/* Threads whose name is another one than was told. */
+/* Threads whose name is another one than went out. */
 static int
 copy_changed_threads(struct _sampling_subscription *sub,
                      struct _sampling_taken *taken,
@@ -130,7 +130,7 @@ copy_changed_threads(struct _sampling_subscription *sub,
     return 1;
 }
 
-/* The rows are told.  Room has been made before. */
+/* The rows go out.  Room has been made before. */
 static void
 advance(struct _sampling_subscription *sub,
         const struct _sampling_tables *tables)
@@ -275,7 +275,7 @@ _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
     return result;
 }
 
-/* It is the oldest batch again; all rows are told anew. */
+/* It is the oldest batch again; all rows go out anew. */
 void
 _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
                                 struct _sampling_taken *taken)

@@ -90,7 +90,7 @@ struct _sampling_subscription_stats {
 
 struct _sampling_batch;
 
-/* How far a subscription has been told the rows of the tables. */
+/* How far a subscription has got the rows of the tables. */
 struct _sampling_cursor {
     unsigned int serial;        // of the tables
     uint32_t strings;
@@ -129,7 +129,7 @@ struct _sampling_subscription {
     struct _sampling_batch *spare;
     struct _sampling_event lost;        // what the next batch begins with
     struct _sampling_cursor cursor;
-    // Functions told without their module, and the names of threads as told.
+    // Functions sent without their module, and the names of threads as sent.
     uint32_t *nameless;
     uint32_t num_nameless;
     uint32_t cap_nameless;
@@ -184,7 +184,7 @@ extern int _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
 extern void
 _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
                                  struct _sampling_taken *taken);
-// There was no memory to pass it on: it waits again, with all it tells.
+// There was no memory to pass it on: it waits again, with all that is in it.
 extern void
 _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
                                 struct _sampling_taken *taken);

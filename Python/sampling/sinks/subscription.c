@@ -381,7 +381,7 @@ _PySampling_SubscriptionsSeal(void)
             ring(sub);
             continue;
         }
-        // No memory: its records are lost, and told to be.
+        // No memory: its records are lost, and counted.
         while (batch->num_events != 0) {
             drop_older_half(sub, batch);
         }

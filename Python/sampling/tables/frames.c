@@ -3,8 +3,8 @@
    Owns the functions and frames of the tables, and the rows of code objects
    that are alive.  Must not know stacks, samples or threads.
 
-   Functions and frames are told apart by what they say (names, file, lines),
-   not by the address of the code object: a program that compiles the same
+   Functions and frames differ in what they say (names, file, lines), not in
+   the address of the code object: a program that compiles the same
    text again and again adds nothing.  Addresses live only in `codes` and
    `places`, whose rows are freed with the code object. */
 
@@ -59,7 +59,7 @@ module_name(PyObject *globals)
 
 /* Functions and frames. */
 
-/* A Python function may be told its module when it is in the index already. */
+/* A Python function may get its module when it is in the index already. */
 static uint32_t
 hash_function(const struct _sampling_function_row *key)
 {
@@ -291,7 +291,7 @@ forget_places(struct _sampling_tables *tables, struct _sampling_code_row *c)
 }
 
 /* The frame that was running when the code was first seen had returned by
-   the drain; now one is there to tell the module.  The old rows stay valid:
+   the drain; now one is there that has the module.  The old rows stay valid:
    only their function gets its name.  If there is such a function already,
    of the same text compiled at another time, the code is one of that from now
    on: two rows would say the same, and more with each time that the text is
@@ -380,8 +380,8 @@ _PySampling_TablesFrame(struct _sampling_tables *tables,
     return number;
 }
 
-/* What referred to living objects, all of it: what died while nobody told is
-   not known. */
+/* What referred to living objects, all of it: what died while no hook was
+   called is not known. */
 void
 _PySampling_TablesForgetAddresses(struct _sampling_tables *tables)
 {

@@ -9,7 +9,7 @@
    set.  A task is one more row, without a key, below the labels.
 
    Labels are read when a sample is recorded, from the context that the capture
-   found; greenlets change a thread's context without telling anybody.  What
+   found; greenlets change a thread's context without a hook.  What
    waits to be recorded is recorded before a context's labels or the task
    change and before a context dies, so the labels are what they were when the
    sample was taken. */

@@ -20,17 +20,17 @@
    room for some millions of distinct call paths. */
 #define _PySampling_TABLE_LIMIT_BYTES ((size_t)64 << 20)
 
-/* Label sets and tasks told apart in one session.  Samples beyond that are
+/* Label sets and tasks that differ in one session.  Samples beyond that are
    labelled as lost, or belong to no task. */
 #define _PySampling_MAX_LABEL_SETS 262144
 #define _PySampling_MAX_TASKS 131072
 
-/* Samples told apart by who held the GIL, in one session: a row for each stack
-   that waits with each place that it waits for.  Later ones have an unknown
-   holder. */
+/* Samples that differ in who held the GIL, in one session: a row for each
+   stack that waits with each place that it waits for.  Later ones have an
+   unknown holder. */
 #define _PySampling_MAX_HELD_SAMPLES 65536
 
-/* Threads told apart in one session; later ones share a row. */
+/* Threads with rows of their own in one session; later ones share a row. */
 #define _PySampling_MAX_THREADS 65536
 
 typedef enum {
@@ -264,7 +264,7 @@ extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
 extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 
-// Fills in modules that no frame could tell, where the file leaves no doubt.
+// Fills in modules that no frame could give, where the file leaves no doubt.
 // For tables that take no more samples.  Returns 0 if there is no memory.
 extern int _PySampling_TablesGuessModules(struct _sampling_tables *tables);
 
