@@ -63,7 +63,6 @@ typedef struct {
     int rate_hz;                // samples per second of each thread, at least:
                                 // the clock ticks for whoever wants most, and
                                 // all get every sample
-    int cpu_mode;               // 1: it is about CPU time, not wall time
     int depth_frames;           // 0: what holds already, or the default
     int names;                  // 1: C functions and operators, 2: opcodes,
                                 // 3: both; -1: what holds, or the default
@@ -72,7 +71,7 @@ typedef struct {
 } PySampling_Options;
 
 #define PySampling_OPTIONS_INIT \
-    {sizeof(PySampling_Options), 1000, 0, 0, -1, 65536, -1}
+    {sizeof(PySampling_Options), 1000, 0, -1, 65536, -1}
 
 typedef enum {
     PySampling_SAMPLE = 0,

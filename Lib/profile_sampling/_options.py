@@ -14,7 +14,8 @@ def checked(mode, rate_hz, depth_frames, names, signal):
     """Return the arguments of the core for those that are not None."""
     options = {}
     if mode is not None:
-        options['mode'] = checked_mode(mode)
+        check_mode(mode)
+        options['mode'] = mode
     if rate_hz is not None:
         options['rate_hz'] = checked_rate(rate_hz)
     return options | checked_capture(depth_frames, names, signal)
@@ -37,7 +38,7 @@ def checked_rate(rate_hz):
     return integer('rate_hz', rate_hz, MAX_RATE_HZ)
 
 
-def checked_mode(mode):
+def check_mode(mode):
     if not isinstance(mode, str):
         hint = '; write @profile()' if callable(mode) else ''
         raise TypeError(
@@ -45,7 +46,6 @@ def checked_mode(mode):
     if mode not in MODES:
         raise ValueError('mode must be '
                          f'{" or ".join(map(repr, MODES))}, not {mode!r}')
-    return mode
 
 
 def signal_number(signal):

@@ -62,7 +62,9 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
         .is_deferred = defer,
     };
     _PySampling_DefaultOptions(&options);
-    if (_PyProfile_CheckOptions(&options, mode) < 0) {
+    if (_PyProfile_ReadMode(mode, &options.mode) < 0
+        || _PyProfile_CheckOptions(&options) < 0)
+    {
         return NULL;
     }
     return _PyProfile_RaiseStatus(
@@ -192,6 +194,7 @@ _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
 /*[clinic end generated code: output=faacfc8aeab04888 input=141466b2d1241169]*/
 {
     _PySampling_Options asked = {
+        .mode = _PySampling_ANY_MODE,
         .rate_hz = rate_hz,
         .depth_frames = depth_frames,
         .names = names,
@@ -201,10 +204,11 @@ _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
     _PySampling_Options filled = asked;
     filled.rate_hz = rate_hz != 0 ? rate_hz : _PySampling_DEFAULT_RATE_HZ;
     _PySampling_DefaultOptions(&filled);
-    if (_PyProfile_CheckOptions(&filled, mode != NULL ? mode : "wall") < 0) {
+    if ((mode != NULL && _PyProfile_ReadMode(mode, &asked.mode) < 0)
+        || _PyProfile_CheckOptions(&filled) < 0)
+    {
         return NULL;
     }
-    asked.mode = mode != NULL ? filled.mode : _PySampling_ANY_MODE;
     struct _sampling_block *block;
     _PySampling_Status status =
         _PySampling_BlockBegin(_PyThreadState_GET(), &asked, &block);

@@ -31,9 +31,8 @@ extern PyObject *_PyProfile_RaiseStatus(_PySampling_Status status);
 extern PyObject *_PyProfile_RaiseJoin(const _PySampling_Options *asked);
 extern int _PyProfile_CheckRange(const char *name, long long value,
                                  long long min, long long max);
-// Fills in what a session and a subscription have in common.
-extern int _PyProfile_CheckOptions(_PySampling_Options *options,
-                                   const char *mode);
+extern int _PyProfile_ReadMode(const char *text, _PySampling_Mode *mode);
+extern int _PyProfile_CheckOptions(const _PySampling_Options *options);
 
 // labels.c: more functions of the module, and their part of its state.
 extern PyMethodDef _PyProfile_LabelMethods[];

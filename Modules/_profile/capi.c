@@ -72,7 +72,6 @@ read_options(const PySampling_Options *given, PySampling_Options *options)
         options->FIELD = given->FIELD; \
     }
     READ(rate_hz)
-    READ(cpu_mode)
     READ(depth_frames)
     READ(names)
     READ(max_records)
@@ -89,7 +88,6 @@ capi_subscribe(const PySampling_Options *given)
         return NULL;
     }
     _PySampling_Options engine = {
-        .mode = options.cpu_mode ? _PySampling_CPU : _PySampling_WALL,
         .rate_hz = options.rate_hz,
         .depth_frames = options.depth_frames,
         .names = options.names,
@@ -106,7 +104,6 @@ capi_subscribe(const PySampling_Options *given)
     }
     PySampling_Subscription *sub =
         _PySampling_SubscriptionNew(&(_PySampling_SubscribeOptions){
-            .mode = engine.mode,
             .rate_hz = engine.rate_hz,
             .max_events = options.max_records,
             .batch_events = options.max_records,

@@ -26,7 +26,6 @@ module _profile
 _profile.subscribe
 
     *
-    mode: str = "wall"
     rate_hz: int = 1000
     depth_frames: int = 0
     names: int = -1
@@ -45,12 +44,12 @@ depth_frames 0 and names -1: what holds already, or the default.
 [clinic start generated code]*/
 
 static PyObject *
-_profile_subscribe_impl(PyObject *module, const char *mode, int rate_hz,
-                        int depth_frames, int names, int signal, int manual,
+_profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
+                        int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
                         long long interpreter_id, PyObject *threads,
                         PyObject *labels)
-/*[clinic end generated code: output=890a04bf19c9b238 input=3efaa4394054fb6d]*/
+/*[clinic end generated code: output=0b8955b6d87b7bb0 input=5a04c0c72a775cdb]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -60,7 +59,7 @@ _profile_subscribe_impl(PyObject *module, const char *mode, int rate_hz,
         .manual = manual,
     };
     _PySampling_DefaultOptions(&options);
-    if (_PyProfile_CheckOptions(&options, mode) < 0
+    if (_PyProfile_CheckOptions(&options) < 0
         || _PyProfile_CheckRange("max_samples", max_events,
                                  _PySampling_MIN_EVENTS,
                                  _PySampling_MAX_EVENTS) < 0
@@ -94,7 +93,6 @@ _profile_subscribe_impl(PyObject *module, const char *mode, int rate_hz,
     }
     result = _PyProfile_Subscribe(
         get_profile_state(module), &(_PySampling_SubscribeOptions){
-            .mode = options.mode,
             .rate_hz = rate_hz,
             .max_events = max_events,
             .batch_events = batch_events,

@@ -121,17 +121,24 @@ _PyProfile_CheckRange(const char *name, long long value, long long min,
 }
 
 int
-_PyProfile_CheckOptions(_PySampling_Options *options, const char *mode)
+_PyProfile_ReadMode(const char *text, _PySampling_Mode *mode)
 {
-    options->mode = _PySampling_WALL;
-    if (strcmp(mode, "cpu") == 0) {
-        options->mode = _PySampling_CPU;
+    if (strcmp(text, "wall") == 0) {
+        *mode = _PySampling_WALL;
+        return 0;
     }
-    else if (strcmp(mode, "wall") != 0) {
-        PyErr_Format(PyExc_ValueError,
-                     "mode must be 'wall' or 'cpu', not '%s'", mode);
-        return -1;
+    if (strcmp(text, "cpu") == 0) {
+        *mode = _PySampling_CPU;
+        return 0;
     }
+    PyErr_Format(PyExc_ValueError,
+                 "mode must be 'wall' or 'cpu', not '%s'", text);
+    return -1;
+}
+
+int
+_PyProfile_CheckOptions(const _PySampling_Options *options)
+{
     if (_PyProfile_CheckRange("rate_hz", options->rate_hz, 1,
                               _PySampling_MAX_RATE_HZ) < 0
         || _PyProfile_CheckRange("depth_frames", options->depth_frames, 1,

@@ -27,7 +27,6 @@ class Subscriber:
         self.fails_at = rng.randrange(40) if rng.random() < 0.1 else None
         self.flushes = rng.random() < 0.1
         options = {'rate_hz': rng.choice(RATES_HZ),
-                   'mode': rng.choice(('wall', 'cpu')),
                    'max_samples': rng.choice((64, 1024, 65536)),
                    'batch_samples': rng.choice((1, 50, 1024)),
                    'batch_seconds': rng.choice((0.001, 0.01, 1.0)),

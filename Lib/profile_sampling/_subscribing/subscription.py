@@ -10,7 +10,7 @@ import time
 
 from profile_sampling import _core
 from profile_sampling._options import (
-    checked_capture, checked_mode, checked_rate, integer)
+    checked_capture, checked_rate, integer)
 from profile_sampling._subscribing.batch import Batch, Rows
 
 # So many exceptions in a row end a subscription.
@@ -19,8 +19,8 @@ MAX_ERRORS = 10
 MAX_TEXT_BYTES = 4090
 
 
-def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
-              names=None, signal=None, batch_samples=1024, batch_seconds=1.0,
+def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
+              signal=None, batch_samples=1024, batch_seconds=1.0,
               max_samples=65_536, threads=None, labels=None,
               all_interpreters=False):
     """Call *callback* with batches of samples; return a Subscription.
@@ -31,7 +31,6 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     An exception goes to sys.unraisablehook; after ten in a row the
     subscription is closed with a RuntimeWarning.
 
-    mode              'wall' or 'cpu': which clock the subscriber is about
     rate_hz           samples per second of each thread, 1 to 10000, at
                       least.  The clock ticks for whoever wants most, and
                       every subscriber gets all samples
@@ -56,7 +55,7 @@ def subscribe(callback, *, mode='wall', rate_hz=1000, depth_frames=None,
     if not callable(callback):
         raise TypeError(
             f'callback must be callable, not {type(callback).__name__}')
-    options = {'mode': checked_mode(mode), 'rate_hz': checked_rate(rate_hz),
+    options = {'rate_hz': checked_rate(rate_hz),
                **checked_capture(depth_frames, names, signal)}
     if not 0 < batch_seconds <= 3600:
         raise ValueError('batch_seconds must be more than 0 and at most '

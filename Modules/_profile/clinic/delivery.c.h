@@ -10,10 +10,9 @@ preserve
 #include "pycore_modsupport.h"    // _PyArg_UnpackKeywords()
 
 PyDoc_STRVAR(_profile_subscribe__doc__,
-"subscribe($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=0,\n"
-"          names=-1, signal=0, manual=False, max_events=65536,\n"
-"          batch_events=4096, interpreter_id=-1, threads=None,\n"
-"          labels=None)\n"
+"subscribe($module, /, *, rate_hz=1000, depth_frames=0, names=-1,\n"
+"          signal=0, manual=False, max_events=65536, batch_events=4096,\n"
+"          interpreter_id=-1, threads=None, labels=None)\n"
 "--\n"
 "\n"
 "Return a Subscription.\n"
@@ -25,8 +24,8 @@ PyDoc_STRVAR(_profile_subscribe__doc__,
     {"subscribe", _PyCFunction_CAST(_profile_subscribe), METH_FASTCALL|METH_KEYWORDS, _profile_subscribe__doc__},
 
 static PyObject *
-_profile_subscribe_impl(PyObject *module, const char *mode, int rate_hz,
-                        int depth_frames, int names, int signal, int manual,
+_profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
+                        int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
                         long long interpreter_id, PyObject *threads,
                         PyObject *labels);
@@ -37,14 +36,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 11
+    #define NUM_KEYWORDS 10
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), },
+        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -53,16 +52,15 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "threads", "labels", NULL};
+    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "threads", "labels", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "subscribe",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[11];
+    PyObject *argsbuf[10];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
-    const char *mode = "wall";
     int rate_hz = 1000;
     int depth_frames = 0;
     int names = -1;
@@ -82,25 +80,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         goto skip_optional_kwonly;
     }
     if (args[0]) {
-        if (!PyUnicode_Check(args[0])) {
-            _PyArg_BadArgument("subscribe", "argument 'mode'", "str", args[0]);
-            goto exit;
-        }
-        Py_ssize_t mode_length;
-        mode = PyUnicode_AsUTF8AndSize(args[0], &mode_length);
-        if (mode == NULL) {
-            goto exit;
-        }
-        if (strlen(mode) != (size_t)mode_length) {
-            PyErr_SetString(PyExc_ValueError, "embedded null character");
-            goto exit;
-        }
-        if (!--noptargs) {
-            goto skip_optional_kwonly;
-        }
-    }
-    if (args[1]) {
-        rate_hz = PyLong_AsInt(args[1]);
+        rate_hz = PyLong_AsInt(args[0]);
         if (rate_hz == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -108,8 +88,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[2]) {
-        depth_frames = PyLong_AsInt(args[2]);
+    if (args[1]) {
+        depth_frames = PyLong_AsInt(args[1]);
         if (depth_frames == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -117,8 +97,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[3]) {
-        names = PyLong_AsInt(args[3]);
+    if (args[2]) {
+        names = PyLong_AsInt(args[2]);
         if (names == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -126,8 +106,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[4]) {
-        signal = PyLong_AsInt(args[4]);
+    if (args[3]) {
+        signal = PyLong_AsInt(args[3]);
         if (signal == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -135,8 +115,8 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[5]) {
-        manual = PyObject_IsTrue(args[5]);
+    if (args[4]) {
+        manual = PyObject_IsTrue(args[4]);
         if (manual < 0) {
             goto exit;
         }
@@ -144,8 +124,16 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
+    if (args[5]) {
+        if (!_PyLong_UnsignedInt_Converter(args[5], &max_events)) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
     if (args[6]) {
-        if (!_PyLong_UnsignedInt_Converter(args[6], &max_events)) {
+        if (!_PyLong_UnsignedInt_Converter(args[6], &batch_events)) {
             goto exit;
         }
         if (!--noptargs) {
@@ -153,15 +141,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[7]) {
-        if (!_PyLong_UnsignedInt_Converter(args[7], &batch_events)) {
-            goto exit;
-        }
-        if (!--noptargs) {
-            goto skip_optional_kwonly;
-        }
-    }
-    if (args[8]) {
-        interpreter_id = PyLong_AsLongLong(args[8]);
+        interpreter_id = PyLong_AsLongLong(args[7]);
         if (interpreter_id == -1 && PyErr_Occurred()) {
             goto exit;
         }
@@ -169,15 +149,15 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    if (args[9]) {
-        threads = args[9];
+    if (args[8]) {
+        threads = args[8];
         if (!--noptargs) {
             goto skip_optional_kwonly;
         }
     }
-    labels = args[10];
+    labels = args[9];
 skip_optional_kwonly:
-    return_value = _profile_subscribe_impl(module, mode, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, threads, labels);
+    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, threads, labels);
 
 exit:
     return return_value;
@@ -397,4 +377,4 @@ _profile_start_helper(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=8373bb97a2a0a9f4 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=97258ebd5382a2f7 input=a9049054013a1b77]*/

@@ -36,15 +36,19 @@ _PySampling_MayBegin(void)
 void
 _PySampling_FillOptions(_PySampling_Options *options)
 {
-    int is_on = STATE->tables != NULL;
+    if (STATE->tables != NULL) {
+        // No table is cut for who asks for less: what is said of it is true.
+        options->depth_frames = Py_MAX(options->depth_frames,
+                                       STATE->options.depth_frames);
+        options->names = options->names < 0 ? STATE->options.names
+            : options->names | STATE->options.names;
+        return;
+    }
     if (options->depth_frames == 0) {
-        options->depth_frames = is_on
-            ? STATE->options.depth_frames
-            : _PySampling_DEFAULT_DEPTH_FRAMES;
+        options->depth_frames = _PySampling_DEFAULT_DEPTH_FRAMES;
     }
     if (options->names < 0) {
-        options->names =
-            is_on ? STATE->options.names : _PySampling_ALL_NAMES;
+        options->names = _PySampling_ALL_NAMES;
     }
 }
 

@@ -52,7 +52,6 @@ struct _sampling_event {
 /* --- Subscriptions (sinks/subscription.c). */
 
 typedef struct {
-    _PySampling_Mode mode;
     int rate_hz;
     uint32_t max_events;        // room of the ring
     uint32_t batch_events;      // rings the bell when that many wait
@@ -104,7 +103,6 @@ struct _sampling_cursor {
 struct _sampling_subscription {
     struct _sampling_subscription *next;
     struct _sampling_subscription *prev;
-    _PySampling_Mode mode;
     int rate_hz;
     int64_t interpreter_id;
     int is_linked;              // in the list

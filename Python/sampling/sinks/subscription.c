@@ -61,7 +61,6 @@ _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options)
     if (sub == NULL) {
         return NULL;
     }
-    sub->mode = options->mode;
     sub->rate_hz = options->rate_hz;
     sub->interpreter_id = options->interpreter_id;
     sub->max_events = options->max_events;

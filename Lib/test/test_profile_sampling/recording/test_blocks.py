@@ -404,6 +404,22 @@ class AloneTest(SessionTest):
                 with profile(names='all'):
                     self.fail('it was entered')
 
+    def test_less_than_there_is(self):
+        """What a profile says of its stacks is so."""
+        less = {'depth_frames': 2, 'names': 'off'}
+        with profile_sampling.subscribe(lambda batch: None,
+                                        depth_frames=500, names='calls'):
+            with profile(**less) as block:
+                spin(0.02)
+            profile_sampling.start(**less)
+            spin(0.02)
+            session = profile_sampling.stop()
+        for found in checked(block.profile), checked(session):
+            self.assertEqual((found.depth_frames, found.names),
+                             (500, 'calls'))
+            self.assertGreater(max(len(sample.stack)
+                                   for sample in found.samples), 2)
+
     def test_in_another_interpreter(self):
         interp = _interpreters.create('legacy')
         self.addCleanup(_interpreters.destroy, interp)

@@ -313,8 +313,6 @@ class FiltersTest(SubscriberTest):
     def test_wrong_arguments(self):
         cases = [
             (TypeError, 'callable', [1], {}),
-            (ValueError, 'mode', [print], {'mode': 'gpu'}),
-            (TypeError, 'mode', [print], {'mode': None}),
             (ValueError, 'rate_hz', [print], {'rate_hz': 0}),
             (TypeError, 'rate_hz', [print], {'rate_hz': None}),
             (TypeError, 'rate_hz', [print], {'rate_hz': '9'}),

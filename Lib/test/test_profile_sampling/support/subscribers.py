@@ -46,7 +46,7 @@ class Recorder:
 def subscribe_manually(callback, *, batch_seconds=LONG_SECONDS, **options):
     """Subscribe with a clock that tick() moves."""
     return _subscribe._subscribe(callback, batch_seconds, {
-        'mode': 'wall', 'rate_hz': 1000, 'manual': True,
+        'rate_hz': 1000, 'manual': True,
         'interpreter_id': -1, 'batch_events': 4096, 'max_events': 65536,
         'threads': None, 'labels': None, 'names': 0} | options)
 
