@@ -119,6 +119,15 @@ class Profile:
         return self._tables.threads
 
     @property
+    def meta(self):
+        """What the command line says of the program, as a new dict.
+
+        command, host and revision are texts, by these names; the commands
+        record, stat and exec give them.  A sum has what all parts agree on.
+        """
+        return dict(self._tables.meta)
+
+    @property
     def counters(self):
         """What stats() counted in the session, as a new dict."""
         return dict(self._tables.stats)

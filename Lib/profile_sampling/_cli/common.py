@@ -72,6 +72,21 @@ def write(output, data):
         raise Failure(f'cannot write {output}: {exc.strerror}') from None
 
 
+def write_text(text):
+    """Write text to standard output."""
+    _to_stdout(text.encode('utf-8', 'backslashreplace'))
+
+
+def show(text, path=None):
+    """Write text to a file, or to standard error."""
+    data = text.encode('utf-8', 'backslashreplace')
+    if path is not None:
+        write(path, data)
+    elif sys.stderr is not None:
+        sys.stderr.write(data.decode())
+        sys.stderr.flush()
+
+
 def say(line):
     # print() to a stream that is None would go to stdout.
     if sys.stderr is not None:

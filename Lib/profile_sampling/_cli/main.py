@@ -1,10 +1,15 @@
 """The arguments of the command line, and which command they are for."""
 
 import argparse
+import sys
 
-from profile_sampling._cli import merge, report
+from profile_sampling._cli import (
+    listing, merge, program, record, report, stat)
 from profile_sampling._cli.common import PROG, Failure, say
 from profile_sampling._data.values import printable
+
+
+_WITH_PROGRAM = 'record', 'stat', 'exec'
 
 
 class _Parser(argparse.ArgumentParser):
@@ -19,12 +24,14 @@ def main(arguments=None):
     parser = _Parser(prog=PROG, description='Profiles that the interpreter '
                                             'takes of itself.')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
-    for command in (report, merge):
+    for command in (record, stat, report, merge, listing):
         command.add(commands)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] and arguments[0] in _WITH_PROGRAM:
+        arguments = program.escape(arguments)
     options = parser.parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except Failure as exc:
         say(exc)
         return exc.status
-    return 0

@@ -43,6 +43,7 @@ class Merger:
         self._versions = {}
         self._spans = []
         self._stats = {}
+        self._meta = None
         self._types = {}
         # Of each type, as if no weights were of other signs.
         self._sums = []
@@ -69,6 +70,8 @@ class Merger:
         self._versions.update(
             dict.fromkeys(tables.python_version.split(_AND)))
         self._spans.append((tables.start_time_ns, tables.duration_ns))
+        self._meta = (tables.meta if self._meta is None else
+                      dict(self._meta.items() & tables.meta.items()))
         for name, value in tables.stats.items():
             self._stats[name] = self._stats.get(name, 0) + value
         self._add_samples(tables, self._nodes(tables), self._labels(tables))
@@ -164,7 +167,8 @@ class Merger:
             'depth_frames': self._depth_frames, 'names': self._names,
             'start_time_ns': start_time_ns, 'duration_ns': duration_ns,
             'python_version': _AND.join(sorted(filter(None, self._versions))),
-            'stats': self._stats, 'value_types': tuple(self._types),
+            'stats': self._stats, 'meta': self._meta,
+            'value_types': tuple(self._types),
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
             'nodes': _packed('I', [(0, 0), *rows['nodes']]),

@@ -28,14 +28,14 @@ _SAMPLE = 'q'
 _CUSTOM = STATES.index('custom')
 # What a profile says of its whole.
 _FACTS = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
-          'duration_ns', 'pid', 'python_version', 'stats')
+          'duration_ns', 'pid', 'python_version', 'stats', 'meta')
 
 
 class Tables:
     """All that one profile says; not to be changed.
 
     mode, rate_hz, depth_frames, start_time_ns, duration_ns, pid,
-    python_version
+    python_version, meta
                 as in Profile
     stats       its counters
     names       by the core's bits
@@ -53,8 +53,8 @@ class Tables:
     """
 
     __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
-                 'duration_ns', 'pid', 'python_version', 'stats', 'threads',
-                 'functions', 'frames', 'nodes', 'labels', 'samples',
+                 'duration_ns', 'pid', 'python_version', 'stats', 'meta',
+                 'threads', 'functions', 'frames', 'nodes', 'labels', 'samples',
                  'value_types', 'own', 'totals',
                  '_frame_cache', '_label_cache')
 
@@ -75,6 +75,7 @@ class Tables:
                               for ident, native_id, name, interp
                               in raw['threads']])
         self.stats = dict(raw['stats'])
+        self.meta = dict(raw.get('meta', ()))
         self.functions, moved = _unique_functions(raw['functions'])
         self.frames = bytes(raw['frames'])
         self.nodes = bytes(raw['nodes'])

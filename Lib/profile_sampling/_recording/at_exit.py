@@ -14,6 +14,8 @@ from profile_sampling import _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
 
+# What the command line has to say of the program: name=text, one in a line.
+META_VARIABLE = 'PYTHONSAMPLEPROF_META'
 _STDERR = 2
 _DEFAULT_OUT = 'sampleprof.{pid}'
 # What the system says of a path that does not lead there.
@@ -35,11 +37,19 @@ def writer(out, format, cwd):
     """
     format = _format_of(out, format)
     encode = _formats.encoder(format)
+    meta = _take_meta()
 
     def write_at_exit(raw, quiet):
+        raw['meta'] = meta
         return write(raw, out, format, cwd, quiet, encode)
 
     return write_at_exit
+
+
+def _take_meta():
+    """Return what META_VARIABLE says; the program does not see it."""
+    text = os.environ.pop(META_VARIABLE, '')
+    return dict([line.partition('=')[::2] for line in text.splitlines()])
 
 
 def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None):

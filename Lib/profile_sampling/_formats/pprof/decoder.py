@@ -106,7 +106,7 @@ class _Decoder:
             'start_time_ns': self._message['time_ns'],
             'duration_ns': self._message['duration_ns'],
             'python_version': '',
-            'stats': {}, 'modules': set(), 'pids': set(),
+            'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
         }
         if MARK in comments:
             for comment in comments:
@@ -114,6 +114,8 @@ class _Decoder:
         # Of files that another tool has merged there are several.
         pids = facts.pop('pids')
         facts['pid'] = pids.pop() if len(pids) == 1 else None
+        facts['meta'] = {name: texts.pop() for name, texts
+                         in facts['meta'].items() if len(texts) == 1}
         return facts
 
     def _read_functions(self, functions):
@@ -175,6 +177,9 @@ def _take_comment(comment, facts):
         facts['names'] |= NAMES.index(text)
     elif key in ('rate_hz', 'depth_frames'):
         facts[key] = _number(text)
+    elif key == 'meta':
+        name, _, text = text.partition(' ')
+        facts['meta'].setdefault(name, set()).add(text)
     elif key == 'stat':
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.

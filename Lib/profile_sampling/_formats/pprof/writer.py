@@ -95,6 +95,8 @@ def _comments(tables):
     yield f'# rate_hz {tables.rate_hz}'
     yield f'# depth_frames {tables.depth_frames}'
     yield f'# names {NAMES[tables.names]}'
+    for name, text in tables.meta.items():
+        yield f'# meta {name} {text}'
     for name, value in tables.stats.items():
         yield f'# stat {name} {value}'
     # A name alone does not tell where the module ends.

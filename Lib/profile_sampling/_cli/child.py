@@ -1,0 +1,105 @@
+"""A program that runs as a child, as if it had been started without us.
+
+This file owns signals and the end of the child.  It must not know what it is
+run for.
+
+The child shares our terminal and process group, so what is typed there, such
+as Control-C, reaches it by itself.  What other processes send to us, we send
+on.  We end as it did: with its status, or by its signal.
+"""
+
+import os
+import resource
+import signal
+import sys
+import time
+
+from profile_sampling._cli.common import Failure
+
+# What asks a program to end, or means something of its own to it.
+_SENT_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+            signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM)
+_FROM_PROCESSES = 0         # SI_USER and SI_QUEUE are not positive
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+
+
+class Ended:
+    """How a child ended, and what it used.
+
+    status      as of subprocess: negative for a signal
+    real_s      seconds from its start to its end
+    usage       resource.struct_rusage of it and its children
+    """
+
+    def __init__(self, status, real_s, usage):
+        self.status = status
+        self.real_s = real_s
+        self.usage = usage
+
+
+def run(command, environment=None):
+    """Run a command to its end; return an Ended."""
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # As inherited; then there would be nothing to wait for.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    old_mask = signal.pthread_sigmask(
+        signal.SIG_BLOCK, {*_SENT_ON, signal.SIGCHLD})
+    try:
+        start_s = time.monotonic()
+        pid = _spawn(command, environment, old_mask)
+        status, usage = _wait(pid)
+        return Ended(os.waitstatus_to_exitcode(status),
+                     time.monotonic() - start_s, usage)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+
+
+def _spawn(command, environment, mask):
+    try:
+        return os.posix_spawnp(
+            command[0], command,
+            os.environ if environment is None else environment,
+            setsigmask=mask, setsigdef=_changed_by_python())
+    except OSError as exc:
+        status = (_NOT_FOUND if isinstance(exc, FileNotFoundError)
+                  else _NOT_EXECUTABLE)
+        raise Failure(f'cannot run {command[0]}: {exc.strerror}',
+                      status) from None
+
+
+def _changed_by_python():
+    """Return the signals that Python itself ignores."""
+    return [number for number in (signal.SIGPIPE, signal.SIGXFSZ)
+            if signal.getsignal(number) == signal.SIG_IGN]
+
+
+def _wait(pid):
+    """Send signals on until the child has ended; return (status, usage)."""
+    while True:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            return status, usage
+        info = signal.sigwaitinfo({*_SENT_ON, signal.SIGCHLD})
+        if (info.si_signo != signal.SIGCHLD
+                and info.si_code <= _FROM_PROCESSES):
+            # It is still there, or a zombie: its number is no other's.
+            os.kill(pid, info.si_signo)
+
+
+def end_as(status):
+    """Return the exit status of a child; end by its signal if it did."""
+    if status >= 0:
+        return status
+    for stream in sys.stdout, sys.stderr:
+        if stream is not None:
+            stream.flush()
+    # One file of what memory held is enough.
+    resource.setrlimit(resource.RLIMIT_CORE,
+                       (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    number = -status
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    # A signal that does not end a process.
+    return 128 + number

@@ -1,0 +1,79 @@
+"""The profiles of all processes of a command, as one.
+
+This file owns the directory in which they are left for a while.  It must not
+know how the command is run.
+"""
+
+import os
+import shutil
+import tempfile
+
+from profile_sampling import _formats
+from profile_sampling._cli.common import Failure, load, write
+from profile_sampling._data.merge import Merger
+from profile_sampling._data.tables import Tables
+
+_PREFIX = '.sampleprof-'
+_EXTENSION = '.pb.gz'
+
+
+class Parts:
+    """The profiles of processes, a file each, in a directory of their own.
+
+    It is beside the file that is to be written, so that the same disk is full
+    or not.
+    """
+
+    def __init__(self, output=None):
+        beside = None if output is None else (
+            os.path.dirname(output) or os.curdir)
+        try:
+            self.directory = os.path.abspath(
+                tempfile.mkdtemp(prefix=_PREFIX, dir=beside))
+        except OSError as exc:
+            raise Failure(f'cannot make a directory in {beside}: '
+                          f'{exc.strerror}') from None
+
+    @property
+    def out(self):
+        """The name that each process is to write its profile under."""
+        return os.path.join(self.directory, '{pid}' + _EXTENSION)
+
+    def paths(self):
+        return sorted([os.path.join(self.directory, name)
+                       for name in os.listdir(self.directory)
+                       if name.endswith(_EXTENSION)
+                       and not name.startswith('.')])
+
+    def remove(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def merged(self, meta):
+        """Return the tables of the sum, which have *meta*.
+
+        Return None if there are no profiles.
+        """
+        paths = self.paths()
+        if not paths:
+            return None
+        tables = load(paths[0]) if len(paths) == 1 else self._sum(paths)
+        tables.meta = meta
+        return tables
+
+    def _sum(self, paths):
+        merger = Merger()
+        for path in paths:
+            try:
+                merger.add(load(path))
+            except ValueError as exc:
+                raise Failure(str(exc)) from None
+        return Tables(merger.raw())
+
+
+def save(parts, tables, output, format):
+    """Write the sum; if that fails, the parts stay where they are."""
+    try:
+        write(output, _formats.encode(tables, format))
+    except Failure as exc:
+        raise Failure(f'{exc}. The profiles of its processes are in '
+                      f'{parts.directory}') from None

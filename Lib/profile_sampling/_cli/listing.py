@@ -1,0 +1,94 @@
+"""The command list: which profiles there are, by revision."""
+
+import os
+import time
+
+from profile_sampling._cli.common import Failure, load, show, write_text
+from profile_sampling._data.losses import lost_counts
+from profile_sampling._data.values import COUNT, printable
+
+EXTENSIONS = '.pb.gz', '.pprof', '.pb'
+_HEADS = 'started', 'mode', 'length', 'samples', 'file', 'command'
+_NO_REVISION = 'no revision'
+
+
+def add(commands):
+    parser = commands.add_parser(
+        'list', help='list the profiles of a directory by revision',
+        description='List the pprof files of a directory: by revision of the '
+                    'program, the newest first.')
+    parser.add_argument('directory', nargs='?', default=os.curdir,
+                        metavar='DIRECTORY',
+                        help='where they are (default: here)')
+    parser.set_defaults(run=_run)
+
+
+def paths(directory):
+    """Return the paths of what may be profiles; fail if it cannot be read."""
+    try:
+        names = os.listdir(directory)
+    except OSError as exc:
+        raise Failure(f'cannot read {directory}: {exc.strerror}') from None
+    return [os.path.join(directory, name) for name in sorted(names)
+            if name.endswith(EXTENSIONS) and not name.startswith('.')]
+
+
+def _run(options):
+    profiles, faults = [], []
+    for path in paths(options.directory):
+        try:
+            profiles.append((path, load(path)))
+        except Failure as exc:
+            faults.append(str(exc))
+    if not profiles and not faults:
+        raise Failure(f'no file in {options.directory} ends in '
+                      + ' or '.join(EXTENSIONS))
+    write_text(_text(profiles))
+    for fault in faults:
+        show(printable(fault) + '\n')
+    return 1 if faults else 0
+
+
+def _text(profiles):
+    groups = {}
+    for path, tables in sorted(profiles, key=_newest_first):
+        revision = tables.meta.get('revision', _NO_REVISION)
+        groups.setdefault(revision, []).append(_cells(path, tables))
+    widths = [max(map(len, column)) for column in zip(
+        _HEADS, *[cells for rows in groups.values() for cells in rows])]
+    lines = [_line(_HEADS, widths)]
+    for revision, rows in groups.items():
+        lines += ['', printable(revision)]
+        lines += [_line(cells, widths) for cells in rows]
+    return '\n'.join(lines) + '\n'
+
+
+def _newest_first(item):
+    path, tables = item
+    return -tables.start_time_ns, path
+
+
+def _cells(path, tables):
+    lost = sum(lost_counts(tables.stats).values())
+    # Other tools' files may not say how many.
+    samples = (f'{tables.total(COUNT.name):,}'
+               if COUNT in tables.value_types else '-')
+    return [_date(tables.start_time_ns), tables.mode,
+            f'{tables.duration_ns / 1e9:,.1f} s',
+            f'{samples}, {lost:,} lost' if lost else samples,
+            printable(os.path.basename(path)),
+            printable(tables.meta.get('command', ''))]
+
+
+def _line(cells, widths):
+    started, mode, length, samples, name, command = cells
+    return (f'  {started:<{widths[0]}}  {mode:<{widths[1]}}  '
+            f'{length:>{widths[2]}}  {samples:>{widths[3]}}  '
+            f'{name:<{widths[4]}}  {command}').rstrip()
+
+
+def _date(ns):
+    if not ns:
+        return '-'
+    return time.strftime('%Y-%m-%d %H:%M:%S',
+                         time.localtime(ns // 1_000_000_000))

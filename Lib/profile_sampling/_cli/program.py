@@ -1,0 +1,165 @@
+"""The program that record, stat and exec run, and how it is asked to profile.
+
+This file owns the command lines of programs.  It must not know how they are
+run, nor what becomes of their profiles.
+"""
+
+import argparse
+import os
+import sys
+
+from profile_sampling import _files, _formats
+from profile_sampling._cli.common import Failure
+from profile_sampling._data.values import MODES, NAMES
+from profile_sampling._options import MAX_DEPTH_FRAMES, MAX_RATE_HZ
+
+USAGE = ('%(prog)s [OPTION]... {SCRIPT | -m MODULE | -c CODE | -- COMMAND} '
+         '[ARGUMENT]...')
+# What the text of -X sampleprof gives a meaning.
+_SEPARATOR = ','
+
+
+class Program:
+    """What is to be run.
+
+    words       the command line: of this interpreter without its own name and
+                options, or of any command
+    is_foreign  whether it is any command
+    """
+
+    def __init__(self, words, is_foreign):
+        self.words = words
+        self.is_foreign = is_foreign
+
+    @property
+    def name(self):
+        return ' '.join(self.words)
+
+    def command(self, sampleprof=None):
+        """Return the whole command line; for this interpreter with the text
+        of -X sampleprof."""
+        if self.is_foreign:
+            return self.words
+        options = [] if sampleprof is None else [
+            '-X', f'sampleprof={sampleprof}']
+        return [sys.executable, *_own_options(), *options, *self.words]
+
+
+def _own_options():
+    """Return the options of this interpreter, but not its -X sampleprof."""
+    import subprocess
+    options = subprocess._args_from_interpreter_flags()
+    kept = []
+    for option in options:
+        if option.startswith('sampleprof') and kept and kept[-1] == '-X':
+            kept.pop()
+        else:
+            kept.append(option)
+    return kept
+
+
+# argparse takes every '--' for the end of options, also of the program's.
+_DASHES = '--'
+_ESCAPED = '\0' + _DASHES
+
+
+def escape(arguments):
+    """Return the arguments of a command with a program, as argparse leaves
+    them alone."""
+    return [_ESCAPED if argument == _DASHES else argument
+            for argument in arguments]
+
+
+def _unescape(words):
+    return [_DASHES if word == _ESCAPED else word for word in words]
+
+
+class _Rest(argparse.Action):
+    """-m and -c: all that follows is the program's."""
+
+    def __call__(self, parser, namespace, values, option=None):
+        if not values:
+            parser.error(f'argument {option}: expected a value')
+        namespace.program = [option, *values]
+
+
+def add(parser):
+    """Add the program, and the options of its session, to a command."""
+    parser.add_argument(
+        '-m', action=_Rest, nargs=argparse.REMAINDER, metavar='MODULE',
+        dest='program', help='run a module as a script')
+    parser.add_argument(
+        '-c', action=_Rest, nargs=argparse.REMAINDER, metavar='CODE',
+        dest='program', help='run code')
+    parser.add_argument(
+        'words', metavar='SCRIPT | -- COMMAND', nargs=argparse.REMAINDER,
+        help='a script of Python; or after -- any command: all its processes '
+             'that run this Python are profiled, as one profile')
+    parser.add_argument(
+        '-r', '-F', '--rate', metavar='HZ', type=_whole(MAX_RATE_HZ),
+        default=1000, help='samples per second of each thread (default: '
+                           '%(default)s)')
+    parser.add_argument(
+        '--mode', choices=MODES, default='wall',
+        help='what the profile is about (default: %(default)s)')
+    parser.add_argument(
+        '--depth', metavar='FRAMES', type=_whole(MAX_DEPTH_FRAMES),
+        help='how many frames of a stack to keep (default: 512)')
+    parser.add_argument(
+        '--names', choices=NAMES,
+        help='what to name beyond Python functions (default: all)')
+
+
+def _whole(largest):
+    def number(text):
+        if not (text.isascii() and text.isdigit()
+                and 1 <= int(text) <= largest):
+            raise argparse.ArgumentTypeError(
+                f'expected a whole number from 1 to {largest}, not {text!r}')
+        return int(text)
+    return number
+
+
+def program_of(options):
+    """Return the Program that the arguments name."""
+    if options.program is not None:
+        return Program(_unescape(options.program), False)
+    words = _unescape(options.words)
+    if words[:1] == [_DASHES]:
+        if len(words) == 1:
+            raise Failure('there is no command after --', 2)
+        return Program(words[1:], True)
+    if not words:
+        raise Failure('name a script, -m MODULE, -c CODE or -- COMMAND', 2)
+    if words[0].startswith('-') and words[0] != '-':
+        raise Failure(f'{words[0]} is no option of this command (see --help)',
+                      2)
+    return Program(words, False)
+
+
+def session_text(options, *, out, quiet, format=None):
+    """Return the text of -X sampleprof for the session that is asked for."""
+    if _SEPARATOR in out:
+        raise Failure(f'the name {out} has a comma in it; choose another '
+                      'with -o', 2)
+    items = [options.mode, f'rate_hz={options.rate}', f'out={out}']
+    if format is not None:
+        items.append(f'format={format}')
+    if options.depth is not None:
+        items.append(f'depth_frames={options.depth}')
+    if options.names is not None:
+        items.append(f'names={options.names}')
+    if quiet:
+        items.append('quiet=1')
+    return _SEPARATOR.join(items)
+
+
+def check_output(path):
+    """Fail if a file cannot be written, before anything is run."""
+    if _files.descriptor(path) is not None:
+        return
+    try:
+        _files.check(_formats.with_pid(path))
+    except OSError as exc:
+        raise Failure(f'cannot write {path}: '
+                      f'{exc.strerror or exc}') from None

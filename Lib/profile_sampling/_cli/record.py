@@ -1,0 +1,98 @@
+"""The command record: run a program and keep its profile."""
+
+import os
+import sys
+
+from profile_sampling import _files, _formats
+from profile_sampling._cli import child, gather, meta, program
+from profile_sampling._cli.common import Failure, say
+from profile_sampling._recording.at_exit import META_VARIABLE
+
+DEFAULT_OUTPUT = 'sampleprof.{pid}'
+
+
+def add(commands):
+    parser = commands.add_parser(
+        'record', usage=program.USAGE, help='run a program and keep its '
+                                            'profile',
+        description='Run a program with its arguments, and write its profile '
+                    'when it ends.  A program of Python runs in this very '
+                    'process, so that its number, its status, its signals '
+                    'and its terminal are its own; after --, any command is '
+                    'a child.')
+    program.add(parser)
+    parser.add_argument(
+        '-o', '--output', metavar='OUT',
+        help='the file to write; {pid} stands for the number of the process '
+             '(default: sampleprof.{pid} with the extension of the format)')
+    parser.add_argument(
+        '--format', choices=list(_formats.FORMATS),
+        help='what to write (default: by the extension of OUT, or pprof)')
+    parser.add_argument('-q', '--quiet', action='store_true',
+                        help='print nothing if all goes well')
+    meta.add(parser)
+    parser.set_defaults(run=_run, program=None)
+
+
+def _run(options):
+    wanted = program.program_of(options)
+    format, output = _output(options)
+    program.check_output(output)
+    if wanted.is_foreign:
+        return _run_command(wanted, options, format,
+                            _formats.with_pid(output))
+    text = program.session_text(options, out=output, quiet=options.quiet,
+                                format=format)
+    command = wanted.command(text)
+    for stream in sys.stdout, sys.stderr:
+        if stream is not None:
+            stream.flush()
+    if options.meta:
+        os.environ[META_VARIABLE] = '\n'.join(
+            [f'{name}={text}' for name, text in meta.of(wanted).items()])
+    try:
+        os.execv(command[0], command)
+    except OSError as exc:
+        raise Failure(f'cannot run {command[0]}: {exc.strerror}') from None
+
+
+def _output(options):
+    """Return the format and the name of the file."""
+    output = options.output
+    if output is None:
+        format = options.format or 'pprof'
+        return format, DEFAULT_OUTPUT + _formats.FORMATS[format]
+    try:
+        return _formats.choose(output, options.format), output
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+
+
+def _run_command(wanted, options, format, output):
+    is_file = _files.descriptor(output) is None
+    parts = gather.Parts(output if is_file else None)
+    text = program.session_text(options, out=parts.out, quiet=True)
+    try:
+        ended = child.run(wanted.command(),
+                          os.environ | {'PYTHONSAMPLEPROF': text})
+    except BaseException:
+        parts.remove()
+        raise
+    tables = parts.merged(meta.of(wanted) if options.meta else {})
+    if tables is None:
+        parts.remove()
+        say(nothing_written(wanted))
+        return child.end_as(ended.status or 1)
+    gather.save(parts, tables, output, format)
+    files = len(parts.paths())
+    parts.remove()
+    if not options.quiet:
+        say(f'wrote {output}, of {files:,} '
+            f'{"process" if files == 1 else "processes"}')
+    return child.end_as(ended.status)
+
+
+def nothing_written(wanted):
+    return (f'nothing was recorded: no process of "{wanted.name}" ran '
+            f'{sys.executable} or another build of it that profiles, or all '
+            'of them were killed')

@@ -1,0 +1,87 @@
+"""The commands stat and exec: what a program used, and its report.
+
+This file owns how the program is run and what is kept of its profile.  What
+is said of it is _formats.summary's.
+"""
+
+import json
+import os
+
+from profile_sampling import _formats
+from profile_sampling._cli import child, gather, meta, program
+from profile_sampling._cli.common import Failure, say, show
+from profile_sampling._cli.record import nothing_written
+from profile_sampling._formats import summary, text
+
+_FORMATS = 'text', 'json'
+
+
+def add(commands):
+    _add(commands, 'stat', 'run a program and say what it used',
+         'Run a program as a child, and say on standard error what it and its '
+         'processes used: time by what threads did, memory, switches, faults, '
+         'and what the profiler itself cost.', report=False)
+    _add(commands, 'exec', 'run a program, say what it used, and report',
+         'As stat, followed by the report of the profile.', report=True)
+
+
+def _add(commands, name, help, description, *, report):
+    parser = commands.add_parser(name, usage=program.USAGE, help=help,
+                                 description=description)
+    program.add(parser)
+    parser.add_argument(
+        '-o', '--output', metavar='OUT',
+        help='keep the profile, too; the extension chooses its format')
+    parser.add_argument(
+        '--to', metavar='FILE',
+        help='say it to this file instead of standard error')
+    if report:
+        parser.set_defaults(format='text')
+    else:
+        parser.add_argument('--format', choices=_FORMATS, default='text',
+                            help='how to say it (default: %(default)s)')
+    meta.add(parser)
+    parser.set_defaults(run=_run, program=None, report=report)
+
+
+def _run(options):
+    wanted = program.program_of(options)
+    output = options.output
+    format = None
+    if output is not None:
+        output = _formats.with_pid(output)
+        try:
+            format = _formats.choose(output)
+        except ValueError as exc:
+            raise Failure(str(exc), 2) from None
+        program.check_output(output)
+    if options.to is not None:
+        program.check_output(options.to)
+    parts = gather.Parts()
+    try:
+        status = _run_and_say(wanted, options, parts, output, format)
+    finally:
+        parts.remove()
+    return child.end_as(status)
+
+
+def _run_and_say(wanted, options, parts, output, format):
+    session = program.session_text(options, out=parts.out, quiet=True)
+    environment = os.environ | {'PYTHONSAMPLEPROF': session}
+    ended = child.run(wanted.command(), environment)
+    tables = parts.merged(meta.of(wanted) if options.meta else {})
+    used = summary.used(ended.usage, ended.real_s)
+    if options.format == 'json':
+        said = json.dumps(summary.as_json(wanted.name, ended.status, used,
+                                          tables), indent=2) + '\n'
+    else:
+        said = summary.render(wanted.name, used, tables)
+        if options.report and tables is not None:
+            said += '\n' + text.render(tables)
+    show(said, options.to)
+    if tables is None:
+        say(nothing_written(wanted))
+        return ended.status or 1
+    if output is not None:
+        gather.save(parts, tables, output, format)
+    return ended.status

@@ -1,0 +1,163 @@
+"""What a program used, in a few lines.
+
+This file owns what `stat` says.  It must not know how the program was run.
+"""
+
+from profile_sampling._data import by_instruction
+from profile_sampling._data.losses import (
+    lost_counts, missed_share, other_losses)
+from profile_sampling._data.sums import sums_by
+from profile_sampling._data.tables import STATE
+from profile_sampling._data.values import (
+    CPU, OPCODES, STATES, WALL, printable)
+
+_STATE_TEXTS = {
+    'running': 'running', 'blocked': 'blocked', 'gil_wait': 'GIL wait',
+    'asleep_with_gil': 'asleep with the GIL', 'gc': 'collecting garbage',
+    'unsampled': 'unsampled', 'lost': 'lost'}
+_NS_PER_S = 1_000_000_000
+_BYTES_PER_KB, _BYTES_PER_MB = 1024, 1 << 20
+# Threads give one of these for each thing that they did.
+_OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
+
+
+def used(usage, real_s):
+    """Return, by name, what a program used: of resource.struct_rusage, in the
+    units that the names end in."""
+    return {
+        'real_s': real_s,
+        'user_s': usage.ru_utime,
+        'sys_s': usage.ru_stime,
+        'peak_memory_bytes': usage.ru_maxrss * _BYTES_PER_KB,
+        'context_switches_voluntary': usage.ru_nvcsw,
+        'context_switches_involuntary': usage.ru_nivcsw,
+        'page_faults_minor': usage.ru_minflt,
+        'page_faults_major': usage.ru_majflt,
+    }
+
+
+def as_json(name, status, used, tables):
+    """Return all that render() says, as it is: for machines.
+
+    profile is None if there is none; times end in _ns or _s, sizes in _bytes.
+    """
+    return {'program': name, 'status': status, **used,
+            'profile': None if tables is None else _profile(tables)}
+
+
+def _profile(tables):
+    facts = {
+        'mode': tables.mode, 'rate_hz': tables.rate_hz,
+        'duration_ns': tables.duration_ns, 'threads': len(tables.threads),
+        'samples': tables.total('count'),
+        'states': states(tables),
+        'specialized_count': None, 'unspecialized_count': None,
+        'missed_share': missed_share(tables.stats),
+        'overhead_ns': _overhead_ns(tables),
+        'counters': dict(tables.stats),
+    }
+    if tables.names & OPCODES:
+        facts['specialized_count'], facts['unspecialized_count'] = (
+            specialization(tables))
+    return facts
+
+
+def states(tables):
+    """Return {state: {'wall_ns': …, 'cpu_ns': …}} of the states that were."""
+    columns = sums_by(tables, tables.column(STATE), len(STATES))
+    numbers = {kind: tables.value_types.index(kind)
+               for kind in (WALL, CPU) if kind in tables.value_types}
+    found = {}
+    for row, state in enumerate(STATES):
+        values = {f'{kind.kind}_ns': columns[number][row]
+                  for kind, number in numbers.items()}
+        if state != 'custom' and any(values.values()):
+            found[state] = values
+    return found
+
+
+def specialization(tables):
+    """Return how many records saw a specialized instruction, and how many a
+    generic one that could have been specialized."""
+    rows = by_instruction.rows(tables)
+    return (sum([row.specialized_count for row in rows]),
+            sum([row.unspecialized_count for row in rows]))
+
+
+def render(name, used, tables):
+    """Return the text of stat."""
+    lines = [f'What {printable(name)} used', '',
+             _line(_seconds(used['real_s']), 'real'),
+             _line(_seconds(used['user_s']), 'user'),
+             _line(_seconds(used['sys_s']), 'sys')]
+    if tables is not None:
+        lines += ['', *_states(tables)]
+    lines += ['', *_system(used)]
+    if tables is not None:
+        lines += _interpreter(tables)
+    return '\n'.join(lines) + '\n'
+
+
+def _line(amount, text):
+    return f'{amount:>15}  {text}'
+
+
+def _seconds(seconds):
+    if seconds < 1:
+        return f'{seconds * 1000:.1f} ms'
+    return f'{seconds:,.2f} s'
+
+
+def _count(number, one):
+    return f'{number:,} {one if number == 1 else one + "s"}'
+
+
+def _states(tables):
+    """What threads did all the time."""
+    total_ns = tables.total('wall_ns')
+    yield _line(_seconds(total_ns / _NS_PER_S),
+                f'of {_count(len(tables.threads), "thread")}:')
+    for state, values in states(tables).items():
+        ns = values['wall_ns']
+        share = 100 * ns / total_ns if total_ns else 0
+        yield _line(_seconds(ns / _NS_PER_S),
+                    f'{share:5.1f} %  {_STATE_TEXTS[state]}')
+
+
+def _system(used):
+    yield _line(f'{used["peak_memory_bytes"] / _BYTES_PER_MB:,.1f} MB',
+                'peak memory of the largest process')
+    voluntary = used['context_switches_voluntary']
+    involuntary = used['context_switches_involuntary']
+    yield _line(f'{voluntary + involuntary:,}',
+                f'context switches ({voluntary:,} to wait, {involuntary:,} '
+                'forced)')
+    major = used['page_faults_major']
+    yield _line(f'{used["page_faults_minor"] + major:,}',
+                f'page faults ({major:,} from disk)')
+
+
+def _interpreter(tables):
+    if tables.names & OPCODES:
+        specialized, generic = specialization(tables)
+        if specialized + generic:
+            share = 100 * specialized / (specialized + generic)
+            yield _line(f'{share:.1f} %', 'of instructions that can be '
+                                          'specialized were')
+    yield _line(f'{tables.total("count"):,}', f'samples, {_losses(tables)}')
+    cpu_ns = tables.total('cpu_ns')
+    cost_ns = _overhead_ns(tables)
+    share = f' ({100 * cost_ns / cpu_ns:.2f} % of CPU time)' if cpu_ns else ''
+    yield _line(_seconds(cost_ns / _NS_PER_S),
+                f'taken by the profiler on the threads it sampled{share}')
+
+
+def _losses(tables):
+    lost = sum(lost_counts(tables.stats).values())
+    return ', '.join([f'{lost:,} lost',
+                      f'{100 * missed_share(tables.stats):.1f} % missed',
+                      *other_losses(tables.stats)])
+
+
+def _overhead_ns(tables):
+    return sum([tables.stats.get(name, 0) for name in _OVERHEAD])

@@ -1,0 +1,351 @@
+"""python -m profile_sampling record."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from test import support
+
+from ..support.sessions import ProgramTest, environment, on_stack, weight
+
+PROG = 'python -m profile_sampling'
+WORK = '''\
+import json, os, sys, time
+def work():
+    end = time.perf_counter() + 0.1
+    while time.perf_counter() < end:
+        pass
+if __name__ == '__main__':
+    work()
+    print(json.dumps([os.getpid(), sys.argv, sys.path[0],
+                      [name for name in os.environ if 'SAMPLEPROF' in name]]))
+    sys.exit(3)
+'''
+
+
+class RecordTest(ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.file('work.py', WORK)
+
+    def record(self, *arguments, **options):
+        return self.run_python('-m', 'profile_sampling', 'record', *arguments,
+                               **options)
+
+    def start(self, *arguments):
+        """Start a program that prints a line when it is ready."""
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'profile_sampling', 'record', *arguments],
+            cwd=self.directory, env=environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), 'ready\n')
+        return process
+
+    def check_work(self, profile):
+        there = [s for s in profile.samples if on_stack(s, 'work')]
+        # The program has 0.1 s of it, whatever else the machine does.
+        self.assertGreaterEqual(weight(there), 99_000_000)
+
+
+class PythonTest(RecordTest):
+    """What runs in our place."""
+
+    def test_script(self):
+        result = self.record('-o', 'p.pb.gz', 'work.py', '-r', '5', '-o')
+        self.assertEqual(result.status, 3, result.err)
+        pid, argv, path, variables = json.loads(result.out)
+        self.assertEqual(argv, ['work.py', '-r', '5', '-o'])
+        self.assertEqual(os.path.realpath(path),
+                         os.path.realpath(self.directory))
+        self.assertEqual(variables, ['PYTHONSAMPLEPROF_OWNER'])
+        profile = self.load('p.pb.gz')
+        self.assertEqual((profile.pid, profile.mode, profile.rate_hz),
+                         (pid, 'wall', 1000))
+        self.check_work(profile)
+        self.assertEqual(len(result.said()), 1)
+
+    def test_the_process_is_our_own(self):
+        process = subprocess.run(
+            [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
+             '{pid}.pb.gz', 'work.py'], cwd=self.directory,
+            env=environment(), stdout=subprocess.PIPE)
+        pid = json.loads(process.stdout)[0]
+        self.assertEqual(self.files(), [f'{pid}.pb.gz', 'work.py'])
+        self.assertEqual(self.load(f'{pid}.pb.gz').pid, pid)
+
+    def test_module_and_code(self):
+        for arguments, argv in (
+                (['-m', 'work', '-m', 'x'], ['-m', 'x']),
+                (['-c', 'from work import *; import runpy; '
+                  'runpy.run_module("work", run_name="__main__", '
+                  'alter_sys=False)', '--', '-q'], ['--', '-q'])):
+            with self.subTest(arguments=arguments[0]):
+                result = self.record('-o', 'p.pb.gz', *arguments)
+                self.assertEqual(result.status, 3, result.err)
+                self.assertEqual(json.loads(result.out)[1][1:], argv)
+                self.check_work(self.load('p.pb.gz'))
+
+    def test_options(self):
+        result = self.record(
+            '--mode', 'cpu', '-r', '500', '--depth', '7', '--names', 'off',
+            '-q', '--output', 'p.pb.gz', 'work.py')
+        self.assertEqual((result.status, result.err), (3, ''))
+        profile = self.load('p.pb.gz')
+        self.assertEqual(
+            (profile.mode, profile.rate_hz, profile.depth_frames,
+             profile.names), ('cpu', 500, 7, 'off'))
+
+    def test_formats(self):
+        for arguments, name, begins in (
+                (['-o', 'p.txt'], 'p.txt', 'Wall profile'),
+                (['--format', 'collapsed'], '.collapsed', ''),
+                (['--format', 'text', '-o', 'p.pb.gz'], 'p.pb.gz',
+                 'Wall profile')):
+            with self.subTest(arguments=arguments):
+                result = self.record(*arguments, 'work.py')
+                self.assertEqual(result.status, 3, result.err)
+                name, = [file for file in self.files() if file.endswith(name)]
+                path = os.path.join(self.directory, name)
+                with open(path, encoding='utf-8') as file:
+                    text = file.read()
+                self.assertTrue(text.startswith(begins))
+                self.assertIn('__main__.work', text)
+                os.unlink(path)
+
+    def test_our_own_options_are_the_programs(self):
+        result = self.run_python(
+            '-O', '-X', 'dev', '-m', 'profile_sampling', 'record', '-o',
+            'p.pb.gz', '-c',
+            'import sys; print(sys.flags.optimize, sys.flags.dev_mode)')
+        self.assertEqual(result.out, b'1 True\n', result.err)
+
+    def test_a_recorder_that_is_profiled(self):
+        result = self.run_python(
+            '-X', 'sampleprof=out=recorder.pb.gz', '-m', 'profile_sampling',
+            'record', '-o', 'p.pb.gz', 'work.py')
+        self.assertEqual(result.status, 3, result.err)
+        self.check_work(self.load('p.pb.gz'))
+
+    def test_a_program_that_fails_or_is_interrupted(self):
+        for code, status in (('1 / 0', 1),
+                             ('raise KeyboardInterrupt', -signal.SIGINT)):
+            with self.subTest(code=code):
+                result = self.record('-o', 'p.pb.gz', '-c',
+                                     f'import work; work.work(); {code}')
+                self.assertEqual(result.status, status)
+                self.check_work(self.load('p.pb.gz'))
+
+    def test_a_signal_is_the_programs(self):
+        process = self.start('-q', '-o', 'p.pb.gz', '-c',
+                             'print("ready", flush=True); '
+                             'import time; time.sleep(60)')
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(), -signal.SIGINT)
+        self.assertTrue(self.load('p.pb.gz').samples)
+
+
+class CommandTest(RecordTest):
+    """What runs as a child: any command."""
+
+    def test_all_processes(self):
+        code = f'"{sys.executable}" work.py'
+        result = self.record('-o', 'p.pb.gz', '--', 'sh', '-c',
+                             f'{code} a & {code} b; wait; exit 5')
+        self.assertEqual(result.status, 5, result.err)
+        pids = {json.loads(line)[0] for line in result.out.splitlines()}
+        self.assertEqual(len(pids), 2)
+        profile = self.load('p.pb.gz')
+        rows = {row.value: row.wall_ns for row in profile.label_values('pid')}
+        self.assertEqual(set(rows), set(map(str, pids)))
+        self.assertGreater(min(rows.values()), 99_000_000)
+        self.assertEqual(result.err,
+                         f'{PROG}: wrote p.pb.gz, of 2 processes\n')
+        self.assertEqual(self.files(), ['p.pb.gz', 'work.py'])
+
+    def test_one_process(self):
+        result = self.record('-q', '-o', 'p.pb.gz', '--', sys.executable,
+                             'work.py')
+        self.assertEqual((result.status, result.err), (3, ''))
+        profile = self.load('p.pb.gz')
+        self.assertEqual(profile.pid, json.loads(result.out)[0])
+        self.assertNotIn('pid', profile.label_keys)
+        self.check_work(profile)
+
+    def test_ends_by_a_signal(self):
+        for number in signal.SIGTERM, signal.SIGKILL, signal.SIGINT:
+            with self.subTest(number):
+                result = self.record(
+                    '-q', '-o', 'p.pb.gz', '--', 'sh', '-c',
+                    f'"{sys.executable}" work.py; kill -{int(number)} $$')
+                self.assertEqual(result.status, -number, result.err)
+                self.check_work(self.load('p.pb.gz'))
+
+    def test_signals_are_sent_on(self):
+        self.file('wait.py', '''if True:
+            import os, signal, sys, time
+            def end(number, frame):
+                os.write(1, b'%d\\n' % number)
+                sys.exit(7)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                           signal.SIGUSR1):
+                signal.signal(number, end)
+            os.write(1, b'ready\\n')
+            time.sleep(60)
+            ''')
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                       signal.SIGUSR1):
+            with self.subTest(number):
+                process = self.start('-q', '-o', 'p.pb.gz', '--',
+                                     sys.executable, 'wait.py')
+                process.send_signal(number)
+                status = process.wait()
+                self.assertEqual(status, 7, process.stderr.read())
+                self.assertEqual(process.stdout.read(), f'{int(number)}\n')
+                self.assertTrue(self.load('p.pb.gz').samples)
+
+    def test_what_a_terminal_sends_is_not_sent_twice(self):
+        import pty
+        self.file('count.py', '''if True:
+            import signal, time
+            got = []
+            signal.signal(signal.SIGINT, lambda *args: got.append(args))
+            print('ready', flush=True)
+            end = time.monotonic() + 30
+            while not got and time.monotonic() < end:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            print('got', len(got), flush=True)
+            ''')
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.directory)
+            os.execve(sys.executable, [
+                sys.executable, '-m', 'profile_sampling', 'record', '-q',
+                '-o', 'p.pb.gz', '--', sys.executable, 'count.py'],
+                environment())
+        with open(terminal, 'r+b', buffering=0) as file:
+            text = self.read_until(file, b'ready')
+            file.write(b'\x03')
+            text += self.read_until(file, b'got')
+            text += self.read_until(file, b'\n')
+            self.assertIn(b'got 1', text)
+            self.assertEqual(support.wait_process(pid, exitcode=0), None)
+
+    def read_until(self, file, end):
+        text = b''
+        deadline = time.monotonic() + 30
+        while end not in text:
+            self.assertLess(time.monotonic(), deadline, text)
+            text += file.read(1)
+        return text
+
+    def test_nothing_recorded(self):
+        for command, status in ((['true'], 1), (['false'], 1),
+                                (['sh', '-c', 'exit 9'], 9)):
+            with self.subTest(command=command):
+                result = self.record('-o', 'p.pb.gz', '--', *command)
+                self.assertEqual(result.status, status)
+                self.assertIn(f'nothing was recorded: no process of '
+                              f'"{" ".join(command)}" ran', result.err)
+                self.assertEqual(self.files(), ['work.py'])
+
+    def test_a_command_that_cannot_be_run(self):
+        self.file('plain.txt', '')
+        for command, status in (('./nosuch', 127), ('./plain.txt', 126)):
+            with self.subTest(command=command):
+                result = self.record('--', command)
+                self.assertEqual(result.status, status)
+                self.assertIn(f'cannot run {command}: ', result.err)
+                self.assertEqual(self.files(), ['plain.txt', 'work.py'])
+
+    @unittest.skipIf(os.geteuid() == 0, 'root may write anywhere')
+    def test_nothing_is_lost_if_the_sum_cannot_be_written(self):
+        os.mkdir(os.path.join(self.directory, 'd'))
+        result = self.record(
+            '-o', 'd/p.pb.gz', '--', 'sh', '-c',
+            f'"{sys.executable}" work.py; chmod 500 d')
+        os.chmod(os.path.join(self.directory, 'd'), 0o700)
+        self.assertEqual(result.status, 1)
+        self.assertIn('The profiles of its processes are in ', result.err)
+        parts = result.err.split(' are in ')[1].strip()
+        self.assertEqual(len(os.listdir(parts)), 1)
+
+
+class UsageTest(RecordTest):
+
+    def test_what_is_wrong_is_said(self):
+        for arguments, status, message in (
+                ([], 2, 'name a script, -m MODULE, -c CODE or -- COMMAND'),
+                (['--'], 2, 'there is no command after --'),
+                (['-m'], 2, 'argument -m: expected a value'),
+                (['-c'], 2, 'argument -c: expected a value'),
+                (['-r', '0', 'work.py'], 2, 'from 1 to 10000'),
+                (['-r', 'x', 'work.py'], 2, 'from 1 to 10000'),
+                (['--depth', '99999', 'work.py'], 2, 'from 1 to 16384'),
+                (['--mode', 'gpu', 'work.py'], 2, "'gpu'"),
+                (['--nonsense', 'work.py'], 2, '--nonsense'),
+                (['-o', 'p.doc', 'work.py'], 2, "'p.doc'"),
+                (['-o', 'a,b.pb.gz', 'work.py'], 2, 'a comma'),
+                (['-o', 'no/p.pb.gz', 'work.py'], 1,
+                 'cannot write no/p.pb.gz: '),
+                (['-o', 'no/p.pb.gz', '--', 'true'], 1,
+                 'cannot write no/p.pb.gz: ')):
+            with self.subTest(arguments=arguments):
+                result = self.record(*arguments)
+                self.assertEqual((result.status, result.out), (status, b''))
+                self.assertIn(message, result.err)
+                self.assertEqual(result.err.count('\n'), 1, result.err)
+        self.assertEqual(self.files(), ['work.py'])
+
+
+class MetaTest(RecordTest):
+
+    def test_command_and_host(self):
+        expected = {'host': os.uname().nodename}
+        for words, command in (
+                (['work.py', 'a', 'b  c'], 'work.py a b c'),
+                (['-c', 'import work;\nwork.work()'],
+                 '-c import work; work.work()'),
+                (['--', sys.executable, 'work.py'],
+                 f'{sys.executable} work.py')):
+            with self.subTest(words=words):
+                self.record('-q', '-o', 'p.pb.gz', *words)
+                meta = self.load('p.pb.gz').meta
+                meta.pop('revision', None)
+                self.assertEqual(meta, expected | {'command': command})
+
+    def test_none(self):
+        for words in ['work.py'], ['--', sys.executable, 'work.py']:
+            self.record('--no-meta', '-o', 'p.pb.gz', *words)
+            self.assertEqual(self.load('p.pb.gz').meta, {})
+
+    @unittest.skipUnless(shutil.which('git'), 'needs git')
+    def test_revision(self):
+        def git(*arguments):
+            return subprocess.run(
+                ['git', '-c', 'user.name=x', '-c', 'user.email=x@y',
+                 *arguments], cwd=self.directory, check=True,
+                env=environment(GIT_CONFIG_GLOBAL=os.devnull),
+                stdout=subprocess.PIPE, text=True).stdout.strip()
+        git('init', '-q')
+        git('add', 'work.py')
+        git('commit', '-qm', 'first')
+        commit = git('rev-parse', '--short=12', 'HEAD')
+        for expected in commit, f'{commit}-dirty':
+            self.record('-q', '-o', 'p.pb.gz', 'work.py')
+            self.assertEqual(self.load('p.pb.gz').meta['revision'], expected)
+            self.file('work.py', WORK + '# changed\n')
+
+
+if __name__ == '__main__':
+    unittest.main()
