@@ -13,8 +13,7 @@ from profile_sampling._cli.common import Failure
 from profile_sampling._data.values import MODES, NAMES
 from profile_sampling._options import MAX_DEPTH_FRAMES, MAX_RATE_HZ
 
-USAGE = ('%(prog)s [OPTION]... {SCRIPT | -m MODULE | -c CODE | -- COMMAND} '
-         '[ARGUMENT]...')
+USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 # What the text of -X sampleprof gives a meaning.
 _SEPARATOR = ','
 
@@ -87,14 +86,14 @@ def add(parser):
     """Add the program, and the options of its session, to a command."""
     parser.add_argument(
         '-m', action=_Rest, nargs=argparse.REMAINDER, metavar='MODULE',
-        dest='program', help='run a module as a script')
+        dest='program', help='MODULE [ARGUMENT]..., run as a script')
     parser.add_argument(
         '-c', action=_Rest, nargs=argparse.REMAINDER, metavar='CODE',
-        dest='program', help='run code')
+        dest='program', help='CODE [ARGUMENT]..., run as a program')
     parser.add_argument(
-        'words', metavar='SCRIPT | -- COMMAND', nargs=argparse.REMAINDER,
-        help='a script of Python; or after -- any command: all its processes '
-             'that run this Python are profiled, as one profile')
+        'words', metavar='PROGRAM', nargs=argparse.REMAINDER,
+        help='a script, -m MODULE or -c CODE; or -- COMMAND: all processes '
+             'of it that run this Python are profiled, as one profile')
     parser.add_argument(
         '-r', '-F', '--rate', metavar='HZ', type=_whole(MAX_RATE_HZ),
         default=1000, help='samples per second of each thread (default: '

@@ -1,0 +1,221 @@
+"""python -m profile_sampling stat, exec, list and help."""
+
+import json
+import os
+import resource
+import signal
+import sys
+import unittest
+
+from profile_sampling._data.values import STATES
+from profile_sampling._formats import EXTENSIONS, summary
+from profile_sampling._formats.text import state_name
+
+from ..support.builders import Builder, example
+from ..support.sessions import ProgramTest
+
+PROG = 'python -m profile_sampling'
+
+
+class UsedTest(unittest.TestCase):
+    """What is said, of known figures."""
+
+    USED = {'real_s': 2.5, 'user_s': 0.25, 'sys_s': 0.0125,
+            'peak_memory_bytes': 25 << 20, 'context_switches_voluntary': 1000,
+            'context_switches_involuntary': 234, 'page_faults_minor': 5,
+            'page_faults_major': 1}
+
+    def test_units(self):
+        usage = resource.struct_rusage((
+            0.25, 0.0125, 25 << 10, 0, 0, 0, 5, 1, 0, 0, 0, 0, 0, 0, 1000,
+            234))
+        self.assertEqual(summary.used(usage, 2.5), self.USED)
+
+    def test_without_a_profile(self):
+        text = summary.render('x\n\x1b[31m', self.USED, None)
+        self.assertEqual(text.splitlines(), [
+            r'What x\n\x1b[31m used', '',
+            '         2.50 s  real',
+            '       250.0 ms  user',
+            '        12.5 ms  sys', '',
+            '        25.0 MB  peak memory of the largest process',
+            '          1,234  context switches (1,000 to wait, 234 forced)',
+            '              6  page faults (1 from disk)'])
+
+    def test_states(self):
+        builder = Builder()
+        builder.sample('m.f:1', state='running', wall_ns=300_000_000,
+                       cpu_ns=250_000_000, count=300)
+        builder.sample('m.f:1', state='gil_wait', wall_ns=600_000_000, count=3)
+        builder.sample('m.f:1', state='gc', wall_ns=100_000_000,
+                       cpu_ns=100_000_000, count=100)
+        tables = builder.profile()._tables
+        self.assertEqual(summary.states(tables), {
+            'running': {'wall_ns': 300_000_000, 'cpu_ns': 250_000_000},
+            'gil_wait': {'wall_ns': 600_000_000, 'cpu_ns': 0},
+            'gc': {'wall_ns': 100_000_000, 'cpu_ns': 100_000_000}})
+        lines = summary.render('x', self.USED, tables).splitlines()
+        self.assertEqual(lines[6:10], [
+            '         1.00 s  of 1 thread:',
+            '       300.0 ms   30.0 %  running',
+            '       600.0 ms   60.0 %  GIL wait',
+            '       100.0 ms   10.0 %  collecting garbage'])
+
+    def test_losses_and_cost(self):
+        tables = example(stats={
+            'lost_table_full': 7, 'signals_sent': 75, 'ticks_missed': 25,
+            'overhead_capture_ns': 1_500_000,
+            'overhead_drain_ns': 500_000}).profile()._tables
+        text = summary.render('x', self.USED, tables)
+        self.assertIn('samples, 7 lost, 25.0 % missed, 25% of the ticks '
+                      'missed\n', text)
+        self.assertIn('         2.0 ms  taken by the profiler', text)
+
+
+class CommandTest(ProgramTest):
+
+    WORK = ('import threading, time\n'
+            'def spin():\n'
+            '    end = time.perf_counter() + 0.2\n'
+            '    while time.perf_counter() < end: pass\n'
+            'threads = [threading.Thread(target=spin) for _ in range(2)]\n'
+            'for t in threads: t.start()\n'
+            'for t in threads: t.join()\n'
+            'time.sleep(0.1)\n'
+            'print("done")\n')
+
+    def setUp(self):
+        super().setUp()
+        self.file('work.py', self.WORK)
+
+    def cli(self, *arguments, **options):
+        return self.run_python('-m', 'profile_sampling', *arguments,
+                               **options)
+
+    def test_json(self):
+        result = self.cli('stat', '--format', 'json', 'work.py')
+        self.assertEqual((result.status, result.out), (0, b'done\n'))
+        said = json.loads(result.err)
+        self.assertEqual((said['program'], said['status']), ('work.py', 0))
+        self.assertGreaterEqual(said['real_s'], 0.3)
+        self.assertGreater(said['user_s'] + said['sys_s'], 0.19)
+        self.assertGreater(said['peak_memory_bytes'], 5 << 20)
+        profile = said['profile']
+        self.assertEqual((profile['threads'], profile['rate_hz']), (3, 1000))
+        states = profile['states']
+        # Two threads want one GIL for 0.2 s.
+        both = states['running']['wall_ns'] + states['gil_wait']['wall_ns']
+        self.assertGreater(both, 380_000_000)
+        self.assertGreater(states['blocked']['wall_ns'], 290_000_000)
+        self.assertEqual(self.files(), ['work.py'])
+
+    def test_text(self):
+        result = self.cli('stat', 'work.py')
+        lines = result.err.splitlines()
+        self.assertEqual(lines[0], 'What work.py used')
+        for end in (' real', ' user', ' sys', ' of 3 threads:', ' running',
+                    ' blocked', ' GIL wait', ' largest process'):
+            self.assertEqual(len([line for line in lines
+                                  if line.endswith(end)]), 1, end)
+
+    def test_children(self):
+        result = self.cli(
+            'stat', '--format', 'json', '--', 'sh', '-c',
+            f'"{sys.executable}" work.py; "{sys.executable}" work.py; exit 4')
+        self.assertEqual(result.status, 4, result.err)
+        self.assertEqual(json.loads(result.err)['profile']['threads'], 6)
+
+    def test_exec_reports(self):
+        result = self.cli('exec', '-o', 'p.pb.gz', '--to', 'said.txt',
+                          'work.py')
+        self.assertEqual((result.status, result.err), (0, ''))
+        with open(os.path.join(self.directory, 'said.txt'),
+                  encoding='utf-8') as file:
+            text = file.read()
+        self.assertTrue(text.startswith('What work.py used\n'))
+        self.assertIn('spin', text)
+        profile = self.load('p.pb.gz')
+        self.assertEqual(len(profile.threads), 3)
+        self.assertEqual(profile.meta['command'], 'work.py')
+
+    def test_signal(self):
+        result = self.cli('stat', '-c', 'import os, time; time.sleep(0.05); '
+                          'os.kill(os.getpid(), 9)')
+        self.assertEqual(result.status, -signal.SIGKILL)
+        self.assertIn(' real\n', result.err)
+        self.assertIn('nothing was recorded', result.err)
+
+    def test_usage(self):
+        for arguments, status, message in (
+                (['stat'], 2, 'name a script'),
+                (['exec', '-o', 'p.doc', 'work.py'], 2, "'p.doc'"),
+                (['stat', '--to', 'no/x', 'work.py'], 1,
+                 'cannot write no/x: '),
+                (['stat', '--format', 'xml', 'work.py'], 2, "'xml'"),
+                (['exec', '--', './nosuch'], 127, 'cannot run ./nosuch: ')):
+            with self.subTest(arguments=arguments):
+                result = self.cli(*arguments)
+                self.assertEqual((result.status, result.out), (status, b''))
+                self.assertIn(message, result.err)
+                self.assertEqual(result.err.count('\n'), 1)
+
+
+class ListTest(ProgramTest):
+
+    def list(self, *arguments):
+        return self.run_python('-m', 'profile_sampling', 'list', *arguments,
+                               env=dict(os.environ, TZ='UTC'))
+
+    def save(self, name, start_s, **meta):
+        example(start_time_ns=start_s * 10**9, meta=meta).profile().save(
+            os.path.join(self.directory, name))
+
+    def test_by_revision_newest_first(self):
+        self.save('a.pb.gz', 86400, revision='r1', command='x.py -a')
+        self.save('b.pb.gz', 3 * 86400, revision='r2', command='x.py')
+        self.save('c.pb', 2 * 86400, revision='r1')
+        self.save('d.pb.gz', 4 * 86400)
+        self.file('.hidden.pb.gz', 'x')
+        result = self.list()
+        self.assertEqual((result.status, result.err), (0, ''))
+        lines = [line.split() for line in result.out.decode().splitlines()
+                 if line]
+        self.assertEqual([line[0] for line in lines[1:]], [
+            'no', '1970-01-05', 'r2', '1970-01-04', 'r1', '1970-01-03',
+            '1970-01-02'])
+        self.assertEqual(lines[-1][-3:], ['a.pb.gz', 'x.py', '-a'])
+
+    def test_files_that_are_none(self):
+        self.save('a.pb.gz', 86400)
+        self.file('b.pb', 'nonsense')
+        result = self.list(self.directory)
+        self.assertEqual(result.status, 1)
+        self.assertIn(b' a.pb.gz', result.out)
+        self.assertIn('b.pb: is not a pprof file', result.err)
+
+    def test_nothing_there(self):
+        for arguments, message in (
+                ([], 'no file in . ends in .pb.gz'),
+                (['nosuch'], 'cannot read nosuch: No such file')):
+            result = self.list(*arguments)
+            self.assertEqual((result.status, result.out), (1, b''))
+            self.assertIn(message, result.err)
+
+
+class HelpTest(ProgramTest):
+
+    def test_all_there_is(self):
+        text = self.run_python('-m', 'profile_sampling',
+                               'help').out.decode()
+        for word in ('record', 'stat', 'exec', 'report', 'merge', 'list',
+                     'help'):
+            self.assertIn(f'usage: {PROG} {word}', text)
+        for state in STATES:
+            self.assertIn(f'\n  {state_name(state)} ', text)
+        for extension in EXTENSIONS:
+            self.assertIn(f'\n  {extension} ', text)
+        self.assertLess(max(map(len, text.splitlines())), 80)
+
+
+if __name__ == '__main__':
+    unittest.main()
