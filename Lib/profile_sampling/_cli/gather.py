@@ -33,6 +33,7 @@ class Parts:
         except OSError as exc:
             raise Failure(f'cannot make a directory in {beside}: '
                           f'{exc.strerror}') from None
+        self._is_needed = False
 
     @property
     def out(self):
@@ -46,6 +47,9 @@ class Parts:
                        and not name.startswith('.')])
 
     def remove(self):
+        """Remove them, unless nothing else is left of them."""
+        if self._is_needed:
+            return
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def merged(self, meta):
@@ -70,10 +74,11 @@ class Parts:
         return Tables(merger.raw())
 
 
-def save(parts, tables, output, format):
-    """Write the sum; if that fails, the parts stay where they are."""
-    try:
-        write(output, _formats.encode(tables, format))
-    except Failure as exc:
-        raise Failure(f'{exc}. The profiles of its processes are in '
-                      f'{parts.directory}') from None
+    def save(self, tables, output, format):
+        """Write the sum; if that fails, the parts stay where they are."""
+        try:
+            write(output, _formats.encode(tables, format))
+        except Failure as exc:
+            self._is_needed = True
+            raise Failure(f'{exc}. The profiles of its processes are in '
+                          f'{self.directory}') from None

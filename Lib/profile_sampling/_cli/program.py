@@ -82,6 +82,17 @@ class _Rest(argparse.Action):
         namespace.program = [option, *values]
 
 
+def whole(largest):
+    """Return the type of an argument that is a number from 1."""
+    def number(text):
+        if not (text.isascii() and text.isdigit()
+                and 1 <= int(text) <= largest):
+            raise argparse.ArgumentTypeError(
+                f'expected a whole number from 1 to {largest}, not {text!r}')
+        return int(text)
+    return number
+
+
 def add(parser):
     """Add the program, and the options of its session, to a command."""
     parser.add_argument(
@@ -95,28 +106,18 @@ def add(parser):
         help='a script, -m MODULE or -c CODE; or -- COMMAND: all processes '
              'of it that run this Python are profiled, as one profile')
     parser.add_argument(
-        '-r', '-F', '--rate', metavar='HZ', type=_whole(MAX_RATE_HZ),
+        '-r', '-F', '--rate', metavar='HZ', type=whole(MAX_RATE_HZ),
         default=1000, help='samples per second of each thread (default: '
                            '%(default)s)')
     parser.add_argument(
         '--mode', choices=MODES, default='wall',
         help='what the profile is about (default: %(default)s)')
     parser.add_argument(
-        '--depth', metavar='FRAMES', type=_whole(MAX_DEPTH_FRAMES),
+        '--depth', metavar='FRAMES', type=whole(MAX_DEPTH_FRAMES),
         help='how many frames of a stack to keep (default: 512)')
     parser.add_argument(
         '--names', choices=NAMES,
         help='what to name beyond Python functions (default: all)')
-
-
-def _whole(largest):
-    def number(text):
-        if not (text.isascii() and text.isdigit()
-                and 1 <= int(text) <= largest):
-            raise argparse.ArgumentTypeError(
-                f'expected a whole number from 1 to {largest}, not {text!r}')
-        return int(text)
-    return number
 
 
 def program_of(options):

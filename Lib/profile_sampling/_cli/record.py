@@ -3,9 +3,9 @@
 import os
 import sys
 
-from profile_sampling import _files, _formats
-from profile_sampling._cli import child, gather, meta, program
-from profile_sampling._cli.common import Failure, say
+from profile_sampling import _formats
+from profile_sampling._cli import child, meta, program, repeat, run
+from profile_sampling._cli.common import Failure
 from profile_sampling._recording.at_exit import META_VARIABLE
 
 DEFAULT_OUTPUT = 'sampleprof.{pid}'
@@ -30,6 +30,7 @@ def add(commands):
         help='what to write (default: by the extension of OUT, or pprof)')
     parser.add_argument('-q', '--quiet', action='store_true',
                         help='print nothing if all goes well')
+    repeat.add(parser)
     meta.add(parser)
     parser.set_defaults(run=_run, program=None)
 
@@ -37,10 +38,14 @@ def add(commands):
 def _run(options):
     wanted = program.program_of(options)
     format, output = _output(options)
+    if options.repeat is not None:
+        return repeat.run_all(wanted, options, format, output)
+    if options.versus is not None:
+        raise Failure('--versus compares with --repeat N', 2)
     program.check_output(output)
     if wanted.is_foreign:
-        return _run_command(wanted, options, format,
-                            _formats.with_pid(output))
+        return child.end_as(run.to_file(wanted, options, format,
+                                        _formats.with_pid(output)))
     text = program.session_text(options, out=output, quiet=options.quiet,
                                 format=format)
     command = wanted.command(text)
@@ -66,33 +71,3 @@ def _output(options):
         return _formats.choose(output, options.format), output
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
-
-
-def _run_command(wanted, options, format, output):
-    is_file = _files.descriptor(output) is None
-    parts = gather.Parts(output if is_file else None)
-    text = program.session_text(options, out=parts.out, quiet=True)
-    try:
-        ended = child.run(wanted.command(),
-                          os.environ | {'PYTHONSAMPLEPROF': text})
-    except BaseException:
-        parts.remove()
-        raise
-    tables = parts.merged(meta.of(wanted) if options.meta else {})
-    if tables is None:
-        parts.remove()
-        say(nothing_written(wanted))
-        return child.end_as(ended.status or 1)
-    gather.save(parts, tables, output, format)
-    files = len(parts.paths())
-    parts.remove()
-    if not options.quiet:
-        say(f'wrote {output}, of {files:,} '
-            f'{"process" if files == 1 else "processes"}')
-    return child.end_as(ended.status)
-
-
-def nothing_written(wanted):
-    return (f'nothing was recorded: no process of "{wanted.name}" ran '
-            f'{sys.executable} or another build of it that profiles, or all '
-            'of them were killed')

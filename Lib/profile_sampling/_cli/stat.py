@@ -5,12 +5,10 @@ is said of it is _formats.summary's.
 """
 
 import json
-import os
 
 from profile_sampling import _formats
-from profile_sampling._cli import child, gather, meta, program
-from profile_sampling._cli.common import Failure, say, show
-from profile_sampling._cli.record import nothing_written
+from profile_sampling._cli import child, gather, meta, program, run
+from profile_sampling._cli.common import Failure, show
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -66,10 +64,7 @@ def _run(options):
 
 
 def _run_and_say(wanted, options, parts, output, format):
-    session = program.session_text(options, out=parts.out, quiet=True)
-    environment = os.environ | {'PYTHONSAMPLEPROF': session}
-    ended = child.run(wanted.command(), environment)
-    tables = parts.merged(meta.of(wanted) if options.meta else {})
+    ended, tables = run.profiled(wanted, options, parts)
     used = summary.used(ended.usage, ended.real_s)
     if options.format == 'json':
         said = json.dumps(summary.as_json(wanted.name, ended.status, used,
@@ -80,8 +75,8 @@ def _run_and_say(wanted, options, parts, output, format):
             said += '\n' + text.render(tables)
     show(said, options.to)
     if tables is None:
-        say(nothing_written(wanted))
+        run.say_nothing_written(wanted)
         return ended.status or 1
     if output is not None:
-        gather.save(parts, tables, output, format)
+        parts.save(tables, output, format)
     return ended.status

@@ -268,17 +268,53 @@ class CommandTest(RecordTest):
                 self.assertIn(f'cannot run {command}: ', result.err)
                 self.assertEqual(self.files(), ['plain.txt', 'work.py'])
 
-    @unittest.skipIf(os.geteuid() == 0, 'root may write anywhere')
     def test_nothing_is_lost_if_the_sum_cannot_be_written(self):
-        os.mkdir(os.path.join(self.directory, 'd'))
+        # A directory takes the place of the file meanwhile.
         result = self.record(
-            '-o', 'd/p.pb.gz', '--', 'sh', '-c',
-            f'"{sys.executable}" work.py; chmod 500 d')
-        os.chmod(os.path.join(self.directory, 'd'), 0o700)
+            '-o', 'p.pb.gz', '--', 'sh', '-c',
+            f'"{sys.executable}" work.py; mkdir p.pb.gz')
         self.assertEqual(result.status, 1)
         self.assertIn('The profiles of its processes are in ', result.err)
         parts = result.err.split(' are in ')[1].strip()
         self.assertEqual(len(os.listdir(parts)), 1)
+
+
+class RepeatTest(RecordTest):
+
+    ORDER = 'open("order", "a").write("%s"); import work; work.work()'
+
+    def check_files(self, pattern, runs, command):
+        for run in range(1, runs + 1):
+            profile = self.load(pattern % run)
+            self.check_work(profile)
+            self.assertEqual(profile.meta['command'], command)
+
+    def test_two_in_turns(self):
+        versus = f'"{sys.executable}" -c \'{self.ORDER % "b"}\''
+        result = self.record('-q', '--repeat', '3', '-o', 'a.{n}.pb.gz',
+                             '--versus', versus, '--versus-output',
+                             'b.{n}.pb.gz', '-c', self.ORDER % 'a')
+        self.assertEqual((result.status, result.err), (0, ''))
+        with open(os.path.join(self.directory, 'order')) as file:
+            self.assertEqual(file.read(), 'abbaab')
+        self.check_files('a.%d.pb.gz', 3, f'-c {self.ORDER % "a"}')
+        self.check_files('b.%d.pb.gz', 3,
+                         f'{sys.executable} -c {self.ORDER % "b"}')
+
+    def test_numbers_sort(self):
+        result = self.record('-q', '--repeat', '10', '-o', '{n}.pb.gz',
+                             '-c', 'import work; work.work()')
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.files()[:10], [
+            f'{number:02}.pb.gz' for number in range(1, 11)])
+
+    def test_a_run_that_fails(self):
+        result = self.record('-q', '--repeat', '3', '-o', '{n}.pb.gz',
+                             'work.py')
+        self.assertEqual(result.status, 3)
+        self.assertEqual(result.err, f'{PROG}: run 1 of "work.py" failed: no '
+                                     'more are begun\n')
+        self.assertIn('1.pb.gz', self.files())
 
 
 class UsageTest(RecordTest):
@@ -298,6 +334,15 @@ class UsageTest(RecordTest):
                 (['-o', 'a,b.pb.gz', 'work.py'], 2, 'a comma'),
                 (['-o', 'no/p.pb.gz', 'work.py'], 1,
                  'cannot write no/p.pb.gz: '),
+                (['--repeat', '2', '-o', 'p.pb.gz', 'work.py'], 2,
+                 'p.pb.gz has no {n} in it'),
+                (['--versus', 'true', 'work.py'], 2, '--repeat N'),
+                (['--versus', '"', 'work.py'], 2, 'invalid command'),
+                (['--repeat', '2', '--versus', 'true', '-o', '{n}.pb.gz',
+                  'work.py'], 2, '--versus-output'),
+                (['--repeat', '2', '--versus', 'true', '-o', '{n}.pb.gz',
+                  '--versus-output', '{n}.pb.gz', 'work.py'], 2,
+                 'the same files'),
                 (['-o', 'no/p.pb.gz', '--', 'true'], 1,
                  'cannot write no/p.pb.gz: ')):
             with self.subTest(arguments=arguments):
