@@ -1,0 +1,142 @@
+"""A plugin of pytest that says where the time of each test goes.
+
+    pytest -p profile_sampling.pytest_plugin --sampleprof
+
+This file owns the options, the label that samples of a test have, and the
+summary.  It must not know how samples are taken.
+
+Samples of a test, its fixtures included, have the label 'test' with the
+test's node id.  Threads that a test starts are profiled, too, without it.
+Workers of pytest-xdist profile themselves and hand their profiles to the
+process that started them, which adds them up.
+"""
+
+import io
+
+import profile_sampling
+import pytest
+from profile_sampling import _files, _formats
+from profile_sampling._formats.text import seconds
+
+LABEL = 'test'
+_TOP = 10
+_WAITS = 'blocked', 'asleep_with_gil'
+_FROM_WORKER = 'sampleprof'
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup('sampleprof', 'profile the tests by sampling')
+    group.addoption(
+        '--sampleprof', action='store_true',
+        help='profile the tests, and say at the end which took longest and '
+             'what they did')
+    group.addoption('--sampleprof-out', metavar='FILE',
+                    help='write the profile; the extension chooses its '
+                         'format')
+    group.addoption('--sampleprof-rate', metavar='HZ', type=int, default=1000,
+                    help='samples per second of each thread (default: '
+                         '%(default)s)')
+    group.addoption('--sampleprof-top', metavar='N', type=int, default=_TOP,
+                    help='how many tests to list (default: %(default)s)')
+
+
+def pytest_configure(config):
+    if not config.option.sampleprof:
+        return
+    try:
+        plugin = _Plugin(config)
+    except (OSError, ValueError) as exc:
+        raise pytest.UsageError(f'--sampleprof: {exc}') from None
+    config.pluginmanager.register(plugin, 'sampleprof-session')
+
+
+class _Plugin:
+    """What there is of a session of pytest that is profiled."""
+
+    def __init__(self, config):
+        self._config = config
+        self._is_worker = hasattr(config, 'workerinput')
+        self._parts = []
+        self._out = config.option.sampleprof_out
+        if self._out is not None and not self._is_worker:
+            _formats.choose(self._out)
+            _files.check(self._out)
+        self._block = profile_sampling.profile(
+            rate_hz=config.option.sampleprof_rate)
+
+    def pytest_sessionstart(self):
+        self._block.__enter__()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        with profile_sampling.label(**{LABEL: item.nodeid}):
+            return (yield)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        """A worker has ended; one that crashed has no profile."""
+        data = getattr(node, 'workeroutput', {}).get(_FROM_WORKER)
+        if data is not None:
+            self._parts.append(profile_sampling.Profile.load(
+                io.BytesIO(data)))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self):
+        self._block.__exit__(None, None, None)
+        profile = self._block.profile
+        if self._is_worker:
+            file = io.BytesIO()
+            profile.save(file, format='pprof')
+            self._config.workeroutput[_FROM_WORKER] = file.getvalue()
+            return
+        if self._parts:
+            # Our own process has only waited for the workers.
+            profile = profile_sampling.Profile.merge(*self._parts)
+        self._profile = profile
+        if self._out is not None:
+            profile.save(self._out)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self._is_worker:
+            return
+        rows = rows_of(self._profile)
+        top = self._config.option.sampleprof_top
+        terminalreporter.section(f'{min(top, len(rows))} slowest of '
+                                 f'{len(rows)} sampled tests')
+        for line in lines_of(rows[:top]):
+            terminalreporter.write_line(line)
+        if self._out is not None:
+            terminalreporter.write_line(f'The profile is in {self._out}.')
+
+
+def rows_of(profile):
+    """Return (test, wall ns, running, waiting, GIL wait) for each test, the
+    slowest first."""
+    sums = {}
+    for sample in profile.samples:
+        test = sample.labels.get(LABEL)
+        if test is None:
+            continue
+        row = sums.setdefault(test, [0, 0, 0, 0])
+        row[0] += sample.wall_ns
+        if sample.state == 'gil_wait':
+            row[3] += sample.wall_ns
+        elif sample.state in _WAITS:
+            row[2] += sample.wall_ns
+        else:
+            row[1] += sample.wall_ns
+    return sorted([(test, *row) for test, row in sums.items()],
+                  key=lambda row: (-row[1], row[0]))
+
+
+def lines_of(rows):
+    """Return the summary as lines."""
+    if not rows:
+        return ['No test was sampled.']
+    heads = 'total', 'running', 'waiting', 'GIL wait'
+    cells = [heads, *[[seconds(ns) for ns in times] for _, *times in rows]]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    names = ['test', *[test for test, *_ in rows]]
+    return ['  '.join([*[f'{cell:>{width}}' for cell, width
+                         in zip(row, widths)], name])
+            for row, name in zip(cells, names)]

@@ -1,0 +1,135 @@
+"""The plugin of pytest."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import unittest
+
+from profile_sampling import Profile
+
+from ..support.sessions import ProgramTest, environment
+
+TESTS = '''\
+import threading, time, pytest
+
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+@pytest.fixture
+def slow():
+    spin(0.1)
+    yield
+    spin(0.1)
+
+def test_fixture(slow):
+    pass
+
+def test_sleep():
+    time.sleep(0.3)
+
+class TestIt:
+    def test_gil(self):
+        other = threading.Thread(target=spin, args=(0.1,))
+        other.start()
+        spin(0.1)
+        other.join()
+
+@pytest.mark.parametrize('n', [1, 2])
+def test_quick(n):
+    assert n == 1
+'''
+
+
+def has(*modules):
+    return all([importlib.util.find_spec(name) for name in modules])
+
+
+@unittest.skipUnless(has('pytest'), 'needs pytest')
+class PluginTest(ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.file('test_it.py', TESTS)
+
+    def pytest(self, *arguments, option=()):
+        return subprocess.run(
+            [sys.executable, *option, '-m', 'pytest', '-p',
+             'no:cacheprovider', '-p', 'profile_sampling.pytest_plugin',
+             *arguments], cwd=self.directory, env=environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def by_test(self, name):
+        """{test: {state: wall ns}} of a profile."""
+        profile = Profile.load(os.path.join(self.directory, name))
+        found = {}
+        for test, part in profile.group_by('test').items():
+            found[test] = {state: whole.total_wall_ns for state, whole
+                           in part.group_by('state').items()}
+        return found
+
+    def check_tests(self, found):
+        found.pop(None)
+        self.assertEqual(set(found), {
+            'test_it.py::test_fixture', 'test_it.py::test_sleep',
+            'test_it.py::TestIt::test_gil', 'test_it.py::test_quick[1]',
+            'test_it.py::test_quick[2]'})
+        self.assertGreater(
+            found['test_it.py::test_fixture']['running'], 190_000_000)
+        self.assertGreater(
+            found['test_it.py::test_sleep']['blocked'], 290_000_000)
+        self.assertGreater(
+            found['test_it.py::TestIt::test_gil']['gil_wait'], 30_000_000)
+
+    def check_summary(self, text):
+        lines = text.splitlines()
+        head = [number for number, line in enumerate(lines)
+                if '3 slowest of 5 sampled tests' in line]
+        self.assertEqual(len(head), 1, text)
+        names = [line.split()[-1]
+                 for line in lines[head[0] + 1:head[0] + 5]]
+        self.assertEqual(names[0], 'test')
+        self.assertEqual(set(names[1:]), {
+            'test_it.py::test_fixture', 'test_it.py::test_sleep',
+            'test_it.py::TestIt::test_gil'})
+
+    def test_summary_and_profile(self):
+        # With a session of the command line, too.
+        for option in (), ('-X', 'sampleprof=out=all.pb.gz'):
+            with self.subTest(option=option):
+                result = self.pytest('--sampleprof', '--sampleprof-out',
+                                     'p.pb.gz', '--sampleprof-top', '3',
+                                     option=option)
+                self.assertEqual(result.returncode, 1, result.stdout)
+                self.check_summary(result.stdout)
+                self.check_tests(self.by_test('p.pb.gz'))
+
+    @unittest.skipUnless(has('xdist'), 'needs pytest-xdist')
+    def test_workers(self):
+        result = self.pytest('-n', '2', '--sampleprof', '--sampleprof-out',
+                             'p.pb.gz', '--sampleprof-top', '3')
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.check_summary(result.stdout)
+        self.check_tests(self.by_test('p.pb.gz'))
+
+    def test_not_asked_for(self):
+        result = self.pytest('-q')
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertNotIn('sampled', result.stdout)
+
+    def test_wrong_options(self):
+        for arguments, message in (
+                (['--sampleprof-out', 'p.doc'], "'p.doc'"),
+                (['--sampleprof-out', 'no/p.txt'], 'No such file'),
+                (['--sampleprof-rate', '0'], 'rate_hz')):
+            with self.subTest(arguments=arguments):
+                result = self.pytest('--sampleprof', *arguments)
+                self.assertEqual(result.returncode, 4, result.stdout)
+                self.assertIn(f'--sampleprof: ', result.stdout)
+                self.assertIn(message, result.stdout)
+
+
+if __name__ == '__main__':
+    unittest.main()
