@@ -133,19 +133,21 @@ is_asleep(const struct _sampling_proc_file *file)
     return strncmp(text, "running", 7) != 0;
 }
 
-/* How long it has waited for a CPU in its life, up to when it got one last.
-   Returns 0 if the kernel does not say. */
+/* How long it has waited for a CPU in its life, up to when it got one last, and
+   how often it got one.  Returns 0 if the kernel does not say. */
 static int
-read_delay(const struct _sampling_proc_file *file, uint64_t *delay_ns)
+read_delay(const struct _sampling_proc_file *file, uint64_t *delay_ns,
+           uint64_t *num_slices)
 {
     char text[128];
-    unsigned long long run, delay;
+    unsigned long long run, delay, slices;
     if (!read_text(file->delay_fd, text, sizeof(text))
-        || sscanf(text, "%llu %llu", &run, &delay) != 2)
+        || sscanf(text, "%llu %llu %llu", &run, &delay, &slices) != 3)
     {
         return 0;
     }
     *delay_ns = delay;
+    *num_slices = slices;
     return 1;
 }
 
@@ -219,7 +221,11 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
         asleep = is_asleep(file);
     }
     uint64_t delay_ns = thread->seen_delay_ns;
-    int knows_delay = read_delay(file, &delay_ns);
+    uint64_t num_slices = thread->seen_slices;
+    int knows_delay = read_delay(file, &delay_ns, &num_slices);
+    // It has had a CPU all the time, and not slept.  What is not explained then
+    // is time that a virtual machine did not get of its host.
+    int has_stayed = knows_delay && num_slices == thread->seen_slices;
     uint64_t elapsed_ns;
     uint64_t rest_ns = unexplained(thread, wall_ns, cpu_ns,
                                    delay_ns - thread->seen_delay_ns,
@@ -227,6 +233,7 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
     thread->seen_wall_ns = wall_ns;
     thread->seen_cpu_ns = cpu_ns;
     thread->seen_delay_ns = delay_ns;
+    thread->seen_slices = num_slices;
     if (asleep > 0) {
         thread->sleepy_ticks = SLEEPY_TICKS;
         return _PySampling_ASLEEP;
@@ -236,7 +243,8 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
         return _PySampling_UNKNOWN;
     }
     // Held or not, it may be in the kernel, on its way to sleep.
-    if (is_sleepy(thread, is_elsewhere && rest_ns > elapsed_ns / 2,
+    if (is_sleepy(thread,
+                  is_elsewhere && !has_stayed && rest_ns > elapsed_ns / 2,
                   is_elsewhere || is_held(thread)))
     {
         return _PySampling_SLEEPY;
