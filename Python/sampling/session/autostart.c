@@ -194,30 +194,41 @@ import_writer(PyThreadState *tstate, const struct file *file)
     return STATE->exit_write != NULL ? 0 : -1;
 }
 
-/* Clears the exception. */
-static void
+/* The writer raises ValueError for what it does not know: a format, or the
+   extension of a name.  Returns whether that was it, and clears the
+   exception. */
+static int
 complain_of_writer(const struct _sampling_request *request)
 {
     PyObject *exc = PyErr_GetRaisedException();
+    int is_refusal = PyErr_GivenExceptionMatches(exc, PyExc_ValueError);
     PyObject *text = PyObject_Str(exc);
     const char *reason = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
-    _PySampling_Complain(request, "not profiling: the writer of profiles "
-                         "cannot be imported: %s: %s", Py_TYPE(exc)->tp_name,
-                         reason != NULL ? reason : "?");
+    if (reason == NULL) {
+        reason = "?";
+    }
+    if (is_refusal) {
+        _PySampling_Complain(request, "%s", reason);
+    }
+    else {
+        _PySampling_Complain(request, "not profiling: the writer of profiles "
+                             "cannot be imported: %s: %s",
+                             Py_TYPE(exc)->tp_name, reason);
+    }
     PyErr_Clear();
     Py_XDECREF(text);
     Py_DECREF(exc);
+    return is_refusal;
 }
 
 /* The program matters more than its profile: what fails here is said, and the
-   program runs. */
-static void
+   program runs.  Returns 0 if the text asks for what there is not. */
+static int
 start(PyThreadState *tstate, const struct _sampling_request *request,
       const struct file *file)
 {
     if (import_writer(tstate, file) < 0) {
-        complain_of_writer(request);
-        return;
+        return !complain_of_writer(request);
     }
     _PySampling_Status status = _PySampling_Start(tstate, &request->options);
     if (status == _PySampling_OK) {
@@ -226,6 +237,7 @@ start(PyThreadState *tstate, const struct _sampling_request *request,
     else {
         _PySampling_Complain(request, "not profiling: %s", reason_of(status));
     }
+    return 1;
 }
 
 PyStatus
@@ -246,11 +258,12 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     if (is_ours < 0) {
         result = _PyStatus_NO_MEMORY();
     }
-    else if (is_ours && _PySampling_CanWrite(&request)) {
-        start(tstate, &request, &file);
-    }
-    else if (is_ours && !request.is_inherited) {
-        result = PyStatus_Exit(2);
+    else if (is_ours) {
+        int is_refused = _PySampling_CanWrite(&request)
+            ? !start(tstate, &request, &file) : !request.is_inherited;
+        if (is_refused) {
+            result = PyStatus_Exit(2);
+        }
     }
     PyMem_RawFree(request.text);
     Py_XDECREF(file.out);

@@ -124,20 +124,6 @@ parse_text_value(const struct _sampling_request *request, const char *key,
 }
 
 static int
-parse_format(struct _sampling_request *request, wchar_t *value)
-{
-    static const wchar_t *const formats[] = {L"pprof", L"collapsed", L"text"};
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(formats); i++) {
-        if (wcscmp(value, formats[i]) == 0) {
-            request->format = value;
-            return 0;
-        }
-    }
-    return _PySampling_Complain(request, "format=%ls: expected pprof, collapsed or text",
-                    value);
-}
-
-static int
 parse_names(struct _sampling_request *request, const wchar_t *value)
 {
     // In the order of their bits; the same list stands in
@@ -189,7 +175,7 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
         return parse_text_value(request, "out", value, &request->out);
     }
     if (wcscmp(item, L"format") == 0) {
-        return parse_format(request, value);
+        return parse_text_value(request, "format", value, &request->format);
     }
     if (wcscmp(item, L"defer") == 0) {
         return parse_int(request, "defer", value, 0, 1, &o->is_deferred);
@@ -202,29 +188,6 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
     return _PySampling_Complain(request, "unknown key '%ls': the keys are " KEYS, item);
-}
-
-/* The format of a file follows from its name unless it is given.  The same
-   list stands in Lib/profile_sampling/_formats/__init__.py. */
-static int
-check_out(const struct _sampling_request *request)
-{
-    static const wchar_t *const extensions[] = {
-        L".pb.gz", L".pb", L".pprof", L".collapsed", L".folded", L".txt"};
-    if (request->out == NULL || request->format != NULL) {
-        return 0;
-    }
-    size_t length = wcslen(request->out);
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(extensions); i++) {
-        size_t n = wcslen(extensions[i]);
-        if (length >= n
-            && wcscasecmp(request->out + length - n, extensions[i]) == 0)
-        {
-            return 0;
-        }
-    }
-    return _PySampling_Complain(request, "out=%ls: which format is that?  Use .pb.gz, "
-                    ".collapsed or .txt, or add format=", request->out);
 }
 
 /* Each process needs a file of its own. */
@@ -336,9 +299,6 @@ parse(struct _sampling_request *request, wchar_t *text)
         }
         text = comma;
         is_first = 0;
-    }
-    if (check_out(request) < 0) {
-        return -1;
     }
     return check_children(request);
 }
