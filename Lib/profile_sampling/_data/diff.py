@@ -42,7 +42,7 @@ class Difference:
 
     def functions(self):
         """Return a list of FunctionDiff, the greatest change first."""
-        return self._by_place(_functions, FunctionRow, FunctionDiff)
+        return self._by_place(function_sums, FunctionRow, FunctionDiff)
 
     def lines(self):
         """Return a list of LineDiff, the greatest change first."""
@@ -107,7 +107,7 @@ def _text(what):
     return ', '.join([value_type.name for value_type in what])
 
 
-def _functions(tables):
+def function_sums(tables):
     """Return {name and kind: ((Function,), its sums)}."""
     return _sums(tables, [
         (function.name, function.kind) for function in tables.functions],

@@ -1,0 +1,226 @@
+"""What one run of a program says of the rows that are compared.
+
+This file owns what a row is (a function, a call site, a value of a label),
+what it weighs in a run, and how much work the run did.  It must not know any
+other run.
+
+Functions are known by name, as in diff.py.  So are call sites, with the line
+counted from the head of the function: what was written above it moves none.
+"""
+
+from array import array
+
+from profile_sampling._data import by_label, select
+from profile_sampling._data.diff import function_sums
+from profile_sampling._data.sums import sums_by
+from profile_sampling._data.tables import (
+    KEY_COLUMNS, LABELS, NODE, STATE, Tables, function_row, thread_row)
+from profile_sampling._data.values import COUNT, STATES, Value
+
+# What is compared other than the values of a label.
+FUNCTION, SITE = 'function', 'site'
+CUSTOM = 'custom'
+# Of a row: its value, the part of it that is of running code, and how many
+# records of running code there are.
+NOTHING = 0, 0, 0
+_RUNNING, _CUSTOM = STATES.index('running'), STATES.index('custom')
+# Types of values that no file has.
+_RUNNING_VALUE = 'value of running code'
+_RECORDS = 'records of running code', 'count'
+
+
+class Question(Value):
+    """What is asked of each run.
+
+    by          'function', 'site' or the name of a label
+    cumulative  whether functions are charged what they called
+    value       name of the value that is compared, such as 'cpu_ns'
+    per         the unit of work: None, 'custom' for what sample() counted,
+                (key, value) for what it counted with that label, or (key,)
+                for how many values of a label there are
+    targets     tuple of Target
+    """
+
+    __slots__ = 'by', 'cumulative', 'value', 'per', 'targets'
+
+
+class Target(Value):
+    """What a gate watches.
+
+    name      as it is shown
+    function  the name of a function, for what it costs with all it calls
+    label     key and value, for what samples with that label cost.  With
+              neither it is the total
+    least     the increase that counts, as a share of what it was before
+    """
+
+    __slots__ = 'name', 'function', 'label', 'least'
+
+
+class Place(Value):
+    """What a row is of.
+
+    name      a function's or a label's value; None for samples without it
+    function  Function, or None for a label
+    line      of a call site, else 0
+    callee    what a call site is in: the name of a C function, an operator
+              or a pseudo function; or None
+    """
+
+    __slots__ = 'name', 'function', 'line', 'callee'
+
+
+class Run:
+    """A run, reduced to what was asked.
+
+    value_type
+             the ValueType of what is compared
+    total    (value, the part of running code, its records) of all samples
+    rows     {key: the same of a row}
+    places   {key: Place}
+    targets  the same of each of the targets, in order
+    work     how many units of work it did, or None if none were asked for
+
+    What is not of running code is measured; running code is known by samples.
+
+    Raise ValueError if the profile does not have what was asked for.
+    """
+
+    def __init__(self, tables, question):
+        self.mode = tables.mode
+        self.rate_hz = tables.rate_hz
+        self.duration_ns = tables.duration_ns
+        self.python_version = tables.python_version
+        self.value_type = _value_type(tables, question.value)
+        reduced = _reduced(tables, self.value_type)
+        self.total = reduced.totals
+        self.rows, self.places = _ROWS.get(question.by, _labels)(
+            reduced, question)
+        self.targets = [_target(reduced, target) for target
+                        in question.targets]
+        self.work = _work(tables, question.per)
+
+
+_ALL = dict.fromkeys(
+    ['function', 'file', 'state', 'thread', 'task', 'labels'])
+
+
+def _value_type(tables, name):
+    for value_type in tables.value_types:
+        if value_type.name == name:
+            return value_type
+    raise ValueError(
+        f'there is no value {name!r}; those of this profile are: '
+        + ', '.join([value_type.name for value_type in tables.value_types]))
+
+
+def _reduced(tables, value_type):
+    """Return Tables with three values: that one, and those of running code.
+
+    So all sums have them.
+    """
+    value = tables.value_column(value_type.name)
+    count = None
+    if COUNT in tables.value_types:
+        count = tables.value_column(COUNT.name)
+    packed = array('q')
+    for row in tables.row_tuples():
+        packed.extend(row[:KEY_COLUMNS])
+        packed.append(row[value])
+        if row[STATE] == _RUNNING:
+            packed.append(row[value])
+            packed.append(0 if count is None else row[count])
+        else:
+            packed.extend(NOTHING[1:])
+    return Tables(tables.facts() | {
+        'mode': value_type.kind, 'samples': packed.tobytes(),
+        'value_types': [(value_type.kind, value_type.unit),
+                        (_RUNNING_VALUE, value_type.unit), _RECORDS],
+        'functions': [*map(function_row, tables.functions)],
+        'threads': [*map(thread_row, tables.threads)],
+        'frames': tables.frames, 'nodes': tables.nodes,
+        'labels': tables.labels})
+
+
+def _functions(reduced, question):
+    rows, places = {}, {}
+    for key, ((function,), sums) in function_sums(reduced).items():
+        rows[key] = sums[question.cumulative]
+        places[key] = Place(function.name, function, 0, None)
+    return rows, places
+
+
+def _sites(reduced, question):
+    """Add up by the innermost Python frame and what is called there."""
+    frames = list(reduced.frame_tuples())
+    functions = reduced.functions
+    innermost, callees = reduced.innermost_python()
+    keys, places = {}, {}
+    key_of_sample = []
+    for node in reduced.column(NODE):
+        key, place = _site(functions, frames, innermost[node], callees[node])
+        key_of_sample.append(keys.setdefault(key, len(keys)))
+        places.setdefault(key, place)
+    sums = zip(*sums_by(reduced, key_of_sample, len(keys)))
+    return dict(zip(keys, sums)), places
+
+
+def _site(functions, frames, frame, callee):
+    """Return the key and the Place of a call site; -1 for no frame."""
+    called = None if callee < 0 else functions[frames[callee][0]].name
+    if frame < 0:
+        return (None, None, called), Place(called or '(no stack)', None, 0,
+                                           None)
+    number, line, *_ = frames[frame]
+    function = functions[number]
+    return ((function.name, line - function.first_line, called),
+            Place(function.name, function, line, called))
+
+
+def _labels(reduced, question):
+    rows, places = {}, {}
+    for row in by_label.rows_of(reduced, question.by):
+        rows[row.value] = row.values
+        places[row.value] = Place(row.value, None, 0, None)
+    return rows, places
+
+
+_ROWS = {FUNCTION: _functions, SITE: _sites}
+
+
+def _target(reduced, target):
+    if target.function is None and target.label is None:
+        return reduced.totals
+    labels = None
+    if target.label is not None:
+        key, _ = target.label
+        if key not in by_label.keys(reduced):
+            return NOTHING
+        labels = dict([target.label])
+    return select.filtered(reduced, **_ALL | {
+        'function': target.function, 'labels': labels}).totals
+
+
+def _work(tables, per):
+    if per is None:
+        return None
+    if per == CUSTOM or len(per) == 2:
+        work = _counted(tables, None if per == CUSTOM else per)
+    else:
+        work = len([row for row in by_label.rows(tables, *per)
+                    if row.value is not None])
+    if not work:
+        raise ValueError('sample() counted nothing of what is to be the '
+                         'unit of work')
+    return work
+
+
+def _counted(tables, label):
+    count = tables.value_column(COUNT.name)
+    values = None
+    if label is not None:
+        key, wanted = label
+        values = by_label.values(tables.labels, key)
+    return sum([
+        row[count] for row in tables.row_tuples() if row[STATE] == _CUSTOM
+        and (values is None or values[row[LABELS]] == wanted)])
