@@ -4,10 +4,9 @@ import argparse
 import sys
 
 from profile_sampling._cli import (
-    help, listing, merge, program, record, report, stat)
+    diff, help, listing, merge, program, record, report, stat)
 from profile_sampling._cli.common import PROG, Failure, say
 from profile_sampling._data.values import printable
-
 
 _WITH_PROGRAM = 'record', 'stat', 'exec'
 
@@ -24,7 +23,7 @@ def main(arguments=None):
     parser = _Parser(prog=PROG, description='Profiles that the interpreter '
                                             'takes of itself.')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
-    for command in (record, stat, report, merge, listing, help):
+    for command in (record, stat, report, diff, merge, listing, help):
         command.add(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] and arguments[0] in _WITH_PROGRAM:

@@ -1,0 +1,216 @@
+"""The command diff: whether runs differ from others, where, and how surely."""
+
+import re
+import shutil
+import sys
+
+from profile_sampling._cli.common import Failure, add_output, load, write
+from profile_sampling._data import compare
+from profile_sampling._data.runs import (
+    CUSTOM, FUNCTION, SITE, Question, Run, Target)
+from profile_sampling._formats import changes
+
+REGRESSION, INCONCLUSIVE = 3, 4
+_FORMATS = 'text', 'json', 'markdown', 'tsv'
+_EXTENSIONS = {'.json': 'json', '.md': 'markdown', '.tsv': 'tsv'}
+# Between the two sides; no file has such a name.
+_SIDES = '\0--'
+_THRESHOLD = re.compile(r'(.*):(\d+(?:\.\d+)?)%', re.DOTALL)
+
+
+def add(commands):
+    parser = commands.add_parser(
+        'diff', help='compare profiles of two versions',
+        usage='%(prog)s [options] BEFORE AFTER\n'
+              '       %(prog)s [options] BEFORE... -- AFTER...',
+        description='Compare runs of two versions of a program.  With five '
+                    'runs of each or more, what differs is told from chance.',
+        epilog='Status: 0 no regression, 3 a gate found one, 4 with '
+               '--strict: a gate could not tell; 1 a file could not be read '
+               'or written, 2 wrong usage.')
+    parser.add_argument('files', metavar='FILE', nargs='+',
+                        help='a pprof file; - for stdin')
+    _add_what(parser)
+    parser.add_argument('--gate', metavar='TARGET', dest='gates',
+                        action='append', default=[], type=_gate,
+                        help='end with status 3 if this got worse: total, '
+                             'label:KEY=VALUE or function:NAME (with all '
+                             'that it calls); with the increase that counts '
+                             'at the end, as in total:3%% (default: 1%% of '
+                             'the total, 5%% of others)')
+    parser.add_argument('--strict', action='store_true',
+                        help='end with status 4 if a gate could not tell')
+    parser.add_argument('--top', metavar='N', type=_positive,
+                        default=changes.TOP,
+                        help='rows of text and Markdown (default: '
+                             '%(default)s)')
+    parser.add_argument('--format', choices=_FORMATS,
+                        help='(default: by the extension of OUT, or text)')
+    add_output(parser)
+    parser.set_defaults(run=_run)
+    # argparse would drop the -- that parts the sides.
+    parse = parser.parse_known_args
+    parser.parse_known_args = lambda arguments, namespace: parse(
+        [_SIDES if argument == '--' else argument for argument in arguments],
+        namespace)
+
+
+def _add_what(parser):
+    parser.add_argument('--by', default=FUNCTION, metavar='WHAT',
+                        help=f'rows: {FUNCTION}, {SITE} or the name of a '
+                             'label (default: %(default)s)')
+    parser.add_argument('--cum', action='store_true',
+                        help='charge functions for what they called, too')
+    parser.add_argument('--value', metavar='NAME',
+                        help='what is compared: wall_ns, cpu_ns, ... '
+                             "(default: the profiles' own clock)")
+    scale = parser.add_mutually_exclusive_group()
+    scale.add_argument('--share', action='store_true',
+                       help='compare shares of all of a run')
+    scale.add_argument('--per', metavar='WORK', type=_per,
+                       help='compare values per unit of work: custom, what '
+                            'sample() counted; KEY=VALUE, what it counted '
+                            'with that label; KEY, how many values of that '
+                            'label there are')
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _per(text):
+    key, equals, value = text.partition('=')
+    if text == CUSTOM:
+        return CUSTOM
+    return (key, value) if equals else (key,)
+
+
+def _gate(text):
+    found = _THRESHOLD.fullmatch(text)
+    name, least = (found[1], float(found[2]) / 100) if found else (text, None)
+    kind, _, rest = name.partition(':')
+    key, equals, value = rest.partition('=')
+    if name == 'total':
+        return Target(name, None, None,
+                      compare.LEAST_OF_TOTAL if least is None else least)
+    if least is None:
+        least = compare.LEAST_OF_ROW
+    if kind == FUNCTION and rest:
+        return Target(name, rest, None, least)
+    if kind == 'label' and key and equals:
+        return Target(name, None, (key, value), least)
+    raise ValueError
+
+
+_positive.__name__ = 'positive number'
+_per.__name__ = 'unit of work'
+_gate.__name__ = 'target of a gate'
+
+
+def _run(options):
+    format = _format(options)
+    before, after = _sides(options.files)
+    comparison = _compared(before, after, options)
+    write(options.output, _encoded(comparison, format, options))
+    match comparison.verdict():
+        case compare.REGRESSION:
+            return REGRESSION
+        case compare.INCONCLUSIVE if options.strict:
+            return INCONCLUSIVE
+    return 0
+
+
+def _format(options):
+    if options.format is not None:
+        return options.format
+    for extension, format in _EXTENSIONS.items():
+        if options.output is not None and options.output.lower().endswith(
+                extension):
+            return format
+    return 'text'
+
+
+def _sides(files):
+    if _SIDES in files:
+        where = files.index(_SIDES)
+        before, after = files[:where], files[where + 1:]
+        if before and after and _SIDES not in after:
+            return before, after
+    elif len(files) == 2:
+        return files[:1], files[1:]
+    raise Failure('give two files, or those of each side with -- between '
+                  'them (see diff --help)', 2)
+
+
+def _compared(before, after, options):
+    question = None
+    sides = [], []
+    for side, paths in zip(sides, (before, after)):
+        for path in paths:
+            tables = load(path)
+            question = question or _question(options, tables)
+            try:
+                side.append(Run(tables, question))
+            except ValueError as exc:
+                raise Failure(f'{path}: {exc}', 2) from None
+    scale = (compare.SHARE if options.share else
+             compare.WORK if options.per else compare.PLAIN)
+    _check_targets(question, sides, scale)
+    try:
+        return compare.Comparison(*sides, question, scale)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+
+
+def _question(options, tables):
+    value = options.value or tables.value_types[tables.own].name
+    return Question(options.by, options.cum, value, options.per,
+                    tuple(options.gates))
+
+
+def _check_targets(question, sides, scale):
+    runs = [run for side in sides for run in side]
+    for number, target in enumerate(question.targets):
+        if not any([any(run.targets[number]) for run in runs]):
+            raise Failure(f'no sample of any file is in {target.name}', 2)
+        if scale == compare.SHARE and target.name == 'total':
+            raise Failure('the share of the total cannot change; gate it '
+                          'without --share', 2)
+    if question.by not in (FUNCTION, SITE) and not any(
+            [value is not None for run in runs for value in run.rows]):
+        raise Failure(f'no sample of any file has the label {question.by!r}',
+                      2)
+
+
+def _encoded(comparison, format, options):
+    match format:
+        case 'markdown':
+            text = changes.markdown(comparison, top=options.top)
+        case 'text':
+            return _text(comparison, options)
+        case _:
+            from profile_sampling._formats import changes_data
+            text = getattr(changes_data, format)(comparison)
+    return text.encode()
+
+
+def _text(comparison, options):
+    is_terminal = (options.output is None and sys.stdout is not None
+                   and sys.stdout.isatty())
+    width, color = None, False
+    if options.output is None and sys.stdout is not None:
+        import _colorize
+        color = _colorize.can_colorize(file=sys.stdout)
+    if is_terminal:
+        width = shutil.get_terminal_size().columns
+    text = changes.text(comparison, top=options.top, width=width, color=color)
+    encoding = 'utf-8'
+    if options.output is None and sys.stdout is not None:
+        encoding = sys.stdout.encoding
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.replace('±', '+-').encode(encoding, 'backslashreplace')

@@ -1,0 +1,305 @@
+"""What changed between runs, for people: text and Markdown.
+
+This file owns what is said of a comparison and how it is laid out.  It must
+not compute anything: that is _data's.
+"""
+
+from profile_sampling._data import chance, compare
+from profile_sampling._data.runs import FUNCTION, SITE
+from profile_sampling._data.values import printable
+from profile_sampling._formats.amounts import Amounts, percent
+from profile_sampling._formats.text import long_title
+
+TOP = 20
+# Below this width a terminal gets fewer columns; names are not cut.
+_NARROW = 80
+# Colours of what is more, less, and what may be chance.
+_RED, _GREEN, _FAINT, _RESET = '\x1b[31m', '\x1b[32m', '\x1b[2m', '\x1b[0m'
+_COLOURS = {compare.MORE: _RED, compare.LESS: _GREEN,
+            compare.UNCLEAR: _FAINT}
+_GATE_COLOURS = {compare.REGRESSION: _RED, compare.PASSED: _GREEN,
+                 compare.INCONCLUSIVE: ''}
+_GATE_WORDS = {compare.REGRESSION: 'REGRESSION',
+               compare.PASSED: 'no regression',
+               compare.INCONCLUSIVE: 'inconclusive'}
+_UNKNOWN = '?'
+
+
+def text(comparison, *, top=TOP, width=None, color=False):
+    """Return the report as text; no *width* has room for everything."""
+    view = _View(comparison, top)
+    lines = [*view.heading(), '', *_total(view)]
+    if comparison.gates:
+        lines += ['', *_gates(view, color)]
+    lines += ['', *_table(view, width, color)]
+    lines += [*view.rest(), '', *view.notes()]
+    return '\n'.join(lines) + '\n'
+
+
+def markdown(comparison, *, top=TOP):
+    """Return the report for a pull request."""
+    view = _View(comparison, top)
+    lines = [f'### {_escaped(view.summary())}', '',
+             *[f'- {_escaped(line)}' for line in view.heading()], '']
+    if comparison.gates:
+        lines += [*_markdown_table(
+            ['gate', 'change', '±', 'p', 'verdict'], 'lrrrl',
+            [view.gate(gate) for gate in comparison.gates]), '']
+    columns = view.columns
+    rows = [view.total_cells(), *map(view.cells, view.rows)]
+    lines += _markdown_table(columns, 'r' * (len(columns) - 1) + 'l', rows)
+    lines += ['', *map(_escaped, view.rest())]
+    lines += ['', *[f'> {_escaped(note)}  ' for note in view.notes()]]
+    return '\n'.join(lines) + '\n'
+
+
+class _View:
+    """A comparison in words and figures."""
+
+    def __init__(self, comparison, top):
+        self.comparison = comparison
+        self.rows = comparison.rows[:top]
+        changes = [comparison.total, *self.rows]
+        share = comparison.scale == compare.SHARE
+        unit = 'share' if share else comparison.value_type.unit
+        self.total_amounts = Amounts(unit, _greatest([comparison.total]))
+        self.amounts = Amounts(unit, _greatest(self.rows or changes))
+        self.columns = ['before', 'after', 'change', '±', 'change %']
+        if comparison.method == compare.TEST:
+            self.columns.append('p')
+        self.columns += ['', self.what()]
+
+    def what(self):
+        """What rows are, and what of them is compared."""
+        question = self.comparison.question
+        title = long_title(self.comparison.value_type)
+        if question.by == FUNCTION:
+            which = 'cumulative' if question.cumulative else 'self'
+            return f'function, by {which} {title}'
+        if question.by == SITE:
+            return f'call site, by {title}'
+        return f'label {printable(question.by)}, by {title}'
+
+    def summary(self):
+        change = self.comparison.total
+        text = f'{long_title(self.comparison.value_type)} in all'
+        if self.comparison.scale == compare.WORK:
+            text += ' per unit of work'
+        if self.comparison.scale == compare.SHARE:
+            return 'Shares of ' + text
+        return f'{text[:1].upper()}{text[1:]}: {_relative(change)}'
+
+    def heading(self):
+        comparison = self.comparison
+        for name, runs in (('before', comparison.before),
+                           ('after', comparison.after)):
+            seconds = sum([run.duration_ns for run in runs]) / 1e9
+            rates = sorted({run.rate_hz for run in runs})
+            versions = sorted({run.python_version for run in runs})
+            facts = [f'{len(runs):,} run{"s" * (len(runs) > 1)}',
+                     f'{seconds:,.3f} s']
+            facts += [f'{rate:,} Hz' for rate in rates if rate]
+            facts += [f'Python {printable(version)}'
+                      for version in versions if version]
+            if comparison.scale == compare.WORK:
+                work = sum([run.work for run in runs])
+                facts.append(f'{work:,} units of work')
+            yield f'{name:6}  {", ".join(facts)}'
+
+    def total_cells(self):
+        return self._cells(self.comparison.total, self.total_amounts,
+                           ['total'])
+
+    def cells(self, change):
+        return self._cells(change, self.amounts, [self.name(change)])
+
+    def _cells(self, change, amounts, name):
+        cells = [amounts.text(change.before), amounts.text(change.after),
+                 amounts.signed(change.change),
+                 self._error(change, amounts),
+                 _relative(change)]
+        if self.comparison.method == compare.TEST:
+            cells.append(_chance(change.p))
+        return [*cells, _mark(change), *name]
+
+    def _error(self, change, amounts):
+        if change.low is None:
+            return _UNKNOWN
+        if (self.comparison.method == compare.SAMPLING
+                and change.low == change.high):
+            return 'measured'
+        return amounts.signed(_half(change)).removeprefix('+')
+
+    def name(self, change):
+        place = change.place
+        if place.name is None:
+            return 'without the label'
+        text = printable(place.name)
+        if place.function is None:
+            return text
+        if place.line:
+            text += f':{place.line}'
+        if place.callee:
+            text += f' in {printable(place.callee)}'
+        if change.other is not None and (
+                change.is_clear() and change.verdict != compare.UNCLEAR):
+            text += f' ({self._other(change)})'
+        return text
+
+    def _other(self, change):
+        """The change by the scale that has another sign."""
+        if self.comparison.scale == compare.SHARE:
+            unit = self.comparison.value_type.unit
+            return ('but ' + Amounts(unit, change.other).signed(change.other)
+                    + ' in all')
+        return f'but {percent(change.other, 2)} of the total'
+
+    def gate(self, gate):
+        change = gate.change
+        return [f'{printable(gate.target.name)} '
+                f'({100 * gate.target.least:g} %)', _relative(change),
+                self._relative_error(change), _chance(change.p),
+                _GATE_WORDS[gate.verdict]]
+
+    def _relative_error(self, change):
+        # What one run says of the next is not known.
+        if (self.comparison.method == compare.SAMPLING
+                or not change.before):
+            return _UNKNOWN
+        return f'{100 * _half(change) / abs(change.before):,.1f} %'
+
+    def rest(self):
+        more = len(self.comparison.rows) - len(self.rows)
+        return [f'... {more:,} more row{"s" * (more > 1)}'] if more else []
+
+    def notes(self):
+        comparison = self.comparison
+        runs = len(comparison.before), len(comparison.after)
+        match comparison.method:
+            case compare.SAMPLING:
+                each = 'one run each' if runs == (1, 1) else (
+                    'one run on a side')
+                yield (f'{each}: run-to-run variation unknown; ± is the '
+                       'error of sampling alone (95 %)')
+            case compare.SPREAD:
+                yield (f'fewer than {compare.MIN_RUNS} runs a side: ± is '
+                       'from how runs differ (95 %); nothing is judged')
+            case compare.TEST:
+                yield (f"{runs[0]} and {runs[1]} runs: Welch's t test; p of "
+                       'rows by Benjamini and Hochberg, of gates by Holm')
+                yield ('more, less: p <= '
+                       f'{chance.ALPHA:g}, and by '
+                       f'{compare.LEAST_OF_TOTAL:.0%} of the total and '
+                       f'{compare.LEAST_OF_ROW:.0%} of the row at least')
+        if comparison.gates and comparison.method != compare.TEST:
+            yield f'gates need {compare.MIN_RUNS} runs a side'
+        if any([row.low is None for row in self.rows]):
+            yield ('± ?: the rate is not known, as in sums of profiles of '
+                   'several rates')
+        if any([row.verdict == compare.UNCLEAR or not row.is_clear()
+                for row in self.rows]):
+            yield '~: may be chance'
+
+
+def _greatest(changes):
+    return max([max(abs(change.before), abs(change.after))
+                for change in changes])
+
+
+def _half(change):
+    """The longer half of an interval."""
+    return max(change.high - change.change, change.change - change.low)
+
+
+def _relative(change):
+    if change.relative is None:
+        return 'new' if change.after else '-'
+    return percent(change.relative) if change.after else 'gone'
+
+
+def _chance(p):
+    if p is None:
+        return '-'
+    return f'{p:.3f}' if p >= 0.001 else '<.001'
+
+
+def _mark(change):
+    """One word: whether it is more or less, or may be chance."""
+    if change.verdict in (compare.MORE, compare.LESS):
+        return change.verdict
+    if change.verdict == compare.UNCLEAR or not change.is_clear():
+        return '~'
+    return ''
+
+
+def _total(view):
+    return _aligned([['', *view.columns[:-2], ''],
+                     ['total', *view.total_cells()[:-1]]], left={0})
+
+
+def _gates(view, color):
+    lines = _aligned([['gate', 'change', '±', 'p', ''],
+                      *map(view.gate, view.comparison.gates)], left={0, 4})
+    colours = ['', *[_GATE_COLOURS[gate.verdict]
+                     for gate in view.comparison.gates]]
+    return [_coloured(line, colour if color else '')
+            for line, colour in zip(lines, colours)]
+
+
+def _table(view, width, color):
+    rows = [view.columns, *map(view.cells, view.rows)]
+    last = len(view.columns) - 1
+    lines = _aligned(rows, left={last - 1, last})
+    if width is not None and width < _NARROW:
+        # The change in percent says what was before.
+        lines = _aligned([row[1:] for row in rows], left={last - 2, last - 1})
+    colours = ['']
+    for row in view.rows:
+        clear = row.verdict or (None if row.is_clear() else compare.UNCLEAR)
+        colours.append(_COLOURS.get(clear, ''))
+    return [_coloured(line, colour if color else '')
+            for line, colour in zip(lines, colours)]
+
+
+def _coloured(line, colour):
+    return f'{colour}{line}{_RESET}' if colour else line
+
+
+def _aligned(rows, left):
+    """Return lines of columns, those that are not *left* to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ['  '.join([
+        cell.ljust(width) if number in left else cell.rjust(width)
+        for number, (cell, width) in enumerate(zip(row, widths))]).rstrip()
+        for row in rows]
+
+
+def _markdown_table(columns, sides, rows):
+    marks = {'l': ':--', 'r': '--:'}
+    yield _markdown_row(columns)
+    yield _markdown_row([marks[side] for side in sides])
+    for row in rows:
+        yield _markdown_row([*map(_escaped, row[:-1]), _code(row[-1])])
+
+
+def _markdown_row(cells):
+    return f'| {" | ".join(cells)} |'
+
+
+# What means something in Markdown or would be HTML.
+_SPECIAL = str.maketrans({char: f'\\{char}' for char in '\\`*_[]<>|#~'})
+
+
+def _escaped(text):
+    return text.translate(_SPECIAL).replace('&', '&amp;')
+
+
+def _code(text):
+    """Text in which nothing means anything, in a table's cell."""
+    return f'<code>{_html(text)}</code>' if text else ''
+
+
+def _html(text):
+    import html
+    # A bar ends the cell even here.
+    return html.escape(text).replace('|', '&#124;')

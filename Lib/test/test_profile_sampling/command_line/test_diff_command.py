@@ -1,0 +1,226 @@
+"""python -m profile_sampling diff: output, messages, statuses."""
+
+import json
+import os
+
+from profile_sampling import Profile
+
+from ..support.builders import Builder
+from .test_cli import CommandLineTest
+
+MS = 1_000_000
+
+
+class DiffTest(CommandLineTest):
+
+    def save(self, name, f=100, g=300, **facts):
+        b = Builder(**{'rate_hz': 1000} | facts)
+        for function, ms in ('f', f), ('g', g):
+            b.sample(f'm.main:1 m.{function}:5', wall_ns=round(ms * MS),
+                     cpu_ns=round(ms * MS / 2), count=max(round(ms), 1),
+                     labels={'route': f'/{function}:x'})
+        b.sample('m.main:2', state='custom', count=10,
+                 labels={'event': 'done'})
+        b.profile().save(os.path.join(self.directory, name))
+        return name
+
+    def series(self, prefix, f, runs=5):
+        return [self.save(f'{prefix}{number}.pb.gz', f=f + number / 10)
+                for number in range(runs)]
+
+    def diff(self, *arguments, status=0):
+        result = self.run_cli('diff', *arguments)
+        self.assertEqual((result[0], result[2]), (status, ''))
+        return result[1].decode()
+
+    def pair(self):
+        return self.save('a.pb.gz'), self.save('b.pb.gz', f=200)
+
+    def sides(self, before=100, after=200, runs=5):
+        return [*self.series('a', before, runs), '--',
+                *self.series('b', after, runs)]
+
+
+class OutputTest(DiffTest):
+
+    def test_two_files(self):
+        text = self.diff(*self.pair())
+        self.assertRegex(text, r'total +400\.0 ms +500\.0 ms +\+100\.0 ms +'
+                               r'measured +\+25\.0 %\n')
+        self.assertRegex(text, r'\n100\.0 ms +200\.0 ms +\+100\.0 ms +'
+                               r'\d\d\.\d ms +\+100\.0 % +m\.f\n')
+        self.assertRegex(text, r'300\.0 ms +0\.0 ms +\d\d\.\d ms +\+0\.0 % '
+                               r'+~  m\.g\n')
+        self.assertIn('one run each: run-to-run variation unknown', text)
+        self.assertIn('function, by self wall time', text)
+
+    def test_sides(self):
+        text = self.diff(*self.sides(), '--gate', 'total:3%', status=3)
+        self.assertRegex(text, r'total \(3 %\) +\+25\.0 % +0\.1 % +<\.001 +'
+                               'REGRESSION\n')
+        self.assertRegex(text, r'\+99\.8 % +<\.001  more  m\.f\n')
+        self.assertIn('5 and 5 runs', text)
+
+    def test_few_runs(self):
+        text = self.diff(*self.sides(runs=4))
+        self.assertIn('fewer than 5 runs a side', text)
+
+    def test_what_is_compared(self):
+        pair = self.pair()
+        for expected, options in (
+                (r'60\.00 %.*-15\.00 pp.*m\.g', ['--share']),
+                (r'10\.00 ms +20\.00 ms +\+10\.00 ms', ['--per', 'custom']),
+                (r'10\.00 ms +20\.00 ms', ['--per', 'event=done']),
+                (r'50\.0 ms +100\.0 ms.*m\.f\n', ['--value', 'cpu_ns']),
+                (r'm\.f:5\n', ['--by', 'site']),
+                (r'/f:x\n', ['--by', 'route']),
+                (r'500\.0 ms.*m\.main\n', ['--cum'])):
+            with self.subTest(options=options):
+                self.assertRegex(self.diff(*pair, *options), expected)
+
+    def test_a_change_that_has_two_signs(self):
+        text = self.diff(self.save('a.pb.gz', 100, 300),
+                         self.save('b.pb.gz', 200, 1800))
+        self.assertIn('m.f (but -15.00 % of the total)\n', text)
+
+    def test_top(self):
+        text = self.diff(*self.pair(), '--top', '1')
+        self.assertIn('... 1 more row\n', text)
+        self.assertNotIn('m.g', text)
+
+    def test_json(self):
+        document = json.loads(self.diff(*self.sides(), '--format', 'json',
+                                        '--gate', 'total', status=3))
+        self.assertEqual(document['schema'], 'profile_sampling.diff/1')
+        self.assertEqual(document['verdict'], 'regression')
+        self.assertEqual(document['before']['runs'], 5)
+        first = document['rows'][0]
+        self.assertEqual((first['name'], first['verdict']), ('m.f', 'more'))
+        self.assertEqual(first['runs_before'],
+                         [(100 + number / 10) * MS for number in range(5)])
+        self.assertTrue(first['low'] < 100 * MS < first['high'])
+        self.assertLess(document['gates'][0]['p'], 0.001)
+
+    def test_tsv(self):
+        head, *rows = [line.split('\t') for line in self.diff(
+            *self.pair(), '--format', 'tsv').splitlines()]
+        first = dict(zip(head, rows[0]))
+        self.assertEqual(
+            (first['name'], first['kind'], first['before'], first['after'],
+             first['p']), ('m.f', 'python', '1e+08', '2e+08', ''))
+        self.assertEqual({len(row) for row in rows}, {len(head)})
+
+    def test_markdown(self):
+        b = Builder(rate_hz=1000)
+        b.sample([b.function('m', '<b>|`*')], wall_ns=5 * MS, count=5)
+        b.profile().save(os.path.join(self.directory, 'c.pb.gz'))
+        text = self.diff(self.save('a.pb.gz'), 'c.pb.gz', '--format',
+                         'markdown')
+        self.assertTrue(text.startswith('### Wall time in all: -98.8 %\n'))
+        self.assertIn('<code>m.&lt;b&gt;&#124;`*</code> |\n', text)
+        for line in text.splitlines():
+            if line.startswith('|'):
+                self.assertEqual(line.count(' | '), 6, line)
+
+    def test_names_that_are_hostile(self):
+        b = Builder(rate_hz=1000)
+        b.sample([b.function('m', 'x\n\x1b[31m\ty')], wall_ns=5 * MS)
+        b.profile().save(os.path.join(self.directory, 'c.pb.gz'))
+        for format in 'text', 'markdown', 'tsv':
+            text = self.diff('c.pb.gz', self.save('a.pb.gz'), '--format',
+                             format)
+            self.assertIn(r'm.x\n\x1b[31m\ty', text)
+            self.assertNotIn('\x1b', text)
+
+    def test_output(self):
+        pair = self.pair()
+        for name, begins in (('o.json', b'{'), ('o.md', b'###'),
+                             ('o.tsv', b'name\t'), ('o.txt', b'before ')):
+            self.assertEqual(self.diff(*pair, '-o', name), '')
+            self.assertTrue(self.read(name).startswith(begins), name)
+
+    def test_ascii(self):
+        os.environ['PYTHONIOENCODING'] = 'ascii'
+        self.addCleanup(os.environ.pop, 'PYTHONIOENCODING')
+        self.assertIn('+-', self.diff(*self.pair()))
+
+    def test_color(self):
+        os.environ['FORCE_COLOR'] = '1'
+        self.addCleanup(os.environ.pop, 'FORCE_COLOR')
+        os.environ.pop('NO_COLOR', None)
+        text = self.diff(*self.sides())
+        self.assertRegex(text, r'\x1b\[31m.*m\.f\x1b\[0m\n')
+        self.assertRegex(text, r'\x1b\[2m.*m\.g\x1b\[0m\n')
+
+
+class StatusTest(DiffTest):
+
+    def test_gates(self):
+        slower = self.sides()
+        same = self.sides(100, 100)
+        for status, gates in (
+                (3, ['total']), (3, ['function:f']), (3, ['function:m.f']),
+                (3, ['label:route=/f:x']), (3, ['label:route=/f:x:20%']),
+                (0, ['function:g']), (0, ['label:route=/f:x:150%']),
+                (0, ['total:30%']), (3, ['function:g', 'total'])):
+            options = [text for gate in gates for text in ('--gate', gate)]
+            with self.subTest(gates=gates):
+                self.series('a', 100)
+                self.series('b', 200)
+                self.diff(*slower, *options, '--strict', status=status)
+                self.series('b', 100)
+                self.diff(*same, *options, '--strict')
+
+    def test_gates_that_cannot_tell(self):
+        pair = self.pair()
+        text = self.diff(*pair, '--gate', 'total')
+        self.assertIn('inconclusive', text)
+        self.assertIn('gates need 5 runs a side', text)
+        self.diff(*pair, '--gate', 'total', '--strict', status=4)
+        self.diff(*pair, '--strict')
+
+    def test_usage(self):
+        a, b = self.pair()
+        for message, arguments in (
+                ('give two files', [a]), ('give two files', [a, b, a]),
+                ('give two files', [a, '--']),
+                ('give two files', [a, '--', b, '--', a]),
+                ('target of a gate', [a, b, '--gate', 'most']),
+                ('target of a gate', [a, b, '--gate', 'function:']),
+                ('target of a gate', [a, b, '--gate', 'label:route']),
+                ('no sample of any file is in function:x',
+                 [a, b, '--gate', 'function:x']),
+                ('in label:x=1', [a, b, '--gate', 'label:x=1']),
+                ('share of the total', [a, b, '--gate', 'total', '--share']),
+                ("the label 'x'", [a, b, '--by', 'x']),
+                ("a.pb.gz: no sample has the label 'x'",
+                 [a, b, '--per', 'x']),
+                ('counted nothing', [a, b, '--per', 'event=x']),
+                ("there is no value 'x'", [a, b, '--value', 'x']),
+                ('not allowed with', [a, b, '--share', '--per', 'custom']),
+                ('positive number', [a, b, '--top', '0'])):
+            with self.subTest(arguments=arguments):
+                self.assertFails(2, message, 'diff', *arguments)
+
+    def test_modes(self):
+        self.save('c.pb.gz', mode='cpu')
+        self.assertFails(2, 'different modes: wall and cpu', 'diff',
+                         self.save('a.pb.gz'), 'c.pb.gz', '--value',
+                         'wall_ns')
+
+    def test_files(self):
+        a, b = self.pair()
+        with open(os.path.join(self.directory, 'bad.pb.gz'), 'wb'):
+            pass
+        self.assertFails(1, 'cannot read no.pb.gz', 'diff', a, 'no.pb.gz')
+        self.assertFails(1, 'bad.pb.gz: is empty', 'diff', 'bad.pb.gz', b)
+        self.assertFails(1, 'cannot write no/x.md', 'diff', a, b, '-o',
+                         'no/x.md')
+
+    def test_merged(self):
+        # The rate of a sum of several is not known, so nor is the error.
+        a, b = [Profile.load(os.path.join(self.directory, name)) for name
+                in (self.save('a.pb.gz'), self.save('b.pb.gz', rate_hz=100))]
+        Profile.merge(a, b).save(os.path.join(self.directory, 'c.pb.gz'))
+        text = self.diff('a.pb.gz', 'c.pb.gz')
+        self.assertIn('the rate is not known', text)
