@@ -1,7 +1,7 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|idle|large|services|soak|
-                                 all] [--quick] [--out DIR]
+    ./python Tools/bench/run.py [off|on|truth|events|idle|large|difference|
+                                 services|soak|all] [--quick] [--out DIR]
 
 off       instructions with the profiler off, against the stock interpreter
 on        slowdown while it samples, against an empty signal handler
@@ -9,6 +9,8 @@ truth     its answers, against programs that know the answer
 events    what subscribers cost, and how many samples they keep up with
 idle      what a tick costs when there are many threads that sleep
 large     what a profile with full tables costs to save, load and report
+difference
+          whether what "diff" calls a difference is one
 services  truth for programs that wait and work in turn, on one CPU and on
           two, alone and in a crowd, beside other profilers; and their cost.
           Not part of all
@@ -20,6 +22,7 @@ import pathlib
 import sys
 
 import children
+import difference
 import events
 import idle
 import large
@@ -33,8 +36,8 @@ from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
-         'large': large.measure, 'services': services.measure,
-         'soak': soak.measure}
+         'large': large.measure, 'difference': difference.measure,
+         'services': services.measure, 'soak': soak.measure}
 # What takes hours is run by its own name.
 ALL = tuple(kind for kind in KINDS if kind not in ('services', 'soak'))
 

@@ -1,0 +1,198 @@
+"""Whether what "diff" says of chance is so.
+
+coverage    how often the truth is in the interval that one run a side gives.
+            The answers are known: programs are simulated that go from
+            function to function, and are sampled at periods that jitter as
+            the sampler's do, each tick weighed by the time since the last
+itself      runs that differ by noise alone: how often a gate or a row finds
+            a difference
+slower      the same with a slowdown of 3 % on one side
+real        runs of one program, recorded, and drawn by lot into two sides
+
+The noise of a run is that of a quiet program's CPU time: 1 % of the whole,
+which all its functions share, and 2 % of each function; "real" says what it is
+on this machine.
+"""
+
+import itertools
+import random
+import statistics
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import children
+from profile_sampling import Profile
+from profile_sampling._data import compare
+from profile_sampling._data.runs import Place, Question, Run, Target
+from profile_sampling._data.values import CPU, Function
+
+PERIODS = 1000
+JITTER = 0.25
+# Visits of a function, in periods.  In short ones a record falls by chance;
+# of long ones only the ends do.
+VISITS = 0.01, 0.03, 0.1, 0.3, 1, 10, 100
+SHORT_VISIT = 0.03
+SHARES = {'f': 0.6, 'g': 0.3, 'h': 0.08, 'i': 0.02}
+NOISE_OF_RUN, NOISE_OF_ROW = 0.01, 0.02
+RECORDS = 2000
+FALSE_BAR, FOUND_BAR = 0.05, 0.9
+COVERAGE_BAR = 0.93, 0.97
+TOTAL = Target('total', None, None, compare.LEAST_OF_TOTAL)
+QUESTION = Question('function', False, 'cpu_ns', None, (TOTAL,))
+PLACES = {name: Place(name, Function('m', name, '/m.py', 1, 'python'), 0,
+                      None) for name in SHARES}
+
+
+def measure(report, options):
+    coverage(report, 40 if options.quick else 300)
+    pairs = 100 if options.quick else 1000
+    judged(report, 'itself', 5, 1.0, pairs)
+    judged(report, 'itself', 10, 1.0, pairs)
+    judged(report, 'slower', 5, 1.03, pairs)
+    judged(report, 'slower', 10, 1.03, pairs)
+    real(report, 24 if options.quick else 60, pairs)
+
+
+def run_of(rows, rate_hz=1000):
+    """A run of {name: (value, records)}, all of it running code."""
+    rows = {name: (value, value, records)
+            for name, (value, records) in rows.items()}
+    total = tuple(map(sum, zip(*rows.values())))
+    return SimpleNamespace(
+        mode='cpu', value_type=CPU, rate_hz=rate_hz, rows=rows, total=total,
+        places=PLACES, targets=[total], work=None)
+
+
+def sampled(source, visit):
+    """Sample a program with visits of so many periods on average.
+
+    Return the time that each function took, and its (weight, records), in
+    periods.
+    """
+    truth = dict.fromkeys(SHARES, 0.0)
+    found = {name: [0.0, 0] for name in SHARES}
+    names, shares = list(SHARES), list(itertools.accumulate(SHARES.values()))
+    now = last = 0.0
+    tick = source.random()
+    while now < PERIODS:
+        name, = source.choices(names, cum_weights=shares)
+        length = source.expovariate(1 / visit)
+        now += length
+        truth[name] += length
+        while tick < now:
+            found[name][0] += tick - last
+            found[name][1] += 1
+            last = tick
+            tick += 1 + source.uniform(-JITTER, JITTER)
+    return truth, found
+
+
+def coverage(report, times):
+    source = random.Random(17)
+    table, all_of_it = [], []
+    for visit in VISITS:
+        covered = dict.fromkeys(SHARES, 0)
+        for _ in range(times):
+            (truth, found), (other, also) = [sampled(source, visit)
+                                             for _ in range(2)]
+            rows = compare.Comparison([run_of(found)], [run_of(also)],
+                                      QUESTION).rows
+            changes = {row.place.name: row for row in rows}
+            for name in SHARES:
+                change = other[name] - truth[name]
+                row = changes.get(name)
+                # No row: no record in either, and none is shown.
+                covered[name] += row is None or row.low <= change <= row.high
+        share = sum(covered.values()) / times / len(SHARES)
+        all_of_it.append((visit, share))
+        table.append([f'{visit:g}', *[f'{count / times:.1%}' for count
+                                      in covered.values()], f'{share:.1%}'])
+    report.table(f'Intervals of one run a side that have the truth in them, '
+                 f'{times} pairs', ['periods per visit', *[
+                     f'{share:.0%}' for share in SHARES.values()], 'all'],
+                 table)
+    report.data['coverage'] = all_of_it
+    low, high = COVERAGE_BAR
+    report.bar('coverage: least below 95 %', max(0, 0.95 - min([
+        share for _, share in all_of_it])), 0.95 - low, '')
+    report.bar('coverage of short visits: most above 95 %', max(
+        0, max([share for visit, share in all_of_it
+                if visit <= SHORT_VISIT]) - 0.95),
+        high - 0.95, '', '(longer visits are known better than is said)')
+
+
+def noisy(source, slower):
+    """Return the time of each function in a run, in periods, and the run."""
+    speed = slower * source.lognormvariate(0, NOISE_OF_RUN)
+    times = {name: RECORDS * share * speed
+             * source.lognormvariate(0, NOISE_OF_ROW)
+             for name, share in SHARES.items()}
+    total = sum(times.values())
+    records = round(total)
+    hits = source.choices(list(times), list(times.values()), k=records)
+    return run_of({name: (total * hits.count(name) / records,
+                          hits.count(name)) for name in times})
+
+
+def judged(report, kind, runs, slower, pairs):
+    """Say how often a gate of the total, and any row, found something."""
+    source = random.Random(17)
+    gates, rows, covered = [], 0, 0
+    for _ in range(pairs):
+        comparison = compare.Comparison(
+            *[[noisy(source, factor) for _ in range(runs)]
+              for factor in (1.0, slower)], QUESTION)
+        gates.append(comparison.verdict())
+        rows += any([row.verdict != compare.UNCLEAR
+                     for row in comparison.rows])
+        # By the law of large numbers, as noise multiplies all means alike.
+        truth = (slower - 1) * comparison.total.before
+        covered += comparison.total.low <= truth <= comparison.total.high
+    _say(report, f'{kind}, {runs} and {runs} simulated runs', gates, rows)
+    report.bar(f'{kind}, {runs} and {runs}: totals in their interval, '
+               'off 95 %', covered / pairs - 0.95, 0.95 - COVERAGE_BAR[0],
+               '')
+    found = gates.count(compare.REGRESSION) / pairs
+    if slower == 1:
+        report.bar(f'{kind}, {runs} and {runs}: false regressions', found,
+                   FALSE_BAR, '')
+    elif runs >= 10:
+        report.bar(f'{kind}, {runs} and {runs}: missed', 1 - found,
+                   1 - FOUND_BAR, '')
+
+
+def _say(report, what, gates, rows):
+    counts = {verdict: gates.count(verdict) for verdict in (
+        compare.REGRESSION, compare.INCONCLUSIVE, compare.PASSED)}
+    report.data.setdefault('judged', {})[what] = counts | {'any row': rows}
+    report.say(f'{what}: of {len(gates):,} pairs, ' + ', '.join(
+        [f'{count:,} {verdict}' for verdict, count in counts.items()])
+        + f'; {rows:,} with a row that differs')
+
+
+def real(report, runs, pairs):
+    """Record a program again and again; draw sides of five by lot."""
+    with tempfile.TemporaryDirectory() as directory:
+        paths = [Path(directory, f'{number}.pb.gz') for number in range(runs)]
+        for path in paths:
+            children.run_json('difference_child.py', path)
+        profiles = [Profile.load(path)._tables for path in paths]
+    source = random.Random(17)
+    for value in 'cpu_ns', 'wall_ns':
+        question = Question('function', False, value, None, (TOTAL,))
+        recorded = [Run(tables, question) for tables in profiles]
+        totals = [run.total[0] for run in recorded]
+        report.say(f'real runs by {value}: {statistics.mean(totals) / 1e9:.3f}'
+                   ' s, standard deviation '
+                   f'{statistics.stdev(totals) / statistics.mean(totals):.1%}')
+        gates, rows = [], 0
+        for _ in range(pairs):
+            drawn = source.sample(recorded, 10)
+            comparison = compare.Comparison(drawn[:5], drawn[5:], question)
+            gates.append(comparison.verdict())
+            rows += any([row.verdict != compare.UNCLEAR
+                         for row in comparison.rows])
+        _say(report, f'real, 5 and 5 runs by {value}', gates, rows)
+        report.bar(f'real by {value}: false regressions',
+                   gates.count(compare.REGRESSION) / pairs, FALSE_BAR, '')
