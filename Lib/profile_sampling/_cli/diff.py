@@ -30,6 +30,17 @@ def add(commands):
                'or written, 2 wrong usage.')
     parser.add_argument('files', metavar='FILE', nargs='+',
                         help='a pprof file; - for stdin')
+    add_options(parser)
+    parser.set_defaults(run=_run)
+    # argparse would drop the -- that parts the sides.
+    parse = parser.parse_known_args
+    parser.parse_known_args = lambda arguments, namespace: parse(
+        [_SIDES if argument == '--' else argument for argument in arguments],
+        namespace)
+
+
+def add_options(parser):
+    """Add all that show() asks of its options."""
     _add_what(parser)
     parser.add_argument('--gate', metavar='TARGET', dest='gates',
                         action='append', default=[], type=_gate,
@@ -47,12 +58,6 @@ def add(commands):
     parser.add_argument('--format', choices=_FORMATS,
                         help='(default: by the extension of OUT, or text)')
     add_output(parser)
-    parser.set_defaults(run=_run)
-    # argparse would drop the -- that parts the sides.
-    parse = parser.parse_known_args
-    parser.parse_known_args = lambda arguments, namespace: parse(
-        [_SIDES if argument == '--' else argument for argument in arguments],
-        namespace)
 
 
 def _add_what(parser):
@@ -111,8 +116,18 @@ _gate.__name__ = 'target of a gate'
 
 
 def _run(options):
+    before, after = [((path, load(path)) for path in side)
+                     for side in _sides(options.files)]
+    return show(before, after, options)
+
+
+def show(before, after, options):
+    """Write the difference of two sides; return the exit status.
+
+    A side is an iterable of pairs: the name of a run, for messages, and its
+    Tables.  These are let go of one after the other.
+    """
     format = _format(options)
-    before, after = _sides(options.files)
     comparison = _compared(before, after, options)
     write(options.output, _encoded(comparison, format, options))
     match comparison.verdict():
@@ -148,9 +163,8 @@ def _sides(files):
 def _compared(before, after, options):
     question = None
     sides = [], []
-    for side, paths in zip(sides, (before, after)):
-        for path in paths:
-            tables = load(path)
+    for side, named in zip(sides, (before, after)):
+        for path, tables in named:
             question = question or _question(options, tables)
             try:
                 side.append(Run(tables, question))

@@ -89,7 +89,8 @@ class Comparison:
     value_type     what is compared
     method         how it is known how sure changes are
     total          the Change of the total
-    rows           list of Change, what is clear first, then by size
+    rows           list of Change, first what is clear and at least 1 % of
+                   the total, each part by size
     gates          list of Gate, one for each target
 
     Raise ValueError for runs that measure different things.
@@ -121,14 +122,15 @@ class Comparison:
         rows = [row for row in [self._change(place, 'rows', key)
                                 for key, place in places.items()]
                 if any(row.runs_before + row.runs_after)]
+        least = LEAST_OF_TOTAL * abs(self.total.before)
         if self.method == TEST:
             chances = chance.benjamini_hochberg([row.p for row in rows])
-            least = LEAST_OF_TOTAL * abs(self.total.before)
             rows = [row.with_test(p, _row_verdict(row, p, least))
                     for row, p in zip(rows, chances)]
         rows.sort(key=lambda row: (
             row.verdict == UNCLEAR if self.method == TEST
-            else not row.is_clear(), -abs(row.change), -row.after,
+            else not row.is_clear() or abs(row.change) < least,
+            -abs(row.change), -row.after,
             row.place.name is None, row.place.name or '', row.place.line))
         return rows
 

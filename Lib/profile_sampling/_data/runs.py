@@ -15,7 +15,7 @@ from profile_sampling._data.diff import function_sums
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import (
     KEY_COLUMNS, LABELS, NODE, STATE, Tables, function_row, thread_row)
-from profile_sampling._data.values import COUNT, STATES, Value
+from profile_sampling._data.values import COUNT, NAMES, STATES, Value
 
 # What is compared other than the values of a label.
 FUNCTION, SITE = 'function', 'site'
@@ -91,6 +91,7 @@ class Run:
         self.rate_hz = tables.rate_hz
         self.duration_ns = tables.duration_ns
         self.python_version = tables.python_version
+        self.names = NAMES[tables.names]
         self.value_type = _value_type(tables, question.value)
         reduced = _reduced(tables, self.value_type)
         self.total = reduced.totals

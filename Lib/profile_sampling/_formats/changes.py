@@ -28,11 +28,13 @@ _UNKNOWN = '?'
 def text(comparison, *, top=TOP, width=None, color=False):
     """Return the report as text; no *width* has room for everything."""
     view = _View(comparison, top)
-    lines = [*view.heading(), '', *_total(view)]
+    lines = [*view.heading()]
+    if comparison.scale != compare.SHARE:
+        lines += ['', *_total(view)]
     if comparison.gates:
         lines += ['', *_gates(view, color)]
     lines += ['', *_table(view, width, color)]
-    lines += [*view.rest(), '', *view.notes()]
+    lines += [*view.rest(), '', *_wrapped(view.notes(), width)]
     return '\n'.join(lines) + '\n'
 
 
@@ -46,7 +48,9 @@ def markdown(comparison, *, top=TOP):
             ['gate', 'change', '±', 'p', 'verdict'], 'lrrrl',
             [view.gate(gate) for gate in comparison.gates]), '']
     columns = view.columns
-    rows = [view.total_cells(), *map(view.cells, view.rows)]
+    rows = [*map(view.cells, view.rows)]
+    if comparison.scale != compare.SHARE:
+        rows.insert(0, view.total_cells())
     lines += _markdown_table(columns, 'r' * (len(columns) - 1) + 'l', rows)
     lines += ['', *map(_escaped, view.rest())]
     lines += ['', *[f'> {_escaped(note)}  ' for note in view.notes()]]
@@ -83,10 +87,10 @@ class _View:
     def summary(self):
         change = self.comparison.total
         text = f'{long_title(self.comparison.value_type)} in all'
+        if self.comparison.scale == compare.SHARE:
+            return f'Shares of the {long_title(self.comparison.value_type)}'
         if self.comparison.scale == compare.WORK:
             text += ' per unit of work'
-        if self.comparison.scale == compare.SHARE:
-            return 'Shares of ' + text
         return f'{text[:1].upper()}{text[1:]}: {_relative(change)}'
 
     def heading(self):
@@ -191,6 +195,10 @@ class _View:
                        f'{chance.ALPHA:g}, and by '
                        f'{compare.LEAST_OF_TOTAL:.0%} of the total and '
                        f'{compare.LEAST_OF_ROW:.0%} of the row at least')
+        names = {run.names for run in comparison.before + comparison.after}
+        if len(names) > 1:
+            yield (f'names are {" and ".join(sorted(names))}: C functions '
+                   'and operators are rows of their own in some runs only')
         if comparison.gates and comparison.method != compare.TEST:
             yield f'gates need {compare.MIN_RUNS} runs a side'
         if any([row.low is None for row in self.rows]):
@@ -199,6 +207,14 @@ class _View:
         if any([row.verdict == compare.UNCLEAR or not row.is_clear()
                 for row in self.rows]):
             yield '~: may be chance'
+
+
+def _wrapped(notes, width):
+    if width is None:
+        return notes
+    import textwrap
+    return [line for note in notes
+            for line in textwrap.wrap(note, width, subsequent_indent='  ')]
 
 
 def _greatest(changes):

@@ -83,6 +83,16 @@ class OutputTest(DiffTest):
                          self.save('b.pb.gz', 200, 1800))
         self.assertIn('m.f (but -15.00 % of the total)\n', text)
 
+    def test_shares_have_no_total(self):
+        for format in 'text', 'markdown':
+            text = self.diff(*self.pair(), '--share', '--format', format)
+            self.assertNotIn('100.00 %', text)
+
+    def test_names_differ(self):
+        text = self.diff(self.save('a.pb.gz', names=0),
+                         self.save('b.pb.gz', names=3))
+        self.assertIn('names are all and off: C functions', text)
+
     def test_top(self):
         text = self.diff(*self.pair(), '--top', '1')
         self.assertIn('... 1 more row\n', text)
@@ -100,6 +110,25 @@ class OutputTest(DiffTest):
                          [(100 + number / 10) * MS for number in range(5)])
         self.assertTrue(first['low'] < 100 * MS < first['high'])
         self.assertLess(document['gates'][0]['p'], 0.001)
+
+    def test_json_fields(self):
+        # Those that Doc/library/profile_sampling-formats.rst names.
+        document = json.loads(self.diff(*self.pair(), '--format', 'json',
+                                        '--gate', 'total'))
+        change = {'before', 'after', 'change', 'low', 'high', 'relative', 'p',
+                  'runs_before', 'runs_after', 'records_before',
+                  'records_after', 'other'}
+        self.assertEqual(set(document), {
+            'schema', 'mode', 'value', 'unit', 'by', 'cumulative', 'scale',
+            'per', 'method', 'before', 'after', 'total', 'gates', 'verdict',
+            'rows'})
+        self.assertEqual(set(document['after']), {
+            'runs', 'rates_hz', 'durations_ns', 'python_versions', 'work'})
+        self.assertEqual(set(document['total']), change)
+        self.assertEqual(set(document['gates'][0]),
+                         change | {'target', 'least', 'verdict'})
+        self.assertEqual(set(document['rows'][0]), change | {
+            'name', 'kind', 'file', 'line', 'in', 'verdict'})
 
     def test_tsv(self):
         head, *rows = [line.split('\t') for line in self.diff(

@@ -1,0 +1,73 @@
+"""How figures of a difference are written, and how they fit."""
+
+import unittest
+
+from profile_sampling._data import compare
+from profile_sampling._data.runs import Question
+from profile_sampling._formats import changes
+from profile_sampling._formats.amounts import Amounts
+
+from ..support.builders import Builder
+
+MS = 1_000_000
+
+
+class AmountsTest(unittest.TestCase):
+
+    def test_units(self):
+        for unit, greatest, value, expected in (
+                ('nanoseconds', 3.2e9, 1.5e9, '1.500 s'),
+                ('nanoseconds', 123e9, 1.5e9, '1.5 s'),
+                ('nanoseconds', 12e6, 1.5e6, '1.50 ms'),
+                ('nanoseconds', 12e3, 1.5e3, '1.50 \N{MICRO SIGN}s'),
+                ('nanoseconds', 0, 0, '0.000 ns'),
+                ('bytes', 4e6, 1.5e6, '1.500 MB'),
+                ('share', 0.5, 0.0123, '1.23 %'),
+                ('count', 4321, 12, '12'),
+                ('widgets', 4321, 1234, '1,234')):
+            with self.subTest(unit=unit, greatest=greatest):
+                self.assertEqual(Amounts(unit, greatest).text(value),
+                                 expected)
+
+    def test_signs(self):
+        amounts = Amounts('nanoseconds', 3e9)
+        for value, expected in ((1e9, '+1.000 s'), (-1e9, '-1.000 s'),
+                                (4e5, '0.000 s'), (-4e5, '0.000 s')):
+            self.assertEqual(amounts.signed(value), expected)
+        self.assertEqual(Amounts('share', 1).signed(-0.1), '-10.00 pp')
+
+
+class WidthTest(unittest.TestCase):
+
+    def text(self, **options):
+        sides = []
+        for ms in 100, 300:
+            b = Builder(rate_hz=1000)
+            b.sample('m.a_function_whose_name_is_not_cut:5 C:m.call',
+                     wall_ns=ms * MS, count=ms)
+            b.sample('m.g:5', wall_ns=50 * MS, count=50)
+            sides.append([b.profile()._tables])
+        return changes.text(compare.of_tables(
+            *sides, Question('site', False, 'wall_ns', None, ())), **options)
+
+    def test_narrow(self):
+        lines = self.text(width=60).splitlines()
+        head, row = [line for line in lines if line.endswith(
+            ('call site, by wall time', ' in m.call'))]
+        self.assertEqual(head.split()[:2], ['after', 'change'])
+        self.assertIn('m.a_function_whose_name_is_not_cut:5 in m.call', row)
+        self.assertEqual(row.split()[0], '300.0')
+        # Sentences are broken at words.
+        self.assertIn('sampling alone (95 %)', ' '.join(' '.join(
+            lines[-3:]).split()))
+        self.assertTrue(all([len(line) <= 60 for line in lines[-3:]]))
+
+    def test_wide(self):
+        for width in 80, 200, None:
+            text = self.text(width=width)
+            self.assertRegex(text, r'\n100\.0 ms +300\.0 ms ')
+            self.assertNotIn('\x1b', text)
+
+
+if __name__ == '__main__':
+    unittest.main()
