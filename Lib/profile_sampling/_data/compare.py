@@ -37,7 +37,8 @@ class Change(Value):
     change         after minus before
     low, high      its interval of 95 %, or None if it is not known
     p              that a difference like this is chance; adjusted for how
-                   many rows, or gates, were asked.  None without a test
+                   many rows, or gates, were asked.  None without a test,
+                   and for a row that is too small to matter
     verdict        MORE or LESS if it differs and by enough to count, else
                    UNCLEAR; None if nothing is judged
     runs_before, runs_after
@@ -124,9 +125,7 @@ class Comparison:
                 if any(row.runs_before + row.runs_after)]
         least = LEAST_OF_TOTAL * abs(self.total.before)
         if self.method == TEST:
-            chances = chance.benjamini_hochberg([row.p for row in rows])
-            rows = [row.with_test(p, _row_verdict(row, p, least))
-                    for row, p in zip(rows, chances)]
+            rows = _tested(rows, least)
         rows.sort(key=lambda row: (
             row.verdict == UNCLEAR if self.method == TEST
             else not row.is_clear() or abs(row.change) < least,
@@ -265,6 +264,26 @@ def _is_measured(place):
     """Whether a row's values are not known by samples of running code."""
     return (place is not None and place.function is not None
             and place.function.kind == 'pseudo')
+
+
+def _tested(rows, least):
+    """Return rows with a verdict; a change of *least* counts.
+
+    What is too small to change by that much is not asked: each test makes
+    all others less certain.  That the sides together are small says nothing
+    of how they differ, so the rest is not biased (Bourgon, Gentleman &
+    Huber, PNAS 107, 2010).
+    """
+    asked = [abs(row.before) + abs(row.after) >= least for row in rows]
+    chances = iter(chance.benjamini_hochberg(
+        [row.p for row, is_asked in zip(rows, asked) if is_asked]))
+    return [_judged(row, next(chances) if is_asked else None, least)
+            for row, is_asked in zip(rows, asked)]
+
+
+def _judged(row, p, least):
+    verdict = UNCLEAR if p is None else _row_verdict(row, p, least)
+    return row.with_test(p, verdict)
 
 
 def _row_verdict(row, p, least):

@@ -194,7 +194,8 @@ class _View:
                 yield ('more, less: p <= '
                        f'{chance.ALPHA:g}, and by '
                        f'{compare.LEAST_OF_TOTAL:.0%} of the total and '
-                       f'{compare.LEAST_OF_ROW:.0%} of the row at least')
+                       f'{compare.LEAST_OF_ROW:.0%} of the row at least; '
+                       'smaller rows are not tested')
         names = {run.names for run in comparison.before + comparison.after}
         if len(names) > 1:
             yield (f'names are {" and ".join(sorted(names))}: C functions '

@@ -145,6 +145,19 @@ class ManyRunsTest(unittest.TestCase):
                 self.assertLess(f.p, 1e-6)
                 self.assertEqual(f.verdict, 'unclear')
 
+    def test_what_cannot_matter_is_not_tested(self):
+        # 1 % of the total is 6 ms: of what has that, f alone differs.
+        before, after = self.runs(100), self.runs(108, 3)
+        alone = row(compared(before, after), 'm.f').p
+        for side in before, after:
+            for number, times in enumerate(side):
+                times.update({f'tiny{name}': 0.4 + number / 10
+                              for name in range(200)})
+        c = compared(before, after)
+        self.assertAlmostEqual(row(c, 'm.f').p, alone, 3)
+        self.assertEqual((row(c, 'm.tiny7').p, row(c, 'm.tiny7').verdict),
+                         (None, 'unclear'))
+
     def test_gate_with_a_threshold(self):
         before, after = self.runs(100, 0.1), self.runs(112, 0.1)
         for least, verdict in ((0.01, compare.REGRESSION),
