@@ -41,7 +41,7 @@ COVERAGE_BAR = 0.93, 0.97
 TOTAL = Target('total', None, None, compare.LEAST_OF_TOTAL)
 QUESTION = Question('function', False, 'cpu_ns', None, (TOTAL,))
 PLACES = {name: Place(name, Function('m', name, '/m.py', 1, 'python'), 0,
-                      None) for name in SHARES}
+                      None, False) for name in SHARES}
 
 
 def measure(report, options):

@@ -7,7 +7,7 @@ import sys
 from profile_sampling._cli.common import Failure, add_output, load, write
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
-    CUSTOM, FUNCTION, SITE, Question, Run, Target)
+    CUSTOM, FUNCTION, NOT_LABELS, Question, Run, Target)
 from profile_sampling._formats import changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
@@ -62,8 +62,8 @@ def add_options(parser):
 
 def _add_what(parser):
     parser.add_argument('--by', default=FUNCTION, metavar='WHAT',
-                        help=f'rows: {FUNCTION}, {SITE} or the name of a '
-                             'label (default: %(default)s)')
+                        help=f'rows: {", ".join(NOT_LABELS)} or the name of '
+                             'a label (default: %(default)s)')
     parser.add_argument('--cum', action='store_true',
                         help='charge functions for what they called, too')
     parser.add_argument('--value', metavar='NAME',
@@ -193,7 +193,7 @@ def _check_targets(question, sides, scale):
         if scale == compare.SHARE and target.name == 'total':
             raise Failure('the share of the total cannot change; gate it '
                           'without --share', 2)
-    if question.by not in (FUNCTION, SITE) and not any(
+    if question.by not in NOT_LABELS and not any(
             [value is not None for run in runs for value in run.rows]):
         raise Failure(f'no sample of any file has the label {question.by!r}',
                       2)

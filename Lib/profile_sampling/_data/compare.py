@@ -163,7 +163,7 @@ class Comparison:
         change = (sum(scaled[1]) / len(scaled[1])
                   - sum(scaled[0]) / len(scaled[0]))
         if self.method == SAMPLING:
-            if _is_measured(place):
+            if place is not None and place.measured:
                 return change, change, None
             intervals = [self._sampling(runs, side) for runs, side
                          in zip((self.before, self.after), sides)]
@@ -258,12 +258,6 @@ def _period(run, sums):
         return None
     return max([value / records if records else 0.0
                 for _, value, records in (run.total, sums)])
-
-
-def _is_measured(place):
-    """Whether a row's values are not known by samples of running code."""
-    return (place is not None and place.function is not None
-            and place.function.kind == 'pseudo')
 
 
 def _tested(rows, least):

@@ -14,11 +14,12 @@ from profile_sampling._data import by_label, select
 from profile_sampling._data.diff import function_sums
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import (
-    KEY_COLUMNS, LABELS, NODE, STATE, Tables, function_row, thread_row)
+    KEY_COLUMNS, LABELS, NODE, STATE, THREAD, Tables, function_row,
+    thread_row)
 from profile_sampling._data.values import COUNT, NAMES, STATES, Value
 
 # What is compared other than the values of a label.
-FUNCTION, SITE = 'function', 'site'
+FUNCTION, SITE, STATE_NAME, THREAD_NAME = 'function', 'site', 'state', 'thread'
 CUSTOM = 'custom'
 # Of a row: its value, the part of it that is of running code, and how many
 # records of running code there are.
@@ -32,7 +33,7 @@ _RECORDS = 'records of running code', 'count'
 class Question(Value):
     """What is asked of each run.
 
-    by          'function', 'site' or the name of a label
+    by          'function', 'site', 'state', 'thread' or the name of a label
     cumulative  whether functions are charged what they called
     value       name of the value that is compared, such as 'cpu_ns'
     per         the unit of work: None, 'custom' for what sample() counted,
@@ -60,14 +61,17 @@ class Target(Value):
 class Place(Value):
     """What a row is of.
 
-    name      a function's or a label's value; None for samples without it
-    function  Function, or None for a label
+    name      of a function, a state or a thread, or the value of a label;
+              None for samples without it
+    function  Function, or None for what is none
     line      of a call site, else 0
     callee    what a call site is in: the name of a C function, an operator
               or a pseudo function; or None
+    measured  whether its values are sums of what clocks said, and no samples
+              of running code decide about them
     """
 
-    __slots__ = 'name', 'function', 'line', 'callee'
+    __slots__ = 'name', 'function', 'line', 'callee', 'measured'
 
 
 class Run:
@@ -147,7 +151,8 @@ def _functions(reduced, question):
     rows, places = {}, {}
     for key, ((function,), sums) in function_sums(reduced).items():
         rows[key] = sums[question.cumulative]
-        places[key] = Place(function.name, function, 0, None)
+        places[key] = Place(function.name, function, 0, None,
+                            function.kind == 'pseudo')
     return rows, places
 
 
@@ -171,22 +176,44 @@ def _site(functions, frames, frame, callee):
     called = None if callee < 0 else functions[frames[callee][0]].name
     if frame < 0:
         return (None, None, called), Place(called or '(no stack)', None, 0,
-                                           None)
+                                           None, False)
     number, line, *_ = frames[frame]
     function = functions[number]
     return ((function.name, line - function.first_line, called),
-            Place(function.name, function, line, called))
+            Place(function.name, function, line, called, False))
 
 
 def _labels(reduced, question):
     rows, places = {}, {}
     for row in by_label.rows_of(reduced, question.by):
         rows[row.value] = row.values
-        places[row.value] = Place(row.value, None, 0, None)
+        places[row.value] = Place(row.value, None, 0, None, False)
     return rows, places
 
 
-_ROWS = {FUNCTION: _functions, SITE: _sites}
+def _states(reduced, question):
+    return _measured(reduced, STATE, STATES)
+
+
+def _threads(reduced, question):
+    # Numbers of threads are others in each run.
+    return _measured(reduced, THREAD,
+                     [thread.name for thread in reduced.threads])
+
+
+def _measured(reduced, column, names):
+    """Add up by a name for each number in a column of samples."""
+    numbers = {}
+    keys = [numbers.setdefault(names[value], len(numbers))
+            for value in reduced.column(column)]
+    sums = zip(*sums_by(reduced, keys, len(numbers)))
+    return dict(zip(numbers, sums)), {
+        name: Place(name, None, 0, None, True) for name in numbers}
+
+
+_ROWS = {FUNCTION: _functions, SITE: _sites, STATE_NAME: _states,
+         THREAD_NAME: _threads}
+NOT_LABELS = tuple(_ROWS)
 
 
 def _target(reduced, target):

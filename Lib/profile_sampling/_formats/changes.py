@@ -5,10 +5,10 @@ not compute anything: that is _data's.
 """
 
 from profile_sampling._data import chance, compare
-from profile_sampling._data.runs import FUNCTION, SITE
+from profile_sampling._data.runs import FUNCTION, NOT_LABELS, SITE, STATE_NAME
 from profile_sampling._data.values import printable
 from profile_sampling._formats.amounts import Amounts, percent
-from profile_sampling._formats.text import long_title
+from profile_sampling._formats.text import long_title, state_name
 
 TOP = 20
 # Below this width a terminal gets fewer columns; names are not cut.
@@ -82,6 +82,8 @@ class _View:
             return f'function, by {which} {title}'
         if question.by == SITE:
             return f'call site, by {title}'
+        if question.by in NOT_LABELS:
+            return f'{question.by}, by {title}'
         return f'label {printable(question.by)}, by {title}'
 
     def summary(self):
@@ -136,8 +138,12 @@ class _View:
 
     def name(self, change):
         place = change.place
+        by = self.comparison.question.by
         if place.name is None:
-            return 'without the label'
+            return ('without a name' if by in NOT_LABELS
+                    else 'without the label')
+        if by == STATE_NAME:
+            return state_name(place.name)
         text = printable(place.name)
         if place.function is None:
             return text
@@ -193,8 +199,9 @@ class _View:
                        'rows by Benjamini and Hochberg, of gates by Holm')
                 yield ('more, less: p <= '
                        f'{chance.ALPHA:g}, and by '
-                       f'{compare.LEAST_OF_TOTAL:.0%} of the total and '
-                       f'{compare.LEAST_OF_ROW:.0%} of the row at least; '
+                       f'{100 * compare.LEAST_OF_TOTAL:g} % of the total '
+                       f'and {100 * compare.LEAST_OF_ROW:g} % of the row at '
+                       'least; '
                        'smaller rows are not tested')
         names = {run.names for run in comparison.before + comparison.after}
         if len(names) > 1:
@@ -205,9 +212,7 @@ class _View:
         if any([row.low is None for row in self.rows]):
             yield ('± ?: the rate is not known, as in sums of profiles of '
                    'several rates')
-        if any([row.verdict == compare.UNCLEAR or not row.is_clear()
-                for row in self.rows]):
-            yield '~: may be chance'
+        yield '~: may be chance'
 
 
 def _wrapped(notes, width):

@@ -74,6 +74,8 @@ class OutputTest(DiffTest):
                 (r'50\.0 ms +100\.0 ms.*m\.f\n', ['--value', 'cpu_ns']),
                 (r'm\.f:5\n', ['--by', 'site']),
                 (r'/f:x\n', ['--by', 'route']),
+                (r'measured +\+25\.0 % +running\n', ['--by', 'state']),
+                (r'measured +\+25\.0 % +MainThread\n', ['--by', 'thread']),
                 (r'500\.0 ms.*m\.main\n', ['--cum'])):
             with self.subTest(options=options):
                 self.assertRegex(self.diff(*pair, *options), expected)

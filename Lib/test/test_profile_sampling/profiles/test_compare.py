@@ -277,6 +277,24 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(self.rows('route'), [
             ('/a', 0, None, 10, 30), (None, 0, None, 5, 5)])
 
+    def test_states_and_threads(self):
+        def one(ms):
+            b = Builder()
+            worker = b.thread('worker')
+            b.sample('m.f:1', wall_ns=ms * MS, count=ms, thread=worker)
+            b.sample('m.f:1 [GIL~wait]', wall_ns=5 * MS, thread=b.thread(),
+                     state='gil_wait')
+            return b.profile()._tables
+
+        for by, names in (('state', ['running', 'gil_wait']),
+                          ('thread', ['worker', None])):
+            c = compare.of_tables([one(10)], [one(30)], question(by=by))
+            with self.subTest(by=by):
+                self.assertEqual([row.place.name for row in c.rows], names)
+                # Clocks say how long a thread was in a state.
+                self.assertEqual((c.rows[0].low, c.rows[0].high),
+                                 (20 * MS, 20 * MS))
+
     def test_nothing_on_the_stack(self):
         b = Builder()
         b.sample('', wall_ns=MS, state='unsampled')
