@@ -6,13 +6,15 @@ An interval is a pair of distances: how far down and how far up of the
 estimate the truth may be.  All are of 95 %.
 """
 
-from math import hypot, sqrt
+from math import ceil, hypot, sqrt
 
 from profile_sampling._data import student
 
 ALPHA = 0.05
 # A normal variable is farther off than that in 5 % of cases.
 _Z = 1.959963984540054
+# It is below that in 90 % of cases.
+_Z_FOUND = 1.2815515655446004
 
 
 def of_records(hits, records):
@@ -65,6 +67,15 @@ def welch(before, after, floor=0.0):
         for part, runs in zip(parts, (before, after))])
     return (error * student.quantile(ALPHA, freedom),
             student.two_sided(change / error, freedom))
+
+
+def runs_needed(half, runs, effect):
+    """Return how many runs a side would tell an *effect* in 90 % of cases.
+
+    *half* is that of the interval that so many *runs* a side gave.
+    """
+    error = half / student.quantile(ALPHA, 2 * runs - 2)
+    return ceil(runs * ((_Z + _Z_FOUND) * error / effect) ** 2)
 
 
 def benjamini_hochberg(chances):

@@ -69,9 +69,17 @@ class Change(Value):
 
 
 class Gate(Value):
-    """What is to be said of a target: REGRESSION, PASSED or INCONCLUSIVE."""
+    """What is to be said of a target.
 
-    __slots__ = 'target', 'change', 'verdict'
+    target       the Target
+    change       its Change
+    verdict      REGRESSION, PASSED or INCONCLUSIVE
+    runs_needed  of an inconclusive one, how many runs a side, if they differ
+                 as these do, would most likely settle it; None otherwise,
+                 or if it is not known how they differ
+    """
+
+    __slots__ = 'target', 'change', 'verdict', 'runs_needed'
 
 
 def of_tables(before, after, question, scale=PLAIN):
@@ -140,8 +148,7 @@ class Comparison:
             chances = chance.holm([change.p for change in changes])
             changes = [change.with_test(p, None)
                        for change, p in zip(changes, chances)]
-        return [Gate(target, change, _gate_verdict(
-                    change, target.least, self.method))
+        return [_gate(target, change, self.method)
                 for target, change in zip(self.question.targets, changes)]
 
     def _change(self, place, *where):
@@ -285,6 +292,17 @@ def _row_verdict(row, p, least):
             or abs(row.change) < LEAST_OF_ROW * abs(row.before)):
         return UNCLEAR
     return MORE if row.change > 0 else LESS
+
+
+def _gate(target, change, method):
+    verdict = _gate_verdict(change, target.least, method)
+    needed = None
+    effect = target.least * abs(change.before)
+    if verdict == INCONCLUSIVE and method != SAMPLING and effect:
+        needed = max(MIN_RUNS, chance.runs_needed(
+            change.high - change.change,
+            min(len(change.runs_before), len(change.runs_after)), effect))
+    return Gate(target, change, verdict, needed)
 
 
 def _gate_verdict(change, least, method):

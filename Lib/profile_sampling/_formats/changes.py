@@ -209,6 +209,11 @@ class _View:
                    'and operators are rows of their own in some runs only')
         if comparison.gates and comparison.method != compare.TEST:
             yield f'gates need {compare.MIN_RUNS} runs a side'
+        for gate in comparison.gates:
+            if gate.runs_needed is not None:
+                yield (f'{printable(gate.target.name)}: telling '
+                       f'{100 * gate.target.least:g} % takes about '
+                       f'{gate.runs_needed:,} runs a side like these')
         if any([row.low is None for row in self.rows]):
             yield ('± ?: the rate is not known, as in sums of profiles of '
                    'several rates')
@@ -234,9 +239,12 @@ def _half(change):
 
 
 def _relative(change):
-    if change.relative is None:
-        return 'new' if change.after else '-'
-    return percent(change.relative) if change.after else 'gone'
+    if change.before and change.after:
+        return percent(change.relative)
+    # No record is less than some four periods, and not never.
+    if not change.is_clear() or change.verdict == compare.UNCLEAR:
+        return '-'
+    return 'new' if change.after else 'gone'
 
 
 def _chance(p):

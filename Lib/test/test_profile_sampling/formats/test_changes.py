@@ -37,6 +37,27 @@ class AmountsTest(unittest.TestCase):
         self.assertEqual(Amounts('share', 1).signed(-0.1), '-10.00 pp')
 
 
+class WordsTest(unittest.TestCase):
+
+    def text(self, *functions):
+        sides = []
+        for times in functions:
+            b = Builder(rate_hz=1000)
+            for name, ms in times.items():
+                b.sample(f'm.{name}:5', wall_ns=ms * MS, count=ms)
+            sides.append([b.profile()._tables])
+        return changes.text(compare.of_tables(
+            *sides, Question('function', False, 'wall_ns', None, ())))
+
+    def test_no_record_is_not_never(self):
+        text = self.text({'f': 100, 'was': 90, 'rare': 1},
+                         {'f': 100, 'became': 90, 'odd': 1})
+        self.assertRegex(text, r' gone +m\.was\n')
+        self.assertRegex(text, r' new +m\.became\n')
+        for name in 'rare', 'odd':
+            self.assertRegex(text, rf' ms +-  ~  m\.{name}\n')
+
+
 class WidthTest(unittest.TestCase):
 
     def text(self, **options):

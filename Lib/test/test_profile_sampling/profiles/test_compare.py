@@ -108,6 +108,7 @@ class OneRunTest(unittest.TestCase):
     def test_never_gates(self):
         c = compared([{'f': 100}], [{'f': 900}], targets=(_TOTAL,))
         self.assertEqual(c.verdict(), compare.INCONCLUSIVE)
+        self.assertIsNone(c.gates[0].runs_needed)
 
     def test_clear_rows_come_first(self):
         c = compared([{'f': 1000, 'g': 1000, 'h': 0.4}],
@@ -170,6 +171,8 @@ class ManyRunsTest(unittest.TestCase):
         c = compared(self.runs(100, 20), self.runs(105, 20),
                      targets=(_TOTAL,))
         self.assertEqual(c.verdict(), compare.INCONCLUSIVE)
+        # Variances of 1,000 and 1 % of 600 ms: 2 * 1,000 * (3.24 / 6) ** 2.
+        self.assertEqual(c.gates[0].runs_needed, 584)
 
     def test_gate_of_a_function_is_cumulative(self):
         main = Target('function:main', 'main', None, 0.05)
@@ -193,6 +196,7 @@ class ManyRunsTest(unittest.TestCase):
         self.assertEqual(c.method, compare.SPREAD)
         self.assertEqual((c.total.p, c.total.verdict), (None, None))
         self.assertGreater(c.total.low, 40 * MS)
+        self.assertEqual(c.gates[0].runs_needed, 5)
         self.assertEqual(c.verdict(), compare.INCONCLUSIVE)
 
     def test_one_against_many(self):
