@@ -11,6 +11,8 @@ _STEPS = {
     'share': [('%', 0.01)],
 }
 _DIGITS = 4
+# From here on percents are longer than they are plain.
+_TIMES = 10
 
 
 class Amounts:
@@ -46,5 +48,7 @@ class Amounts:
 
 
 def percent(ratio, decimals=1):
-    """A change as text, such as '+3.2 %'."""
+    """A change as text, such as '+3.2 %', or 'x 40' if it is as large."""
+    if ratio >= _TIMES:
+        return f'x {1 + ratio:,.0f}'
     return f'{100 * ratio:+,.{decimals}f} %'

@@ -5,7 +5,7 @@ import unittest
 from profile_sampling._data import compare
 from profile_sampling._data.runs import Question
 from profile_sampling._formats import changes
-from profile_sampling._formats.amounts import Amounts
+from profile_sampling._formats.amounts import Amounts, percent
 
 from ..support.builders import Builder
 
@@ -35,6 +35,11 @@ class AmountsTest(unittest.TestCase):
                                 (4e5, '0.000 s'), (-4e5, '0.000 s')):
             self.assertEqual(amounts.signed(value), expected)
         self.assertEqual(Amounts('share', 1).signed(-0.1), '-10.00 pp')
+
+    def test_percent(self):
+        for ratio, expected in ((0.0321, '+3.2 %'), (-1, '-100.0 %'),
+                                (9.5, '+950.0 %'), (39, 'x 40')):
+            self.assertEqual(percent(ratio), expected)
 
 
 class WordsTest(unittest.TestCase):
