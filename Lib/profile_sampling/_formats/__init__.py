@@ -13,9 +13,11 @@ EXTENSIONS = {
     '.pb.gz': 'pprof', '.pprof': 'pprof', '.pb': 'pprof',
     '.collapsed': 'collapsed', '.folded': 'collapsed',
     '.txt': 'text',
+    '.speedscope.json': 'speedscope',
 }
 # Format: the extension of a file that the format alone names.
-FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt'}
+FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
+           'speedscope': '.speedscope.json'}
 
 
 def choose(path, format=None):
@@ -66,6 +68,9 @@ def encoder(format):
         case 'text':
             from profile_sampling._formats import text
             return text.encode
+        case 'speedscope':
+            from profile_sampling._formats import speedscope
+            return speedscope.encode
     raise ValueError(f'unknown format {format!r}')
 
 
