@@ -14,10 +14,11 @@ EXTENSIONS = {
     '.collapsed': 'collapsed', '.folded': 'collapsed',
     '.txt': 'text',
     '.speedscope.json': 'speedscope',
+    '.pstats': 'pstats', '.prof': 'pstats',
 }
 # Format: the extension of a file that the format alone names.
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
-           'speedscope': '.speedscope.json'}
+           'speedscope': '.speedscope.json', 'pstats': '.pstats'}
 
 
 def choose(path, format=None):
@@ -71,6 +72,9 @@ def encoder(format):
         case 'speedscope':
             from profile_sampling._formats import speedscope
             return speedscope.encode
+        case 'pstats':
+            from profile_sampling._formats import pstats
+            return pstats.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -24,6 +24,7 @@ _LOOK = {
     'pprof': '{python} -m profile_sampling report {path}',
     'text': 'less {path}',
     'collapsed': 'load it into a flame graph viewer',
+    'pstats': '{python} -m pstats {path}',
     'speedscope': 'load it at https://www.speedscope.app',
 }
 

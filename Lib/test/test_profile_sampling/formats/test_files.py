@@ -385,7 +385,8 @@ class FormatsTest(DirectoryTest):
                              ('p.folded', 'collapsed'),
                              ('p.txt', 'text'), (b'p.txt', 'text'),
                              ('/a.txt/p.folded', 'collapsed'),
-                             ('p.speedscope.json', 'speedscope')):
+                             ('p.speedscope.json', 'speedscope'),
+                             ('p.pstats', 'pstats'), ('p.prof', 'pstats')):
             self.assertEqual(_formats.choose(name), format)
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
         self.assertEqual(_formats.choose('p', 'text'), 'text')
