@@ -2,7 +2,8 @@
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, add_output, choose_format, load, refuse_terminal, write)
+    Failure, add_output, choose_format, encoded, load, refuse_terminal,
+    write)
 from profile_sampling._formats import text
 
 
@@ -46,4 +47,4 @@ def _run(options):
     tables = load(options.file)
     if format == 'text':
         arguments['top'] = options.top
-    write(options.output, _formats.encode(tables, format, **arguments))
+    write(options.output, encoded(tables, format, **arguments))

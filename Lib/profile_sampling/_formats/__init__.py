@@ -15,10 +15,14 @@ EXTENSIONS = {
     '.txt': 'text',
     '.speedscope.json': 'speedscope',
     '.pstats': 'pstats', '.prof': 'pstats',
+    '.svg': 'svg',
 }
 # Format: the extension of a file that the format alone names.
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
-           'speedscope': '.speedscope.json', 'pstats': '.pstats'}
+           'speedscope': '.speedscope.json', 'pstats': '.pstats',
+           'svg': '.svg'}
+# What is no text.
+BINARY = 'pprof', 'pstats'
 
 
 def choose(path, format=None):
@@ -75,6 +79,9 @@ def encoder(format):
         case 'pstats':
             from profile_sampling._formats import pstats
             return pstats.encode
+        case 'svg':
+            from profile_sampling._formats import svg
+            return svg.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -149,9 +149,9 @@ class AtExitTest(unittest.TestCase):
                 ("'dir.txt'", 'None', 'is a directory'),
                 ("'link.txt'", 'None', 'symbolic link'),
                 ("'/dev/null'", "'text'", 'not a regular file'),
-                ("'a.svg'", 'None', 'known extensions'),
-                ("'a.txt'", "'svg'", 'known formats'),
-                ('None', "'svg'", 'known formats'),
+                ("'a.doc'", 'None', 'known extensions'),
+                ("'a.txt'", "'doc'", 'known formats'),
+                ('None', "'doc'", 'known formats'),
                 ("'a\\0b.txt'", 'None', 'null')):
             with self.subTest(out=out):
                 status, text, err = self.run_code(

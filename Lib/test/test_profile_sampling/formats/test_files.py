@@ -386,7 +386,8 @@ class FormatsTest(DirectoryTest):
                              ('p.txt', 'text'), (b'p.txt', 'text'),
                              ('/a.txt/p.folded', 'collapsed'),
                              ('p.speedscope.json', 'speedscope'),
-                             ('p.pstats', 'pstats'), ('p.prof', 'pstats')):
+                             ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
+                             ('p.svg', 'svg')):
             self.assertEqual(_formats.choose(name), format)
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
         self.assertEqual(_formats.choose('p', 'text'), 'text')
@@ -404,10 +405,10 @@ class FormatsTest(DirectoryTest):
         profile = example().profile()
         begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
                   'collapsed': b'[lost] 1000\n',
-                  'speedscope': b'{"$schema":'}
+                  'speedscope': b'{"$schema":', 'svg': b'<?xml '}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
-                             ('p.speedscope.json', None),
+                             ('p.speedscope.json', None), ('p.svg', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)
