@@ -16,11 +16,13 @@ EXTENSIONS = {
     '.speedscope.json': 'speedscope',
     '.pstats': 'pstats', '.prof': 'pstats',
     '.svg': 'svg',
+    # After the longer ones that end so.
+    '.json': 'json',
 }
 # Format: the extension of a file that the format alone names.
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
-           'svg': '.svg'}
+           'svg': '.svg', 'json': '.json'}
 # What is no text.
 BINARY = 'pprof', 'pstats'
 
@@ -82,6 +84,9 @@ def encoder(format):
         case 'svg':
             from profile_sampling._formats import svg
             return svg.encode
+        case 'json':
+            from profile_sampling._formats import json
+            return json.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -26,6 +26,7 @@ _LOOK = {
     'collapsed': 'load it into a flame graph viewer',
     'pstats': '{python} -m pstats {path}',
     'speedscope': 'load it at https://www.speedscope.app',
+    'json': 'less {path}',
     'svg': 'open it in a browser',
 }
 

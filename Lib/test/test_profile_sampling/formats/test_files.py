@@ -387,7 +387,7 @@ class FormatsTest(DirectoryTest):
                              ('/a.txt/p.folded', 'collapsed'),
                              ('p.speedscope.json', 'speedscope'),
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
-                             ('p.svg', 'svg')):
+                             ('p.svg', 'svg'), ('p.json', 'json')):
             self.assertEqual(_formats.choose(name), format)
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
         self.assertEqual(_formats.choose('p', 'text'), 'text')
@@ -405,10 +405,12 @@ class FormatsTest(DirectoryTest):
         profile = example().profile()
         begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
                   'collapsed': b'[lost] 1000\n',
-                  'speedscope': b'{"$schema":', 'svg': b'<?xml '}
+                  'speedscope': b'{"$schema":', 'svg': b'<?xml ',
+                  'json': b'{"format":"profile_sampling",'}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
                              ('p.speedscope.json', None), ('p.svg', None),
+                             ('p.json', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)
