@@ -95,15 +95,15 @@ class CallGraph:
         self._is_first_call = bytearray(n_nodes)
         self._outer_calls = []
         # Where on the way down to a node each function is, and how often
-        # each call.
+        # each call; the last is for what nobody calls, -1.
         depths = [[] for _ in self.keys]
-        n_calls = [0] * len(self.calls)
+        n_calls = [0] * (len(self.calls) + 1)
         way = []
         for node in range(1, n_nodes):
             while way and way[-1] != self._parents[node]:
                 left = way.pop()
                 depths[self._function[left]].pop()
-                n_calls[self._call[left]] -= self._call[left] >= 0
+                n_calls[self._call[left]] -= 1
             call = self._call[node]
             its_depths = depths[self._function[node]]
             self._is_first_function[node] = not its_depths
@@ -113,5 +113,4 @@ class CallGraph:
                 called = way[its_depths[-1] + 1]
                 self._outer_calls.append((node, self._call[called]))
             its_depths.append(len(way) - 1)
-            if call >= 0:
-                n_calls[call] += 1
+            n_calls[call] += 1

@@ -16,13 +16,14 @@ EXTENSIONS = {
     '.speedscope.json': 'speedscope',
     '.pstats': 'pstats', '.prof': 'pstats',
     '.svg': 'svg',
+    '.callgrind': 'callgrind',
     # After the longer ones that end so.
     '.json': 'json',
 }
 # Format: the extension of a file that the format alone names.
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
-           'svg': '.svg', 'json': '.json'}
+           'svg': '.svg', 'json': '.json', 'callgrind': '.callgrind'}
 # What is no text.
 BINARY = 'pprof', 'pstats'
 
@@ -44,6 +45,10 @@ def choose(path, format=None):
     for extension, known in EXTENSIONS.items():
         if name.endswith(extension):
             return known
+    # What KCachegrind looks for; Callgrind puts the number of the process
+    # at the end.
+    if name.startswith('callgrind.out'):
+        return 'callgrind'
     raise ValueError(f'cannot tell the format from the name '
                      f'{os.fsdecode(path)!r}; known extensions: '
                      f'{", ".join(EXTENSIONS)}; or give a format: '
@@ -87,6 +92,9 @@ def encoder(format):
         case 'json':
             from profile_sampling._formats import json
             return json.encode
+        case 'callgrind':
+            from profile_sampling._formats import callgrind
+            return callgrind.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -27,6 +27,7 @@ _LOOK = {
     'pstats': '{python} -m pstats {path}',
     'speedscope': 'load it at https://www.speedscope.app',
     'json': 'less {path}',
+    'callgrind': 'callgrind_annotate {path}',
     'svg': 'open it in a browser',
 }
 

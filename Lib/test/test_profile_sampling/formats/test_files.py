@@ -387,7 +387,9 @@ class FormatsTest(DirectoryTest):
                              ('/a.txt/p.folded', 'collapsed'),
                              ('p.speedscope.json', 'speedscope'),
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
-                             ('p.svg', 'svg'), ('p.json', 'json')):
+                             ('p.svg', 'svg'), ('p.json', 'json'),
+                             ('p.callgrind', 'callgrind'),
+                             ('/a/callgrind.out.77', 'callgrind')):
             self.assertEqual(_formats.choose(name), format)
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
         self.assertEqual(_formats.choose('p', 'text'), 'text')
@@ -406,11 +408,12 @@ class FormatsTest(DirectoryTest):
         begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
                   'collapsed': b'[lost] 1000\n',
                   'speedscope': b'{"$schema":', 'svg': b'<?xml ',
-                  'json': b'{"format":"profile_sampling",'}
+                  'json': b'{"format":"profile_sampling",',
+                  'callgrind': b'# callgrind format\n'}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
                              ('p.speedscope.json', None), ('p.svg', None),
-                             ('p.json', None),
+                             ('p.json', None), ('callgrind.out.7', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)

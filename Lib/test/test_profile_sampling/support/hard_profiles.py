@@ -53,20 +53,27 @@ def deep(depth=50_000):
 
 
 def full(rows=140_000, depth=35):
-    """As many rows as the tables of a session hold."""
+    """As many rows as the tables of a session hold.
+
+    Each of 500 functions calls eight others, from a line for each.
+    """
     b = Builder()
     for number in range(4):
         b.thread(f'worker {number}')
     functions = [b.function('m', f'f{number}') for number in range(500)]
     rng = random.Random(7)
     nodes = [0] * depth
+    numbers = [0] * (depth + 1)
     for row in range(rows):
         # The lower part of the stack changes, as in a real program.
-        at = depth - 1 - rng.randrange(12) if row else 0
-        for level in range(at, depth):
-            frame = rng.choice(functions), rng.randrange(1, 99), 0, -1, 0
+        for level in range(depth - 1 - rng.randrange(12) if row else 0,
+                           depth):
+            call = rng.randrange(8)
+            frame = functions[numbers[level]], call + 1, 0, -1, 0
+            numbers[level + 1] = (numbers[level] * 8 + call) % 500
             number = b.frames.setdefault(frame, len(b.frames))
             key = nodes[level - 1] if level else 0, number
             nodes[level] = b.nodes.setdefault(key, len(b.nodes)) + 1
-        b.samples[nodes[depth - 1], row % 4, 0, 0, 0, 0] = 1, 500, 1000
+        key = nodes[-1], row % 4, 0, 0, 0, 0
+        b.samples[key] = 1 + b.samples.get(key, (0,))[0], 500, 1000
     return b
