@@ -17,13 +17,15 @@ EXTENSIONS = {
     '.pstats': 'pstats', '.prof': 'pstats',
     '.svg': 'svg',
     '.callgrind': 'callgrind',
+    '.dot': 'dot', '.gv': 'dot',
     # After the longer ones that end so.
     '.json': 'json',
 }
 # Format: the extension of a file that the format alone names.
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
-           'svg': '.svg', 'json': '.json', 'callgrind': '.callgrind'}
+           'svg': '.svg', 'json': '.json', 'callgrind': '.callgrind',
+           'dot': '.dot'}
 # What is no text.
 BINARY = 'pprof', 'pstats'
 
@@ -68,6 +70,19 @@ def annotation(format, annotate):
     return {'annotate': True}
 
 
+def pruning(format, min_share):
+    """Return the options of encode() that leave out what is small.
+
+    Raise ValueError if that is asked of a format that leaves out nothing.
+    """
+    if min_share is None:
+        return {}
+    if format != 'dot':
+        raise ValueError('only dot leaves out what has less than a share, '
+                         f'not {format}')
+    return {'min_share': min_share}
+
+
 def encoder(format):
     """Return the function that makes bytes of tables in *format*."""
     match format:
@@ -95,6 +110,9 @@ def encoder(format):
         case 'callgrind':
             from profile_sampling._formats import callgrind
             return callgrind.encode
+        case 'dot':
+            from profile_sampling._formats import dot
+            return dot.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -28,6 +28,7 @@ _LOOK = {
     'speedscope': 'load it at https://www.speedscope.app',
     'json': 'less {path}',
     'callgrind': 'callgrind_annotate {path}',
+    'dot': 'dot -Tsvg -O {path}',
     'svg': 'open it in a browser',
 }
 

@@ -203,6 +203,17 @@ class ReportTest(CommandLineTest):
             self.assertEqual(self.read(f'o{extension}'),
                              _formats.encode(tables, format))
 
+    def test_min_share(self):
+        tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables
+        self.assertEqual(
+            self.run_cli('report', 'p.pb.gz', '--format', 'dot',
+                         '--min-share', '30'),
+            (0, _formats.encode(tables, 'dot', min_share=0.3), ''))
+        self.assertFails(2, 'only dot leaves out', 'report', 'p.pb.gz',
+                         '--min-share', '30')
+        self.assertFails(2, "invalid percentage value: '101'", 'report',
+                         'p.pb.gz', '--min-share', '101')
+
     def test_what_a_format_cannot_show(self):
         Builder().sample('a.f', wall_ns=-5).profile().save(
             os.path.join(self.directory, 'n.pb.gz'))

@@ -389,6 +389,7 @@ class FormatsTest(DirectoryTest):
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
                              ('p.svg', 'svg'), ('p.json', 'json'),
                              ('p.callgrind', 'callgrind'),
+                             ('p.dot', 'dot'), ('p.gv', 'dot'),
                              ('/a/callgrind.out.77', 'callgrind')):
             self.assertEqual(_formats.choose(name), format)
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
@@ -409,11 +410,13 @@ class FormatsTest(DirectoryTest):
                   'collapsed': b'[lost] 1000\n',
                   'speedscope': b'{"$schema":', 'svg': b'<?xml ',
                   'json': b'{"format":"profile_sampling",',
-                  'callgrind': b'# callgrind format\n'}
+                  'callgrind': b'# callgrind format\n',
+                  'dot': b'digraph '}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
                              ('p.speedscope.json', None), ('p.svg', None),
                              ('p.json', None), ('callgrind.out.7', None),
+                             ('p.dot', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)
