@@ -16,6 +16,7 @@ EXTENSIONS = {
     '.speedscope.json': 'speedscope',
     '.pstats': 'pstats', '.prof': 'pstats',
     '.svg': 'svg',
+    '.gecko.json': 'gecko',
     '.callgrind': 'callgrind',
     '.dot': 'dot', '.gv': 'dot',
     # After the longer ones that end so.
@@ -25,7 +26,7 @@ EXTENSIONS = {
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
            'svg': '.svg', 'json': '.json', 'callgrind': '.callgrind',
-           'dot': '.dot'}
+           'dot': '.dot', 'gecko': '.gecko.json'}
 # What is no text.
 BINARY = 'pprof', 'pstats'
 
@@ -113,6 +114,9 @@ def encoder(format):
         case 'dot':
             from profile_sampling._formats import dot
             return dot.encode
+        case 'gecko':
+            from profile_sampling._formats import gecko
+            return gecko.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -29,6 +29,7 @@ _LOOK = {
     'json': 'less {path}',
     'callgrind': 'callgrind_annotate {path}',
     'dot': 'dot -Tsvg -O {path}',
+    'gecko': 'load it at https://profiler.firefox.com',
     'svg': 'open it in a browser',
 }
 

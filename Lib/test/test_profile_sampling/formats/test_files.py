@@ -387,7 +387,8 @@ class FormatsTest(DirectoryTest):
                              ('/a.txt/p.folded', 'collapsed'),
                              ('p.speedscope.json', 'speedscope'),
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
-                             ('p.svg', 'svg'), ('p.json', 'json'),
+                             ('p.svg', 'svg'),
+                             ('p.gecko.json', 'gecko'), ('p.json', 'json'),
                              ('p.callgrind', 'callgrind'),
                              ('p.dot', 'dot'), ('p.gv', 'dot'),
                              ('/a/callgrind.out.77', 'callgrind')):
@@ -411,12 +412,12 @@ class FormatsTest(DirectoryTest):
                   'speedscope': b'{"$schema":', 'svg': b'<?xml ',
                   'json': b'{"format":"profile_sampling",',
                   'callgrind': b'# callgrind format\n',
-                  'dot': b'digraph '}
+                  'dot': b'digraph ', 'gecko': b'{"meta":'}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
                              ('p.speedscope.json', None), ('p.svg', None),
                              ('p.json', None), ('callgrind.out.7', None),
-                             ('p.dot', None),
+                             ('p.dot', None), ('p.gecko.json', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)
