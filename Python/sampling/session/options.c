@@ -126,14 +126,17 @@ parse_text_value(const struct _sampling_request *request, const char *key,
 static int
 parse_format(struct _sampling_request *request, wchar_t *value)
 {
-    static const wchar_t *const formats[] = {L"pprof", L"collapsed", L"text"};
+    static const wchar_t *const formats[] = {
+        L"pprof", L"collapsed", L"text", L"speedscope", L"pstats", L"svg",
+        L"json", L"callgrind", L"dot", L"gecko"};
     for (size_t i = 0; i < Py_ARRAY_LENGTH(formats); i++) {
         if (wcscmp(value, formats[i]) == 0) {
             request->format = value;
             return 0;
         }
     }
-    return _PySampling_Complain(request, "format=%ls: expected pprof, collapsed or text",
+    return _PySampling_Complain(request, "format=%ls: expected pprof, collapsed, text, "
+                    "speedscope, pstats, svg, json, callgrind, dot or gecko",
                     value);
 }
 
@@ -205,12 +208,15 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
 }
 
 /* The format of a file follows from its name unless it is given.  The same
-   list stands in Lib/profile_sampling/_formats/__init__.py. */
+   lists of formats and extensions stand in
+   Lib/profile_sampling/_formats/__init__.py. */
 static int
 check_out(const struct _sampling_request *request)
 {
     static const wchar_t *const extensions[] = {
-        L".pb.gz", L".pb", L".pprof", L".collapsed", L".folded", L".txt"};
+        L".pb.gz", L".pb", L".pprof", L".collapsed", L".folded", L".txt",
+        L".pstats", L".prof", L".svg", L".json", L".callgrind", L".dot",
+        L".gv"};
     if (request->out == NULL || request->format != NULL) {
         return 0;
     }
@@ -224,7 +230,8 @@ check_out(const struct _sampling_request *request)
         }
     }
     return _PySampling_Complain(request, "out=%ls: which format is that?  Use .pb.gz, "
-                    ".collapsed or .txt, or add format=", request->out);
+                    ".collapsed, .txt, .svg or another extension of the "
+                    "documentation, or add format=", request->out);
 }
 
 /* Each process needs a file of its own. */
