@@ -227,23 +227,27 @@ class Profile:
         from profile_sampling._data import by_gil_holder
         return by_gil_holder.rows(self._tables)
 
-    def save(self, path, format=None, *, annotate=False):
+    def save(self, path, format=None, *, annotate=False, min_share=None):
         """Write the profile to a file, whole or not at all.
 
         *path* may also be a file object that is opened in binary mode, or
         the system's name of an open file, such as '/dev/stdout': then what
         there is in it stays.
 
-        *format* is 'pprof', 'collapsed' or 'text'; without it the
+        *format* is 'pprof', 'collapsed', 'text', 'speedscope', 'gecko',
+        'pstats', 'callgrind', 'dot', 'svg' or 'json'; without it the
         extension of *path* decides, and what is open gets 'pprof'.  With
         *annotate*, names in collapsed stacks end in flamegraph.pl's mark of
         their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for
-        pseudo functions.  The file is readable by its owner alone.  '{pid}'
+        pseudo functions.  Of call graphs (dot), functions with less than
+        *min_share* of the total are left out, 0.005 by default, and calls
+        with less than a fifth of that.  The file is readable by its owner alone.  '{pid}'
         in *path* stands for the number of this process.  A symbolic link or
         another user's file at *path* is refused.
 
-        Raise ValueError for an unknown format or one that has no such
-        marks, OSError if it cannot be written.
+        Raise ValueError for an unknown format, one that has no such option
+        or one that cannot show this profile, OSError if it cannot be
+        written.
         """
         from profile_sampling import _files, _formats
         is_file = hasattr(path, 'write')
@@ -254,7 +258,8 @@ class Profile:
             path = _formats.with_pid(path)
         format = _formats.choose(path, format)
         data = _formats.encode(
-            self._tables, format, **_formats.annotation(format, annotate))
+            self._tables, format, **_formats.annotation(format, annotate),
+            **_formats.pruning(format, min_share))
         if is_file:
             _files.write_to(path, data)
         else:

@@ -4,7 +4,8 @@
 
 # Each package is here for a reason: the compiler and the tools that unpack
 # and patch, then one header package per extension module of the standard
-# library, then what the tests and benchmarks run (abidiff, valgrind).
+# library, then what the tests and benchmarks run (abidiff, valgrind,
+# dot).
 debian_packages() {
     cat <<'PACKAGES'
 abigail-tools
@@ -12,6 +13,7 @@ autoconf
 build-essential
 ca-certificates
 ccache
+graphviz
 libbz2-dev
 libffi-dev
 libgdbm-dev

@@ -36,9 +36,9 @@ def choose_format(options, default):
 
 
 def refuse_terminal(format, output):
-    if (format == 'pprof' and output is None
+    if (format in _formats.BINARY and output is None
             and sys.stdout is not None and sys.stdout.isatty()):
-        raise Failure('a pprof file is binary; name a file with -o', 2)
+        raise Failure(f'a {format} file is binary; name a file with -o', 2)
 
 
 def add_output(parser):
@@ -58,6 +58,14 @@ def load(path):
         return Tables(reader.read(sys.stdin.buffer if path == '-' else path))
     except OSError as exc:
         raise Failure(f'cannot read {path}: {exc.strerror}') from None
+    except ValueError as exc:
+        raise Failure(str(exc)) from None
+
+
+def encoded(tables, format, **options):
+    """Return the bytes of a file in *format*."""
+    try:
+        return _formats.encode(tables, format, **options)
     except ValueError as exc:
         raise Failure(str(exc)) from None
 

@@ -4,7 +4,8 @@ import os
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, add_output, choose_format, load, refuse_terminal, say, write)
+    Failure, add_output, choose_format, encoded, load, refuse_terminal, say,
+    write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
@@ -44,7 +45,7 @@ def _run(options):
         nameless += (tables.pid is None
                      and PID_LABEL not in by_label.keys(tables))
     tables = Tables(merger.raw())
-    write(options.output, _formats.encode(tables, format))
+    write(options.output, encoded(tables, format))
     say(_merged(tables, len(paths), nameless, options.output))
 
 

@@ -2,7 +2,8 @@
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, add_output, choose_format, load, refuse_terminal, write)
+    Failure, add_output, choose_format, encoded, load, refuse_terminal,
+    write)
 from profile_sampling._formats import text
 
 
@@ -14,6 +15,16 @@ def _positive(text):
 
 
 _positive.__name__ = 'positive number'
+
+
+def _percent(text):
+    number = float(text)
+    if not 0 <= number <= 100:
+        raise ValueError
+    return number / 100
+
+
+_percent.__name__ = 'percentage'
 
 
 def add(commands):
@@ -33,17 +44,21 @@ def add(commands):
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
+    parser.add_argument('--min-share', metavar='PERCENT', type=_percent,
+                        help='of call graphs (dot), leave out functions with '
+                             'less than this (default: 0.5)')
     parser.set_defaults(run=_run)
 
 
 def _run(options):
     format = choose_format(options, 'text')
     try:
-        arguments = _formats.annotation(format, options.annotate)
+        arguments = {**_formats.annotation(format, options.annotate),
+                     **_formats.pruning(format, options.min_share)}
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     refuse_terminal(format, options.output)
     tables = load(options.file)
     if format == 'text':
         arguments['top'] = options.top
-    write(options.output, _formats.encode(tables, format, **arguments))
+    write(options.output, encoded(tables, format, **arguments))

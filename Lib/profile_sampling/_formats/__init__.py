@@ -13,9 +13,22 @@ EXTENSIONS = {
     '.pb.gz': 'pprof', '.pprof': 'pprof', '.pb': 'pprof',
     '.collapsed': 'collapsed', '.folded': 'collapsed',
     '.txt': 'text',
+    '.speedscope.json': 'speedscope',
+    '.pstats': 'pstats', '.prof': 'pstats',
+    '.svg': 'svg',
+    '.gecko.json': 'gecko',
+    '.callgrind': 'callgrind',
+    '.dot': 'dot', '.gv': 'dot',
+    # After the longer ones that end so.
+    '.json': 'json',
 }
 # Format: the extension of a file that the format alone names.
-FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt'}
+FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
+           'speedscope': '.speedscope.json', 'pstats': '.pstats',
+           'svg': '.svg', 'json': '.json', 'callgrind': '.callgrind',
+           'dot': '.dot', 'gecko': '.gecko.json'}
+# What is no text.
+BINARY = 'pprof', 'pstats'
 
 
 def choose(path, format=None):
@@ -35,6 +48,10 @@ def choose(path, format=None):
     for extension, known in EXTENSIONS.items():
         if name.endswith(extension):
             return known
+    # What KCachegrind looks for; Callgrind puts the number of the process
+    # at the end.
+    if name.startswith('callgrind.out'):
+        return 'callgrind'
     raise ValueError(f'cannot tell the format from the name '
                      f'{os.fsdecode(path)!r}; known extensions: '
                      f'{", ".join(EXTENSIONS)}; or give a format: '
@@ -54,6 +71,19 @@ def annotation(format, annotate):
     return {'annotate': True}
 
 
+def pruning(format, min_share):
+    """Return the options of encode() that leave out what is small.
+
+    Raise ValueError if that is asked of a format that leaves out nothing.
+    """
+    if min_share is None:
+        return {}
+    if format != 'dot':
+        raise ValueError('only dot leaves out what has less than a share, '
+                         f'not {format}')
+    return {'min_share': min_share}
+
+
 def encoder(format):
     """Return the function that makes bytes of tables in *format*."""
     match format:
@@ -66,6 +96,27 @@ def encoder(format):
         case 'text':
             from profile_sampling._formats import text
             return text.encode
+        case 'speedscope':
+            from profile_sampling._formats import speedscope
+            return speedscope.encode
+        case 'pstats':
+            from profile_sampling._formats import pstats
+            return pstats.encode
+        case 'svg':
+            from profile_sampling._formats import svg
+            return svg.encode
+        case 'json':
+            from profile_sampling._formats import json
+            return json.encode
+        case 'callgrind':
+            from profile_sampling._formats import callgrind
+            return callgrind.encode
+        case 'dot':
+            from profile_sampling._formats import dot
+            return dot.encode
+        case 'gecko':
+            from profile_sampling._formats import gecko
+            return gecko.encode
     raise ValueError(f'unknown format {format!r}')
 
 

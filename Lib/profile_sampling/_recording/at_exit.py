@@ -26,6 +26,13 @@ _LOOK = {
     'pprof': '{python} -m profile_sampling report {path}',
     'text': 'less {path}',
     'collapsed': 'load it into a flame graph viewer',
+    'pstats': '{python} -m pstats {path}',
+    'speedscope': 'load it at https://www.speedscope.app',
+    'json': 'less {path}',
+    'callgrind': 'callgrind_annotate {path}',
+    'dot': 'dot -Tsvg -O {path}',
+    'gecko': 'load it at https://profiler.firefox.com',
+    'svg': 'open it in a browser',
 }
 
 

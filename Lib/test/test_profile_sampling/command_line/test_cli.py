@@ -6,10 +6,10 @@ import sys
 import tempfile
 import unittest
 
-from profile_sampling import Profile
+from profile_sampling import Profile, _formats
 from profile_sampling._formats import text as _text
 
-from ..support.builders import example
+from ..support.builders import Builder, example
 
 PROG = 'python -m profile_sampling'
 
@@ -114,8 +114,8 @@ class ReportTest(CommandLineTest):
                 ('COMMAND', []),
                 ('nonsense', ['nonsense']),
                 ('FILE', ['report']),
-                ('svg', ['report', 'p.pb.gz', '--format', 'svg']),
-                ('known extensions', ['report', 'p.pb.gz', '-o', 'o.svg']),
+                ('doc', ['report', 'p.pb.gz', '--format', 'doc']),
+                ('known extensions', ['report', 'p.pb.gz', '-o', 'o.doc']),
                 ('positive number', ['report', 'p.pb.gz', '--top', '0']),
                 ('positive number', ['report', 'p.pb.gz', '--top', 'x']),
                 ('only collapsed stacks can be annotated, not text',
@@ -186,13 +186,39 @@ class ReportTest(CommandLineTest):
         import pty
         leader, follower = pty.openpty()
         self.addCleanup(os.close, leader)
-        try:
+        self.addCleanup(os.close, follower)
+        for format in 'pprof', 'pstats':
             status, _, err = self.run_cli('report', 'p.pb.gz', '--format',
-                                          'pprof', stdout=follower)
-        finally:
-            os.close(follower)
-        self.assertEqual(status, 2)
-        self.assertIn('name a file with -o', err)
+                                          format, stdout=follower)
+            self.assertEqual(status, 2)
+            self.assertIn(f'a {format} file is binary; name a file with -o',
+                          err)
+
+    def test_all_formats(self):
+        tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables
+        for format, extension in _formats.FORMATS.items():
+            self.assertEqual(
+                self.run_cli('report', 'p.pb.gz', '-o', f'o{extension}'),
+                (0, b'', ''))
+            self.assertEqual(self.read(f'o{extension}'),
+                             _formats.encode(tables, format))
+
+    def test_min_share(self):
+        tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables
+        self.assertEqual(
+            self.run_cli('report', 'p.pb.gz', '--format', 'dot',
+                         '--min-share', '30'),
+            (0, _formats.encode(tables, 'dot', min_share=0.3), ''))
+        self.assertFails(2, 'only dot leaves out', 'report', 'p.pb.gz',
+                         '--min-share', '30')
+        self.assertFails(2, "invalid percentage value: '101'", 'report',
+                         'p.pb.gz', '--min-share', '101')
+
+    def test_what_a_format_cannot_show(self):
+        Builder().sample('a.f', wall_ns=-5).profile().save(
+            os.path.join(self.directory, 'n.pb.gz'))
+        self.assertFails(1, 'cannot show the negative values', 'report',
+                         'n.pb.gz', '-o', 'n.svg')
 
     def test_the_loaded_file_is_not_ours_to_change(self):
         before = self.read('p.pb.gz')

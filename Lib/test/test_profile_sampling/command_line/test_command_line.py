@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from profile_sampling import Profile
+from profile_sampling import Profile, _formats
 
 from ..support.sessions import (
     ProgramTest, checked, environment, on_stack, weight)
@@ -247,9 +247,12 @@ class KeysTest(ProgramTest):
         self.assertEqual(result.out, b'True\n')
 
     def test_format_by_extension(self):
-        for name, start in (('a.pb.gz', b'\x1f\x8b'), ('a.pprof', None),
-                            ('a.pb', None), ('a.collapsed', None),
-                            ('a.folded', None), ('a.txt', None)):
+        starts = {'pprof': b'\x1f\x8b', 'svg': b'<?xml', 'dot': b'digraph',
+                  'speedscope': b'{"$schema":', 'gecko': b'{"meta":',
+                  'json': b'{"format":', 'callgrind': b'# callgrind',
+                  'pstats': b'{'}
+        for extension, format in _formats.EXTENSIONS.items():
+            name, start = f'a{extension}', starts.get(format)
             with self.subTest(name=name):
                 self.run_with(f'out={name}')
                 with open(os.path.join(self.directory, name), 'rb') as file:
@@ -267,8 +270,10 @@ class KeysTest(ProgramTest):
         with open(os.path.join(self.directory, 'any.name')) as file:
             for line in file:
                 self.assertRegex(line, r'\A.+ \d+\n\Z')
-        self.run_with('format=text')
-        self.assertTrue([n for n in self.files() if n.endswith('.txt')])
+        for format, extension in _formats.FORMATS.items():
+            self.run_with(f'format={format}')
+            self.assertTrue([name for name in self.files()
+                             if name.endswith(extension)], format)
 
     def test_pid(self):
         result = self.run_with('out=a.{pid}.b.{pid}.txt',

@@ -125,8 +125,8 @@ class CommandTest(CommandLineTest):
         for message, arguments in (
                 ('FILE', []),
                 ('FILE', ['-o', 'all.pb.gz']),
-                ('svg', ['11.pb.gz', '--format', 'svg']),
-                ('known extensions', ['11.pb.gz', '-o', 'all.svg']),
+                ('doc', ['11.pb.gz', '--format', 'doc']),
+                ('known extensions', ['11.pb.gz', '-o', 'all.doc']),
                 ('11.pb.gz is named twice', ['11.pb.gz', './11.pb.gz']),
                 ('12.pb.gz is named twice', ['12.pb.gz', '1*.pb.gz']),
                 ('12.pb.gz is to be read and to be written',

@@ -72,8 +72,8 @@ class FileObjectTest(DirectoryTest):
         file = io.BytesIO()
         self.profile.save(file, 'collapsed', annotate=True)
         self.assertTrue(file.getvalue().startswith(b'[lost]_[j] 1000\n'))
-        with self.assertRaisesRegex(ValueError, "unknown format 'svg'"):
-            self.profile.save(file, 'svg')
+        with self.assertRaisesRegex(ValueError, "unknown format 'doc'"):
+            self.profile.save(file, 'doc')
 
     def test_text_is_refused(self):
         for use in self.profile.save, Profile.load:
@@ -384,26 +384,40 @@ class FormatsTest(DirectoryTest):
                              ('p.collapsed', 'collapsed'),
                              ('p.folded', 'collapsed'),
                              ('p.txt', 'text'), (b'p.txt', 'text'),
-                             ('/a.txt/p.folded', 'collapsed')):
+                             ('/a.txt/p.folded', 'collapsed'),
+                             ('p.speedscope.json', 'speedscope'),
+                             ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
+                             ('p.svg', 'svg'),
+                             ('p.gecko.json', 'gecko'), ('p.json', 'json'),
+                             ('p.callgrind', 'callgrind'),
+                             ('p.dot', 'dot'), ('p.gv', 'dot'),
+                             ('/a/callgrind.out.77', 'callgrind')):
             self.assertEqual(_formats.choose(name), format)
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
         self.assertEqual(_formats.choose('p', 'text'), 'text')
 
     def test_unknown(self):
-        for name in ('p', 'p.gz', 'p.json', 'pprof', '/a.txt/p'):
+        for name in ('p', 'p.gz', 'p.doc', 'pprof', '/a.txt/p'):
             with self.assertRaisesRegex(ValueError, r'\.pb\.gz.*\.txt.*'
                                         'pprof, collapsed, text'):
                 _formats.choose(name)
-        with self.assertRaisesRegex(ValueError, "'svg'; known formats: "
+        with self.assertRaisesRegex(ValueError, "'doc'; known formats: "
                                     'pprof, collapsed, text'):
-            _formats.choose('p.txt', 'svg')
+            _formats.choose('p.txt', 'doc')
 
     def test_save(self):
         profile = example().profile()
         begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
-                  'collapsed': b'[lost] 1000\n'}
+                  'collapsed': b'[lost] 1000\n',
+                  'speedscope': b'{"$schema":', 'svg': b'<?xml ',
+                  'json': b'{"format":"profile_sampling",',
+                  'callgrind': b'# callgrind format\n',
+                  'dot': b'digraph ', 'gecko': b'{"meta":'}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
+                             ('p.speedscope.json', None), ('p.svg', None),
+                             ('p.json', None), ('callgrind.out.7', None),
+                             ('p.dot', None), ('p.gecko.json', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)
@@ -416,7 +430,7 @@ class FormatsTest(DirectoryTest):
 
     def test_bad_format_writes_nothing(self):
         with self.assertRaises(ValueError):
-            example().profile().save(os.path.join(self.directory, 'p.svg'))
+            example().profile().save(os.path.join(self.directory, 'p.doc'))
         self.assertOnly()
 
     def test_pid(self):

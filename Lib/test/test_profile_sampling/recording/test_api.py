@@ -218,7 +218,7 @@ class ContextManagerTest(ApiTest):
 
     def test_a_bad_name_is_known_at_once(self):
         with self.assertRaisesRegex(ValueError, 'known extensions'):
-            profile(out='p.svg')
+            profile(out='p.doc')
         self.assertEqual(self.core.calls, [])
 
     def test_a_place_that_cannot_be_is_known_at_once(self):

@@ -196,8 +196,7 @@ def judge(path, max_bytes=MAX_BYTES):
         validator.check('\n' not in text, 'more than a line:', text)
         raise Refused(text) from None
     validator.check_profile(profile)
-    for format in ('text', 'collapsed'):
-        _formats.encode(profile._tables, format)
+    _judge_formats(profile)
     again = os.fsdecode(path) + '.again.pb.gz'
     profile.save(again)
     try:
@@ -210,6 +209,15 @@ def judge(path, max_bytes=MAX_BYTES):
                     'what is loaded is not what was saved')
     _judge_sum(profile, max_bytes)
     return profile
+
+
+def _judge_formats(profile):
+    """Write a profile in every format that can show it."""
+    for format in _formats.FORMATS:
+        try:
+            _formats.encode(profile._tables, format)
+        except ValueError as exc:
+            validator.check('negative values' in str(exc), format, exc)
 
 
 def _judge_sum(profile, max_bytes):

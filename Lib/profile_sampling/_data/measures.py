@@ -1,0 +1,66 @@
+"""What the samples of a profile can be added up by.
+
+This file owns which columns of numbers a viewer is to be given and what they
+are called.  It must not know how they are written.
+
+What the program counted itself by sample() is no number of samples: it is not
+in the totals, and it is a measure of its own here.
+"""
+
+from profile_sampling._data.tables import STATE
+from profile_sampling._data.values import COUNT, STATES, Value, printable
+
+_CUSTOM = STATES.index('custom')
+_TITLES = {'wall': 'wall time', 'cpu': 'CPU time', 'samples': 'samples'}
+_NS = 'nanoseconds'
+
+
+class Measure(Value):
+    """A number for each sample.
+
+    name    as that of the ValueType; 'custom' for what sample() counted
+    title   in words
+    unit    'nanoseconds', 'count', 'bytes' or another text
+    column  list of numbers, one for each row of the table of samples
+    """
+
+    __slots__ = ('name', 'title', 'unit', 'column')
+
+    def text(self, value):
+        """Return a value with its unit, for people."""
+        if self.unit != _NS:
+            unit = '' if self.unit == 'count' else f' {printable(self.unit)}'
+            return f'{value:,}{unit}'
+        if abs(value) < 1_000_000_000:
+            return f'{value / 1e6:,.3f} ms'
+        return f'{value / 1e9:,.3f} s'
+
+
+def measures(tables):
+    """Return a list of Measure; what the profile is about is the first.
+
+    Their sums are the profile's totals.
+    """
+    found = []
+    for value_type, column in zip(tables.value_types, tables.value_columns()):
+        title = _TITLES.get(value_type.kind, printable(value_type.kind))
+        found.append(Measure(value_type.name, title, value_type.unit, column))
+    found.insert(0, found.pop(tables.own))
+    return [part for measure in found for part in _parts(tables, measure)]
+
+
+def own_measure(tables):
+    """Return the Measure that the profile is about."""
+    return measures(tables)[0]
+
+
+def _parts(tables, measure):
+    if measure.name != COUNT.name or measure.unit != COUNT.unit:
+        return [measure]
+    is_custom = [state == _CUSTOM for state in tables.column(STATE)]
+    if True not in is_custom:
+        return [measure]
+    parts = [[value if its is custom else 0 for value, its
+              in zip(measure.column, is_custom)] for custom in (False, True)]
+    return [Measure(measure.name, measure.title, measure.unit, parts[0]),
+            Measure('custom', 'counted by sample()', measure.unit, parts[1])]

@@ -1,0 +1,165 @@
+"""Writer of files for KCachegrind, QCachegrind and callgrind_annotate.
+
+This file owns what a profile is in Callgrind's format.  It must not compute who
+called whom: that is _data's.  The format is defined in the manual of Valgrind,
+chapter "Callgrind Format Specification", version 1.
+
+Each type of values is an event, what the profile is about first, as it is in
+our unit.  Cost lines are lines of source with what they did themselves, and
+lines with calls: what was called from there, with all that was below it.  By
+recursion a function can be on a stack more than once; then what its innermost
+frame called is what it called.  So own cost and calls of a function add up to
+its cumulative values, which is how readers compute these.
+
+A sampler knows no number of calls: it is that of samples, and at least 1, as
+readers take no call for own cost.
+
+What gets lost: stacks beyond one call, columns and instructions, threads,
+states but for pseudo-frames, labels, tasks, who held the GIL and counters.
+"""
+
+from profile_sampling._data.call_graph import CallGraph
+from profile_sampling._data.call_paths import ROOT, CallPaths
+from profile_sampling._data.measures import measures
+from profile_sampling._data.values import COUNT, printable
+
+_UNKNOWN = '???'
+_NO_FRAMES = _UNKNOWN, '[no frames]'
+_EVENTS = {'wall_ns': 'WallNs', 'cpu_ns': 'CpuNs', 'count': 'Samples',
+           'custom': 'Counted'}
+
+
+def encode(tables):
+    """Return the bytes of the file of a profile."""
+    all_measures = measures(tables)
+    paths = CallPaths(tables, by_line=True)
+    own = paths.self_sums([measure.column for measure in all_measures])
+    lines = [*_head(tables, all_measures, [sum(sums) for sums in own]),
+             *_Body(paths, all_measures, own).lines(),
+             f'totals: {_numbers([sum(sums) for sums in own])}', '']
+    return '\n'.join(lines).encode()
+
+
+def _head(tables, all_measures, totals):
+    events = _event_names(all_measures)
+    yield from ('# callgrind format', 'version: 1',
+                'creator: profile_sampling')
+    if tables.pid is not None:
+        yield f'pid: {tables.pid}'
+    yield (f'desc: Trigger: {printable(tables.mode)} profile of Python '
+           f'{printable(tables.python_version)}')
+    yield 'positions: line'
+    for event, measure in zip(events, all_measures):
+        yield f'event: {event} : {measure.title} ({printable(measure.unit)})'
+    # Readers take this line for the last of the head.
+    yield f'events: {" ".join(events)}'
+    yield f'summary: {_numbers(totals)}'
+
+
+def _event_names(all_measures):
+    """Return a name of letters and digits for each measure."""
+    names = []
+    for measure in all_measures:
+        name = _EVENTS.get(measure.name) or ''.join(
+            [char for char in measure.name.title()
+             if char.isascii() and char.isalnum()])
+        if not name[:1].isalpha():
+            name = f'Event{name}'
+        while name in names:
+            name += 'x'
+        names.append(name)
+    return names
+
+
+def _numbers(values):
+    return ' '.join(map(str, values))
+
+
+class _Body:
+    """The lines of the functions."""
+
+    def __init__(self, paths, all_measures, own):
+        self._paths = paths
+        self._own = own
+        self._graph = CallGraph(
+            paths, _keys([function for function, _ in paths.places]),
+            by_place=True)
+        self._calls = [self._graph.of_innermost_calls(paths.cumulative(sums))
+                       for sums in own]
+        self._n_calls = [1] * len(self._graph.calls)
+        for measure, sums in zip(all_measures, self._calls):
+            if measure.name == COUNT.name:
+                self._n_calls = [max(1, count) for count in sums]
+        self._numbers = {}, {}
+
+    def lines(self):
+        """Yield the lines, by function."""
+        costs = self._costs_by_place()
+        calls = {}
+        for number, (place, _) in enumerate(self._graph.calls):
+            calls.setdefault(place, []).append(number)
+        places = [[] for _ in self._graph.keys]
+        for place, function in enumerate(self._graph.function):
+            places[function].append(place)
+        if any(sums[ROOT] for sums in self._own):
+            yield from self._position('fl', 'fn', _NO_FRAMES)
+            yield f'0 {_numbers([sums[ROOT] for sums in self._own])}'
+        for key, its_places in zip(self._graph.keys, places):
+            yield from self._position('fl', 'fn', key)
+            for place in its_places:
+                line = self._paths.places[place][1]
+                if place in costs:
+                    yield f'{line} {_numbers(costs[place])}'
+                for call in calls.get(place, ()):
+                    yield from self._call(call, line)
+
+    def _costs_by_place(self):
+        """Return {place: what it did itself, if that is anything}."""
+        place_of_node = self._paths.place
+        sums = {}
+        for node, costs in enumerate(zip(*self._own)):
+            if node != ROOT and any(costs):
+                place = place_of_node[node]
+                known = sums.get(place)
+                sums[place] = costs if known is None else [
+                    a + b for a, b in zip(known, costs)]
+        return sums
+
+    def _call(self, number, line):
+        costs = [sums[number] for sums in self._calls]
+        if not any(costs):
+            return
+        called = self._graph.calls[number][1]
+        yield from self._position('cfi', 'cfn', self._graph.keys[called])
+        yield f'calls={self._n_calls[number]} 0'
+        yield f'{line} {_numbers(costs)}'
+
+    def _position(self, file_kind, name_kind, key):
+        """Yield the lines that say which function is meant.
+
+        A name is written out where it comes for the first time.
+        """
+        for kind, name, numbers in zip((file_kind, name_kind), key,
+                                       self._numbers):
+            number = numbers.get(name)
+            if number is None:
+                number = numbers[name] = len(numbers) + 1
+                yield f'{kind}=({number}) {name}'
+            else:
+                yield f'{kind}=({number})'
+
+
+def _keys(functions):
+    """Return (file, name) of functions; names are those of one in a file."""
+    keys = [_key(function) for function in functions]
+    lines = {}
+    for function, key in zip(functions, keys):
+        lines.setdefault(key, set()).add(function.first_line)
+    return [key if len(lines[key]) == 1
+            else (key[0], f'{key[1]}:{function.first_line}')
+            for function, key in zip(functions, keys)]
+
+
+def _key(function):
+    return (printable(function.filename).strip() or _UNKNOWN,
+            printable(function.name).strip() or '[no name]')

@@ -1,0 +1,111 @@
+"""Writer of a profile as JSON: all that it says.
+
+This file owns our JSON schema, which Doc/library/profile_sampling-formats.rst
+documents.  It must not compute anything: tables are written as they are,
+columns as arrays, and rows refer to rows of other tables by their number.
+
+Nothing gets lost but halves of surrogate pairs in names, which no UTF-8 can
+say: they become backslash escapes.  VERSION rises when the meaning of a field
+changes; fields can be added without that.
+"""
+
+from profile_sampling._data import opcodes
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, HOLDER_NODE, HOLDER_THREAD, LABELS, NODE, NODE_COLUMNS,
+    STATE, THREAD)
+from profile_sampling._data.values import NAMES, STATES
+from profile_sampling._formats import json_text
+from profile_sampling._formats.json_text import known_text
+
+NAME, VERSION = 'profile_sampling', 1
+_NONE = -1
+
+
+def encode(tables):
+    """Return the bytes of the file of a profile."""
+    return json_text.text({
+        'format': NAME, 'version': VERSION, **_facts(tables),
+        'threads': [_thread(thread) for thread in tables.threads],
+        'functions': [_function(function) for function in tables.functions],
+        'frames': _frames(tables), 'stacks': _stacks(tables),
+        **_samples(tables)}).encode() + b'\n'
+
+
+def _facts(tables):
+    types = tables.value_types
+    return {
+        'mode': known_text(tables.mode),
+        'value_types': [{
+            'name': known_text(value_type.name),
+            'kind': known_text(value_type.kind),
+            'unit': known_text(value_type.unit), 'total': total}
+            for value_type, total in zip(types, tables.totals)],
+        'own_value': tables.own,
+        'rate_hz': tables.rate_hz, 'depth_frames': tables.depth_frames,
+        'names': NAMES[tables.names], 'start_time_ns': tables.start_time_ns,
+        'duration_ns': tables.duration_ns, 'pid': tables.pid,
+        'python_version': known_text(tables.python_version),
+        'counters': {known_text(name): value
+                     for name, value in tables.stats.items()}}
+
+
+def _thread(thread):
+    name = None if thread.name is None else known_text(thread.name)
+    return {'name': name, 'ident': thread.ident,
+            'native_id': thread.native_id,
+            'interpreter_id': thread.interpreter_id}
+
+
+def _function(function):
+    module = function.module
+    return {'name': known_text(function.name),
+            'module': None if module is None else known_text(module),
+            'qualname': known_text(function.qualname),
+            'filename': known_text(function.filename),
+            'first_line': function.first_line, 'kind': function.kind}
+
+
+def _frames(tables):
+    view = tables.frames_view()
+    function, line, column, offset, opcode = [
+        view[number::FRAME_COLUMNS].tolist()
+        for number in range(FRAME_COLUMNS)]
+    names = {number: opcodes.name(number) for number in set(opcode)}
+    return {'function': function, 'line': line, 'column': column,
+            'instruction_offset': offset,
+            'opname': [names[number] for number in opcode]}
+
+
+def _stacks(tables):
+    nodes = tables.nodes_view()
+    # The first is the stack without a frame.
+    return {'parent': [_NONE, *nodes[NODE_COLUMNS::NODE_COLUMNS].tolist()],
+            'frame': [_NONE, *nodes[NODE_COLUMNS + 1::NODE_COLUMNS].tolist()]}
+
+
+def _samples(tables):
+    rows = tables.column(LABELS)
+    used = sorted(set(rows))
+    numbers = {row: number for number, row in enumerate(used)}
+    values = {known_text(value_type.name): column for value_type, column
+              in zip(tables.value_types, tables.value_columns())}
+    # Nobody is a stack of its own here: 0 is one without a frame.
+    held = tables.column(HOLDER_NODE)
+    return {'labels': [_labels(*tables.label_set(row)) for row in used],
+            'samples': {
+                'stack': tables.column(NODE),
+                'thread': tables.column(THREAD),
+                'state': [STATES[state] for state in tables.column(STATE)],
+                'labels': [numbers[row] for row in rows],
+                'gil_holder_stack': [node or _NONE for node in held],
+                'gil_holder_thread': [
+                    thread if node else _NONE for thread, node
+                    in zip(tables.column(HOLDER_THREAD), held)],
+                'values': values}}
+
+
+def _labels(labels, task_name, task_id):
+    return {'labels': {known_text(key): known_text(value)
+                       for key, value in labels.items()},
+            'task_name': None if task_name is None else known_text(task_name),
+            'task_id': task_id}

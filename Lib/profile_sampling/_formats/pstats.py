@@ -1,0 +1,95 @@
+"""Writer of files for pstats, and for what reads its files: SnakeViz,
+gprof2dot.
+
+This file owns what a profile is in the format of cProfile.  It must not
+compute who called whom: that is _data's.  The format is what
+pstats.Stats.load_stats() takes: a marshalled dict of
+(file, line, name): (primitive calls, calls, own time, time, callers), where
+callers is a dict of the same without callers.  cProfile's own documentation
+says no more; Lib/pstats.py is the definition.
+
+Times are those of what the profile is about, in seconds; values that are no
+times are as they are.  Calls are not known to a sampler: their number is that
+of the samples with the function on the stack, and "per call" is per sample.
+What is on a stack more than once, by recursion, counts once, as in cProfile.
+
+What gets lost: stacks (of a function only its direct callers are told), the
+other types of values, lines, columns and instructions, threads, states but
+for pseudo-frames, labels, tasks, who held the GIL and counters.
+"""
+
+import marshal
+
+from profile_sampling._data.call_graph import CallGraph
+from profile_sampling._data.call_paths import ROOT, CallPaths
+from profile_sampling._data.measures import measures
+from profile_sampling._data.values import COUNT, printable
+
+# Without references between objects: what these are depends on how often an
+# object is used elsewhere.
+_VERSION = 2
+_NOWHERE = '~', 0
+_NO_FRAMES = *_NOWHERE, '[no frames]'
+
+
+def encode(tables):
+    """Return the bytes of the file of a profile."""
+    return marshal.dumps(stats(tables), _VERSION)
+
+
+def stats(tables):
+    """Return the dict that is in the file."""
+    paths = CallPaths(tables)
+    graph = CallGraph(paths, [_key(function) for function, _ in paths.places])
+    all_measures = measures(tables)
+    time = all_measures[0]
+    own, = paths.self_sums([time.column])
+    cum = paths.cumulative(own)
+    own_count = _own_counts(paths, all_measures)
+    count = paths.cumulative(own_count)
+    scale = 1e9 if time.unit == 'nanoseconds' else 1
+    rows = _rows(graph.of_functions(count), graph.of_functions_alone(own),
+                 graph.of_functions(cum), scale)
+    callers = [{} for _ in rows]
+    for (caller, called), row in zip(graph.calls, _rows(
+            graph.of_calls(count), graph.of_calls_alone(own),
+            graph.of_calls(cum), scale)):
+        callers[called][graph.keys[caller]] = row
+    found = {key: (*row, _in_order(its_callers)) for key, row, its_callers
+             in zip(graph.keys, rows, callers)}
+    ns, n = own[ROOT], own_count[ROOT]
+    # pstats refuses a file without any row.
+    if ns or n or not found:
+        # A function may have this name.
+        known = found.get(_NO_FRAMES, (0, 0, 0, 0, {}))
+        found[_NO_FRAMES] = (known[0] + n, known[1] + n, known[2] + ns / scale,
+                             known[3] + ns / scale, known[4])
+    return _in_order(found)
+
+
+def _rows(counts, own, cum, scale):
+    return [(count, count, its_own / scale, its_cum / scale)
+            for count, its_own, its_cum in zip(counts, own, cum)]
+
+
+def _own_counts(paths, all_measures):
+    """Return how many samples end at each node; 0 if that is not known."""
+    for measure in all_measures:
+        if measure.name == COUNT.name:
+            counts, = paths.self_sums([measure.column])
+            return counts
+    return [0] * len(paths)
+
+
+def _in_order(table):
+    return {key: table[key] for key in sorted(table)}
+
+
+def _key(function):
+    """What pstats calls a function: its file, line and name."""
+    if function.kind == 'python':
+        return (printable(function.filename), function.first_line,
+                printable(function.qualname))
+    name = printable(function.name)
+    # It is shown in braces, as cProfile's C functions are.
+    return *_NOWHERE, name if function.kind == 'pseudo' else f'<{name}>'

@@ -1,0 +1,105 @@
+"""Writer of speedscope's own files, *.speedscope.json.
+
+This file owns what a profile is in speedscope's file format.  It must not
+compute anything but the order of stacks.  The format is defined by
+https://www.speedscope.app/file-format-schema.json, which the npm package
+speedscope has as well (file-format-schema.json).
+
+A file has a list of profiles, of which the viewer shows one at a time: here
+one of all threads for each type of values, what the profile is about first,
+and then one for each thread.  All are of the type "sampled": a list of
+stacks, root first, and the weight of each, as it is in our unit.  A frame is a
+function with the place of its definition.
+
+What gets lost: lines, columns and instructions; labels, tasks and who held
+the GIL; states but for the pseudo-frames, such as [blocked], that stand on
+stacks; counters; when the session was.  There is no time axis: stacks are in
+the order of their names, so that "Time Order" shows each function once below
+its caller.
+"""
+
+from profile_sampling._data.call_paths import CallPaths
+from profile_sampling._data.measures import measures
+from profile_sampling._data.tables import NODE, THREAD
+from profile_sampling._data.values import printable
+from profile_sampling._formats import json_text
+
+SCHEMA = 'https://www.speedscope.app/file-format-schema.json'
+NO_FRAMES = '[no frames]'
+# Units that the format knows; all others are plain numbers.
+_UNITS = ('nanoseconds', 'microseconds', 'milliseconds', 'seconds', 'bytes')
+
+
+def encode(tables):
+    """Return the bytes of the file of a profile."""
+    paths = CallPaths(tables)
+    frames = [_frame(function) for function, _ in paths.places]
+    nodes = [paths.of_node[node] for node in tables.column(NODE)]
+    stacks = {node: paths.stack(node) for node in sorted(set(nodes))}
+    if not stacks.get(0, True):
+        stacks[0] = [len(frames)]
+        frames.append({'name': NO_FRAMES})
+    all_measures = measures(tables)
+    profiles = [
+        _profile(measure, f'{measure.title}, all threads', stacks,
+                 zip(nodes, measure.column)) for measure in all_measures]
+    profiles += _of_threads(tables, all_measures[0], stacks, nodes)
+    return json_text.text({
+        '$schema': SCHEMA, 'name': _name(tables), 'exporter':
+        'profile_sampling', 'activeProfileIndex': 0,
+        'shared': {'frames': frames}, 'profiles': profiles}).encode()
+
+
+def thread_text(thread):
+    """What a thread is called: its name, and its number in the system."""
+    name = 'thread' if thread.name is None else printable(thread.name)
+    return f'{name} ({thread.native_id or thread.ident})'
+
+
+def _name(tables):
+    version = printable(tables.python_version)
+    pid = '' if tables.pid is None else f', process {tables.pid}'
+    return f'{tables.mode} profile of Python {version}{pid}'
+
+
+def _frame(function):
+    frame = {'name': printable(function.name) or '[no name]'}
+    if function.filename:
+        frame['file'] = printable(function.filename)
+    if function.first_line:
+        frame['line'] = function.first_line
+    return frame
+
+
+def _of_threads(tables, measure, stacks, nodes):
+    """Return the profiles of the threads if there are several."""
+    rows = {}
+    for thread, node, value in zip(tables.column(THREAD), nodes,
+                                   measure.column):
+        rows.setdefault(thread, []).append((node, value))
+    if len(rows) < 2:
+        return []
+    found = []
+    for thread, its_rows in rows.items():
+        thread = tables.threads[thread]
+        title = f'{measure.title}, {thread_text(thread)}'
+        found.append((-sum([value for _, value in its_rows]), title,
+                      thread.ident, thread.native_id, thread.interpreter_id,
+                      _profile(measure, title, stacks, its_rows)))
+    # The most expensive first.
+    found.sort(key=lambda row: row[:-1])
+    return [profile for *_, profile in found]
+
+
+def _profile(measure, title, stacks, rows):
+    """Return a profile of (node, value) of samples."""
+    weights = {}
+    for node, value in rows:
+        if value:
+            weights[node] = weights.get(node, 0) + value
+    nodes = sorted(weights)
+    weights = [weights[node] for node in nodes]
+    return {'type': 'sampled', 'name': title,
+            'unit': measure.unit if measure.unit in _UNITS else 'none',
+            'startValue': 0, 'endValue': sum(weights),
+            'samples': [stacks[node] for node in nodes], 'weights': weights}

@@ -1,0 +1,249 @@
+"""Writer of flame graphs: one SVG image that needs nothing else.
+
+This file owns how a tree of stacks is drawn.  It must not compute the tree.
+The format is SVG 1.1, https://www.w3.org/TR/SVG11/.
+
+A row is a depth of stacks, the roots on top; a frame is as wide as its share
+of what the profile is about, in all threads.  Siblings are in the order of
+their names, so that equal profiles are equal files and two profiles can be
+laid side by side.  There is no script: what does not fit is in the title of a
+frame, which viewers show when the mouse rests on it, with all types of
+values.  Frames too narrow to be seen and rows below the last one that viewers
+can draw are left out, and the image says how many.
+
+What gets lost: threads, lines, columns and instructions, labels, tasks, who
+held the GIL, states but for pseudo-frames, and counters.
+"""
+
+from unicodedata import east_asian_width
+
+from profile_sampling._data.call_paths import ROOT, CallPaths
+from profile_sampling._data.measures import measures
+from profile_sampling._data.values import printable
+
+WIDTH, MARGIN, ROW = 1200, 10, 17
+# The least width of a frame that is drawn, in pixels.
+MIN_WIDTH = 0.5
+# Viewers give up beyond 32,767 pixels.
+MAX_ROWS = 1_900
+# Of the font: what a character is wide, and how far it is from the edge.
+_CHAR, _INSET = 7.23, 3
+_TOP = 72
+_LONG = 200
+_SHADES = 5
+_KINDS = {'C': 'c', 'operator': 'o', 'pseudo': 'x'}
+# Pseudo-frames with a colour of their own, by how they begin.
+_WAITS = {'[blocked': 'b', '[GIL wait': 'g', '[GC': 'm'}
+# What is drawn, its class and its colour; all are told apart without red and
+# green, and black is readable on them.
+_LEGEND = (('Python', 'p2', '#f0b35a'), ('C', 'c', '#8ec3ea'),
+           ('operator', 'o', '#7fd1c0'), ('blocked', 'b', '#c3c9d4'),
+           ('GIL wait', 'g', '#e79ac6'), ('GC', 'm', '#b8a4e3'),
+           ('other', 'x', '#d9d9d9'))
+_SHADE_COLORS = '#f7cf8f', '#f5c274', '#f0b35a', '#ecc95c', '#e8a868'
+_STYLE = ''.join([
+    'svg{background:#fff}text{fill:#000;white-space:pre}'
+    'rect{stroke:#fff;stroke-width:.5}g:hover>rect{stroke:#000}',
+    *[f'.{name}{{fill:{color}}}' for _, name, color in _LEGEND],
+    *[f'.p{shade}{{fill:{color}}}'
+      for shade, color in enumerate(_SHADE_COLORS)],
+    '@media(prefers-color-scheme:dark){svg{background:#1c1c1c}'
+    '.h{fill:#eee}rect{stroke:#1c1c1c}g:hover>rect{stroke:#fff}}'])
+
+
+def encode(tables):
+    """Return the bytes of the image of a profile.
+
+    Raise ValueError if it has negative values, which have no width.
+    """
+    paths = CallPaths(tables)
+    all_measures = measures(tables)
+    own = paths.self_sums([measure.column for measure in all_measures])
+    if min(own[0]) < 0:
+        raise ValueError('a flame graph cannot show the negative values of '
+                         f'{all_measures[0].name}')
+    drawing = _Drawing(paths, all_measures, own)
+    if drawing.total:
+        drawing.draw()
+    return _image(tables, drawing).encode()
+
+
+class _Drawing:
+    """The frames, drawn; and how many are not."""
+
+    def __init__(self, paths, all_measures, own):
+        self._paths = paths
+        self._measures = all_measures
+        self._own = own
+        self._cum = [paths.cumulative(sums) for sums in own]
+        self.total = self._cum[0][ROOT]
+        self.parts = []
+        self.rows = 1
+        self.n_narrow = self.n_deep = 0
+
+    def heading(self):
+        """The totals in words."""
+        return ', '.join([f'{measure.text(cum[ROOT])} {measure.title}'
+                          for measure, cum
+                          in zip(self._measures, self._cum)])
+
+    def draw(self):
+        paths, cum = self._paths, self._cum[0]
+        depths = paths.depths()
+        # Where the next callee of a node begins, in units of the profile.
+        begins = [0] * len(paths)
+        self._frame(ROOT, 0, 0, 'all', None)
+        least = MIN_WIDTH * self.total / (WIDTH - 2 * MARGIN)
+        for node in range(1, len(paths)):
+            parent = paths.parents[node]
+            begin = begins[node] = begins[parent]
+            begins[parent] += cum[node]
+            if not cum[node]:
+                continue
+            if cum[node] < least:
+                self.n_narrow += 1
+            elif depths[node] >= MAX_ROWS:
+                self.n_deep += 1
+            else:
+                function = paths.function(node)
+                self._frame(node, depths[node], begin,
+                            printable(function.name) or '[no name]', function)
+        if self._own[0][ROOT]:
+            self._no_frames(begins[ROOT])
+
+    def _no_frames(self, begin):
+        value = self._own[0][ROOT]
+        self._put(1, begin, value, 'x', '[no frames]', ['[no frames]', *[
+            f'{measure.title}: {measure.text(own[ROOT])}'
+            for measure, own in zip(self._measures, self._own)]])
+
+    def _frame(self, node, depth, begin, name, function):
+        title = [name]
+        if function is not None and function.filename:
+            title.append(f'{printable(function.filename)}:'
+                         f'{function.first_line}')
+        for measure, own, cum in zip(self._measures, self._own, self._cum):
+            text = f'{measure.title}: {measure.text(cum[node])}'
+            if cum[ROOT]:
+                text += f' ({100 * cum[node] / cum[ROOT]:.1f} %)'
+            if node != ROOT:
+                text += f', self {measure.text(own[node])}'
+            title.append(text)
+        self._put(depth, begin, self._cum[0][node], _class_of(function),
+                  name, title, function)
+
+    def _put(self, depth, begin, value, class_, name, title, function=None):
+        self.rows = max(self.rows, depth + 1)
+        scale = (WIDTH - 2 * MARGIN) / self.total
+        x, y, width = MARGIN + begin * scale, _TOP + depth * ROW, value * scale
+        shown = _fitting(name, function, width)
+        text = (f'<text x="{x + _INSET:.2f}" y="{y + 12}">{_escaped(shown)}'
+                '</text>' if shown else '')
+        lines = '\n'.join([_cut(line, _LONG) for line in title])
+        self.parts.append(
+            f'<g><title>{_escaped(lines)}</title><rect class="{class_}" '
+            f'x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" '
+            f'rx="1"/>{text}</g>')
+
+
+def _image(tables, drawing):
+    name = (f'{printable(tables.mode)} profile of Python '
+            f'{printable(tables.python_version)}')
+    if tables.pid is not None:
+        name += f', process {tables.pid}'
+    notes = _notes(drawing)
+    height = _TOP + drawing.rows * ROW + MARGIN + len(notes) * ROW
+    below = _TOP + drawing.rows * ROW + 14
+    return '\n'.join([
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
+        f'height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
+        'font-family="monospace" font-size="12">',
+        f'<title>{_escaped(name)}</title>',
+        f'<style>{_escaped(_STYLE)}</style>',
+        _text(MARGIN, 22, name, ' font-size="15"'),
+        _text(MARGIN, 40, drawing.heading()),
+        *_legend(),
+        *drawing.parts,
+        *[_text(MARGIN, below + number * ROW, note)
+          for number, note in enumerate(notes)],
+        '</svg>\n'])
+
+
+def _notes(drawing):
+    """What is not drawn, in words."""
+    notes = []
+    if not drawing.total:
+        notes.append('There are no samples.')
+    if drawing.n_narrow:
+        notes.append(f'{drawing.n_narrow:,} frames narrower than {MIN_WIDTH} '
+                     'px are not drawn.')
+    if drawing.n_deep:
+        notes.append(f'{drawing.n_deep:,} frames below row {MAX_ROWS:,} are '
+                     'not drawn.')
+    return notes
+
+
+def _legend():
+    x = MARGIN
+    for name, class_, _ in _LEGEND:
+        yield (f'<rect class="{class_}" x="{x}" y="50" width="12" '
+               'height="12"/>')
+        yield _text(x + 16, 60, name)
+        x += 30 + int(len(name) * _CHAR)
+
+
+def _text(x, y, text, more=''):
+    return (f'<text class="h" x="{x}" y="{y}"{more}>'
+            f'{_escaped(_cut(text, (WIDTH - 2 * MARGIN) / _CHAR))}</text>')
+
+
+def _class_of(function):
+    if function is None:
+        return 'x'
+    if function.kind == 'python':
+        # Functions of a module are alike; hash() is not the same each time.
+        shade = 0
+        for char in function.module or function.filename:
+            shade = (shade * 31 + ord(char)) & 0xffff
+        return f'p{shade % _SHADES}'
+    for begin, class_ in _WAITS.items():
+        if function.kind == 'pseudo' and function.qualname.startswith(begin):
+            return class_
+    return _KINDS[function.kind]
+
+
+def _fitting(name, function, width):
+    """Return as much of a name as fits; its end says most of it."""
+    room = (width - 2 * _INSET) / _CHAR
+    if _cells(name) <= room:
+        return name
+    short = name if function is None else printable(function.qualname)
+    cut = _cut(short, room)
+    return cut if len(cut) > 2 or cut == short else ''
+
+
+def _cut(text, room):
+    """Return the beginning of a text, with '…' for what does not fit."""
+    if _cells(text) <= room:
+        return text
+    kept = []
+    for char in text:
+        room -= _cells(char)
+        if room < 1:
+            break
+        kept.append(char)
+    return ''.join([*kept, '…'])
+
+
+def _cells(text):
+    """How many characters of the usual width a text is."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum([east_asian_width(char) in 'WF' for char in text])
+
+
+def _escaped(text):
+    # As html.escape(), which imports re.
+    return (text.replace('&', '&amp;').replace('<', '&lt;')
+            .replace('>', '&gt;').replace('"', '&quot;'))

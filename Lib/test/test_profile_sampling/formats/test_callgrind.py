@@ -1,0 +1,205 @@
+"""Files of Callgrind, as callgrind_annotate of valgrind reads them."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from profile_sampling._formats import callgrind as _callgrind
+
+from ..support import hard_profiles
+from ..support.builders import Builder, example
+
+
+def written(builder):
+    return _callgrind.encode(builder.profile()._tables).decode()
+
+
+def body(text):
+    return text.partition('\nsummary: ')[2].partition('\n')[2]
+
+
+class ContentTest(unittest.TestCase):
+
+    def test_known_answer(self):
+        b = Builder(pid=7, python_version='3.13.5')
+        b.sample('a.main:3 b.f:9', wall_ns=5, cpu_ns=4, count=2)
+        b.sample('a.main:3 b.f:10', wall_ns=1)
+        b.sample('a.main:4 C:time.sleep [blocked]', wall_ns=7,
+                 state='blocked')
+        b.sample('a.main:4', wall_ns=2)
+        b.sample('', wall_ns=3, state='unsampled')
+        self.assertEqual(written(b), '''\
+# callgrind format
+version: 1
+creator: profile_sampling
+pid: 7
+desc: Trigger: wall profile of Python 3.13.5
+positions: line
+event: WallNs : wall time (nanoseconds)
+event: Samples : samples (count)
+event: CpuNs : CPU time (nanoseconds)
+events: WallNs Samples CpuNs
+summary: 18 6 4
+fl=(1) ???
+fn=(1) [no frames]
+0 3 1 0
+fl=(1)
+fn=(2) [blocked]
+0 7 1 0
+fl=(2) /src/a.py
+fn=(3) a.main
+cfi=(3) /src/b.py
+cfn=(4) b.f
+calls=3 0
+3 6 3 4
+4 2 1 0
+cfi=(1)
+cfn=(5) time.sleep
+calls=1 0
+4 7 1 0
+fl=(3)
+fn=(4)
+9 5 2 4
+10 1 1 0
+fl=(1)
+fn=(5)
+cfi=(1)
+cfn=(2)
+calls=1 0
+0 7 1 0
+totals: 18 6 4
+''')
+
+    def test_totals(self):
+        for mode in 'wall', 'cpu':
+            builder = example(mode=mode)
+            profile = builder.profile()
+            text = written(builder)
+            events = re.search('^events: (.*)$', text, re.M)[1].split()
+            sums = [0] * len(events)
+            skipped = True
+            for line in body(text).splitlines():
+                # What follows a line of calls is not the function's own.
+                if re.match(r'\d', line) and not skipped:
+                    for i, cost in enumerate(line.split()[1:]):
+                        sums[i] += int(cost)
+                skipped = line.startswith('calls=')
+            totals = dict(zip(events, sums))
+            self.assertEqual(totals, {
+                'WallNs': profile.total_wall_ns,
+                'CpuNs': profile.total_cpu_ns,
+                'Samples': profile.total_count})
+            self.assertEqual(events[0],
+                             {'wall': 'WallNs', 'cpu': 'CpuNs'}[mode])
+            for key in 'summary', 'totals':
+                found = re.search(f'^{key}: (.*)$', text, re.M)[1]
+                self.assertEqual(list(map(int, found.split())), sums)
+
+    def test_functions_of_one_name(self):
+        b = Builder()
+        for line in 3, 8:
+            b.sample([(b.function('a', '<lambda>', '/a.py', line), line)],
+                     wall_ns=line)
+        self.assertEqual(body(written(b)), 'fl=(1) /a.py\n'
+                         'fn=(1) a.<lambda>:3\n3 3 1 0\nfl=(1)\n'
+                         'fn=(2) a.<lambda>:8\n8 8 1 0\ntotals: 11 2 0\n')
+
+    def test_other_values(self):
+        b = Builder(mode='alloc space', value_types=[
+            ('alloc space', 'bytes'), ('9 lives', 'cats'),
+            ('alloc-space', 'bytes')])
+        b.sample('a.f', values=(4096, 9, 5))
+        text = written(b)
+        self.assertIn('event: AllocSpaceBytes : alloc space (bytes)\n', text)
+        self.assertIn('\nevents: AllocSpaceBytes Event9LivesCats '
+                      'AllocSpaceBytesx\n', text)
+
+    def test_hostile_names(self):
+        text = written(hard_profiles.hostile())
+        for line in text.splitlines():
+            self.assertRegex(line, r'^(# callgrind format|[a-z]+: .*|'
+                             r'c?f[nil]=\(\d+\)( \S.*)?|calls=\d+ 0|'
+                             r'\d+( \d+){3})$')
+        self.assertIn('fn=(1) ', text)
+        self.assertIn(') (1) x', text)
+
+    def test_equal_profiles_are_equal_files(self):
+        texts = []
+        for order in (1, 2, 3), (3, 2, 1):
+            b = Builder()
+            for number in order:
+                b.sample(f'a.main:{number} a.f:{number}', wall_ns=number)
+            texts.append(written(b))
+        self.assertEqual(*texts)
+
+
+@unittest.skipIf(shutil.which('callgrind_annotate') is None,
+                 'no callgrind_annotate in PATH, of the package valgrind')
+class AnnotateTest(unittest.TestCase):
+
+    def annotated(self, builder, *options):
+        """Return the total, {function: cost} and {(caller, callee): cost},
+        of the first event."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'callgrind.out.1')
+            builder.profile().save(path)
+            result = subprocess.run(
+                ['callgrind_annotate', '--threshold=100', '--auto=no',
+                 '--tree=calling', *options, path], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        row = re.compile(r'^ *([\d,]+|\.) (?:\( ?[\d.]+%\))? .*?'
+                         r' ([*>])  +(?:\S+?:|\?\?\?:)(.*?)(?: \(\d+x\))?'
+                         r'(?: \[\])?$')
+        functions, calls = {}, {}
+        for line in result.stdout.splitlines():
+            found = row.match(line)
+            if found is None:
+                continue
+            cost, kind, name = found.groups()
+            cost = int(cost.replace(',', '').replace('.', '0'))
+            if kind == '*':
+                caller = name
+                functions[name] = cost
+            else:
+                calls[caller, name] = cost
+        total = re.search(r'^ *([\d,]+) .*PROGRAM TOTALS', result.stdout,
+                          re.M)
+        return (int(total[1].replace(',', '')) if total else 0, functions,
+                calls)
+
+    def test_self_and_cumulative_times(self):
+        for builder in example(), hard_profiles.recursive():
+            profile = builder.profile()
+            for option, what in (('--inclusive=no', 'self_wall_ns'),
+                                 ('--inclusive=yes', 'cum_wall_ns')):
+                total, functions, _ = self.annotated(builder, option)
+                self.assertEqual(total, profile.total_wall_ns)
+                for row in profile.functions():
+                    value = getattr(row, what)
+                    self.assertEqual(functions.get(row.function.name, 0),
+                                     value, (option, row.function.name))
+
+    def test_recursion(self):
+        _, functions, calls = self.annotated(hard_profiles.recursive(),
+                                             '--inclusive=yes')
+        self.assertEqual(functions, {
+            name: cum for name, (_, cum)
+            in hard_profiles.RECURSIVE_NS.items()})
+        self.assertEqual(calls, {('a.main', 'a.f'): 321_000,
+                                 ('a.f', 'a.g'): 1_000})
+
+    def test_hard_profiles(self):
+        for builder in hard_profiles.hostile(), hard_profiles.deep():
+            total, _, _ = self.annotated(builder)
+            self.assertEqual(total, builder.profile().total_wall_ns)
+
+    def test_no_samples(self):
+        self.assertEqual(self.annotated(Builder()), (0, {}, {}))
+
+
+if __name__ == '__main__':
+    unittest.main()

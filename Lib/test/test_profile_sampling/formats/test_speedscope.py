@@ -1,0 +1,202 @@
+"""Files of speedscope: the format's own schema, and its own importer."""
+
+import json
+import os
+import tempfile
+import unittest
+
+from profile_sampling._formats import speedscope as _speedscope
+
+from ..support import hard_profiles
+from ..support.builders import Builder, example
+from ..support.speedscope import (
+    check_schema, imported, needs_node, needs_speedscope)
+
+
+def written(builder):
+    return json.loads(_speedscope.encode(builder.profile()._tables))
+
+
+def stacks(file, profile):
+    """{names of a stack: weight}"""
+    names = [frame['name'] for frame in file['shared']['frames']]
+    return {tuple([names[frame] for frame in stack]): weight
+            for stack, weight in zip(profile['samples'], profile['weights'],
+                                     strict=True)}
+
+
+class ContentTest(unittest.TestCase):
+
+    def test_known_answer(self):
+        b = Builder(pid=7, python_version='3.13.5')
+        b.sample('a.main:1 a.f:2', wall_ns=5, cpu_ns=3, count=2)
+        b.sample('a.main:4 a.f:9', wall_ns=10)
+        b.sample('a.main:1 C:time.sleep [blocked]', wall_ns=7,
+                 state='blocked')
+        b.sample('', wall_ns=1, state='unsampled')
+        self.assertEqual(written(b), {
+            '$schema': 'https://www.speedscope.app/file-format-schema.json',
+            'name': 'wall profile of Python 3.13.5, process 7',
+            'exporter': 'profile_sampling', 'activeProfileIndex': 0,
+            'shared': {'frames': [
+                {'name': '[blocked]'},
+                {'name': 'a.f', 'file': '/src/a.py', 'line': 1},
+                {'name': 'a.main', 'file': '/src/a.py', 'line': 1},
+                {'name': 'time.sleep'}, {'name': '[no frames]'}]},
+            'profiles': [
+                {'type': 'sampled', 'name': 'wall time, all threads',
+                 'unit': 'nanoseconds', 'startValue': 0, 'endValue': 23,
+                 'samples': [[4], [2, 1], [2, 3, 0]],
+                 'weights': [1, 15, 7]},
+                {'type': 'sampled', 'name': 'samples, all threads',
+                 'unit': 'none', 'startValue': 0, 'endValue': 5,
+                 'samples': [[4], [2, 1], [2, 3, 0]],
+                 'weights': [1, 3, 1]},
+                {'type': 'sampled', 'name': 'CPU time, all threads',
+                 'unit': 'nanoseconds', 'startValue': 0, 'endValue': 3,
+                 'samples': [[2, 1]], 'weights': [3]}]})
+
+    def test_totals(self):
+        profile = example().profile()
+        file = written(example())
+        for value_type, name in zip(profile.value_types, (
+                'samples, all threads', 'CPU time, all threads',
+                'wall time, all threads')):
+            part, = [part for part in file['profiles']
+                     if part['name'] == name]
+            self.assertEqual(sum(part['weights']),
+                             profile.total(value_type.name))
+            self.assertEqual(part['endValue'], sum(part['weights']))
+
+    def test_threads(self):
+        file = written(example())
+        self.assertEqual(
+            [(part['name'], part['endValue']) for part
+             in file['profiles'][3:]],
+            [('wall time, MainThread (4000)', 1_990_000_001),
+             ('wall time, thread (4001)', 61_001_999)])
+
+    def test_what_the_program_counted_is_apart(self):
+        b = Builder().sample('a.f', count=3, wall_ns=9)
+        b.sample('a.g', count=1_000, state='custom')
+        file = written(b)
+        found = {part['name']: stacks(file, part)
+                 for part in file['profiles']}
+        self.assertEqual(found['samples, all threads'], {('a.f',): 3})
+        self.assertEqual(found['counted by sample(), all threads'],
+                         {('a.g',): 1_000})
+
+    def test_other_values(self):
+        b = Builder(mode='alloc', value_types=[
+            ('samples', 'count'), ('alloc', 'bytes'), ('power', 'watts')])
+        b.sample('a.f', values=(3, 4096, 5))
+        self.assertEqual([(part['name'], part['unit'], part['weights'])
+                          for part in written(b)['profiles']],
+                         [('alloc, all threads', 'bytes', [4096]),
+                          ('samples, all threads', 'none', [3]),
+                          ('power, all threads', 'none', [5])])
+
+    def test_equal_profiles_are_equal_files(self):
+        parts = [('a.f', 1), ('a.g', 2), ('a.f a.g', 3), ('b.f:7 a.f', 4)]
+        texts = []
+        for order in parts, parts[::-1]:
+            b = Builder()
+            threads = {name: b.thread(name, ident=len(name), native_id=1)
+                       for name in [name for name, _ in order]}
+            for stack, ns in order:
+                b.sample(stack, wall_ns=ns, thread=threads[stack])
+            texts.append(_speedscope.encode(b.profile()._tables))
+        self.assertEqual(*texts)
+
+    def test_no_samples(self):
+        file = written(Builder())
+        self.assertEqual(file['shared']['frames'], [])
+        self.assertEqual([part['weights'] for part in file['profiles']],
+                         [[], [], []])
+
+    def test_hostile_names(self):
+        file = written(hard_profiles.hostile())
+        names = [frame['name'] for frame in file['shared']['frames']]
+        names += [part['name'] for part in file['profiles']]
+        self.assertIn('[a\\nb]', names)
+        self.assertIn('[\\udc80]', names)
+        for name in names:
+            self.assertTrue(name.isprintable() and name, name)
+
+
+@needs_speedscope
+class SchemaTest(unittest.TestCase):
+
+    def test_schema(self):
+        for make in (Builder, example, hard_profiles.recursive,
+                     hard_profiles.hostile, hard_profiles.deep):
+            with self.subTest(make.__name__):
+                check_schema(written(make()))
+
+    def test_the_check_finds_faults(self):
+        good = written(example())
+        for part in good['profiles'][0], good['shared']['frames'][0], good:
+            for name in list(part):
+                value = part.pop(name)
+                if name not in ('file', 'line', 'name', 'exporter',
+                                'activeProfileIndex') or (
+                                    name == 'name' and part is not good):
+                    with self.assertRaises(AssertionError, msg=name):
+                        check_schema(good)
+                part[name] = None
+                with self.assertRaises(AssertionError, msg=name):
+                    check_schema(good)
+                part[name] = value
+        check_schema(good)
+
+
+@needs_speedscope
+@needs_node
+class ImporterTest(unittest.TestCase):
+
+    def imported(self, builder):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'p.speedscope.json')
+            builder.profile().save(path)
+            return imported(path)
+
+    def test_self_and_cumulative_times(self):
+        for builder in example(), hard_profiles.recursive():
+            profile = builder.profile()
+            group = self.imported(builder)
+            self.assertEqual(group['shown'], 0)
+            for part, value in zip(group['profiles'],
+                                   ('wall_ns', 'count', 'cpu_ns')):
+                self.assertEqual(part['total'], profile.total(value))
+                found = {name: (self_, cum) for name, _, _, self_, cum
+                         in part['frames'] if name != '[no frames]'}
+                expected = {
+                    row.function.name: (getattr(row, f'self_{value}'),
+                                        getattr(row, f'cum_{value}'))
+                    for row in profile.functions()
+                    if getattr(row, f'cum_{value}')}
+                self.assertEqual(found, expected, part['name'])
+
+    def test_recursion(self):
+        part = self.imported(hard_profiles.recursive())['profiles'][0]
+        self.assertEqual({name: (self_, cum) for name, _, _, self_, cum
+                          in part['frames']}, hard_profiles.RECURSIVE_NS)
+
+    def test_places(self):
+        b = Builder()
+        b.sample([b.function('a', 'f', '/a b.py', 12)], wall_ns=3)
+        part = self.imported(b)['profiles'][0]
+        self.assertEqual(part['frames'], [['a.f', '/a b.py', 12, 3, 3]])
+
+    def test_hard_profiles(self):
+        # Its importer calls itself per frame: 5,000 are too many for it.
+        for builder in (Builder(), hard_profiles.hostile(),
+                        hard_profiles.deep(2000)):
+            with self.subTest(builder=builder):
+                part = self.imported(builder)['profiles'][0]
+                self.assertEqual(part['total'],
+                                 builder.profile().total_wall_ns)
+
+
+if __name__ == '__main__':
+    unittest.main()
