@@ -46,6 +46,14 @@ def add_output(parser):
                         help='write to this file instead of stdout (-)')
 
 
+def add_format(parser, default):
+    """Add the option of a profile's format; *default* says what is taken."""
+    parser.add_argument(
+        '--format', choices=list(_formats.FORMATS), metavar='FORMAT',
+        help=f'{", ".join(_formats.FORMATS)} (default: by the extension of '
+             f'OUT, or {default})')
+
+
 def _output(name):
     return None if name == '-' else name
 

@@ -4,7 +4,8 @@ import os
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, add_output, choose_format, encoded, load, refuse_terminal, say,
+    Failure, add_format, add_output, choose_format, encoded, load,
+    refuse_terminal, say,
     write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
@@ -22,9 +23,7 @@ def add(commands):
     parser.add_argument('files', metavar='FILE', nargs='+',
                         help='a pprof file, - for stdin, or a pattern for '
                              'the names of several')
-    parser.add_argument('--format', choices=list(_formats.FORMATS),
-                        help='what to make of them (default: by the '
-                             'extension of OUT, or pprof)')
+    add_format(parser, 'pprof')
     add_output(parser)
     parser.set_defaults(run=_run)
 

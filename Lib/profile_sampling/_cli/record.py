@@ -5,7 +5,7 @@ import sys
 
 from profile_sampling import _formats
 from profile_sampling._cli import child, meta, program, repeat, run
-from profile_sampling._cli.common import Failure
+from profile_sampling._cli.common import Failure, add_format
 from profile_sampling._recording.at_exit import META_VARIABLE
 
 DEFAULT_OUTPUT = 'sampleprof.{pid}'
@@ -25,9 +25,7 @@ def add(commands):
         '-o', '--output', metavar='OUT',
         help='the file to write; {pid} stands for the number of the process '
              '(default: sampleprof.{pid} with the extension of the format)')
-    parser.add_argument(
-        '--format', choices=list(_formats.FORMATS),
-        help='what to write (default: by the extension of OUT, or pprof)')
+    add_format(parser, 'pprof')
     parser.add_argument('-q', '--quiet', action='store_true',
                         help='print nothing if all goes well')
     repeat.add(parser)

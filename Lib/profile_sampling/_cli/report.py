@@ -2,7 +2,8 @@
 
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
-    Failure, add_output, choose_format, encoded, load, refuse_terminal,
+    Failure, add_format, add_output, choose_format, encoded, load,
+    refuse_terminal,
     write)
 from profile_sampling._formats import text
 
@@ -33,9 +34,7 @@ def add(commands):
         description='Show a recorded profile, or convert it.')
     parser.add_argument('file', metavar='FILE',
                         help='a pprof file, or - for stdin')
-    parser.add_argument('--format', choices=list(_formats.FORMATS),
-                        help='what to make of it (default: by the '
-                             'extension of OUT, or text)')
+    add_format(parser, 'text')
     add_output(parser)
     parser.add_argument('--top', metavar='N', type=_positive,
                         default=text.TOP,
