@@ -132,7 +132,9 @@ def _texts(function):
 def _file(path):
     """A path without the folders that say least."""
     parts = path.rsplit('/', 2)
-    return path if len(parts) < 3 or not parts[0] else f'…/{parts[1]}/{parts[2]}'
+    if len(parts) < 3 or not parts[0]:
+        return path
+    return f'…/{parts[1]}/{parts[2]}'
 
 
 def _quoted(texts):

@@ -2,8 +2,9 @@
 
 This file owns what a profile is in that format.  It must not compute anything
 but the order of samples.  The format is defined by src/types/profile.ts and
-docs-developer/CHANGELOG-formats.md of https://github.com/firefox-devtools/profiler;
-this is version 60 of it, which newer ones of the viewer convert.
+docs-developer/CHANGELOG-formats.md of
+https://github.com/firefox-devtools/profiler; this is version 60 of it, which
+newer ones of the viewer convert.
 
 A thread has its samples, with what the profile is about as their weight and
 the CPU time beside it.  A frame is a line of a function; Python functions are

@@ -8,9 +8,10 @@ import random
 from .builders import Builder
 
 # What breaks lines, quotes, markup, UTF-8 and terminals.
-NAMES = ('a\nb', 'a"b\'c', '<b>&amp;</b>', ']]>', 'a;b', '\udc80', '\x00\x1b[1m',
-         'a\\nb', '\u202eabc', '\ufffe', '(1) x', '{x}', 'fn=y', '', ' ',
-         '字' * 30, 'x' * 3000, '${x}', '</script>', '%s', 'a\tb', '\r')
+NAMES = ('a\nb', 'a"b\'c', '<b>&amp;</b>', ']]>', 'a;b', '\udc80',
+         '\x00\x1b[1m', 'a\\nb', '\u202eabc', '\ufffe', '(1) x', '{x}',
+         'fn=y', '', ' ', '字' * 30, 'x' * 3000, '${x}', '</script>', '%s',
+         'a\tb', '\r')
 
 
 def recursive(**facts):
