@@ -1,5 +1,6 @@
 # The files of the sampling profiler, for the Makefile, which includes this
-# one: a new file needs no change there.
+# one: a new file needs no change there, only a new folder of tests, since
+# test_tools reads their names in the Makefile itself.
 
 SAMPLING_OBJS= \
 	Python/sampling/hooks.o \
@@ -78,20 +79,3 @@ SAMPLING_LIBSUBDIRS= \
 	profile_sampling/_recording \
 	profile_sampling/_subscribing \
 	profile_sampling/middleware
-
-SAMPLING_TESTSUBDIRS= \
-	test/test_profile_sampling \
-	test/test_profile_sampling/command_line \
-	test/test_profile_sampling/formats \
-	test/test_profile_sampling/integrations \
-	test/test_profile_sampling/labels \
-	test/test_profile_sampling/processes \
-	test/test_profile_sampling/profiles \
-	test/test_profile_sampling/recording \
-	test/test_profile_sampling/side_effects \
-	test/test_profile_sampling/stacks \
-	test/test_profile_sampling/subscribing \
-	test/test_profile_sampling/support \
-	test/test_profile_sampling/threads \
-	test/test_profile_sampling/tools \
-	test/test_profile_sampling/weights

@@ -29,7 +29,8 @@ fi
 # frames of every kind, and the command line.  The longest come first, so that
 # no CPU waits for the last.
 cpython_tests='test_regrtest test_threading test_signal test_asyncio test_embed
-    test_capi test_cmd_line test_sys test_fork1 test_gc test_generators'
+    test_capi test_cmd_line test_sys test_fork1 test_gc test_generators
+    test_tools'
 
 # Tests sleep a lot: two more at once than there are CPUs, as regrtest does if
 # it is given 0.
