@@ -122,8 +122,9 @@ def _losses(tables):
     if reasons:
         reasons[0] = f'{text} ({reasons[0]}'
         reasons[-1] += ')'
-    return [*(reasons or [text]), *[f'{seconds(ns)} {"CPU" if clock == "cpu" else clock} '
-                    'lost' for clock, ns in times.items()], *others]
+    return [*(reasons or [text]),
+            *[f'{seconds(ns)} {"CPU" if clock == "cpu" else clock} lost'
+              for clock, ns in times.items()], *others]
 
 
 def _words(identifier):

@@ -7,7 +7,7 @@ are.
 
 from profile_sampling._data.values import printable
 from profile_sampling._formats.words import (
-    brief_amount, short_end, short_name, wrapped)
+    brief_amount, short_end, short_name, start, wrapped)
 
 WIDTH, MIN_WIDTH = 100, 60
 _GAP = 2
@@ -33,9 +33,10 @@ class Column:
              count   a number
              flag    a bool, shown as '='
              name    (module or '', the rest), the name of a function
-             text    a text
+             text    a text; it may be cut
              path    the path of a file, and a line; it may be cut
-             tree    (depth, text)
+             tree    (indent, text)
+             code    a line of a program; it may be cut
     where    'both', 'text' (only there) or 'data' (never there)
     """
 
@@ -86,6 +87,8 @@ def lines(table, width=WIDTH, color=False):
     widths = _widths(columns, cells, width)
     shown = [number for number, room in enumerate(widths) if room]
     result = [_painted(table.title, 'title', color)] if table.title else []
+    if not columns:
+        return result
     heads = [_padded(columns[number].heading, '', widths[number],
                      columns[number].kind, False) for number in shown]
     result.append(_painted((' ' * _GAP).join(heads).rstrip(), 'heading',
@@ -158,23 +161,25 @@ def _widths(columns, cells, width):
         widths.append(max([len(column.heading), *lengths]))
         if is_text:
             texts.append(number)
-    others = width - sum([room + _GAP for room in widths if room]) + _GAP
-    while texts and others < 0:
-        # What all texts together may have.
-        room = others + sum([widths[number] for number in texts])
-        if len(texts) > 1 and room < _LEAST * (len(texts) + 1):
-            left_out = texts.pop()
-            others += widths[left_out] + _GAP
-            widths[left_out] = 0
-            continue
-        # The first one has what the others, an even part each, leave.
-        for number in texts[1:]:
-            widths[number] = min(widths[number], room // (len(texts) + 1))
-        widths[texts[0]] = max(
-            len(columns[texts[0]].heading),
-            room - sum([widths[number] for number in texts[1:]]))
-        break
+    rest = width - sum([room + _GAP for room in widths if room]) + _GAP
+    while texts and rest < 0:
+        room = rest + sum([widths[number] for number in texts])
+        if len(texts) == 1 or room >= _LEAST * (len(texts) + 1):
+            _share_out(widths, texts, room)
+            break
+        left_out = texts.pop()
+        rest += widths[left_out] + _GAP
+        widths[left_out] = 0
     return widths
+
+
+def _share_out(widths, texts, room):
+    """Give short texts what they need, and the others even parts."""
+    ranked = sorted(texts, key=lambda number: widths[number])
+    for place, number in enumerate(ranked):
+        widths[number] = max(1, min(widths[number],
+                                    room // (len(ranked) - place)))
+        room -= widths[number]
 
 
 def _fitted(cell, width, kind):
@@ -183,6 +188,8 @@ def _fitted(cell, width, kind):
             return short_name(*cell, width)
         case 'path':
             return short_end(cell, width, '/')
+        case 'text' | 'code':
+            return start(cell, width)
     return cell
 
 

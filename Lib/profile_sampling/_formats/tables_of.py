@@ -59,7 +59,10 @@ def functions(tables, sites, top, sort='self'):
     ranked = 'cumulative' if sort == 'cum' else 'self'
     return Table('functions', f'Functions by {ranked} time' if suffix else
                  f'Functions by {ranked} values', columns, cells,
-                 value_type=value_type, notes=_more(rows, top, 'function'))
+                 value_type=value_type, notes=[
+                     *_more(rows, top, 'function'),
+                     *['Shares are of all time, idle or not.'] * bool(
+                         sites.idle)])
 
 
 _KINDS = {'C': 'C function', 'operator': 'operator',
@@ -99,7 +102,7 @@ def by_key(tables, sites, top, key):
               '[without]' if value is None else _text(value))
              for cells, (value, _, its_idle) in zip(shared.cells(),
                                                     rows[:top])]
-    return Table('by', '', columns, cells, value_type=value_type,
+    return Table(f'by_{key}', '', columns, cells, value_type=value_type,
                  notes=_more(rows, top, 'value'))
 
 

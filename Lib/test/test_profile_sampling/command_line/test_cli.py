@@ -69,10 +69,11 @@ class ReportTest(CommandLineTest):
         self.assertIn(b'\n... 3 more lines\n', text)
 
     def test_conversions(self):
+        text = b'p.pb.gz\nWall profile'
         for arguments, name, begins in (
-                (['-o', 'o.txt'], 'o.txt', b'p.pb.gz\nWall profile'),
+                (['-o', 'o.txt'], 'o.txt', text),
                 (['-o', 'o.folded'], 'o.folded', b'[lost] 1000\n'),
-                (['-o', 'o', '--format', 'text'], 'o', b'p.pb.gz\nWall profile'),
+                (['-o', 'o', '--format', 'text'], 'o', text),
                 (['-o', 'o.pb.gz'], 'o.pb.gz', b'\x1f\x8b')):
             with self.subTest(arguments=arguments):
                 self.assertEqual(
@@ -119,7 +120,6 @@ class ReportTest(CommandLineTest):
         for message, arguments in (
                 ('COMMAND', []),
                 ('nonsense', ['nonsense']),
-                ('FILE', ['report']),
                 ('svg', ['report', 'p.pb.gz', '--format', 'svg']),
                 ('known extensions', ['report', 'p.pb.gz', '-o', 'o.svg']),
                 ('positive number', ['report', 'p.pb.gz', '--top', '0']),
