@@ -37,8 +37,8 @@ def add(commands):
     parser.add_argument('file', metavar='FILE', nargs='?',
                         help='a pprof file, or - for stdin (default: the '
                              'newest one in this directory)')
-    parser.add_argument('--format', choices=[*_formats.FORMATS,
-                                             *report_files.FORMATS],
+    parser.add_argument('--format', choices=list(dict.fromkeys(
+                            [*_formats.FORMATS, *report_files.FORMATS])),
                         help='what to make of it (default: by the '
                              'extension of OUT, or text)')
     add_output(parser)
@@ -100,9 +100,9 @@ def _add_parts(group):
 
 
 def _run(options):
-    format = options.format
-    if format not in report_files.FORMATS:
-        format = choose_format(options, 'text')
+    is_report = options.format in report_files.FORMATS
+    format = (options.format if is_report
+              else choose_format(options, 'text'))
     try:
         arguments = _formats.annotation(format, options.annotate)
     except ValueError as exc:
@@ -114,7 +114,10 @@ def _run(options):
         say(f'the newest profile here is {path}')
     try:
         tables = _part(load(path), options)
-        data = _encoded(tables, path, format, options, arguments)
+        if is_report or format == 'text':
+            data = _report(tables, path, format, options)
+        else:
+            data = _formats.encode(tables, format, **arguments)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     write(options.output, data)
@@ -145,9 +148,8 @@ def _part(tables, options):
     return tables
 
 
-def _encoded(tables, path, format, options, arguments):
-    if format != 'text' and format not in report_files.FORMATS:
-        return _formats.encode(tables, format, **arguments)
+def _report(tables, path, format, options):
+    """Return the report in one of its formats, as bytes."""
     sites = Sites(tables)
     shown = _tables(tables, sites, options)
     match format:

@@ -11,7 +11,9 @@ So a part that has n of all N running records has, if it were measured again,
 
     standard error = period * sqrt(n * (1 - n / N))
 
-which is that of a binomial share, in time.  It is worked out from the
+which is that of a binomial share, in time.  The period is the one that was
+achieved: where the profiler's thread, or the one that runs, gets a CPU too
+late, a sample stands for more than was asked for.  It is worked out from the
 numbers of records, not from their weights: ticks that find a thread where it
 was are added up in one sample, and sums of squares of weights would give a
 call of 5 s an error of as much.  The source is this project's own
@@ -23,6 +25,7 @@ differs from run to run in the program itself is not in it.
 A margin is 1.96 standard errors: 95 % of intervals have the true value.
 """
 
+from profile_sampling._data.losses import ticks_per_answer
 from profile_sampling._data.values import COUNT
 
 # Of the normal distribution, for 95 %.
@@ -43,7 +46,8 @@ class Precision:
         own = tables.value_types[tables.own]
         self.is_known = bool(tables.rate_hz and COUNT in tables.value_types
                              and own.unit == 'nanoseconds')
-        self._period_ns = _NS_PER_S / (tables.rate_hz or 1)
+        self._period_ns = (_NS_PER_S / (tables.rate_hz or 1)
+                           * ticks_per_answer(tables.stats))
         self._records = running_records
 
     def margin_ns(self, records):

@@ -3,6 +3,8 @@
 This file owns what is in them.  It must not know how a table is laid out.
 """
 
+import re
+
 from profile_sampling._data import by_gil_holder
 from profile_sampling._formats.sites import place_cells
 from profile_sampling._formats.table import Column, Table
@@ -103,5 +105,4 @@ def _kind(thread):
         return '[unknown]'
     if thread.name is None:
         return '[no name]'
-    name = thread.name.rstrip('0123456789')
-    return name if name == thread.name else f'{name}*'
+    return re.sub('[0-9]+', '*', thread.name)

@@ -29,6 +29,16 @@ class MarginTest(unittest.TestCase):
         self.assertEqual(precision(1000, rate_hz=100).margin_ns(100),
                          185_941_926)
 
+    def test_what_was_achieved(self):
+        """Half of the ticks came late: a sample stands for two periods."""
+        stats = {'ticks': 1010, 'ticks_late': 1000, 'ticks_idle': 10,
+                 'signals_sent': 900, 'ticks_noted': 100}
+        self.assertAlmostEqual(precision(1000, stats=stats).margin_ns(100),
+                               2 * precision(1000).margin_ns(100), delta=1)
+        more = {'ticks': 900, 'signals_sent': 1000}
+        self.assertEqual(precision(1000, stats=more).margin_ns(100),
+                         precision(1000).margin_ns(100))
+
     def test_not_known(self):
         self.assertIsNone(precision(1000, rate_hz=0).margin_ns(100))
         b = Builder(mode='alloc', value_types=[('alloc', 'bytes')])
