@@ -38,6 +38,25 @@ def lines(tables):
     return _ranked(rows, tables.own)
 
 
+def lines_of(tables, wanted):
+    """Return {function: {line: cumulative values}} of the functions that
+    have 1 in *wanted*.
+    """
+    view = tables.frames_view()
+    numbers = {None: 0}
+    keys = [numbers.setdefault((function, line), len(numbers))
+            if wanted[function] else 0 for function, line
+            in zip(view[0::FRAME_COLUMNS].tolist(),
+                   view[1::FRAME_COLUMNS].tolist())]
+    places = list(numbers)
+    found = {}
+    for key, (_, cum) in sums_of_frames(tables, keys, len(places)):
+        if key:
+            function, line = places[key]
+            found.setdefault(tables.functions[function], {})[line] = cum
+    return found
+
+
 def running_records(tables):
     """Return {function: (self, cumulative)}: how many records each has of
     samples that were taken while it ran.

@@ -8,7 +8,8 @@ took there.  It must not know how they are shown.
 from profile_sampling._data import by_state, idle
 from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import function_rank
-from profile_sampling._data.tables import KEY_COLUMNS, NODE, STATE, THREAD
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
 from profile_sampling._data.values import STATES
 
 # States of samples that are nowhere: no line is to blame.
@@ -54,14 +55,14 @@ class Sites:
     def __init__(self, tables):
         places = _Places(tables)
         self.is_idle = is_idle = idle.samples(tables)
-        states = tables.column(STATE)
-        keys = [-1 if its_idle or state in _NOWHERE else places.number(node)
-                for its_idle, state, node
-                in zip(is_idle, states, tables.column(NODE))]
-        waits = [places.number(node) if its_idle else -1 for its_idle, node
-                 in zip(is_idle, tables.column(NODE))]
-        self.rows = places.rows(tables, keys)
-        self.idle_rows = places.rows(tables, waits)
+        numbers = places.of_samples
+        keys = [-1 if its_idle or state in _NOWHERE else number
+                for its_idle, state, number
+                in zip(is_idle, tables.column(STATE), numbers)]
+        waits = [number if its_idle else -1
+                 for its_idle, number in zip(is_idle, numbers)]
+        self.rows = places.rows(keys)
+        self.idle_rows = places.rows(waits) if any(is_idle) else []
         self.idle = sum([row.sums.total for row in self.idle_rows])
         self.idle_threads = len({thread for its_idle, thread in zip(
             is_idle, tables.column(THREAD)) if its_idle})
@@ -74,54 +75,87 @@ class Sites:
         self.precision = Precision(tables, self.whole.running_records)
 
 
+def _ranked(rows):
+    """Sort rows by value; what is equal by name, which takes longer."""
+    rows.sort(key=lambda row: -row.sums.total)
+    result = []
+    for row in rows:
+        if not result or result[-1][0].sums.total != row.sums.total:
+            result.append([])
+        result[-1].append(row)
+    return [row for equal in result for row in (
+        equal if len(equal) == 1 else sorted(equal, key=lambda row: (
+            *function_rank(row.function), row.line)))]
+
+
 class _Places:
-    """Numbers of the call sites that samples have."""
+    """The call sites of samples, as numbers.
+
+    of_samples  the number of each sample's
+    """
 
     def __init__(self, tables):
         self._tables = tables
-        self._frames = list(tables.frame_tuples())
-        self._innermost, self._called = tables.innermost_python()
-        self._nodes = tables.nodes_view()
-        self._numbers = {}
+        self._frames = tables.frames_view()
+        innermost, called = tables.innermost_python()
+        nodes = tables.nodes_view()
+        numbers = {}
+        known = {}
+        self._called = []
+        self.of_samples = []
+        for node in tables.column(NODE):
+            frame = innermost[node]
+            # What is not Python has no line.
+            key = frame
+            if frame < 0:
+                key = -2 - nodes[NODE_COLUMNS * node + 1] if node else -1
+            number = known.get(key)
+            if number is None:
+                place = self._place(key)
+                number = known[key] = numbers.setdefault(place, len(numbers))
+            self.of_samples.append(number)
+            self._called.append(called[node] if frame >= 0 else -1)
+        self._places = list(numbers)
 
-    def number(self, node):
-        frame = self._innermost[node]
-        if frame >= 0:
-            place = self._frames[frame][:2]
-        elif node:
-            place = self._frames[self._nodes[2 * node + 1]][0], 0
-        else:
-            place = None, 0
-        return self._numbers.setdefault(place, len(self._numbers))
+    def _place(self, key):
+        """Return (function or None, line)."""
+        if key == -1:
+            return None, 0
+        if key < 0:
+            return self._frames[FRAME_COLUMNS * (-2 - key)], 0
+        start = FRAME_COLUMNS * key
+        return self._frames[start], self._frames[start + 1]
 
-    def rows(self, tables, keys):
-        """Return the SiteRows of samples with these numbers."""
-        sums = by_state.sums(tables, keys, len(self._numbers))
-        callees = self._callees(tables, keys)
+    def rows(self, keys):
+        """Return the SiteRows of samples with these numbers, or -1."""
+        tables = self._tables
+        sums = by_state.sums(tables, keys, len(self._places))
+        callees = self._callees(keys)
         functions = tables.functions
         used = set(keys)
         rows = [SiteRow(None if function is None else functions[function],
                         line, its_sums, callees.get(number, ()))
                 for number, ((function, line), its_sums)
-                in enumerate(zip(self._numbers, sums)) if number in used]
-        rows.sort(key=lambda row: (-row.sums.total,
-                                   *function_rank(row.function), row.line))
-        return rows
+                in enumerate(zip(self._places, sums)) if number in used]
+        return _ranked(rows)
 
-    def _callees(self, tables, keys):
+    def _callees(self, keys):
+        tables = self._tables
         functions = tables.functions
+        called_functions = self._frames[0::FRAME_COLUMNS].tolist()
         sums = {}
-        for key, node, value in zip(
-                keys, tables.column(NODE),
+        for key, called, value in zip(
+                keys, self._called,
                 tables.column(KEY_COLUMNS + tables.own)):
-            called = self._called[node]
-            if key < 0 or called < 0 or self._innermost[node] < 0:
-                continue
-            function = self._frames[called][0]
+            if key >= 0 and called >= 0:
+                pair = key, called_functions[called]
+                sums[pair] = sums.get(pair, 0) + value
+        callees = {}
+        for (key, function), value in sums.items():
             if functions[function].kind != 'pseudo':
-                its = sums.setdefault(key, {})
-                its[function] = its.get(function, 0) + value
-        return {key: sorted(
-            [(functions[function], value) for function, value in its.items()],
-            key=lambda item: (-item[1], *function_rank(item[0])))
-            for key, its in sums.items()}
+                callees.setdefault(key, []).append(
+                    (functions[function], value))
+        for its_callees in callees.values():
+            its_callees.sort(key=lambda item: (-item[1],
+                                               *function_rank(item[0])))
+        return callees

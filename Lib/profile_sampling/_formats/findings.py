@@ -17,7 +17,8 @@ few            that there are few running samples          less than 100
 from profile_sampling._data import by_gil_holder
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
-from profile_sampling._data.tables import KEY_COLUMNS, LABELS, NODE, STATE
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, STATE)
 from profile_sampling._data.values import STATES, printable
 from profile_sampling._formats.words import brief, counted, share
 
@@ -101,18 +102,20 @@ def _gil_asleep(tables, sites):
 def _loop_blocked(tables, sites):
     blocked = STATES.index('blocked')
     tasks = label_values(tables.labels, TASKS)
+    innermost, called = tables.innermost_python()
     sums = {}
     for node, labels, state, value in zip(
             tables.column(NODE), tables.column(LABELS), tables.column(STATE),
             tables.column(KEY_COLUMNS + tables.own)):
         if state == blocked and tasks[labels] is not None:
-            sums[node] = sums.get(node, 0) + value
+            key = innermost[node], called[node]
+            sums[key] = sums.get(key, 0) + value
     ns = sum(sums.values())
     if not ns or ns < _LOOP_SHARE * sites.busy:
         return None
     names = {}
-    for node, value in sums.items():
-        name = _waiting_call(tables.stack(node))
+    for key, value in sums.items():
+        name = _waiting_call(tables, *key)
         names[name] = names.get(name, 0) + value
     name, longest = min(names.items(), key=lambda item: (-item[1], item[0]))
     return Finding(
@@ -121,15 +124,19 @@ def _loop_blocked(tables, sites):
         ns=ns, share=ns / sites.busy, site=name, site_share=longest / ns)
 
 
-def _waiting_call(stack):
-    """Name the innermost line of Python on a stack and what it called."""
-    callee = ''
-    for frame in stack:
-        if frame.function.kind == 'python':
-            return f'{frame.function.name}:{frame.line}{callee}'
-        if frame.function.kind != 'pseudo':
-            callee = f' ({frame.function.name})'
-    return callee.strip(' ()') or '[unknown]'
+def _waiting_call(tables, frame, called):
+    """Name a line and what it called; -1 stands for no frame."""
+    if frame < 0:
+        return '[unknown]'
+    function, line = tables.frames_view()[
+        FRAME_COLUMNS * frame:FRAME_COLUMNS * frame + 2]
+    text = f'{tables.functions[function].name}:{line}'
+    if called >= 0:
+        callee = tables.functions[
+            tables.frames_view()[FRAME_COLUMNS * called]]
+        if callee.kind != 'pseudo':
+            text += f' ({callee.name})'
+    return text
 
 
 def _blocked(tables, sites):

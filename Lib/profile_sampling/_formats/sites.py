@@ -30,7 +30,7 @@ def site_table(tables, sites, top):
                Column('kind', '', 'text', 'data'),
                Column('in', 'in', 'name')]
     rows = [(*cells, *_place(row), _in(row))
-            for cells, row in zip(shared.cells(), sites.rows[:top])]
+            for cells, row in zip(shared.cells(top), sites.rows)]
     notes = []
     if len(sites.rows) > top:
         notes.append(f'... {counted(len(sites.rows) - top, "more line")}')
@@ -60,7 +60,8 @@ class TimeColumns:
                    Column('self_share', 'self', 'share'),
                    Column(f'self{suffix}', '', 'value', 'data')]
         for state, heading in _HEADINGS.items():
-            most = sum([row.by_state[STATES.index(state)] for row in sums])
+            number = STATES.index(state)
+            most = sum([row.by_state[number] for row in sums])
             least = _LEAST_SHARES.get(state, 0) * sites.busy
             shown = state == 'running' or most > least
             if not suffix and state == 'running':
@@ -73,12 +74,13 @@ class TimeColumns:
                     'margin', 'both' if sites.precision.is_known else 'data'))
         self.columns = columns
 
-    def cells(self):
-        """Iterate over the cells of each row."""
+    def cells(self, top):
+        """Iterate over the cells of each of the first *top* rows."""
+        # The next one may share the rank of the last.
         ranks = confidence.ranks(
-            [(row.total, row.running_records) for row in self._sums],
-            self._precision)
-        for (rank, is_tied), row in zip(ranks, self._sums):
+            [(row.total, row.running_records)
+             for row in self._sums[:top + 1]], self._precision)
+        for (rank, is_tied), row in zip(ranks, self._sums[:top]):
             running, *others = [row.by_state[number]
                                 for number in self._states]
             yield (rank, is_tied,

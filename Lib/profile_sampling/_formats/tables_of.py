@@ -100,8 +100,7 @@ def by_key(tables, sites, top, key):
                Column('value', key, 'text')]
     cells = [(*cells, its_idle.total,
               '[without]' if value is None else _text(value))
-             for cells, (value, _, its_idle) in zip(shared.cells(),
-                                                    rows[:top])]
+             for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
     return Table(f'by_{key}', '', columns, cells, value_type=value_type,
                  notes=_more(rows, top, 'value'))
 

@@ -95,19 +95,23 @@ def source(tables, sites, top, pattern):
         raise ValueError(f'{pattern!r} is no regular expression: {exc}'
                          ) from None
     own = tables.own
+    found = bytearray([function.kind == 'python'
+                       and wanted.search(function.name) is not None
+                       for function in tables.functions])
+    if not any(found):
+        raise ValueError(f'no Python function has a name like {pattern!r}')
     rows = [row for row in by_function.functions(tables)
             if row.function.kind == 'python'
             and wanted.search(row.function.name)]
-    if not rows:
-        raise ValueError(f'no Python function has a name like {pattern!r}')
     rows.sort(key=lambda row: -row.cum_values[own])
-    lines = {}
-    for row in by_function.lines(tables):
-        lines.setdefault(row.function, {})[row.line] = row.cum_values[own]
-    site_sums = {(row.function, row.line): row.sums for row in sites.rows}
+    lines = {function: {line: values[own] for line, values in its.items()}
+             for function, its
+             in by_function.lines_of(tables, found).items()}
+    site_sums = {(row.function, row.line): row.sums for row in sites.rows
+                 if row.function in lines}
     instructions = {}
     if tables.names & OPCODES:
-        for row in by_instruction.rows(tables):
+        for row in by_instruction.rows(tables, found):
             key = row.function, row.line
             instructions.setdefault(key, []).append(row)
     return [_Listing(tables, sites, row.function, lines[row.function],
