@@ -72,7 +72,7 @@ class Sites:
                         for state in sorted(_NOWHERE)
                         if self.whole.by_state[state]]
         self.busy = self.whole.total
-        self.precision = Precision(tables, self.whole.running_records)
+        self.precision = Precision(tables, self.whole)
 
 
 def _ranked(rows):

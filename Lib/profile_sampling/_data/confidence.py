@@ -26,11 +26,12 @@ A margin is 1.96 standard errors: 95 % of intervals have the true value.
 """
 
 from profile_sampling._data.losses import ticks_per_answer
-from profile_sampling._data.values import COUNT
+from profile_sampling._data.values import COUNT, STATES
 
 # Of the normal distribution, for 95 %.
 _Z = 1.96
 _NS_PER_S = 1_000_000_000
+_RUNNING = STATES.index('running')
 
 
 class Precision:
@@ -42,13 +43,26 @@ class Precision:
 
     __slots__ = ('is_known', '_period_ns', '_records')
 
-    def __init__(self, tables, running_records):
+    def __init__(self, tables, whole):
+        """*whole* is the StateSums of all samples."""
         own = tables.value_types[tables.own]
         self.is_known = bool(tables.rate_hz and COUNT in tables.value_types
                              and own.unit == 'nanoseconds')
-        self._period_ns = (_NS_PER_S / (tables.rate_hz or 1)
-                           * ticks_per_answer(tables.stats))
-        self._records = running_records
+        self._records = whole.running_records
+        self._period_ns = self._achieved_ns(tables, whole)
+
+    def _achieved_ns(self, tables, whole):
+        """The period, longer as more ticks came late.
+
+        Counters know that of the whole session, of all its clocks; the time
+        of a record is an upper bound.
+        """
+        asked_ns = _NS_PER_S / (tables.rate_hz or 1)
+        if not self._records:
+            return asked_ns
+        each_ns = whole.by_state[_RUNNING] / self._records
+        return max(asked_ns, min(
+            each_ns, asked_ns * ticks_per_answer(tables.stats)))
 
     def margin_ns(self, records):
         """Return the margin of a part with that many running records.

@@ -174,12 +174,16 @@ def _widths(columns, cells, width):
 
 
 def _share_out(widths, texts, room):
-    """Give short texts what they need, and the others even parts."""
-    ranked = sorted(texts, key=lambda number: widths[number])
-    for place, number in enumerate(ranked):
-        widths[number] = max(1, min(widths[number],
-                                    room // (len(ranked) - place)))
-        room -= widths[number]
+    """Give the first text twice what each other has, but none more than it
+    needs: what is left is for the others, in their order."""
+    wanted = [widths[number] for number in texts]
+    part = room // (len(texts) + 1)
+    for number in texts[1:]:
+        widths[number] = min(widths[number], part)
+    for number, need in zip(texts, wanted):
+        rest = room - sum([widths[other] for other in texts
+                           if other != number])
+        widths[number] = max(1, min(need, rest))
 
 
 def _fitted(cell, width, kind):

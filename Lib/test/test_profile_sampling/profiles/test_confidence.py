@@ -3,6 +3,7 @@
 import random
 import unittest
 
+from profile_sampling._data import by_state
 from profile_sampling._data.confidence import Precision, ranks
 
 from ..support.builders import Builder
@@ -10,9 +11,11 @@ from ..support.builders import Builder
 MS = 1_000_000
 
 
-def precision(records, **facts):
-    return Precision(Builder(**facts).sample('a.f', wall_ns=1)
-                     .profile()._tables, records)
+def precision(records, each_ns=MS, **facts):
+    """That of a profile of so many running records, of each_ns each."""
+    tables = Builder(**facts).sample(
+        'a.f', wall_ns=records * each_ns, count=records).profile()._tables
+    return Precision(tables, by_state.whole(tables))
 
 
 class MarginTest(unittest.TestCase):
@@ -33,18 +36,22 @@ class MarginTest(unittest.TestCase):
         """Half of the ticks came late: a sample stands for two periods."""
         stats = {'ticks': 1010, 'ticks_late': 1000, 'ticks_idle': 10,
                  'signals_sent': 900, 'ticks_noted': 100}
-        self.assertAlmostEqual(precision(1000, stats=stats).margin_ns(100),
-                               2 * precision(1000).margin_ns(100), delta=1)
-        more = {'ticks': 900, 'signals_sent': 1000}
-        self.assertEqual(precision(1000, stats=more).margin_ns(100),
-                         precision(1000).margin_ns(100))
+        normal = precision(1000).margin_ns(100)
+        self.assertAlmostEqual(
+            precision(1000, 2 * MS, stats=stats).margin_ns(100), 2 * normal,
+            delta=1)
+        # Counters are of more than the samples, and a sample may be long.
+        for each_ns, counters in (MS, stats), (5 * MS, {}), (
+                5 * MS, {'ticks': 900, 'signals_sent': 1000}):
+            self.assertEqual(precision(1000, each_ns, stats=counters)
+                             .margin_ns(100), normal)
 
     def test_not_known(self):
         self.assertIsNone(precision(1000, rate_hz=0).margin_ns(100))
         b = Builder(mode='alloc', value_types=[('alloc', 'bytes')])
-        b.sample('a.f', values=[5])
+        tables = b.sample('a.f', values=[5]).profile()._tables
         self.assertIsNone(
-            Precision(b.profile()._tables, 100).margin_ns(10))
+            Precision(tables, by_state.whole(tables)).margin_ns(10))
 
     def test_coverage(self):
         """95 of 100 intervals have the true value.
