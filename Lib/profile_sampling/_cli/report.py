@@ -2,7 +2,7 @@
 
 import os
 
-from profile_sampling import _formats
+from profile_sampling import _files, _formats
 from profile_sampling._cli.common import (
     Failure, add_output, choose_format, encoded, load, refuse_terminal, say,
     write)
@@ -175,11 +175,15 @@ def _report(tables, path, format, options):
         case 'markdown':
             report = report_files.as_markdown(tables, sites, shown, path)
         case 'text':
+            # A file is what save() makes of the profile.
+            is_shown = (options.output is None or
+                        _files.descriptor(options.output) is not None)
             return showable(text.with_tables(
                 tables, sites, shown,
                 width=options.width or width_of(options.output),
-                color=is_colored(options.output), name=path,
-                more=[_MORE]), options.output)
+                color=is_colored(options.output),
+                name=path if is_shown else None,
+                more=[_MORE] if is_shown else ()), options.output)
     return report.encode()
 
 

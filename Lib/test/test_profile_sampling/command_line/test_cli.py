@@ -69,7 +69,7 @@ class ReportTest(CommandLineTest):
         self.assertIn(b'\n... 3 more lines\n', text)
 
     def test_conversions(self):
-        text = b'p.pb.gz\nWall profile'
+        text = b'Wall profile'
         for arguments, name, begins in (
                 (['-o', 'o.txt'], 'o.txt', text),
                 (['-o', 'o.folded'], 'o.folded', b'[lost] 1000\n'),
