@@ -235,7 +235,7 @@ class Profile:
         there is in it stays.
 
         *format* is 'pprof', 'collapsed', 'text', 'speedscope', 'gecko',
-        'pstats', 'callgrind', 'dot', 'svg' or 'json'; without it the
+        'pstats', 'callgrind', 'dot', 'svg' or 'profile-json'; without it the
         extension of *path* decides, and what is open gets 'pprof'.  With
         *annotate*, names in collapsed stacks end in flamegraph.pl's mark of
         their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for

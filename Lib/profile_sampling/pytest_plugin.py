@@ -16,7 +16,7 @@ import io
 import profile_sampling
 import pytest
 from profile_sampling import _files, _formats
-from profile_sampling._formats.text import seconds
+from profile_sampling._formats.words import seconds
 
 LABEL = 'test'
 _TOP = 10

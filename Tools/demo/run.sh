@@ -76,7 +76,7 @@ say "== Files written"
 for name in json http; do
     say "  $demo/$name.pb.gz       the profile, in pprof's format"
     say "  $demo/$name.collapsed   the same as collapsed stacks"
-    say "  $demo/$name.txt         the same as text: 50 functions per table"
+    say "  $demo/$name.txt         the report as text"
 done
 cat <<LOOK
 

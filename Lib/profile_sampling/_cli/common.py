@@ -46,12 +46,13 @@ def add_output(parser):
                         help='write to this file instead of stdout (-)')
 
 
-def add_format(parser, default):
+def add_format(parser, default, more=()):
     """Add the option of a profile's format; *default* says what is taken."""
+    formats = list(dict.fromkeys([*_formats.FORMATS, *more]))
     parser.add_argument(
-        '--format', choices=list(_formats.FORMATS), metavar='FORMAT',
-        help=f'{", ".join(_formats.FORMATS)} (default: by the extension of '
-             f'OUT, or {default})')
+        '--format', choices=formats, metavar='FORMAT',
+        help=f'{", ".join(formats)} (default: by the extension of OUT, or '
+             f'{default})')
 
 
 def _output(name):

@@ -25,7 +25,7 @@ FIRST STEPS
 '''
 
 _WORDS = '''\
-STATES OF A THREAD, each a row of the report
+STATES OF A THREAD, the columns of the report
 
   running          holds the GIL and runs Python or C code
   blocked          gave the GIL up: waits, sleeps, reads, or computes in C

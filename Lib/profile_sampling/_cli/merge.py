@@ -5,14 +5,13 @@ import os
 from profile_sampling import _formats
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, choose_format, encoded, load,
-    refuse_terminal, say,
-    write)
+    refuse_terminal, say, write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import COUNT
-from profile_sampling._formats import text
+from profile_sampling._formats import words
 
 
 def add(commands):
@@ -69,9 +68,9 @@ def _totals(tables):
     """Return the totals in words."""
     values = [*zip(tables.value_types, tables.totals)]
     return [_count(total, 'sample') if value_type == COUNT else
-            f'{text.amount(total, value_type)} {text.title(value_type)}'
+            f'{words.amount(total, value_type)} {words.title(value_type)}'
             for value_type, total
-            in [values[number] for number in text.shown_order(tables)]]
+            in [values[number] for number in words.shown_order(tables)]]
 
 
 def _count(number, one, more=None):

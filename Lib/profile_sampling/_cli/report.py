@@ -1,21 +1,34 @@
 """The command report: one profile, as text or in another format."""
 
-from profile_sampling import _formats
+import os
+
+from profile_sampling import _files, _formats
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, choose_format, encoded, load,
-    refuse_terminal,
-    write)
-from profile_sampling._formats import text
+    refuse_terminal, say, write)
+from profile_sampling._cli.screen import is_colored, showable, width_of
+from profile_sampling._data import select
+from profile_sampling._data.by_site import Sites
+from profile_sampling._formats import (
+    report_files, tables_of, tables_of_calls, tables_of_code, tables_of_gil,
+    text)
+from profile_sampling._formats.sites import site_table
+from profile_sampling._formats.table import MIN_WIDTH
+
+_MORE = ('Also: --functions --tree --callers NAME --callees NAME --by KEY '
+         '--gil --opcodes --source NAME --stats')
+# Functions that --source shows.
+_LISTINGS = 3
 
 
-def _positive(text):
-    number = int(text)
-    if number < 1:
-        raise ValueError
+def _at_least(least, name):
+    def number(text):
+        value = int(text)
+        if value < least:
+            raise ValueError
+        return value
+    number.__name__ = name
     return number
-
-
-_positive.__name__ = 'positive number'
 
 
 def _percent(text):
@@ -32,32 +45,169 @@ def add(commands):
     parser = commands.add_parser(
         'report', help='show a recorded profile',
         description='Show a recorded profile, or convert it.')
-    parser.add_argument('file', metavar='FILE',
-                        help='a pprof file, or - for stdin')
-    add_format(parser, 'text')
+    parser.add_argument('file', metavar='FILE', nargs='?',
+                        help='a pprof file, or - for stdin (default: the '
+                             'newest one in this directory)')
+    add_format(parser, 'text', report_files.FORMATS)
     add_output(parser)
-    parser.add_argument('--top', metavar='N', type=_positive,
+    parser.add_argument('-n', '--top', metavar='N',
+                        type=_at_least(1, 'positive number'),
                         default=text.TOP,
-                        help='functions per table of the text report '
-                             '(default: %(default)s)')
+                        help='rows of a table (default: %(default)s)')
+    parser.add_argument('--width', metavar='N',
+                        type=_at_least(MIN_WIDTH, 'number of columns '
+                                       f'(at least {MIN_WIDTH})'),
+                        help='columns of the text report (default: those '
+                             'of the terminal, else 100)')
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
     parser.add_argument('--min-share', metavar='PERCENT', type=_percent,
                         help='of call graphs (dot), leave out functions with '
                              'less than this (default: 0.5)')
+    _add_tables(parser.add_argument_group(
+        'tables', 'What to show instead of the lines by what they cost.  '
+        'Several may be given.  NAME is a regular expression.'))
+    _add_parts(parser.add_argument_group(
+        'parts', 'What to look at.  PATTERN is a regular expression for '
+        'names of functions and their files.'))
     parser.set_defaults(run=_run)
 
 
+def _add_tables(group):
+    group.add_argument('--functions', action='store_true',
+                       help='functions by their self time, with their '
+                            'cumulative time')
+    group.add_argument('--sort', choices=text.SORTS,
+                       help='functions by this')
+    group.add_argument('--tree', action='store_true',
+                       help='functions below those that called them')
+    group.add_argument('--callers', metavar='NAME', action='append',
+                       default=[], help='who called a function')
+    group.add_argument('--callees', metavar='NAME', action='append',
+                       default=[], help='whom a function called')
+    group.add_argument('--by', metavar='KEY', action='append', default=[],
+                       help='route, task, thread, state, pid or another '
+                            'label')
+    group.add_argument('--gil', action='store_true',
+                       help='who waited for the GIL while who held it')
+    group.add_argument('--opcodes', action='store_true',
+                       help='instructions, and how they were specialized')
+    group.add_argument('--source', metavar='NAME', action='append',
+                       default=[], help='the source of a function with what '
+                                        'each line cost')
+    group.add_argument('--stats', action='store_true',
+                       help='all counters of the session')
+
+
+def _add_parts(group):
+    group.add_argument('--focus', metavar='PATTERN', action='append',
+                       default=[], help='only stacks with such a frame')
+    group.add_argument('--ignore', metavar='PATTERN', action='append',
+                       default=[], help='only stacks without such a frame')
+    group.add_argument('--hide', metavar='PATTERN', action='append',
+                       default=[], help='leave such frames out; their time '
+                                        'goes to their callers')
+
+
 def _run(options):
-    format = choose_format(options, 'text')
+    is_report = options.format in report_files.FORMATS
+    format = (options.format if is_report
+              else choose_format(options, 'text'))
     try:
         arguments = {**_formats.annotation(format, options.annotate),
                      **_formats.pruning(format, options.min_share)}
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     refuse_terminal(format, options.output)
-    tables = load(options.file)
-    if format == 'text':
-        arguments['top'] = options.top
-    write(options.output, encoded(tables, format, **arguments))
+    path = options.file
+    if path is None:
+        path = _newest()
+        say(f'the newest profile here is {path}')
+    try:
+        tables = _part(load(path), options)
+        if is_report or format == 'text':
+            data = _report(tables, path, format, options)
+        else:
+            data = encoded(tables, format, **arguments)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+    write(options.output, data)
+
+
+def _newest():
+    """Return the name of the newest profile in the current directory."""
+    names = [entry.name for entry in os.scandir()
+             if entry.is_file() and _is_pprof(entry.name)]
+    if not names:
+        raise Failure('there is no profile in this directory; name a FILE',
+                      2)
+    return max(names, key=lambda name: (os.stat(name).st_mtime_ns, name))
+
+
+def _is_pprof(name):
+    return any([format == 'pprof' and name.lower().endswith(extension)
+                for extension, format in _formats.EXTENSIONS.items()])
+
+
+def _part(tables, options):
+    for pattern in options.focus:
+        tables = select.focused(tables, pattern, matching=True)
+    for pattern in options.ignore:
+        tables = select.focused(tables, pattern, matching=False)
+    for pattern in options.hide:
+        tables = select.hidden(tables, pattern)
+    return tables
+
+
+def _report(tables, path, format, options):
+    """Return the report in one of its formats, as bytes."""
+    sites = Sites(tables)
+    shown = _tables(tables, sites, options)
+    match format:
+        case 'json':
+            report = report_files.as_json(tables, sites, shown, path)
+        case 'tsv':
+            report = report_files.as_tsv(shown)
+        case 'markdown':
+            report = report_files.as_markdown(tables, sites, shown, path)
+        case 'text':
+            # A file is what save() makes of the profile.
+            is_shown = (options.output is None or
+                        _files.descriptor(options.output) is not None)
+            return showable(text.with_tables(
+                tables, sites, shown,
+                width=options.width or width_of(options.output),
+                color=is_colored(options.output),
+                name=path if is_shown else None,
+                more=[_MORE] if is_shown else ()), options.output)
+    return report.encode()
+
+
+def _tables(tables, sites, options):
+    """Return the tables that are asked for.
+
+    Raise ValueError if there is nothing like that.
+    """
+    top = options.top
+    shown = []
+    if options.functions or options.sort:
+        shown.append(tables_of.functions(tables, sites, top,
+                                         options.sort or 'self'))
+    if options.tree:
+        shown.append(tables_of_calls.tree(tables, top))
+    shown += [tables_of_calls.neighbours(tables, top, pattern, True)
+              for pattern in options.callers]
+    shown += [tables_of_calls.neighbours(tables, top, pattern, False)
+              for pattern in options.callees]
+    shown += [tables_of.by_key(tables, sites, top, key)
+              for key in options.by]
+    if options.gil:
+        shown += tables_of_gil.gil(tables, top)
+    if options.opcodes:
+        shown.append(tables_of_code.opcodes(tables, top))
+    for pattern in options.source:
+        shown += tables_of_code.source(tables, sites, _LISTINGS, pattern)
+    if options.stats:
+        shown.append(tables_of_code.counters(tables))
+    return shown or [site_table(tables, sites, top)]

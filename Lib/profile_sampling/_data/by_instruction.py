@@ -11,8 +11,11 @@ from profile_sampling._data.tables import NODE
 from profile_sampling._data.values import COUNT, OPCODES
 
 
-def rows(tables):
-    """Return the InstructionRows of a profile, the most expensive first."""
+def rows(tables, wanted=None):
+    """Return the InstructionRows of a profile, the most expensive first.
+
+    *wanted*, if given, has 1 for each function whose rows these are.
+    """
     types = tables.value_types
     # Without opcodes every number is that of a generic instruction: it says
     # nothing about how the instruction was specialized.
@@ -25,6 +28,8 @@ def rows(tables):
         if frame < 0:
             continue
         function, line, column, offset, opcode = frames[frame]
+        if wanted is not None and not wanted[function]:
+            continue
         key = function, line, column, offset, opcodes.base(opcode)
         site = sites.get(key)
         if site is None:

@@ -45,6 +45,18 @@ def missed_share(stats):
     return missed / (missed + served) if missed else 0.0
 
 
+def ticks_per_answer(stats):
+    """Return how many ticks were due for each that a thread was asked at.
+
+    It is 1 or more: ticks that come late, and those at which the last one
+    was not answered yet, have their time in the next sample.
+    """
+    asked = stats.get('signals_sent', 0) + stats.get('ticks_noted', 0)
+    due = (stats.get('ticks', 0) + stats.get('ticks_late', 0)
+           - stats.get('ticks_idle', 0))
+    return max(1.0, due / asked) if asked else 1.0
+
+
 def other_losses(stats):
     """Return, in words, the nonzero losses that are not lost samples."""
     texts = [f'{stats[key]:,} samples without their {what}'

@@ -20,12 +20,12 @@ EXTENSIONS = {
     '.callgrind': 'callgrind',
     '.dot': 'dot', '.gv': 'dot',
     # After the longer ones that end so.
-    '.json': 'json',
+    '.json': 'profile-json',
 }
 # Format: the extension of a file that the format alone names.
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
-           'svg': '.svg', 'json': '.json', 'callgrind': '.callgrind',
+           'svg': '.svg', 'profile-json': '.json', 'callgrind': '.callgrind',
            'dot': '.dot', 'gecko': '.gecko.json'}
 # What is no text.
 BINARY = 'pprof', 'pstats'
@@ -105,7 +105,7 @@ def encoder(format):
         case 'svg':
             from profile_sampling._formats import svg
             return svg.encode
-        case 'json':
+        case 'profile-json':
             from profile_sampling._formats import json
             return json.encode
         case 'callgrind':

@@ -8,7 +8,7 @@ from profile_sampling._data import chance, compare
 from profile_sampling._data.runs import FUNCTION, NOT_LABELS, SITE, STATE_NAME
 from profile_sampling._data.values import printable
 from profile_sampling._formats.amounts import Amounts, percent
-from profile_sampling._formats.text import long_title, state_name
+from profile_sampling._formats.words import long_title, state_name
 
 TOP = 20
 # Below this width a terminal gets fewer columns; names are not cut.

@@ -10,7 +10,7 @@ from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import COUNT, STATES, printable
-from profile_sampling._formats.text import (
+from profile_sampling._formats.words import (
     amount, long_title, seconds, share, short_end, shown_order, state_name,
     title)
 

@@ -9,6 +9,8 @@ import sys
 from profile_sampling._formats import text
 
 COLORS = 'auto', 'always', 'never'
+# As wide as what they stand for, where that cannot be shown.
+_PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~'}
 
 
 def write(tables, file, *, sort, limit, width, color):
@@ -23,7 +25,7 @@ def write(tables, file, *, sort, limit, width, color):
     if color not in COLORS:
         raise ValueError(f'color must be {", ".join(COLORS[:-1])} or '
                          f'{COLORS[-1]}, not {color!r}')
-    options = {'sort': sort, 'bold': _is_colored(file, color)}
+    options = {'sort': sort, 'color': _is_colored(file, color)}
     for name, number in ('top', limit), ('width', width):
         if number is not None:
             if not isinstance(number, int):
@@ -39,8 +41,16 @@ def _is_colored(file, color):
     return _colorize.can_colorize(file=file)
 
 
+def as_shown(report, encoding):
+    """Return a text with what the *encoding* has for its characters."""
+    try:
+        report.encode(encoding)
+    except UnicodeEncodeError:
+        for char, instead in _PLAIN.items():
+            report = report.replace(char, instead)
+    return report.encode(encoding, 'backslashreplace').decode(encoding)
+
+
 def _showable(report, file):
     encoding = getattr(file, 'encoding', None)
-    if encoding is None:
-        return report
-    return report.encode(encoding, 'backslashreplace').decode(encoding)
+    return report if encoding is None else as_shown(report, encoding)

@@ -28,7 +28,7 @@ _LOOK = {
     'collapsed': 'load it into a flame graph viewer',
     'pstats': '{python} -m pstats {path}',
     'speedscope': 'load it at https://www.speedscope.app',
-    'json': 'less {path}',
+    'profile-json': 'less {path}',
     'callgrind': 'callgrind_annotate {path}',
     'dot': 'dot -Tsvg -O {path}',
     'gecko': 'load it at https://profiler.firefox.com',

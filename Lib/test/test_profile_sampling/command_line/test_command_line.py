@@ -249,8 +249,8 @@ class KeysTest(ProgramTest):
     def test_format_by_extension(self):
         starts = {'pprof': b'\x1f\x8b', 'svg': b'<?xml', 'dot': b'digraph',
                   'speedscope': b'{"$schema":', 'gecko': b'{"meta":',
-                  'json': b'{"format":', 'callgrind': b'# callgrind',
-                  'pstats': b'{'}
+                  'profile-json': b'{"format":', 'pstats': b'{',
+                  'callgrind': b'# callgrind'}
         for extension, format in _formats.EXTENSIONS.items():
             name, start = f'a{extension}', starts.get(format)
             with self.subTest(name=name):

@@ -65,8 +65,10 @@ class CommandTest(CommandLineTest):
                 self.assertTrue(data.startswith(begins), data)
 
     def test_text_report_tells_the_processes(self):
-        status, text, _ = self.run_cli('merge', '--format', 'text',
-                                       '11.pb.gz', '12.pb.gz')
+        status, _, err = self.run_cli('merge', '11.pb.gz', '12.pb.gz',
+                                      '-o', 'all.pb.gz')
+        self.assertEqual(status, 0, err)
+        status, text, _ = self.run_cli('report', '--by', 'pid', 'all.pb.gz')
         self.assertEqual(status, 0)
         rows = [line.split()[-1] for line in text.decode().splitlines()
                 if line.strip()]

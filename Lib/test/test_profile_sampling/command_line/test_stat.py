@@ -9,7 +9,7 @@ import unittest
 
 from profile_sampling._data.values import STATES
 from profile_sampling._formats import EXTENSIONS, summary
-from profile_sampling._formats.text import state_name
+from profile_sampling._formats.words import state_name
 
 from ..support.builders import Builder, example
 from ..support.sessions import ProgramTest

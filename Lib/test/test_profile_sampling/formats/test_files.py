@@ -388,7 +388,7 @@ class FormatsTest(DirectoryTest):
                              ('p.speedscope.json', 'speedscope'),
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
                              ('p.svg', 'svg'),
-                             ('p.gecko.json', 'gecko'), ('p.json', 'json'),
+                             ('p.gecko.json', 'gecko'), ('p.json', 'profile-json'),
                              ('p.callgrind', 'callgrind'),
                              ('p.dot', 'dot'), ('p.gv', 'dot'),
                              ('/a/callgrind.out.77', 'callgrind')):
@@ -410,7 +410,7 @@ class FormatsTest(DirectoryTest):
         begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
                   'collapsed': b'[lost] 1000\n',
                   'speedscope': b'{"$schema":', 'svg': b'<?xml ',
-                  'json': b'{"format":"profile_sampling",',
+                  'profile-json': b'{"format":"profile_sampling",',
                   'callgrind': b'# callgrind format\n',
                   'dot': b'digraph ', 'gecko': b'{"meta":'}
         for name, format in (('p.pb.gz', None), ('p.txt', None),

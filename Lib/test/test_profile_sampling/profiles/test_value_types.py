@@ -117,7 +117,7 @@ class ValueTypesTest(unittest.TestCase):
             'a.f:1', values=(10,), labels={'a': 'b'}).profile()
         self.assertIn(' alloc_bytes=10 ', repr(loaded))
         self.assertEqual(loaded.label_values('a')[0].values, (10,))
-        self.assertIn('\nAlloc      10 B\n',
+        self.assertIn('\nalloc 10 B in all threads\n',
                       text.render(loaded._tables))
 
     def test_two_units_of_one_kind(self):
@@ -162,11 +162,10 @@ class ValueTypesTest(unittest.TestCase):
     def test_text(self):
         report = text.render(four('alloc').profile()._tables)
         for line in ('Alloc profile of Python ',
-                     '\nAlloc      4,615 B\nWall time  0.006 ms in all',
-                     '\nFunctions by self alloc\n   value    share    count  '
-                     'function',
-                     '\n 4,608 B   99.8 %        2  a.f  ',
-                     '\nrunning         4,608 B   99.8 %     0.000 ms '):
+                     '\nalloc 4,615 B in all threads; wall 5.7us; CPU ',
+                     '\nrunning 99.8 %, GIL wait 0.2 %\n',
+                     '\n#   self    alloc  GIL  line',
+                     '\n1  99.8%  4,608 B    -  a.f:2\n'):
             self.assertIn(line, report)
         self.assertLessEqual(max(map(len, report.splitlines())), 100)
 
@@ -176,7 +175,7 @@ class ValueTypesTest(unittest.TestCase):
         b = Builder(mode='kind 3', value_types=types)
         report = text.render(b.sample(
             'a.f:1', values=range(20)).profile()._tables)
-        self.assertIn('Kind 3     3 bushels of wh...\n', report)
+        self.assertIn('\nkind 3 3 bushels of wh... in all threads; ', report)
         self.assertLessEqual(max(map(len, report.splitlines())), 100)
 
     def test_what_cannot_be(self):

@@ -1,0 +1,53 @@
+"""What threads were doing, by any key: running, or waiting for what.
+
+This file owns the sums per key and state.  It must not know what the keys
+stand for.
+"""
+
+from profile_sampling._data.tables import KEY_COLUMNS, STATE
+from profile_sampling._data.values import COUNT, STATES
+
+RUNNING = STATES.index('running')
+
+
+class StateSums:
+    """The sums of one key.
+
+    total            of the values that the profile is about
+    by_state         the same for each of STATES
+    running_records  how many samples were taken while it ran
+    """
+
+    __slots__ = ('total', 'by_state', 'running_records')
+
+    def __init__(self, by_state, running_records):
+        self.total = sum(by_state)
+        self.by_state = by_state
+        self.running_records = running_records
+
+
+def sums(tables, keys, n_keys):
+    """Return a list of StateSums.
+
+    *keys* has the key of each sample, a number below *n_keys*, or -1 for
+    samples that are left out.
+    """
+    by_state = [[0] * len(STATES) for _ in range(n_keys + 1)]
+    records = [0] * (n_keys + 1)
+    states = tables.column(STATE)
+    for key, state, value in zip(keys, states,
+                                 tables.column(KEY_COLUMNS + tables.own)):
+        by_state[key][state] += value
+    if COUNT in tables.value_types:
+        counts = tables.column(tables.value_column(COUNT.name))
+        for key, state, count in zip(keys, states, counts):
+            if state == RUNNING:
+                records[key] += count
+    return [StateSums(*row) for row in zip(by_state[:n_keys],
+                                           records[:n_keys])]
+
+
+def whole(tables):
+    """Return the StateSums of all samples."""
+    [row] = sums(tables, [0] * len(tables.column(STATE)), 1)
+    return row

@@ -1,0 +1,172 @@
+"""What stands out in a profile, in words with their numbers.
+
+This file owns the rules: each looks at one thing, and says nothing where that
+is small.  It must not know how they are shown.
+
+rule           says                                        from
+gil            how much of the time threads waited for     10 % of the time
+               the GIL, and who held it longest
+gil_asleep     how long threads slept with the GIL held    1 %
+loop_blocked   how long a task kept its event loop from    1 %
+               running others, by a blocking call
+blocked        which line threads waited at                50 %
+gc             how much the collector took                 5 %
+few            that there are few running samples          less than 100
+"""
+
+from profile_sampling._data import by_gil_holder
+from profile_sampling._data.label_names import TASKS
+from profile_sampling._data.by_label import values as label_values
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, STATE)
+from profile_sampling._data.values import STATES, printable
+from profile_sampling._formats.words import brief, counted, share
+
+_GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
+_BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
+_FEW = 100
+
+
+class Finding:
+    """What one rule found: its name, a sentence, and the numbers in it."""
+
+    __slots__ = ('rule', 'text', 'numbers')
+
+    def __init__(self, rule, text, **numbers):
+        self.rule = rule
+        self.text = text
+        self.numbers = numbers
+
+
+def findings(tables, sites):
+    """Return a list of Finding, in the order of the rules."""
+    if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
+        return []
+    found = [rule(tables, sites) for rule in (
+        _gil, _gil_asleep, _loop_blocked, _blocked, _gc, _few)]
+    return [finding for finding in found if finding is not None]
+
+
+def _of_state(sites, state, least):
+    """Return the time in a state, or 0 if it is less than a share."""
+    ns = sites.whole.by_state[STATES.index(state)]
+    return ns if ns >= least * sites.busy else 0
+
+
+def _gil(tables, sites):
+    ns = _of_state(sites, 'gil_wait', _GIL_SHARE)
+    if not ns:
+        return None
+    text = f'GIL wait is {share(ns, sites.busy)} of the time'
+    numbers = {'ns': ns, 'share': ns / sites.busy}
+    own = by_gil_holder.ranked_by(tables)
+    held = {}
+    for row in by_gil_holder.rows(tables):
+        name = row.holder.name
+        held[name] = held.get(name, 0) + row.values[own]
+    if held:
+        name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
+        text += (f'; {share(longest, ns)} of it while {printable(name)} '
+                 'held the GIL')
+        numbers |= {'holder': name, 'holder_share': longest / ns}
+    return Finding('gil', text, **numbers)
+
+
+def _site(sites, state):
+    """Return the row with most time in a state, and that time."""
+    number = STATES.index(state)
+    row = max(sites.rows, key=lambda row: row.sums.by_state[number])
+    return row, row.sums.by_state[number]
+
+
+def _place(row):
+    text = '[unknown]' if row.function is None else row.function.name
+    text = f'{text}:{row.line}' if row.line else text
+    if row.callees:
+        text += f' ({row.callees[0][0].name})'
+    return printable(text)
+
+
+def _gil_asleep(tables, sites):
+    ns = _of_state(sites, 'asleep_with_gil', _ASLEEP_SHARE)
+    if not ns:
+        return None
+    row, its_ns = _site(sites, 'asleep_with_gil')
+    return Finding(
+        'gil_asleep', f'{brief(ns)} asleep with the GIL held, no other '
+        f'thread could run: {share(its_ns, ns)} of it at {_place(row)}',
+        ns=ns, share=ns / sites.busy, site=_place(row),
+        site_share=its_ns / ns)
+
+
+def _loop_blocked(tables, sites):
+    blocked = STATES.index('blocked')
+    tasks = label_values(tables.labels, TASKS)
+    innermost, called = tables.innermost_python()
+    sums = {}
+    for node, labels, state, value in zip(
+            tables.column(NODE), tables.column(LABELS), tables.column(STATE),
+            tables.column(KEY_COLUMNS + tables.own)):
+        if state == blocked and tasks[labels] is not None:
+            key = innermost[node], called[node]
+            sums[key] = sums.get(key, 0) + value
+    ns = sum(sums.values())
+    if not ns or ns < _LOOP_SHARE * sites.busy:
+        return None
+    names = {}
+    for key, value in sums.items():
+        name = _waiting_call(tables, *key)
+        names[name] = names.get(name, 0) + value
+    name, longest = min(names.items(), key=lambda item: (-item[1], item[0]))
+    return Finding(
+        'loop_blocked', f'asyncio tasks blocked their event loop for '
+        f'{brief(ns)}: {share(longest, ns)} of it at {printable(name)}',
+        ns=ns, share=ns / sites.busy, site=name, site_share=longest / ns)
+
+
+def _waiting_call(tables, frame, called):
+    """Name a line and what it called; -1 stands for no frame."""
+    if frame < 0:
+        return '[unknown]'
+    function, line = tables.frames_view()[
+        FRAME_COLUMNS * frame:FRAME_COLUMNS * frame + 2]
+    text = f'{tables.functions[function].name}:{line}'
+    if called >= 0:
+        callee = tables.functions[
+            tables.frames_view()[FRAME_COLUMNS * called]]
+        if callee.kind != 'pseudo':
+            text += f' ({callee.name})'
+    return text
+
+
+def _blocked(tables, sites):
+    ns = _of_state(sites, 'blocked', _BLOCKED_SHARE)
+    if not ns:
+        return None
+    row, its_ns = _site(sites, 'blocked')
+    return Finding(
+        'blocked', f'blocked is {share(ns, sites.busy)} of the time; '
+        f'{share(its_ns, ns)} of it at {_place(row)}',
+        ns=ns, share=ns / sites.busy, site=_place(row),
+        site_share=its_ns / ns)
+
+
+def _gc(tables, sites):
+    ns = _of_state(sites, 'gc', _GC_SHARE)
+    if not ns:
+        return None
+    row, its_ns = _site(sites, 'gc')
+    return Finding(
+        'gc', f'the garbage collector took {share(ns, sites.busy)} of the '
+        f'time; {share(its_ns, ns)} of it at {_place(row)}',
+        ns=ns, share=ns / sites.busy, site=_place(row),
+        site_share=its_ns / ns)
+
+
+def _few(tables, sites):
+    records = sites.whole.running_records
+    if not sites.precision.is_known or not 0 < records < _FEW:
+        return None
+    return Finding(
+        'few', f'only {counted(records, "running sample")}: shares of '
+        'running time are rough', count=records)

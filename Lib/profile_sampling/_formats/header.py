@@ -1,0 +1,169 @@
+"""What a report says of the whole: totals, states, and how good it is.
+
+This file owns these facts and their lines.  It must not know the tables of a
+report.
+"""
+
+from profile_sampling._data.losses import (
+    lost_counts, missed_share, other_losses)
+from profile_sampling._data.tables import STATE
+from profile_sampling._data.values import COUNT, STATES, WALL, printable
+from profile_sampling._formats.words import (
+    amount, brief, brief_amount, counted, date, seconds, share, shown_order,
+    state_name, title)
+
+_OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
+_RUNNING = STATES.index('running')
+# Of the ticks, from which on a line says why.
+_MISSED_SHARE = 0.01
+
+
+def quality(tables, sites):
+    """Return what says how far a profile can be trusted; None: not known.
+
+    rate_hz         that was asked for
+    achieved_hz     running records per second of running time
+    lost_count      samples
+    missed_share    of the ticks: they came when the thread had stopped
+    biased_share    of the captures: at the next safe point, not at the tick
+    unsampled_share of the time: too short to meet any tick
+    overhead_share  of the CPU time: the profiler's own in sampled threads
+    """
+    stats = tables.stats
+    running = sites.whole.by_state[_RUNNING]
+    own = tables.value_types[tables.own]
+    is_time = own.unit == 'nanoseconds' and COUNT in tables.value_types
+    captures = stats.get('captures', 0)
+    cpu_ns = _total(tables, 'cpu_ns')
+    return {
+        'rate_hz': tables.rate_hz or None,
+        'achieved_hz': (round(sites.whole.running_records * 1e9 / running)
+                        if is_time and running and tables.rate_hz else None),
+        'lost_count': sum(lost_counts(stats).values()),
+        'missed_share': missed_share(stats),
+        'biased_share': (stats.get('captures_biased', 0) / captures
+                         if captures else None),
+        'unsampled_share': (_state(sites, 'unsampled') / sites.busy
+                            if sites.busy else None),
+        'overhead_share': (sum([stats.get(name, 0) for name in _OVERHEAD])
+                           / cpu_ns if cpu_ns and captures else None),
+    }
+
+
+def lines(tables, sites, wrap):
+    """Return the lines above the tables; *wrap* joins parts to lines."""
+    result = wrap(_what(tables))
+    result += wrap(_totals(tables, sites), '; ')
+    states = [f'{state_name(state)} {share(value, sites.busy)}'
+              for state, value in zip(STATES, sites.whole.by_state) if value]
+    if states:
+        result += wrap(states)
+    result += wrap(_quality(tables, sites))
+    for more in _asides(tables):
+        result += wrap([more])
+    return result
+
+
+def _what(tables):
+    own = tables.value_types[tables.own]
+    text = f'{title(own)} profile'
+    if tables.python_version:
+        text += f' of Python {printable(tables.python_version)}'
+    return [text[:1].upper() + text[1:], brief(tables.duration_ns),
+            counted(len(tables.threads), 'thread'),
+            date(tables.start_time_ns)]
+
+
+def _totals(tables, sites):
+    """The sum of each value, what the profile is about first."""
+    order = shown_order(tables)
+    order.sort(key=lambda number: number != tables.own)
+    for number in order:
+        value_type, total = tables.value_types[number], tables.totals[number]
+        if value_type == COUNT:
+            yield counted(total, 'sample')
+            continue
+        text = f'{title(value_type)} {brief_amount(total, value_type)}'
+        if number == tables.own:
+            text += ' in all threads'
+            if sites.idle:
+                text += (f', {brief_amount(sites.idle, value_type)} of it '
+                         'idle')
+        yield text
+
+
+def _quality(tables, sites):
+    facts = quality(tables, sites)
+    parts = []
+    if facts['achieved_hz'] is not None:
+        parts.append(f'{facts["achieved_hz"]:,} of {facts["rate_hz"]:,} Hz')
+    elif tables.rate_hz:
+        parts.append(f'{tables.rate_hz:,} Hz')
+    parts += _losses(tables)
+    for name in 'missed', 'biased', 'unsampled', 'overhead':
+        value = facts[f'{name}_share']
+        if value is not None:
+            parts.append(f'{name} {100 * value:.1f} %')
+    return ['Quality: ' + parts[0], *parts[1:]]
+
+
+def _losses(tables):
+    """Every nonzero counter of something lost, in words."""
+    counts = lost_counts(tables.stats)
+    times = {key.removeprefix('lost_').removesuffix('_ns'): value
+             for key, value in tables.stats.items()
+             if key.startswith('lost_') and key.endswith('_ns') and value}
+    others = other_losses(tables.stats)
+    if not (counts or times or others):
+        return ['nothing lost']
+    text = counted(sum(counts.values()), 'sample') + ' lost'
+    reasons = [f'{_words(reason)} {count:,}'
+               for reason, count in counts.items() if reason]
+    if reasons:
+        reasons[0] = f'{text} ({reasons[0]}'
+        reasons[-1] += ')'
+    return [*(reasons or [text]),
+            *[f'{seconds(ns)} {"CPU" if clock == "cpu" else clock} lost'
+              for clock, ns in times.items()], *others]
+
+
+def _words(identifier):
+    return printable(identifier.replace('_', ' '))
+
+
+def _asides(tables):
+    """What readers have to know that is in no table."""
+    missed = missed_share(tables.stats)
+    if missed > _MISSED_SHARE:
+        yield (f'Missed: at {100 * missed:.1f} % of the ticks the kernel let '
+               'the clock wait for a CPU while the program ran')
+    count = _custom(tables)
+    if count:
+        yield (f'Custom: {count:,} counted by sample(), which weigh no time '
+               'and are not in the samples above')
+    wall_ns, cpu_ns = [tables.stats.get(f'subscribers_{clock}_ns', 0)
+                       for clock in ('wall', 'cpu')]
+    if wall_ns or cpu_ns:
+        yield (f'Aside: {seconds(wall_ns)} wall, {seconds(cpu_ns)} CPU of '
+               'serving subscribers, not in the times above')
+
+
+def _custom(tables):
+    if COUNT not in tables.value_types:
+        return 0
+    number = STATES.index('custom')
+    counts = tables.column(tables.value_column(COUNT.name))
+    return sum([count for state, count in zip(tables.column(STATE), counts)
+                if state == number])
+
+
+def _state(sites, state):
+    return sites.whole.by_state[STATES.index(state)]
+
+
+def _total(tables, name):
+    try:
+        return tables.total(name)
+    except AttributeError:
+        # Another tool's file need not have this clock.
+        return None

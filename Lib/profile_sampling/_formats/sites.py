@@ -1,0 +1,125 @@
+"""The table by call site, and columns that other tables share with it.
+
+This file owns what is said of a row of times: its share, states and margin.
+It must not know how a table is laid out.
+"""
+
+from profile_sampling._data import confidence
+from profile_sampling._data.values import STATES
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.words import brief_amount, counted, title
+
+# What stands above a state; all but the first only where there is any, and
+# of the last two, that are mostly small, no less than a share.
+_HEADINGS = {'running': 'run', 'blocked': 'blocked', 'gil_wait': 'GIL',
+             'gc': 'GC', 'asleep_with_gil': 'asleep'}
+_LEAST_SHARES = {'gc': 0.005, 'asleep_with_gil': 0.005}
+# Of the time of a line: a callee below is not told, above it needs no share.
+_HARDLY, _MOSTLY = 0.1, 0.95
+
+
+def site_table(tables, sites, top):
+    """Return the Table of the first *top* call sites."""
+    own = tables.value_types[tables.own]
+    shared = TimeColumns(tables, sites, [row.sums for row in sites.rows])
+    columns = [*shared.columns,
+               Column('site', 'line', 'name', 'text'),
+               Column('function', '', 'text', 'data'),
+               Column('file', '', 'text', 'data'),
+               Column('line', '', 'count', 'data'),
+               Column('kind', '', 'text', 'data'),
+               Column('in', 'in', 'name')]
+    rows = [(*cells, *_place(row), _in(row))
+            for cells, row in zip(shared.cells(top), sites.rows)]
+    notes = []
+    if len(sites.rows) > top:
+        notes.append(f'... {counted(len(sites.rows) - top, "more line")}')
+    notes += [f'[{state}] {brief_amount(value, own)}: on no line'
+              for state, value in sites.nowhere]
+    if sites.idle:
+        notes.append(_idle(sites, own))
+    return Table('sites', '', columns, rows, value_type=own, notes=notes)
+
+
+class TimeColumns:
+    """The columns that say what threads did, for rows of StateSums.
+
+    Rows are ranked; those that chance may have put in this order share a
+    rank and are marked.
+    """
+
+    def __init__(self, tables, sites, sums):
+        self._sums = sums
+        self._whole = sites.busy
+        self._precision = sites.precision
+        own = tables.value_types[tables.own]
+        suffix = '_ns' if own.unit == 'nanoseconds' else ''
+        self._states = [STATES.index(state) for state in _HEADINGS]
+        columns = [Column('rank', '#', 'count'),
+                   Column('is_tied', '', 'flag'),
+                   Column('self_share', 'self', 'share'),
+                   Column(f'self{suffix}', '', 'value', 'data')]
+        for state, heading in _HEADINGS.items():
+            number = STATES.index(state)
+            most = sum([row.by_state[number] for row in sums])
+            least = _LEAST_SHARES.get(state, 0) * sites.busy
+            shown = state == 'running' or most > least
+            if not suffix and state == 'running':
+                heading = title(own)
+            columns.append(Column(f'{state}{suffix}', heading, 'value',
+                                  'both' if shown else 'data'))
+            if state == 'running':
+                columns.append(Column(
+                    f'{state}_margin{suffix}', '\N{PLUS-MINUS SIGN}',
+                    'margin', 'both' if sites.precision.is_known else 'data'))
+        self.columns = columns
+
+    def cells(self, top):
+        """Iterate over the cells of each of the first *top* rows."""
+        # The next one may share the rank of the last.
+        ranks = confidence.ranks(
+            [(row.total, row.running_records)
+             for row in self._sums[:top + 1]], self._precision)
+        for (rank, is_tied), row in zip(ranks, self._sums[:top]):
+            running, *others = [row.by_state[number]
+                                for number in self._states]
+            yield (rank, is_tied,
+                   row.total / self._whole if self._whole else 0.0,
+                   row.total, running,
+                   self._precision.margin_ns(row.running_records), *others)
+
+
+def place_cells(function, line):
+    """Return the cells site, function, file, line and kind."""
+    if function is None:
+        return ('', '[no frames]'), '', '', 0, ''
+    name = function.qualname + (f':{line}' if line else '')
+    return ((function.module or '', name), function.name, function.filename,
+            line, function.kind)
+
+
+def _place(row):
+    return place_cells(row.function, row.line)
+
+
+def _in(row):
+    """What most of the time of a line was in."""
+    if not row.callees:
+        return '', ''
+    function, value = row.callees[0]
+    if value < _HARDLY * row.sums.total:
+        return '', ''
+    name = function.qualname
+    if value < _MOSTLY * row.sums.total:
+        name += f' {100 * value / row.sums.total:.0f}%'
+    return function.module or '', name
+
+
+def _idle(sites, own):
+    names = [('' if row.function is None else row.function.name)
+             + (f':{row.line}' if row.line else '')
+             for row in sites.idle_rows[:2]]
+    more = ', ...' if len(sites.idle_rows) > len(names) else ''
+    return (f'[idle] {brief_amount(sites.idle, own)} in '
+            f'{counted(sites.idle_threads, "thread")} that had nothing to '
+            f'do: {", ".join(names)}{more}')

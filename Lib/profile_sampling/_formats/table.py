@@ -1,0 +1,215 @@
+"""Tables of a report, and how they are laid out as text.
+
+This file owns what a column is, widths and colours.  It must not know what a
+table is about: rows are numbers and texts, which other formats write as they
+are.
+"""
+
+from profile_sampling._data.values import printable
+from profile_sampling._formats.words import (
+    brief_amount, short_end, short_name, start, wrapped)
+
+WIDTH, MIN_WIDTH = 100, 60
+_GAP = 2
+# Characters of a text below which a column is left out.
+_LEAST = 8
+# As CPython colours the names in tracebacks, and what counts.
+_RESET = '\x1b[0m'
+_COLORS = {'title': '\x1b[1m', 'heading': '\x1b[1m', 'name': '\x1b[35m',
+           'margin': '\x1b[90m', 'large': '\x1b[1;31m'}
+_LARGE_SHARE = 0.1
+_TEXTS = 'name', 'text', 'path', 'tree', 'code'
+
+
+class Column:
+    """A column of a table.
+
+    key      its name in JSON and TSV; a time's ends in _ns
+    heading  what stands above it
+    kind     what its cells are:
+             share   a number from 0 to 1
+             value   a number of what the profile is about
+             margin  the same: how far another one may be off, or None
+             count   a number
+             flag    a bool, shown as '='
+             name    (module or '', the rest), the name of a function
+             text    a text; it may be cut
+             path    the path of a file, and a line; it may be cut
+             tree    (indent, text)
+             code    a line of a program; it may be cut
+    where    'both', 'text' (only there) or 'data' (never there)
+    """
+
+    __slots__ = ('key', 'heading', 'kind', 'where')
+
+    def __init__(self, key, heading, kind, where='both'):
+        self.key = key
+        self.heading = heading
+        self.kind = kind
+        self.where = where
+
+
+class Table:
+    """A table of a report.
+
+    key      its name in JSON
+    title    what is above it
+    columns  list of Column
+    rows     list of tuples, a cell for each column
+    notes    lines below it
+    value_type  of the cells that are values
+    """
+
+    __slots__ = ('key', 'title', 'columns', 'rows', 'notes', 'value_type')
+
+    def __init__(self, key, title, columns, rows, *, value_type, notes=()):
+        self.key = key
+        self.title = title
+        self.columns = columns
+        self.rows = rows
+        self.notes = list(notes)
+        self.value_type = value_type
+
+
+def lines(table, width=WIDTH, color=False):
+    """Return the lines of a table that has room for *width* columns.
+
+    Numbers have the room that they need.  What is left is for texts: names
+    lose packages on their left, never a part of the name itself, and the
+    last text is left out where there is no room for it.
+    """
+    numbers = [number for number, column in enumerate(table.columns)
+               if column.where != 'data']
+    columns = [table.columns[number] for number in numbers]
+    scale = _scale(table)
+    cells = [[_cell(row[number], table.columns[number], table, scale)
+              for number in numbers] for row in table.rows]
+    widths = _widths(columns, cells, width)
+    shown = [number for number, room in enumerate(widths) if room]
+    result = [_painted(table.title, 'title', color)] if table.title else []
+    if not columns:
+        return result
+    heads = [_padded(columns[number].heading, '', widths[number],
+                     columns[number].kind, False) for number in shown]
+    result.append(_painted((' ' * _GAP).join(heads).rstrip(), 'heading',
+                           color))
+    for row, raw in zip(cells, table.rows):
+        texts = []
+        for number in shown:
+            kind = columns[number].kind
+            texts.append(_padded(
+                _fitted(row[number], widths[number], kind),
+                _role(kind, raw[numbers[number]]), widths[number], kind,
+                color))
+        result.append((' ' * _GAP).join(texts).rstrip())
+    for note in table.notes:
+        result += wrapped(note.split(' '), width, ' ')
+    return result
+
+
+def _scale(table):
+    return max([abs(cell) for row in table.rows
+                for cell, column in zip(row, table.columns)
+                if column.kind == 'value' and cell and column.where != 'data'],
+               default=0)
+
+
+def _cell(cell, column, table, scale):
+    """A cell as text; a name is still in two parts."""
+    match column.kind:
+        case 'name':
+            return tuple(map(printable, cell))
+        case 'text' | 'path':
+            return printable(cell)
+        case 'code':
+            return printable(cell.expandtabs())
+        case 'tree':
+            depth, text = cell
+            return '  ' * depth + printable(text)
+        case 'flag':
+            return '=' if cell else ''
+    if cell is None:
+        return ''
+    match column.kind:
+        case 'share':
+            return f'{100 * cell:.1f}%'
+        case 'count':
+            return f'{cell:,}'
+    return brief_amount(cell, table.value_type, scale) if cell else '-'
+
+
+def _length(cell):
+    if isinstance(cell, tuple):
+        module, name = cell
+        return len(module) + bool(module) + len(name)
+    return len(cell)
+
+
+def _widths(columns, cells, width):
+    """Return the room of each column; 0 for one that is left out.
+
+    That is a text that is nowhere, and one for which there is no room.
+    """
+    widths = []
+    texts = []
+    for number, column in enumerate(columns):
+        lengths = [_length(row[number]) for row in cells]
+        is_text = column.kind in _TEXTS
+        if is_text and not any(lengths):
+            widths.append(0)
+            continue
+        widths.append(max([len(column.heading), *lengths]))
+        if is_text:
+            texts.append(number)
+    rest = width - sum([room + _GAP for room in widths if room]) + _GAP
+    while texts and rest < 0:
+        room = rest + sum([widths[number] for number in texts])
+        if len(texts) == 1 or room >= _LEAST * (len(texts) + 1):
+            _share_out(widths, texts, room)
+            break
+        left_out = texts.pop()
+        rest += widths[left_out] + _GAP
+        widths[left_out] = 0
+    return widths
+
+
+def _share_out(widths, texts, room):
+    """Give the first text twice what each other has, but none more than it
+    needs: what is left is for the others, in their order."""
+    wanted = [widths[number] for number in texts]
+    part = room // (len(texts) + 1)
+    for number in texts[1:]:
+        widths[number] = min(widths[number], part)
+    for number, need in zip(texts, wanted):
+        rest = room - sum([widths[other] for other in texts
+                           if other != number])
+        widths[number] = max(1, min(need, rest))
+
+
+def _fitted(cell, width, kind):
+    match kind:
+        case 'name':
+            return short_name(*cell, width)
+        case 'path':
+            return short_end(cell, width, '/')
+        case 'text' | 'code':
+            return start(cell, width)
+    return cell
+
+
+def _padded(text, role, width, kind, color):
+    spaces = ' ' * (width - len(text))
+    text = _painted(text, role, color)
+    return text + spaces if kind in _TEXTS else spaces + text
+
+
+def _role(kind, cell):
+    if kind == 'share' and cell is not None and cell >= _LARGE_SHARE:
+        return 'large'
+    return kind
+
+
+def _painted(text, role, color):
+    if not color or role not in _COLORS or not text:
+        return text
+    return f'{_COLORS[role]}{text}{_RESET}'

@@ -1,0 +1,139 @@
+"""Tables that are asked for: by function, by label, and more.
+
+This file owns what is in them.  It must not know how a table is laid out or
+which options ask for it.
+"""
+
+from profile_sampling._data import by_function, by_label, by_state
+from profile_sampling._data.label_names import TASKS
+from profile_sampling._data.merge import PID_LABEL
+from profile_sampling._data.tables import LABELS, STATE, THREAD
+from profile_sampling._data.values import STATES
+from profile_sampling._formats.sites import TimeColumns, place_cells
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.words import counted
+
+# What --by takes beside labels, and what has its values.
+_TASK, _THREAD, _STATE = 'task', 'thread', 'state'
+
+
+def functions(tables, sites, top, sort='self'):
+    """The Table of functions, self and cumulative values in one row.
+
+    Shares are of all time, idle or not.
+    """
+    own = tables.own
+    rows = by_function.functions(tables)
+    if sort == 'cum':
+        rows.sort(key=lambda row: (-row.cum_values[own],
+                                   -row.self_values[own]))
+    records = by_function.running_records(tables)
+    total = tables.totals[own]
+    value_type = tables.value_types[own]
+    suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+    margins = 'both' if sites.precision.is_known else 'data'
+    columns = [
+        Column('self_share', 'self', 'share'),
+        Column('cum_share', 'cum', 'share'),
+        Column(f'self{suffix}', 'self', 'value'),
+        Column(f'self_margin{suffix}', '\N{PLUS-MINUS SIGN}', 'margin',
+               margins),
+        Column(f'cum{suffix}', 'cum', 'value'),
+        Column(f'cum_margin{suffix}', '\N{PLUS-MINUS SIGN}', 'margin',
+               margins),
+        *_PLACE, Column('first_line', '', 'count', 'data'),
+        Column('place', 'place', 'path', 'text')]
+    cells = []
+    for row in rows[:top]:
+        function = row.function
+        counts = records.get(function, (0, 0))
+        self_value, cum_value = row.self_values[own], row.cum_values[own]
+        self_margin, cum_margin = map(sites.precision.margin_ns, counts)
+        name, *place = place_cells(function, 0)
+        cells.append((
+            self_value / total if total else 0.0,
+            cum_value / total if total else 0.0,
+            self_value, self_margin, cum_value, cum_margin, name, *place,
+            function.first_line, f'{function.filename}:{function.first_line}'
+            if function.kind == 'python' else _KINDS[function.kind]))
+    ranked = 'cumulative' if sort == 'cum' else 'self'
+    return Table('functions', f'Functions by {ranked} time' if suffix else
+                 f'Functions by {ranked} values', columns, cells,
+                 value_type=value_type, notes=[
+                     *_more(rows, top, 'function'),
+                     *['Shares are of all time, idle or not.'] * bool(
+                         sites.idle)])
+
+
+_KINDS = {'C': 'C function', 'operator': 'operator',
+          'pseudo': 'pseudo-frame'}
+_PLACE = (Column('site', 'function', 'name', 'text'),
+          Column('function', '', 'text', 'data'),
+          Column('file', '', 'text', 'data'),
+          Column('line', '', 'count', 'data'),
+          Column('kind', '', 'text', 'data'))
+
+
+def by_key(tables, sites, top, key):
+    """The Table of what each value of *key* cost, waiting included.
+
+    The key is 'thread', 'state', 'task', 'pid' or a label.  Idle time is in
+    a column of its own; shares are of the other.
+
+    Raise ValueError if there is no such key.
+    """
+    numbers = {}
+    keys = [numbers.setdefault(name, len(numbers))
+            for name in _values(tables, key)]
+    sums, idle = [by_state.sums(tables, [
+        number if its_idle == wanted else -1
+        for number, its_idle in zip(keys, sites.is_idle)], len(numbers))
+        for wanted in (False, True)]
+    rows = sorted(zip(numbers, sums, idle), key=lambda row: (
+        -row[1].total, -row[2].total, row[0] is not None, str(row[0])))
+    shared = TimeColumns(tables, sites, [row[1] for row in rows])
+    value_type = tables.value_types[tables.own]
+    suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+    columns = [*shared.columns,
+               Column(f'idle{suffix}', 'idle', 'value',
+                      'both' if sites.idle else 'data'),
+               Column('value', key, 'text')]
+    cells = [(*cells, its_idle.total,
+              '[without]' if value is None else _text(value))
+             for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
+    return Table(f'by_{key}', '', columns, cells, value_type=value_type,
+                 notes=_more(rows, top, 'value'))
+
+
+def _values(tables, key):
+    """Return the value of a key in each sample."""
+    labels = by_label.keys(tables)
+    if key == _THREAD:
+        return [tables.threads[number] for number in tables.column(THREAD)]
+    if key == _STATE:
+        return [STATES[number] for number in tables.column(STATE)]
+    label = TASKS if key == _TASK else key
+    if label == PID_LABEL and label not in labels and tables.pid is not None:
+        return [str(tables.pid)] * len(tables.column(STATE))
+    if label not in labels:
+        known = [_THREAD, _STATE, *[
+            _TASK if label == TASKS else label for label in labels]]
+        raise ValueError(f'no sample has the label {key!r}; there are: '
+                         + ', '.join(known))
+    values = by_label.values(tables.labels, label)
+    return [values[number] for number in tables.column(LABELS)]
+
+
+def _text(value):
+    if isinstance(value, str):
+        return value
+    name = f'thread {value.native_id}' if value.name is None else value.name
+    if value.interpreter_id:
+        name += f' (interpreter {value.interpreter_id})'
+    return name
+
+
+def _more(rows, top, what):
+    if len(rows) <= top:
+        return []
+    return [f'... {counted(len(rows) - top, f"more {what}")}']

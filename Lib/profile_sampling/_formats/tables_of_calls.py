@@ -1,0 +1,133 @@
+"""Tables of who called whom.
+
+This file owns what is in them.  It must not know how a table is laid out.
+"""
+
+import re
+
+from profile_sampling._data import calls, match
+from profile_sampling._data.tree import call_tree
+from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.words import brief_amount, counted, share
+
+# Of all time: what is less is not opened, but counted.
+_LEAST_SHARE = 0.005
+
+
+def tree(tables, top):
+    """The Table of the call tree, callers above what they called.
+
+    Calls with less than 0.5 % of all time are summed up in one row, or left
+    out and counted below the table where their sum is as little.  A chain of
+    calls that has no other beside it is not indented.
+    """
+    total = tables.totals[tables.own]
+    value_type = tables.value_types[tables.own]
+    suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+    columns = [
+        Column('cum_share', 'cum', 'share'),
+        Column('self_share', 'self', 'share'),
+        Column(f'cum{suffix}', 'cum', 'value'),
+        Column(f'self{suffix}', 'self', 'value'),
+        Column('node', 'function', 'tree', 'text'),
+        Column('depth', '', 'count', 'data'),
+        Column('function', '', 'text', 'data')]
+    rows = []
+    n_nodes = 0
+    left_out = []
+    for depth, indent, name, self_value, cum_value in _nodes(
+            tables, _LEAST_SHARE * total, left_out):
+        n_nodes += 1
+        if n_nodes <= top:
+            rows.append((cum_value / total if total else 0.0,
+                         self_value / total if total else 0.0,
+                         cum_value, self_value, (indent, name), depth, name))
+    notes = []
+    if n_nodes > top:
+        notes.append(f'... {counted(n_nodes - top, "more row")}')
+    if left_out:
+        notes.append(f'{counted(sum(left_out), "small call")} left out')
+    return Table('tree', 'Call tree', columns, rows, value_type=value_type,
+                 notes=notes)
+
+
+def _nodes(tables, least, left_out):
+    """Iterate over (depth, indent, name, self value, cumulative value).
+
+    How many calls are not among them is added to the list *left_out*.
+    """
+    own = tables.own
+    pending = [(0, 0, True, call_tree(tables, inverted=False, by='function'))]
+    while pending:
+        depth, indent, is_alone, node = pending.pop()
+        if isinstance(node, tuple):
+            yield depth - 1, indent, *node
+            continue
+        if depth:
+            yield (depth - 1, indent, node.function.name,
+                   node.self_values[own], node.cum_values[own])
+        large, small = [], []
+        for child in node.children:
+            (large if child.cum_values[own] >= least else small).append(child)
+        value = sum([child.cum_values[own] for child in small])
+        if small and value >= least:
+            large.append((f'[{counted(len(small), "smaller call")}]', value,
+                          value))
+        elif small:
+            left_out.append(len(small))
+        is_chain = len(large) == 1
+        if depth and not (is_chain and is_alone):
+            indent += 1
+        pending += [(depth + 1, indent, is_chain, child)
+                    for child in reversed(large)]
+
+
+def neighbours(tables, top, pattern, are_callers):
+    """The Table of the callers, or the callees, of what matches a pattern.
+
+    Raise ValueError for a pattern that is none, or that nothing matches.
+    """
+    try:
+        wanted = re.compile(pattern)
+    except re.error as exc:
+        raise ValueError(f'{pattern!r} is no regular expression: {exc}'
+                         ) from None
+    found = [function.name for function, its_found
+             in zip(tables.functions, match.functions(tables, wanted))
+             if its_found]
+    if not found:
+        raise ValueError(f'no function has a name like {pattern!r}')
+    own = tables.own
+    rows = (calls.callers if are_callers else calls.callees)(tables, wanted)
+    total = sum([row.values[own] for row in rows])
+    value_type = tables.value_types[own]
+    suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+    nobody = '[nobody]' if are_callers else '[itself]'
+    columns = [
+        Column('share', 'share', 'share'),
+        Column('total_share', 'of all', 'share'),
+        Column(f'cum{suffix}', 'cum', 'value'),
+        Column('site', 'caller' if are_callers else 'callee', 'name', 'text'),
+        Column('function', '', 'text', 'data'),
+        Column('file', '', 'text', 'data'),
+        Column('line', '', 'count', 'data'),
+        Column('kind', '', 'text', 'data')]
+    cells = []
+    for row in rows[:top]:
+        value = row.values[own]
+        place = (('', nobody), nobody, '', 0, '')
+        if row.function is not None:
+            place = place_cells(row.function, 0)
+        cells.append((value / total if total else 0.0,
+                      value / (tables.totals[own] or 1), value, *place))
+    what = 'Callers' if are_callers else 'Callees'
+    text = found[0] if len(found) == 1 else counted(len(found), 'function')
+    notes = []
+    if len(rows) > top:
+        notes.append(f'... {counted(len(rows) - top, "more function")}')
+    return Table(what.lower(),
+                 f'{what} of {text}, which have '
+                 f'{brief_amount(total, value_type)}, '
+                 f'{share(total, tables.totals[own])}', columns, cells,
+                 value_type=value_type, notes=notes)

@@ -1,0 +1,218 @@
+"""Tables of instructions, of source and of counters.
+
+This file owns what is in them.  It must not know how a table is laid out.
+"""
+
+import re
+
+from profile_sampling._data import by_function, by_instruction
+from profile_sampling._data.values import COUNT, OPCODES, STATES
+from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.words import counted
+
+_RUNNING = STATES.index('running')
+# Instructions below a line of source: of all time, and how many.
+_LEAST_SHARE, _INSTRUCTIONS = 0.005, 5
+
+
+def opcodes(tables, top):
+    """The Table of instructions, C functions and operators included.
+
+    Raise ValueError if the session did not name them.
+    """
+    if not tables.names & OPCODES:
+        raise ValueError('the profile has no instructions; record it with '
+                         'names=all or names=opcodes')
+    rows = by_instruction.rows(tables)
+    own = tables.own
+    total = tables.totals[own]
+    value_type = tables.value_types[own]
+    suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+    columns = [
+        Column('self_share', 'self', 'share'),
+        Column(f'self{suffix}', 'self', 'value'),
+        Column('specialized_share', 'spec', 'share'),
+        Column('deoptimized_share', 'deopt', 'share'),
+        Column('instruction', 'instruction', 'text'),
+        Column('site', 'line', 'name', 'text'),
+        Column('function', '', 'text', 'data'),
+        Column('file', '', 'text', 'data'),
+        Column('line', '', 'count', 'data'),
+        Column('kind', '', 'text', 'data'),
+        Column('column', '', 'count', 'data'),
+        Column('instruction_offset', '', 'count', 'data'),
+        Column('in', 'in', 'name')]
+    cells = [(row.self_values[own] / total if total else 0.0,
+              row.self_values[own], *_specialized(row),
+              row.base_opname or '?', *place_cells(row.function, row.line),
+              row.column, row.instruction_offset, _callee(row, own))
+             for row in rows[:top]]
+    notes = ['spec: samples that saw it specialized; deopt: that did not, '
+             'although others did']
+    if len(rows) > top:
+        notes[:0] = [f'... {counted(len(rows) - top, "more instruction")}']
+    return Table('opcodes', 'Instructions by self time, with the C functions '
+                 'and operators they were in', columns, cells,
+                 value_type=value_type, notes=notes)
+
+
+def _specialized(row):
+    seen = row.specialized_count + row.unspecialized_count
+    if not seen:
+        return None, None
+    return row.specialized_count / seen, row.deoptimized_count / seen
+
+
+def _callee(row, own):
+    """What most of the time was spent in, if not in the bytecode itself."""
+    times = [callee.values[own] for callee in row.callees]
+    if not times or times[0] <= row.self_values[own] - sum(times):
+        return '', ''
+    function = row.callees[0].function
+    return function.module or '', function.qualname
+
+
+def counters(tables):
+    """The Table of all counters of the session, as they are."""
+    return Table(
+        'stats', 'Counters', [Column('value', 'value', 'count'),
+                              Column('counter', 'counter', 'text')],
+        [(value, name) for name, value in tables.stats.items()],
+        value_type=COUNT)
+
+
+def source(tables, sites, top, pattern):
+    """The Tables of functions that match, line by line: a list.
+
+    The first *top* functions by cumulative time have one.
+
+    Raise ValueError for a pattern that is none, or that nothing matches.
+    """
+    try:
+        wanted = re.compile(pattern)
+    except re.error as exc:
+        raise ValueError(f'{pattern!r} is no regular expression: {exc}'
+                         ) from None
+    own = tables.own
+    found = bytearray([function.kind == 'python'
+                       and wanted.search(function.name) is not None
+                       for function in tables.functions])
+    if not any(found):
+        raise ValueError(f'no Python function has a name like {pattern!r}')
+    rows = [row for row in by_function.functions(tables)
+            if row.function.kind == 'python'
+            and wanted.search(row.function.name)]
+    rows.sort(key=lambda row: -row.cum_values[own])
+    lines = {function: {line: values[own] for line, values in its.items()}
+             for function, its
+             in by_function.lines_of(tables, found).items()}
+    site_sums = {(row.function, row.line): row.sums for row in sites.rows
+                 if row.function in lines}
+    instructions = {}
+    if tables.names & OPCODES:
+        for row in by_instruction.rows(tables, found):
+            key = row.function, row.line
+            instructions.setdefault(key, []).append(row)
+    return [_Listing(tables, sites, row.function, lines[row.function],
+                     site_sums, instructions).table()
+            for row in rows[:top]]
+
+
+class _Listing:
+    """One function, its lines and what each cost."""
+
+    def __init__(self, tables, sites, function, cum, sums, instructions):
+        self._tables = tables
+        self._sites = sites
+        self._function = function
+        self._cum = cum
+        self._sums = sums
+        self._instructions = instructions
+
+    def table(self):
+        function = self._function
+        value_type = self._tables.value_types[self._tables.own]
+        suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+        margin = 'both' if self._sites.precision.is_known else 'data'
+        columns = [
+            Column(f'self{suffix}', 'self', 'value'),
+            Column(f'running{suffix}', 'run', 'value'),
+            Column(f'running_margin{suffix}', '\N{PLUS-MINUS SIGN}',
+                   'margin', margin),
+            Column(f'cum{suffix}', 'cum', 'value'),
+            Column('line', 'line', 'count'),
+            Column('source', 'source', 'code'),
+            Column('instruction_offset', '', 'count', 'data')]
+        text, notes = _read(self._tables, function, max(self._cum))
+        rows = []
+        for line in sorted(text.keys() | self._cum.keys()):
+            rows += self._rows(line, text.get(line, ''))
+        return Table('source', f'{function.name} in {function.filename}',
+                     columns, rows, value_type=value_type, notes=notes)
+
+    def _rows(self, line, text):
+        sums = self._sums.get((self._function, line))
+        cum = self._cum.get(line)
+        if sums is None:
+            numbers = (None,) * 3 if cum is None else (0, 0, 0)
+        else:
+            numbers = (sums.total, sums.by_state[_RUNNING],
+                       self._sites.precision.margin_ns(sums.running_records))
+        yield *numbers, cum, line, text, None
+        own = self._tables.own
+        least = _LEAST_SHARE * self._sites.busy
+        for row in self._instructions.get((self._function, line), ()
+                                          )[:_INSTRUCTIONS]:
+            if row.self_values[own] >= least and (row.base_opname
+                                                  or row.callees):
+                yield (row.self_values[own], None, None, None, None,
+                       ' ' * max(0, row.column - 1) + f'^ {_named(row, own)}',
+                       row.instruction_offset)
+
+
+def _named(row, own):
+    parts = [row.base_opname or '?']
+    specialized, deoptimized = _specialized(row)
+    if specialized is not None:
+        parts.append(f'{100 * specialized:.0f}% specialized')
+        if row.opnames:
+            parts[-1] += f' ({row.opnames[0][0]})'
+        if deoptimized:
+            parts.append(f'{100 * deoptimized:.0f}% deoptimized')
+    callee = '.'.join(filter(None, _callee(row, own)))
+    return ', '.join([*parts, f'in {callee}'] if callee else parts)
+
+
+def _read(tables, function, last):
+    """Return {line: text} of a function's source, and notes about it."""
+    import inspect
+    import os
+    import tokenize
+    path = function.filename
+    try:
+        with tokenize.open(path) as file:
+            lines = file.read().splitlines()
+        changed_ns = os.stat(path).st_mtime_ns
+    except OSError as exc:
+        return {}, [f'There is no source: {exc.strerror}.']
+    except (SyntaxError, UnicodeDecodeError, ValueError) as exc:
+        return {}, [f'The source cannot be read: {exc}.']
+    notes = []
+    if tables.start_time_ns and changed_ns > tables.start_time_ns:
+        notes.append('The file has changed after the profile was begun: '
+                     'lines may not be those that ran.')
+    first = max(1, function.first_line)
+    if last > len(lines) or first > len(lines):
+        notes.append(f'The file has {counted(len(lines), "line")}: it is not '
+                     'the one that ran.')
+    if function.qualname == '<module>':
+        return dict(enumerate(lines, 1)), notes
+    end = min(last, len(lines))
+    # Generator expressions and lambdas are parts of lines.
+    if not function.qualname.endswith('>'):
+        block = inspect.getblock([f'{line}\n' for line in lines[first - 1:]])
+        end = max(first + len(block) - 1, end)
+    return {number: lines[number - 1]
+            for number in range(first, end + 1)
+            if number <= len(lines)}, notes

@@ -1,0 +1,108 @@
+"""Tables of who waited for the GIL while who had it.
+
+This file owns what is in them.  It must not know how a table is laid out.
+"""
+
+import re
+
+from profile_sampling._data import by_gil_holder
+from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.words import counted
+
+# Kinds of threads that have a column of their own, and a row.
+_THREADS = 6
+_OTHERS = '[others]'
+
+
+def gil(tables, top):
+    """The Tables of a profile: threads by threads, and places by places."""
+    rows = by_gil_holder.rows(tables)
+    own = by_gil_holder.ranked_by(tables)
+    value_type = tables.value_types[own]
+    total = sum([row.values[own] for row in rows])
+    if not rows:
+        return [Table('gil', 'No thread waited for the GIL.', [], [],
+                      value_type=value_type)]
+    return [_matrix(rows, own, value_type, total),
+            _places(rows, own, value_type, total, top)]
+
+
+def _places(rows, own, value_type, total, top):
+    sums = {}
+    for row in rows:
+        held = row.holder
+        key = (row.function, row.line, held.function, held.line, held.callee)
+        sums[key] = sums.get(key, 0) + row.values[own]
+    # The rows were in order, and so are equal ones.
+    ranked = sorted(sums.items(), key=lambda item: -item[1])
+    columns = [
+        Column('share', 'share', 'share'),
+        Column('wait_ns', 'waited', 'value'),
+        Column('waiter_site', 'waiter', 'name', 'text'),
+        Column('waiter_function', '', 'text', 'data'),
+        Column('waiter_file', '', 'text', 'data'),
+        Column('waiter_line', '', 'count', 'data'),
+        Column('holder_site', 'holder', 'name', 'text'),
+        Column('holder_function', '', 'text', 'data'),
+        Column('holder_file', '', 'text', 'data'),
+        Column('holder_line', '', 'count', 'data'),
+        Column('holder_callee', '', 'text', 'data')]
+    cells = []
+    for (waiter, line, holder, its_line, callee), ns in ranked[:top]:
+        waiter_site, *waiter_place, _ = place_cells(waiter, line)
+        (module, name), *place, _ = place_cells(holder, its_line)
+        if callee is not None:
+            name += f' ({callee.name})'
+        cells.append((ns / total if total else 0.0, ns, waiter_site,
+                      *waiter_place, (module, name), *place,
+                      '' if callee is None else callee.name))
+    notes = []
+    if len(ranked) > top:
+        notes.append(f'... {counted(len(ranked) - top, "more pair")}')
+    return Table('gil', 'Waits for the GIL, and who held it', columns, cells,
+                 value_type=value_type, notes=notes)
+
+
+def _matrix(rows, own, value_type, total):
+    """Kinds of threads by kinds: numbers in names tell threads apart that do
+    the same."""
+    waited, held, cells = {}, {}, {}
+    for row in rows:
+        waiter, holder = _kind(row.thread), _kind(row.holder.thread)
+        ns = row.values[own]
+        waited[waiter] = waited.get(waiter, 0) + ns
+        held[holder] = held.get(holder, 0) + ns
+        cells[waiter, holder] = cells.get((waiter, holder), 0) + ns
+    waiters, holders = _first(waited), _first(held)
+    sums = {}
+    for (waiter, holder), ns in cells.items():
+        key = (waiter if waiter in waiters else _OTHERS,
+               holder if holder in holders else _OTHERS)
+        sums[key] = sums.get(key, 0) + ns
+    columns = [Column('share', 'share', 'share'),
+               Column('waiter', 'waiter \\ holder', 'text'),
+               *[Column(f'held_by_{holder}_ns', holder, 'value')
+                 for holder in holders]]
+    its_rows = []
+    for waiter in waiters:
+        values = [sums.get((waiter, holder), 0) for holder in holders]
+        its_rows.append((sum(values) / total if total else 0.0, waiter,
+                         *values))
+    return Table('gil_threads', 'Threads that waited, by threads that held '
+                 'the GIL', columns, its_rows, value_type=value_type)
+
+
+def _first(sums):
+    ranked = sorted(sums, key=lambda name: (-sums[name], name))
+    if len(ranked) > _THREADS:
+        ranked[_THREADS - 1:] = [_OTHERS]
+    return ranked
+
+
+def _kind(thread):
+    if thread is None:
+        return '[unknown]'
+    if thread.name is None:
+        return '[no name]'
+    return re.sub('[0-9]+', '*', thread.name)

@@ -1,0 +1,147 @@
+"""How values, names and places are written for people.
+
+This file owns their spelling.  It must not know which report they are in.
+"""
+
+import time
+
+from profile_sampling._data.values import printable
+
+_CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
+# Units that are not written out, and characters of other tools' kinds.
+_UNITS = {'count': '', 'bytes': ' B'}
+_KIND = 16
+_STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
+                'asleep_with_gil': 'asleep with GIL'}
+# Characters of a name; what is longer no person has written.
+_NAME = 200
+CUT = '\N{HORIZONTAL ELLIPSIS}'
+
+
+def seconds(ns, scale=None):
+    """A time as text: '12.345 s', or in ms below a second.
+
+    With *scale*, a time in ns, in the unit that is right for that one:
+    the figures of a column are to be comparable at a glance.
+    """
+    if abs(ns if scale is None else scale) < 1_000_000_000:
+        return f'{ns / 1e6:.3f} ms'
+    return f'{ns / 1e9:,.3f} s'
+
+
+def brief(ns, scale=None):
+    """A time in few characters: '8.76s', '0.4ms'; *scale* as above."""
+    size = abs(ns if scale is None else scale)
+    if size >= 1_000_000_000:
+        return f'{ns / 1e9:,.2f}s'
+    if size >= 1_000_000:
+        return f'{ns / 1e6:.1f}ms'
+    return f'{ns / 1e3:.1f}us'
+
+
+def share(part, total):
+    return f'{100 * part / total:.1f} %' if total else '-'
+
+
+def amount(value, value_type, scale=None):
+    """A value as text, with its unit; *scale* as for seconds()."""
+    if value_type.unit == 'nanoseconds':
+        return seconds(value, scale)
+    return _in_unit(value, value_type)
+
+
+def brief_amount(value, value_type, scale=None):
+    """The same in few characters."""
+    if value_type.unit == 'nanoseconds':
+        return brief(value, scale)
+    return _in_unit(value, value_type)
+
+
+def _in_unit(value, value_type):
+    unit = _UNITS.get(value_type.unit)
+    if unit is None:
+        unit = f' {start(printable(value_type.unit), _KIND)}'
+    return f'{value:,}{unit}'
+
+
+def state_name(state):
+    """What a state is called in the report."""
+    return _STATE_NAMES.get(state, state)
+
+
+def title(value_type):
+    """What a type of values is called in the report."""
+    return _CLOCKS.get(value_type.kind,
+                       start(printable(value_type.kind), _KIND))
+
+
+def long_title(value_type):
+    """What the report ranks by, in words."""
+    text = title(value_type)
+    return f'{text} time' if value_type.kind in _CLOCKS else text
+
+
+def shown_order(tables):
+    """Return the numbers of the values: the clocks and what the profile is
+    about come first, counts last."""
+    types = tables.value_types
+    return sorted(reversed(range(len(types))), key=lambda number: (
+        number != tables.own and types[number].kind not in _CLOCKS))
+
+
+def counted(number, one, more=None):
+    return f'{number:,} {one if number == 1 else more or one + "s"}'
+
+
+def date(ns):
+    if not ns:
+        return 'at a time not known'
+    try:
+        moment = time.gmtime(ns // 1_000_000_000)
+    except (OverflowError, OSError, ValueError):
+        return 'at a time not known'
+    return time.strftime('%Y-%m-%d %H:%M:%S UTC', moment)
+
+
+def start(text, width):
+    return text if len(text) <= width else text[:width - 3] + '...'
+
+
+def short_end(text, width, separator):
+    """Return the end of a text, from a separator on if that is near."""
+    if len(text) <= width:
+        return text
+    end = text[3 - width:]
+    end = end[max(end.find(separator, 0, width // 3), 0):]
+    return '...' + end.removeprefix('.')
+
+
+def short_name(module, name, width):
+    """Return 'module.name' in *width* characters if that can be.
+
+    Packages are left out from the left.  The name of a function is not cut
+    below 200 characters: a line that is too long is better than no name.
+    """
+    name = short_end(name, _NAME, '.')
+    module = module[-_NAME:]
+    if not module:
+        return name
+    text = f'{module}.{name}'
+    while len(text) > width and module:
+        module = module.partition('.')[2]
+        text = f'{CUT}{module}.{name}' if module else name
+    return text
+
+
+def wrapped(parts, width, separator=', ', indent='  '):
+    """Return lines of parts that are not broken apart."""
+    lines = []
+    line = ''
+    for number, part in enumerate(parts):
+        if number + 1 < len(parts):
+            part += separator
+        if line.strip() and len(line) + len(part.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = indent
+        line += part
+    return [*lines, line.rstrip()]

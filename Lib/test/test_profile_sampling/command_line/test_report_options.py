@@ -1,0 +1,288 @@
+"""Options of python -m profile_sampling report: what each leads to."""
+
+import contextlib
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._cli.main import main
+
+from ..support.builders import Builder, example
+
+
+class ReportCase(unittest.TestCase):
+    """A test that has a profile, p.pb.gz, in a directory of its own."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.enterContext(contextlib.chdir(directory.name))
+        self.save('p.pb.gz', example(pid=77).sample(
+            'app.view:9', wall_ns=10_000_000, labels={'route': '/a'},
+            task=('Task-1', 1)))
+
+    def save(self, name, builder):
+        builder.profile().save(name)
+
+    def report(self, *arguments):
+        """Return (status, stdout, stderr)."""
+        streams = [io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='\n')
+                   for _ in range(2)]
+        with contextlib.redirect_stdout(streams[0]), \
+                contextlib.redirect_stderr(streams[1]):
+            try:
+                status = main(['report', *arguments]) or 0
+            except SystemExit as exc:
+                status = exc.code
+        for stream in streams:
+            stream.flush()
+        return status, *[stream.buffer.getvalue().decode()
+                         for stream in streams]
+
+    def text(self, *arguments):
+        status, text, err = self.report('p.pb.gz', *arguments)
+        self.assertEqual((status, err), (0, ''))
+        return text
+
+
+class OptionsTest(ReportCase):
+
+    def test_every_option_that_the_report_names(self):
+        """Each option of its last line works."""
+        last = self.text().splitlines()[-1]
+        self.assertTrue(last.startswith('Also: '))
+        options = re.findall(r'(--[a-z]+)( [A-Z]+)?', last)
+        self.assertEqual(len(options), 9)
+        default = self.text()
+        for option, argument in options:
+            with self.subTest(option=option):
+                text = self.text(option, *{
+                    '': [], ' NAME': ['app.hook|app.work'],
+                    ' KEY': ['route']}[argument])
+                self.assertNotEqual(text, default)
+
+    def test_tables(self):
+        for arguments, heading in (
+                (['--functions'], 'Functions by self time'),
+                (['--sort', 'cum'], 'Functions by cumulative time'),
+                (['--tree'], 'Call tree'),
+                (['--callers', 'hook'], 'Callers of app.hook, '),
+                (['--callees', 'hook'], 'Callees of app.hook, '),
+                (['--gil'], 'Waits for the GIL, and who held it'),
+                (['--opcodes'], 'Instructions by self time'),
+                (['--source', 'app.hook'], 'app.hook in /src/app.py'),
+                (['--stats'], 'Counters')):
+            with self.subTest(arguments=arguments):
+                text = self.text(*arguments)
+                self.assertIn(f'\n{heading}', text)
+                self.assertNotIn('\n#', text)
+        for key, value in (('route', '/a'), ('task', 'Task-1'),
+                           ('thread', 'MainThread'), ('state', 'gil_wait'),
+                           ('pid', '77')):
+            with self.subTest(key=key):
+                text = self.text('--by', key)
+                self.assertRegex(text, rf'(?m)^# .*  {key}$')
+                self.assertRegex(text, rf'(?m)  {value}$')
+
+    def test_several_tables(self):
+        text = self.text('--by', 'route', '--by', 'thread', '--functions')
+        at = [text.index(part) for part in (
+            'Functions by', '  route\n', '  thread\n')]
+        self.assertEqual(at, sorted(at))
+
+    def test_top(self):
+        for option in '-n', '--top':
+            self.assertIn('\n... 4 more lines\n', self.text(option, '1'))
+
+    def test_width(self):
+        for width in 60, 80, 200:
+            with self.subTest(width=width):
+                lines = self.text('--width', str(width)).splitlines()[:-1]
+                self.assertLessEqual(max(map(len, lines)), width)
+        status, _, err = self.report('p.pb.gz', '--width', '59')
+        self.assertEqual(status, 2)
+        self.assertIn('at least 60', err)
+
+    def test_parts(self):
+        self.assertNotIn('app.hook', self.text('--ignore', 'json'))
+        focused = self.text('--focus', 'json')
+        self.assertIn('app.hook', focused)
+        self.assertNotIn('app.view', focused)
+        self.assertIn('wall 700.0ms in all threads', focused)
+        hidden = self.text('--hide', 'hook')
+        self.assertIn('json.load:293', hidden)
+        self.assertNotIn('app.hook', hidden)
+        self.assertIn('wall 700.0ms in all',
+                      self.text('--focus', 'work', '--focus', 'json'))
+
+    def test_wrong_arguments(self):
+        for message, arguments in (
+                ("no sample has the label 'nix'; there are: thread, state, "
+                 'route, task', ['--by', 'nix']),
+                ("no function has a name like 'nix'", ['--callers', 'nix']),
+                ("no function has a name like 'nix'", ['--callees', 'nix']),
+                ("no Python function has a name like 'nix'",
+                 ['--source', 'nix']),
+                ("'(' is no regular expression", ['--focus', '(']),
+                ("'(' is no regular expression", ['--source', '(']),
+                ("argument --sort: invalid choice: 'x'", ['--sort', 'x'])):
+            with self.subTest(arguments=arguments):
+                status, text, err = self.report('p.pb.gz', *arguments)
+                self.assertEqual((status, text), (2, ''))
+                self.assertIn(message, err)
+        self.save('plain.pb.gz', example(names=1))
+        status, _, err = self.report('plain.pb.gz', '--opcodes')
+        self.assertEqual(status, 2)
+        self.assertIn('record it with names=all', err)
+
+    def test_the_newest(self):
+        for name, seconds in (('p.pb.gz', 1), ('a.pb.gz', 5),
+                              ('B.PPROF', 7), ('c.pb', 6), ('d.txt', 9)):
+            with open('p.pb.gz', 'rb') as file:
+                data = file.read()
+            with open(name, 'wb') as file:
+                file.write(data)
+            os.utime(name, (seconds, seconds))
+        status, text, err = self.report()
+        self.assertEqual(status, 0)
+        self.assertTrue(text.startswith('B.PPROF\nWall profile'), text)
+        self.assertEqual(err, 'python -m profile_sampling: the newest '
+                              'profile here is B.PPROF\n')
+
+    def test_no_newest(self):
+        os.unlink('p.pb.gz')
+        status, text, err = self.report()
+        self.assertEqual((status, text), (2, ''))
+        self.assertIn('there is no profile in this directory', err)
+
+
+class FormatsTest(ReportCase):
+
+    def test_json(self):
+        document = json.loads(self.text('--format', 'json'))
+        self.assertEqual(list(document), [
+            'schema', 'file', 'profile', 'quality', 'findings', 'tables'])
+        self.assertEqual(document['schema'], 'profile_sampling.report/1')
+        self.assertEqual(document['file'], 'p.pb.gz')
+        profile = Profile.load('p.pb.gz')
+        self.assertEqual(document['profile']['totals'], {
+            value_type.name: profile.total(value_type.name)
+            for value_type in profile.value_types})
+        [table] = document['tables']
+        self.assertEqual(table['name'], 'sites')
+        rows = table['rows']
+        self.assertEqual(list(rows[0]), table['columns'])
+        self.assertEqual(
+            (rows[0]['function'], rows[0]['file'], rows[0]['line'],
+             rows[0]['in'], rows[0]['blocked_ns']),
+            ('app.<module>', '/src/app.py', 2, 'time.sleep', 990_000_000))
+        # What is on no line is in states: [lost] and [unsampled].
+        on_no_line = 1_000_000 + 499
+        self.assertEqual(sum([row['self_ns'] for row in rows]),
+                         profile.total_wall_ns - on_no_line)
+        self.assertEqual(sum(document['profile']['states'].values()),
+                         profile.total_wall_ns)
+
+    def test_json_of_all_tables(self):
+        document = json.loads(self.text(
+            '--format', 'json', '--functions', '--tree', '--callers', 'hook',
+            '--callees', 'hook', '--by', 'route', '--gil', '--opcodes',
+            '--source', 'app.hook', '--stats'))
+        self.assertEqual([table['name'] for table in document['tables']], [
+            'functions', 'tree', 'callers', 'callees', 'by_route',
+            'gil_threads', 'gil', 'opcodes', 'source', 'stats'])
+        for table in document['tables']:
+            self.assertTrue(table['rows'], table)
+
+    def test_tsv(self):
+        head, *rows = self.text('--format', 'tsv').splitlines()
+        names = head.split('\t')
+        first = dict(zip(names, rows[0].split('\t'), strict=True))
+        self.assertEqual(first['function'], 'app.<module>')
+        self.assertEqual(first['blocked_ns'], '990000000')
+        self.assertEqual(len(rows), 5)
+        two = self.text('--format', 'tsv', '--functions', '--stats')
+        self.assertEqual(two.count('\n\n'), 1)
+
+    def test_markdown(self):
+        text = self.text('--format', 'markdown', '--functions')
+        self.assertIn('\n| self | cum | self | ± | cum | ± | function | place '
+                      '|\n| ---: | ---: | ---: | ---: | ---: | ---: | --- | '
+                      '--- |\n', text)
+        self.assertIn(' | `app.hook` | `/src/app.py:1` |\n', text)
+
+    def test_names_that_mean_something(self):
+        b = Builder()
+        b.sample([(b.function('m', 'a|b`c``d\t\n<x>'), 1)], wall_ns=1)
+        self.save('p.pb.gz', b)
+        line = self.text('--format', 'markdown').splitlines()[-1]
+        self.assertTrue(line.endswith(
+            '| ``` m.a\\|b`c``d\\t\\n<x>:1 ``` |  |'), line)
+        self.assertEqual(self.text('--format', 'tsv').count('\n'), 2)
+        [table] = json.loads(self.text('--format', 'json'))['tables']
+        self.assertEqual(table['rows'][0]['function'], 'm.a|b`c``d\t\n<x>')
+
+    def test_to_a_file(self):
+        for format, begins in (('json', '{'), ('tsv', 'rank\t'),
+                               ('markdown', '**p.pb.gz**')):
+            self.assertEqual(self.text('--format', format, '-o', 'out'), '')
+            with open('out', encoding='utf-8') as file:
+                self.assertTrue(file.read().startswith(begins))
+
+
+class TerminalTest(unittest.TestCase):
+    """What a terminal of some width is shown."""
+
+    def run_in_terminal(self, columns, **environment):
+        with tempfile.TemporaryDirectory() as directory:
+            example().profile().save(os.path.join(directory, 'p.pb.gz'))
+            leader, follower = pty.openpty()
+            unset = 'NO_COLOR', 'FORCE_COLOR', 'PYTHON_COLORS', 'COLUMNS'
+            environ = {name: value for name, value in os.environ.items()
+                       if name not in unset}
+            environ |= {'TERM': 'xterm', 'PYTHONPATH': os.pathsep.join(
+                filter(None, sys.path))} | environment
+            import fcntl
+            import struct
+            import termios
+            fcntl.ioctl(follower, termios.TIOCSWINSZ,
+                        struct.pack('4H', 24, columns, 0, 0))
+            result = subprocess.Popen(
+                [sys.executable, '-m', 'profile_sampling', 'report',
+                 'p.pb.gz'], cwd=directory, env=environ, stdout=follower)
+            os.close(follower)
+            data = b''
+            with contextlib.suppress(OSError):
+                while chunk := os.read(leader, 65536):
+                    data += chunk
+            os.close(leader)
+            self.assertEqual(result.wait(), 0)
+        return data.decode().replace('\r\n', '\n')
+
+    def test_width_and_color(self):
+        for columns in 60, 80, 200:
+            with self.subTest(columns=columns):
+                text = self.run_in_terminal(columns)
+                self.assertIn('\x1b[1;31m', text)
+                plain = re.sub('\x1b\\[[0-9;]*m', '', text)
+                lines = plain.splitlines()[:-2]
+                self.assertLessEqual(max(map(len, lines)), columns)
+                self.assertGreater(max(map(len, lines)), min(columns, 110)
+                                   - 12)
+
+    def test_no_color(self):
+        self.assertNotIn('\x1b', self.run_in_terminal(80, NO_COLOR='1'))
+
+    def test_narrower_than_any_report(self):
+        self.assertIn('work:11', self.run_in_terminal(20))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,103 @@
+"""How far running time may be off, and which rows are apart."""
+
+import random
+import unittest
+
+from profile_sampling._data import by_state
+from profile_sampling._data.confidence import Precision, ranks
+
+from ..support.builders import Builder
+
+MS = 1_000_000
+
+
+def precision(records, each_ns=MS, **facts):
+    """That of a profile of so many running records, of each_ns each."""
+    tables = Builder(**facts).sample(
+        'a.f', wall_ns=records * each_ns, count=records).profile()._tables
+    return Precision(tables, by_state.whole(tables))
+
+
+class MarginTest(unittest.TestCase):
+
+    def test_known_answers(self):
+        its = precision(1000)
+        # 1.96 * 1 ms * sqrt(n * (1 - n / 1000))
+        for records, margin_ms in (0, 0.0), (1, 1.959), (100, 18.594), (
+                500, 30.990), (1000, 0.0):
+            self.assertAlmostEqual(its.margin_ns(records) / MS, margin_ms,
+                                   places=3)
+
+    def test_a_lower_rate_is_less_sure(self):
+        self.assertEqual(precision(1000, rate_hz=100).margin_ns(100),
+                         185_941_926)
+
+    def test_what_was_achieved(self):
+        """Half of the ticks came late: a sample stands for two periods."""
+        stats = {'ticks': 1010, 'ticks_late': 1000, 'ticks_idle': 10,
+                 'signals_sent': 900, 'ticks_noted': 100}
+        normal = precision(1000).margin_ns(100)
+        self.assertAlmostEqual(
+            precision(1000, 2 * MS, stats=stats).margin_ns(100), 2 * normal,
+            delta=1)
+        # Counters are of more than the samples, and a sample may be long.
+        for each_ns, counters in (MS, stats), (5 * MS, {}), (
+                5 * MS, {'ticks': 900, 'signals_sent': 1000}):
+            self.assertEqual(precision(1000, each_ns, stats=counters)
+                             .margin_ns(100), normal)
+
+    def test_not_known(self):
+        self.assertIsNone(precision(1000, rate_hz=0).margin_ns(100))
+        b = Builder(mode='alloc', value_types=[('alloc', 'bytes')])
+        tables = b.sample('a.f', values=[5]).profile()._tables
+        self.assertIsNone(
+            Precision(tables, by_state.whole(tables)).margin_ns(10))
+
+    def test_coverage(self):
+        """95 of 100 intervals have the true value.
+
+        Ticks fall anywhere, and a function has a tenth of the time.  Of 2,000
+        intervals 93.5 to 96.5 % is three standard deviations.
+        """
+        chance = random.Random(7)
+        share, ticks, runs = 0.1, 500, 2000
+        its = precision(ticks)
+        hits = 0
+        for _ in range(runs):
+            records = chance.binomialvariate(ticks, share)
+            hits += (abs(records - share * ticks) * MS
+                     <= its.margin_ns(records))
+        self.assertTrue(0.93 <= hits / runs <= 0.97, hits / runs)
+
+
+class RanksTest(unittest.TestCase):
+
+    def test_rows_that_overlap_share_a_rank(self):
+        rows = [(500 * MS, 500), (480 * MS, 480), (100 * MS, 100),
+                (95 * MS, 95), (40 * MS, 40)]
+        self.assertEqual(ranks(rows, precision(1215)), [
+            (1, True), (1, True), (3, True), (3, True), (5, False)])
+
+    def test_measured_time_is_exact(self):
+        rows = [(500 * MS, 0), (499 * MS, 0), (499 * MS, 0)]
+        self.assertEqual(ranks(rows, precision(1000)), [
+            (1, False), (2, True), (2, True)])
+
+    def test_a_rank_is_not_passed_on(self):
+        """Each row is compared with the first of a rank, not with the one
+        above it: otherwise a long list would be one rank."""
+        rows = [(n * MS, n) for n in range(1000, 100, -30)]
+        found = [rank for rank, _ in ranks(rows, precision(16_000))]
+        self.assertGreater(len(set(found)), 5)
+
+    def test_without_margins_the_values_decide(self):
+        rows = [(500, 5), (499, 5), (499, 4)]
+        self.assertEqual(ranks(rows, precision(14, rate_hz=0)), [
+            (1, False), (2, True), (2, True)])
+
+    def test_none(self):
+        self.assertEqual(ranks([], precision(0)), [])
+
+
+if __name__ == '__main__':
+    unittest.main()
