@@ -32,9 +32,10 @@ cpython_tests='test_regrtest test_threading test_signal test_asyncio test_embed
     test_capi test_cmd_line test_sys test_fork1 test_gc test_generators
     test_tools'
 
-# Tests sleep a lot: two more at once than there are CPUs, as regrtest does if
-# it is given 0.
+# Tests sleep a lot: more at once than there are CPUs.  0 is two more, as
+# regrtest has it; ours measure time.
 jobs=${JOBS:-0}
+own_jobs=${JOBS:-$(($(nproc) + 1))}
 passed=0
 failed=0
 failures=
@@ -83,7 +84,7 @@ run_own_tests() {
 # Unquoted: one word per test.
 # shellcheck disable=SC2046
 own_tests_together() {
-    run_own_tests "$jobs" $(own_tests | grep -Fvx "$(own_tests_alone)")
+    run_own_tests "$own_jobs" $(own_tests | grep -Fvx "$(own_tests_alone)")
 }
 
 # shellcheck disable=SC2046

@@ -105,9 +105,6 @@ class CommandTest(ProgramTest):
         self.assertEqual((profile['threads'], profile['rate_hz']), (3, 1000))
         states = profile['states']
         # Two threads want one GIL for 0.2 s.
-        both = sum([values['wall_ns'] for state, values in states.items()
-                    if state != 'blocked'])
-        self.assertGreater(both, 380_000_000)
         self.assertGreater(states['gil_wait']['wall_ns'], 100_000_000)
         self.assertGreater(states['blocked']['wall_ns'], 290_000_000)
         self.assertEqual(self.files(), ['work.py'])
