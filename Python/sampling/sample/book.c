@@ -76,7 +76,7 @@ book_share(const struct _sampling_place *place, _PySampling_Window window,
                       &(struct _sampling_pending){record, span}, spent);
 }
 
-struct _sampling_place
+_PySampling_Place
 _PySampling_PlaceBelow(const struct _sampling_place *place,
                        _PySampling_Pseudo pseudo)
 {

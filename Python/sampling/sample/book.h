@@ -19,6 +19,9 @@ struct _sampling_place {
     struct _sampling_wait_part holder;
 };
 
+// What functions return: a tool of CPython's reads no struct there.
+typedef struct _sampling_place _PySampling_Place;
+
 // Around all that is booked.  NULL: there are no tables for the thread any
 // more, and nothing to close.
 extern struct _sampling_tables *
@@ -30,7 +33,7 @@ extern void _PySampling_Book(const struct _sampling_place *place,
                              _PySampling_State state, uint64_t count,
                              uint64_t cpu_ns, uint64_t wall_ns);
 
-extern struct _sampling_place
+extern _PySampling_Place
 _PySampling_PlaceBelow(const struct _sampling_place *place,
                        _PySampling_Pseudo pseudo);
 
