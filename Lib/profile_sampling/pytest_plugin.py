@@ -44,6 +44,8 @@ def pytest_configure(config):
     if not config.option.sampleprof:
         return
     try:
+        if config.option.sampleprof_top < 1:
+            raise ValueError('--sampleprof-top must be 1 or more')
         plugin = _Plugin(config)
     except (OSError, ValueError) as exc:
         raise pytest.UsageError(f'--sampleprof: {exc}') from None
@@ -57,6 +59,8 @@ class _Plugin:
         self._config = config
         self._is_worker = hasattr(config, 'workerinput')
         self._parts = []
+        self._workers = self._lost_workers = 0
+        self._fault = None
         self._out = config.option.sampleprof_out
         if self._out is not None and not self._is_worker:
             _formats.choose(self._out)
@@ -76,7 +80,10 @@ class _Plugin:
     def pytest_testnodedown(self, node):
         """A worker has ended; one that crashed has no profile."""
         data = getattr(node, 'workeroutput', {}).get(_FROM_WORKER)
-        if data is not None:
+        self._workers += 1
+        if data is None:
+            self._lost_workers += 1
+        else:
             self._parts.append(profile_sampling.Profile.load(
                 io.BytesIO(data)))
 
@@ -89,23 +96,34 @@ class _Plugin:
             profile.save(file, format='pprof')
             self._config.workeroutput[_FROM_WORKER] = file.getvalue()
             return
-        if self._parts:
+        if self._workers:
             # Our own process has only waited for the workers.
-            profile = profile_sampling.Profile.merge(*self._parts)
+            profile = (profile_sampling.Profile.merge(*self._parts)
+                       if self._parts else None)
         self._profile = profile
-        if self._out is not None:
-            profile.save(self._out)
+        if self._out is not None and profile is not None:
+            try:
+                profile.save(self._out)
+            except OSError as exc:
+                self._fault = f'{self._out}: {exc.strerror or exc}'
 
     def pytest_terminal_summary(self, terminalreporter):
         if self._is_worker:
             return
-        rows = rows_of(self._profile)
+        rows = [] if self._profile is None else rows_of(self._profile)
         top = self._config.option.sampleprof_top
         terminalreporter.section(f'{min(top, len(rows))} slowest of '
                                  f'{len(rows)} sampled tests')
         for line in lines_of(rows[:top]):
             terminalreporter.write_line(line)
-        if self._out is not None:
+        if self._lost_workers:
+            terminalreporter.write_line(
+                f'{self._lost_workers} of {self._workers} workers crashed: '
+                'what they had sampled is lost.', red=True)
+        if self._fault is not None:
+            terminalreporter.write_line(
+                f'The profile was not written: {self._fault}', red=True)
+        elif self._out is not None and self._profile is not None:
             terminalreporter.write_line(f'The profile is in {self._out}.')
 
 

@@ -23,35 +23,47 @@ _FROM_PROCESSES = 0         # SI_USER and SI_QUEUE are not positive
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 
+# What was blocked before the first child, and then is in each.
+_first_mask = None
+
+
 class Ended:
     """How a child ended, and what it used.
 
     status      as of subprocess: negative for a signal
     real_s      seconds from its start to its end
     usage       resource.struct_rusage of it and its children
+    least_kb    what usage.ru_maxrss is at least: the kernel counts what we
+                took ourselves when we made the child
     """
 
-    def __init__(self, status, real_s, usage):
+    def __init__(self, status, real_s, usage, least_kb):
         self.status = status
         self.real_s = real_s
         self.usage = usage
+        self.least_kb = least_kb
 
 
 def run(command, environment=None):
-    """Run a command to its end; return an Ended."""
+    """Run a command to its end; return an Ended.
+
+    From now on no signal that could end us does: what the child has left is
+    still to be put in order, and we are to end as it did.
+    """
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # As inherited; then there would be nothing to wait for.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    old_mask = signal.pthread_sigmask(
-        signal.SIG_BLOCK, {*_SENT_ON, signal.SIGCHLD})
-    try:
-        start_s = time.monotonic()
-        pid = _spawn(command, environment, old_mask)
-        status, usage = _wait(pid)
-        return Ended(os.waitstatus_to_exitcode(status),
-                     time.monotonic() - start_s, usage)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    global _first_mask
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK,
+                                  {*_SENT_ON, signal.SIGCHLD})
+    if _first_mask is None:
+        _first_mask = mask
+    start_s = time.monotonic()
+    least_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pid = _spawn(command, environment, _first_mask)
+    status, usage = _wait(pid)
+    return Ended(os.waitstatus_to_exitcode(status),
+                 time.monotonic() - start_s, usage, least_kb)
 
 
 def _spawn(command, environment, mask):

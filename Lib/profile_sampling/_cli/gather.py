@@ -15,6 +15,8 @@ from profile_sampling._data.tables import Tables
 
 _PREFIX = '.sampleprof-'
 _EXTENSION = '.pb.gz'
+# What the text of -X sampleprof gives a meaning.
+_MARKS = ',', '{pid}'
 
 
 class Parts:
@@ -25,8 +27,10 @@ class Parts:
     """
 
     def __init__(self, output=None):
-        beside = None if output is None else (
+        beside = None if output is None else os.path.abspath(
             os.path.dirname(output) or os.curdir)
+        if beside is not None and any([mark in beside for mark in _MARKS]):
+            beside = None
         try:
             self.directory = os.path.abspath(
                 tempfile.mkdtemp(prefix=_PREFIX, dir=beside))

@@ -29,8 +29,10 @@ def paths(directory):
         names = os.listdir(directory)
     except OSError as exc:
         raise Failure(f'cannot read {directory}: {exc.strerror}') from None
-    return [os.path.join(directory, name) for name in sorted(names)
-            if name.endswith(EXTENSIONS) and not name.startswith('.')]
+    found = [os.path.join(directory, name) for name in sorted(names)
+             if name.endswith(EXTENSIONS) and not name.startswith('.')]
+    # Nobody may ever write to a pipe.
+    return [path for path in found if os.path.isfile(path)]
 
 
 def _run(options):

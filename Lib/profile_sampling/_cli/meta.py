@@ -5,9 +5,14 @@ This file owns how these are found.  It must not know where they are kept.
 
 import os
 
-_GIT = 'git', 'describe', '--always', '--dirty', '--abbrev=12', '--exclude=*'
+# Nothing of the repository is run or written.
+_GIT = ('git', '-c', 'core.fsmonitor=false', 'describe', '--always', '--dirty',
+        '--abbrev=12', '--exclude=*')
+_NO_LOCKS = {'GIT_OPTIONAL_LOCKS': '0'}
 # A repository on a disk that does not answer keeps nobody waiting.
-_GIT_S = 5
+_GIT_S = 1
+# All of it goes through one variable of the environment, which is bounded.
+_MAX_CHARS = 4000
 
 
 def add(parser):
@@ -25,7 +30,8 @@ def of(program):
 
 
 def _line(text):
-    return ' '.join(text.split())
+    text = ' '.join(text.split())
+    return text if len(text) <= _MAX_CHARS else f'{text[:_MAX_CHARS]}...'
 
 
 def _revision():
@@ -34,7 +40,7 @@ def _revision():
     import subprocess
     try:
         done = subprocess.run(
-            _GIT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            _GIT, env=os.environ | _NO_LOCKS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, timeout=_GIT_S, check=True)
     except (OSError, subprocess.SubprocessError):
         # No git, no repository, or none that can be read: there is nothing

@@ -126,7 +126,7 @@ def program_of(options):
         return Program(_unescape(options.program), False)
     words = _unescape(options.words)
     if words[:1] == [_DASHES]:
-        if len(words) == 1:
+        if not words[1:2] or not words[1]:
             raise Failure('there is no command after --', 2)
         return Program(words[1:], True)
     if not words:

@@ -33,7 +33,7 @@ def add(parser):
 
 def _command(text):
     words = shlex.split(text)
-    if not words:
+    if not words or not words[0]:
         raise ValueError
     return program.Program(words, True)
 

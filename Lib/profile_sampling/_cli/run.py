@@ -11,6 +11,9 @@ from profile_sampling import _files
 from profile_sampling._cli import child, gather, meta, program
 from profile_sampling._cli.common import say
 
+# Characters of a command in a message.
+_MAX_NAME = 200
+
 
 def profiled(wanted, options, parts):
     """Run a Program; return how it Ended, and the tables of its profile.
@@ -46,6 +49,9 @@ def to_file(wanted, options, format, output):
 
 
 def say_nothing_written(wanted):
-    say(f'nothing was recorded: no process of "{wanted.name}" ran '
-        f'{sys.executable} or another build of it that profiles, or all of '
-        'them were killed')
+    name = wanted.name
+    if len(name) > _MAX_NAME:
+        name = f'{name[:_MAX_NAME]}...'
+    say(f'nothing was recorded: no process of "{name}" ran {sys.executable} '
+        'or another build of it that profiles, without -I and -E, which hide '
+        'the environment; or all of them were killed')

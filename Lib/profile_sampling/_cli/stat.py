@@ -65,7 +65,7 @@ def _run(options):
 
 def _run_and_say(wanted, options, parts, output, format):
     ended, tables = run.profiled(wanted, options, parts)
-    used = summary.used(ended.usage, ended.real_s)
+    used = summary.used(ended.usage, ended.real_s, ended.least_kb)
     if options.format == 'json':
         said = json.dumps(summary.as_json(wanted.name, ended.status, used,
                                           tables), indent=2) + '\n'

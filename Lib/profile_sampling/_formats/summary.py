@@ -21,14 +21,18 @@ _BYTES_PER_KB, _BYTES_PER_MB = 1024, 1 << 20
 _OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
 
 
-def used(usage, real_s):
+def used(usage, real_s, least_kb):
     """Return, by name, what a program used: of resource.struct_rusage, in the
-    units that the names end in."""
+    units that the names end in.
+
+    Peak memory of no more than *least_kb* may be less than the kernel says.
+    """
     return {
         'real_s': real_s,
         'user_s': usage.ru_utime,
         'sys_s': usage.ru_stime,
         'peak_memory_bytes': usage.ru_maxrss * _BYTES_PER_KB,
+        'peak_memory_is_bound': usage.ru_maxrss <= least_kb,
         'context_switches_voluntary': usage.ru_nvcsw,
         'context_switches_involuntary': usage.ru_nivcsw,
         'page_faults_minor': usage.ru_minflt,
@@ -126,7 +130,8 @@ def _states(tables):
 
 def _system(used):
     yield _line(f'{used["peak_memory_bytes"] / _BYTES_PER_MB:,.1f} MB',
-                'peak memory of the largest process')
+                'peak memory of the largest process'
+                + (', at most' if used['peak_memory_is_bound'] else ''))
     voluntary = used['context_switches_voluntary']
     involuntary = used['context_switches_involuntary']
     yield _line(f'{voluntary + involuntary:,}',

@@ -44,7 +44,7 @@ class Column:
 
     def __init__(self, key, heading, kind, where='both'):
         self.key = key
-        self.heading = heading
+        self.heading = printable(heading)
         self.kind = kind
         self.where = where
 

@@ -12,6 +12,8 @@ from profile_sampling._formats.words import counted
 
 # Kinds of threads that have a column of their own, and a row.
 _THREADS = 6
+# Characters of a thread's name above a column.
+_HEADING = 24
 _OTHERS = '[others]'
 
 
@@ -82,7 +84,7 @@ def _matrix(rows, own, value_type, total):
         sums[key] = sums.get(key, 0) + ns
     columns = [Column('share', 'share', 'share'),
                Column('waiter', 'waiter \\ holder', 'text'),
-               *[Column(f'held_by_{holder}_ns', holder, 'value')
+               *[Column(f'held_by_{holder}_ns', holder[:_HEADING], 'value')
                  for holder in holders]]
     its_rows = []
     for waiter in waiters:

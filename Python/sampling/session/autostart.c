@@ -318,7 +318,7 @@ write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
         // Not through sys.stderr: it may be locked for ever.
         dprintf(STDERR_FILENO, "sampleprof: process %d: the profile was not "
                 "written: %s\n", (int)getpid(),
-                Py_TYPE(PyErr_Occurred())->tp_name);
+                ((PyTypeObject *)PyErr_Occurred())->tp_name);
         PyErr_Clear();
     }
     Py_XDECREF(done);

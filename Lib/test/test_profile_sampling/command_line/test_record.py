@@ -11,7 +11,8 @@ import unittest
 
 from test import support
 
-from ..support.sessions import ProgramTest, environment, on_stack, weight
+from ..support.sessions import (
+    ProgramTest, Run, environment, on_stack, weight)
 
 PROG = 'python -m profile_sampling'
 WORK = '''\
@@ -249,6 +250,32 @@ class CommandTest(RecordTest):
             text += file.read(1)
         return text
 
+    def test_a_signal_when_it_has_ended(self):
+        # What it has left is put in order nevertheless.
+        self.file('git', '#!/bin/sh\nsleep 0.5\n')
+        os.chmod(os.path.join(self.directory, 'git'), 0o700)
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
+             'p.pb.gz', '--', sys.executable, '-c', 'print("done")'],
+            cwd=self.directory, stdout=subprocess.PIPE, text=True,
+            env=environment(PATH=f'{self.directory}:{os.environ["PATH"]}'))
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(process.stdout.readline(), 'done\n')
+        for _ in range(4):
+            time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+        self.assertIn(process.wait(), (0, -signal.SIGTERM))
+        self.assertEqual(self.files(), ['git', 'p.pb.gz', 'work.py'])
+
+    def test_names_with_a_meaning(self):
+        for name in 'a,b', 'a{pid}':
+            self.file(f'{name}/work.py', WORK)
+            result = Run('-m', 'profile_sampling', 'record', '-q', '-o',
+                         'p.pb.gz', '--', sys.executable, 'work.py',
+                         directory=os.path.join(self.directory, name))
+            self.assertEqual(result.status, 3, result.err)
+            self.check_work(self.load(f'{name}/p.pb.gz'))
+
     def test_nothing_recorded(self):
         for command, status in ((['true'], 1), (['false'], 1),
                                 (['sh', '-c', 'exit 9'], 9)):
@@ -323,6 +350,7 @@ class UsageTest(RecordTest):
         for arguments, status, message in (
                 ([], 2, 'name a script, -m MODULE, -c CODE or -- COMMAND'),
                 (['--'], 2, 'there is no command after --'),
+                (['--', ''], 2, 'there is no command after --'),
                 (['-m'], 2, 'argument -m: expected a value'),
                 (['-c'], 2, 'argument -c: expected a value'),
                 (['-r', '0', 'work.py'], 2, 'from 1 to 10000'),
@@ -368,6 +396,15 @@ class MetaTest(RecordTest):
                 meta = self.load('p.pb.gz').meta
                 meta.pop('revision', None)
                 self.assertEqual(meta, expected | {'command': command})
+
+    def test_a_long_command(self):
+        result = self.record('-q', '-o', 'p.pb.gz', '-c', 'pass',
+                             *['x' * 100] * 9000)
+        self.assertEqual((result.status, result.err), (0, ''))
+        command = self.load('p.pb.gz').meta['command']
+        self.assertTrue(command.endswith(' xxx...') or
+                        command.endswith('x...'))
+        self.assertLess(len(command), 5000)
 
     def test_none(self):
         for words in ['work.py'], ['--', sys.executable, 'work.py']:

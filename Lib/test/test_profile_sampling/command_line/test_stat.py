@@ -21,7 +21,8 @@ class UsedTest(unittest.TestCase):
     """What is said, of known figures."""
 
     USED = {'real_s': 2.5, 'user_s': 0.25, 'sys_s': 0.0125,
-            'peak_memory_bytes': 25 << 20, 'context_switches_voluntary': 1000,
+            'peak_memory_bytes': 25 << 20, 'peak_memory_is_bound': False,
+            'context_switches_voluntary': 1000,
             'context_switches_involuntary': 234, 'page_faults_minor': 5,
             'page_faults_major': 1}
 
@@ -29,7 +30,10 @@ class UsedTest(unittest.TestCase):
         usage = resource.struct_rusage((
             0.25, 0.0125, 25 << 10, 0, 0, 0, 5, 1, 0, 0, 0, 0, 0, 0, 1000,
             234))
-        self.assertEqual(summary.used(usage, 2.5), self.USED)
+        self.assertEqual(summary.used(usage, 2.5, 24 << 10), self.USED)
+        used = summary.used(usage, 2.5, 25 << 10)
+        self.assertIn(' 25.0 MB  peak memory of the largest process, at most',
+                      summary.render('x', used, None))
 
     def test_without_a_profile(self):
         text = summary.render('x\n\x1b[31m', self.USED, None)
@@ -114,9 +118,10 @@ class CommandTest(ProgramTest):
         lines = result.err.splitlines()
         self.assertEqual(lines[0], 'What work.py used')
         for end in (' real', ' user', ' sys', ' of 3 threads:', ' running',
-                    ' blocked', ' GIL wait', ' largest process'):
+                    ' blocked', ' GIL wait'):
             self.assertEqual(len([line for line in lines
                                   if line.endswith(end)]), 1, end)
+        self.assertIn(' MB  peak memory of the largest process', result.err)
 
     def test_children(self):
         result = self.cli(
@@ -192,6 +197,10 @@ class ListTest(ProgramTest):
         self.assertEqual(result.status, 1)
         self.assertIn(b' a.pb.gz', result.out)
         self.assertIn('b.pb: is not a pprof file', result.err)
+
+    def test_a_pipe_is_no_profile(self):
+        os.mkfifo(os.path.join(self.directory, 'a.pb.gz'))
+        self.assertEqual(self.list().status, 1)
 
     def test_nothing_there(self):
         for arguments, message in (
