@@ -17,6 +17,9 @@ from profile_sampling._data.tables import Tables
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
 _STDERR = 2
+# A handler of signals may raise while the profile is written.
+_TRIES = 5
+_FAULTS = OSError, ValueError, TypeError, AttributeError, MemoryError
 _DEFAULT_OUT = 'sampleprof.{pid}'
 # What the system says of a path that does not lead there.
 _NO_WAY = frozenset({errno.EACCES, errno.ENOENT, errno.ENAMETOOLONG})
@@ -69,20 +72,29 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None):
     been imported.
     """
     shown = '?'
-    try:
-        format = _format_of(out, format)
-        if out is None:
-            out = _DEFAULT_OUT + _formats.FORMATS[format]
-        shown = os.fsdecode(_formats.with_pid(out))
-        tables = Tables(raw)
-        encode = encode or _formats.encoder(format)
-        _replace(shown, encode(tables), os.fsdecode(cwd or b''))
-        line = _success(tables, shown, format)
-    # Nothing may leave: the exit status is the program's, not ours.
-    except BaseException as exc:
-        _say(f'sampleprof: cannot write {_quoted(shown)}: {_reason(exc)}. '
-             'Name another file with -X sampleprof=out=PATH')
-        return False
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            format = _format_of(out, format)
+            if out is None:
+                out = _DEFAULT_OUT + _formats.FORMATS[format]
+            shown = os.fsdecode(_formats.with_pid(out))
+            tables = Tables(raw)
+            encode = encode or _formats.encoder(format)
+            _replace(shown, encode(tables), os.fsdecode(cwd or b''))
+            line = _success(tables, shown, format)
+            break
+        # Nothing may leave: the exit status is the program's, not ours.
+        except BaseException as exc:
+            # What a handler of the program's signals raised is no fault of
+            # the file's.
+            is_ours = isinstance(exc, _FAULTS)
+            if is_ours or not tries_left:
+                _say(f'sampleprof: cannot write {_quoted(shown)}: '
+                     f'{_reason(exc)}. ' + (
+                         'Name another file with -X sampleprof=out=PATH'
+                         if is_ours else
+                         'Handlers of signals raised it, time and again'))
+                return False
     if not quiet:
         _say(line)
     return True
