@@ -151,12 +151,15 @@ def _is_pprof(name):
 
 
 def _part(tables, options):
+    had_samples = bool(tables.samples)
     for pattern in options.focus:
         tables = select.focused(tables, pattern, matching=True)
     for pattern in options.ignore:
         tables = select.focused(tables, pattern, matching=False)
     for pattern in options.hide:
         tables = select.hidden(tables, pattern)
+    if had_samples and not tables.samples:
+        raise Failure('no sample has such a stack: see --focus and --ignore')
     return tables
 
 

@@ -121,6 +121,9 @@ class OptionsTest(ReportCase):
         self.assertNotIn('app.hook', hidden)
         self.assertIn('wall 700.0ms in all',
                       self.text('--focus', 'work', '--focus', 'json'))
+        status, out, err = self.report('p.pb.gz', '--focus', 'nothing')
+        self.assertEqual((status, out), (1, ''))
+        self.assertIn('no sample has such a stack', err)
 
     def test_wrong_arguments(self):
         for message, arguments in (
