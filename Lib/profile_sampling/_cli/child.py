@@ -11,10 +11,9 @@ on.  We end as it did: with its status, or by its signal.
 import os
 import resource
 import signal
-import sys
 import time
 
-from profile_sampling._cli.common import Failure
+from profile_sampling._cli.common import Failure, flush
 
 # What asks a program to end, or means something of its own to it.
 _SENT_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -44,7 +43,7 @@ class Ended:
         self.least_kb = least_kb
 
 
-def run(command, environment=None):
+def run(command, environment):
     """Run a command to its end; return an Ended.
 
     From now on no signal that could end us does: what the child has left is
@@ -69,9 +68,8 @@ def run(command, environment=None):
 def _spawn(command, environment, mask):
     try:
         return os.posix_spawnp(
-            command[0], command,
-            os.environ if environment is None else environment,
-            setsigmask=mask, setsigdef=_changed_by_python())
+            command[0], command, environment, setsigmask=mask,
+            setsigdef=_changed_by_python())
     except OSError as exc:
         status = (_NOT_FOUND if isinstance(exc, FileNotFoundError)
                   else _NOT_EXECUTABLE)
@@ -102,9 +100,7 @@ def end_as(status):
     """Return the exit status of a child; end by its signal if it did."""
     if status >= 0:
         return status
-    for stream in sys.stdout, sys.stderr:
-        if stream is not None:
-            stream.flush()
+    flush()
     # One file of what memory held is enough.
     resource.setrlimit(resource.RLIMIT_CORE,
                        (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -13,6 +13,9 @@ from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
 
 PROG = 'python -m profile_sampling'
+# argparse takes every '--' for the end of options.  Where it has another
+# meaning main() puts this in its place, which no argument can be.
+DASHES = '\0--'
 
 
 class Failure(Exception):
@@ -29,8 +32,13 @@ def choose_format(options, default):
     if format is None and (options.output is None or
                            _files.descriptor(options.output) is not None):
         format = default
+    return format_of(options.output, format)
+
+
+def format_of(path, format=None):
+    """Return the format for a path, or *format* itself if it is given."""
     try:
-        return _formats.choose(options.output, format)
+        return _formats.choose(path, format)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
 
@@ -44,6 +52,17 @@ def refuse_terminal(format, output):
 def add_output(parser):
     parser.add_argument('-o', '--output', metavar='OUT', type=_output,
                         help='write to this file instead of stdout (-)')
+
+
+def at_least(least, name):
+    """Return the type of an argument that is a number from *least* on."""
+    def number(text):
+        value = int(text)
+        if value < least:
+            raise ValueError
+        return value
+    number.__name__ = name
+    return number
 
 
 def add_format(parser, default, more=()):
@@ -102,6 +121,13 @@ def show(text, path=None):
     elif sys.stderr is not None:
         sys.stderr.write(data.decode())
         sys.stderr.flush()
+
+
+def flush():
+    """Write what waits for our end: another program may take our place."""
+    for stream in sys.stdout, sys.stderr:
+        if stream is not None:
+            stream.flush()
 
 
 def say(line):

@@ -4,7 +4,8 @@ import re
 import shutil
 import sys
 
-from profile_sampling._cli.common import Failure, add_output, load, write
+from profile_sampling._cli.common import (
+    DASHES, Failure, add_output, at_least, load, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, Question, Run, Target)
@@ -13,8 +14,6 @@ from profile_sampling._formats import changes
 REGRESSION, INCONCLUSIVE = 3, 4
 _FORMATS = 'text', 'json', 'markdown', 'tsv'
 _EXTENSIONS = {'.json': 'json', '.md': 'markdown', '.tsv': 'tsv'}
-# Between the two sides; no file has such a name.
-_SIDES = '\0--'
 _THRESHOLD = re.compile(r'(.*):(\d+(?:\.\d+)?)%', re.DOTALL)
 
 
@@ -32,11 +31,6 @@ def add(commands):
                         help='a pprof file; - for stdin')
     add_options(parser)
     parser.set_defaults(run=_run)
-    # argparse would drop the -- that parts the sides.
-    parse = parser.parse_known_args
-    parser.parse_known_args = lambda arguments, namespace: parse(
-        [_SIDES if argument == '--' else argument for argument in arguments],
-        namespace)
 
 
 def add_options(parser):
@@ -51,8 +45,8 @@ def add_options(parser):
                              'the total, 5%% of others)')
     parser.add_argument('--strict', action='store_true',
                         help='end with status 4 if a gate could not tell')
-    parser.add_argument('--top', metavar='N', type=_positive,
-                        default=changes.TOP,
+    parser.add_argument('--top', metavar='N', default=changes.TOP,
+                        type=at_least(1, 'positive number'),
                         help='rows of text and Markdown (default: '
                              '%(default)s)')
     parser.add_argument('--format', choices=_FORMATS,
@@ -79,13 +73,6 @@ def _add_what(parser):
                             'label there are')
 
 
-def _positive(text):
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
 def _per(text):
     key, equals, value = text.partition('=')
     if text == CUSTOM:
@@ -110,7 +97,6 @@ def _gate(text):
     raise ValueError
 
 
-_positive.__name__ = 'positive number'
 _per.__name__ = 'unit of work'
 _gate.__name__ = 'target of a gate'
 
@@ -149,10 +135,10 @@ def _format(options):
 
 
 def _sides(files):
-    if _SIDES in files:
-        where = files.index(_SIDES)
+    if DASHES in files:
+        where = files.index(DASHES)
         before, after = files[:where], files[where + 1:]
-        if before and after and _SIDES not in after:
+        if before and after and DASHES not in after:
             return before, after
     elif len(files) == 2:
         return files[:1], files[1:]

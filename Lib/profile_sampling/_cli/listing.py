@@ -6,8 +6,8 @@ import time
 from profile_sampling._cli.common import Failure, load, show, write_text
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.values import COUNT, printable
+from profile_sampling._formats import PPROF
 
-EXTENSIONS = '.pb.gz', '.pprof', '.pb'
 _HEADS = 'started', 'mode', 'length', 'samples', 'file', 'command'
 _NO_REVISION = 'no revision'
 
@@ -30,7 +30,7 @@ def paths(directory):
     except OSError as exc:
         raise Failure(f'cannot read {directory}: {exc.strerror}') from None
     found = [os.path.join(directory, name) for name in sorted(names)
-             if name.endswith(EXTENSIONS) and not name.startswith('.')]
+             if name.endswith(PPROF) and not name.startswith('.')]
     # Nobody may ever write to a pipe.
     return [path for path in found if os.path.isfile(path)]
 
@@ -44,7 +44,7 @@ def _run(options):
             faults.append(str(exc))
     if not profiles and not faults:
         raise Failure(f'no file in {options.directory} ends in '
-                      + ' or '.join(EXTENSIONS))
+                      + ' or '.join(PPROF))
     write_text(_text(profiles))
     for fault in faults:
         show(printable(fault) + '\n')

@@ -4,11 +4,12 @@ import argparse
 import sys
 
 from profile_sampling._cli import (
-    diff, help, listing, merge, program, record, report, stat)
-from profile_sampling._cli.common import PROG, Failure, say
+    diff, help, listing, merge, record, report, stat)
+from profile_sampling._cli.common import DASHES, PROG, Failure, say
 from profile_sampling._data.values import printable
 
-_WITH_PROGRAM = 'record', 'stat', 'exec'
+# To these -- means something among the arguments.
+_WITH_DASHES = 'record', 'stat', 'exec', 'diff'
 
 
 class _Parser(argparse.ArgumentParser):
@@ -26,8 +27,9 @@ def main(arguments=None):
     for command in (record, stat, report, diff, merge, listing, help):
         command.add(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] and arguments[0] in _WITH_PROGRAM:
-        arguments = program.escape(arguments)
+    if arguments[:1] and arguments[0] in _WITH_DASHES:
+        arguments = [DASHES if argument == '--' else argument
+                     for argument in arguments]
     options = parser.parse_args(arguments)
     try:
         return options.run(options) or 0

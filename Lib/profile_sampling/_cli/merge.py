@@ -2,7 +2,6 @@
 
 import os
 
-from profile_sampling import _formats
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, choose_format, encoded, load,
     refuse_terminal, say, write)
@@ -53,28 +52,24 @@ def _merged(tables, files, nameless, output):
         pids = len([row for row in by_label.rows(tables, PID_LABEL)
                     if row.value is not None])
     lost = sum(lost_counts(tables.stats).values())
-    line = (f'merged {_count(files, "file")} of '
-            f'{_count(pids, "process", "processes")}'
+    line = (f'merged {words.counted(files, "file")} of '
+            f'{words.counted(pids, "process", "processes")}'
             f'{"" if output is None else f" into {output}"}: '
             f'{", ".join(_totals(tables))} in all threads together, '
             f'{lost:,} lost')
     if nameless:
-        line += (f'; {_count(nameless, "file")} without the number of a '
-                 'process')
+        line += (f'; {words.counted(nameless, "file")} without the number '
+                 'of a process')
     return line
 
 
 def _totals(tables):
     """Return the totals in words."""
     values = [*zip(tables.value_types, tables.totals)]
-    return [_count(total, 'sample') if value_type == COUNT else
+    return [words.counted(total, 'sample') if value_type == COUNT else
             f'{words.amount(total, value_type)} {words.title(value_type)}'
             for value_type, total
             in [values[number] for number in words.shown_order(tables)]]
-
-
-def _count(number, one, more=None):
-    return f'{number:,} {one if number == 1 else more or one + "s"}'
 
 
 def _expanded(names):

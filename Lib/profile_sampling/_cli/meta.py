@@ -40,8 +40,9 @@ def _revision():
     import subprocess
     try:
         done = subprocess.run(
-            _GIT, env=os.environ | _NO_LOCKS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, timeout=_GIT_S, check=True)
+            _GIT, env=os.environ | _NO_LOCKS, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            timeout=_GIT_S, check=True)
     except (OSError, subprocess.SubprocessError):
         # No git, no repository, or none that can be read: there is nothing
         # to keep.

@@ -5,11 +5,10 @@ run, nor what becomes of their profiles.
 """
 
 import argparse
-import os
 import sys
 
 from profile_sampling import _files, _formats
-from profile_sampling._cli.common import Failure
+from profile_sampling._cli.common import DASHES, Failure
 from profile_sampling._data.values import MODES, NAMES
 from profile_sampling._options import MAX_DEPTH_FRAMES, MAX_RATE_HZ
 
@@ -57,20 +56,8 @@ def _own_options():
     return kept
 
 
-# argparse takes every '--' for the end of options, also of the program's.
-_DASHES = '--'
-_ESCAPED = '\0' + _DASHES
-
-
-def escape(arguments):
-    """Return the arguments of a command with a program, as argparse leaves
-    them alone."""
-    return [_ESCAPED if argument == _DASHES else argument
-            for argument in arguments]
-
-
-def _unescape(words):
-    return [_DASHES if word == _ESCAPED else word for word in words]
+def _as_given(words):
+    return ['--' if word == DASHES else word for word in words]
 
 
 class _Rest(argparse.Action):
@@ -123,9 +110,9 @@ def add(parser):
 def program_of(options):
     """Return the Program that the arguments name."""
     if options.program is not None:
-        return Program(_unescape(options.program), False)
-    words = _unescape(options.words)
-    if words[:1] == [_DASHES]:
+        return Program(_as_given(options.program), False)
+    words = _as_given(options.words)
+    if words[:1] == ['--']:
         if not words[1:2] or not words[1]:
             raise Failure('there is no command after --', 2)
         return Program(words[1:], True)

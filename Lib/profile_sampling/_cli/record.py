@@ -1,11 +1,11 @@
 """The command record: run a program and keep its profile."""
 
 import os
-import sys
 
 from profile_sampling import _formats
 from profile_sampling._cli import child, meta, program, repeat, run
-from profile_sampling._cli.common import Failure, add_format
+from profile_sampling._cli.common import (
+    Failure, add_format, flush, format_of)
 from profile_sampling._recording.at_exit import META_VARIABLE
 
 DEFAULT_OUTPUT = 'sampleprof.{pid}'
@@ -47,9 +47,7 @@ def _run(options):
     text = program.session_text(options, out=output, quiet=options.quiet,
                                 format=format)
     command = wanted.command(text)
-    for stream in sys.stdout, sys.stderr:
-        if stream is not None:
-            stream.flush()
+    flush()
     if options.meta:
         os.environ[META_VARIABLE] = '\n'.join(
             [f'{name}={text}' for name, text in meta.of(wanted).items()])
@@ -65,7 +63,4 @@ def _output(options):
     if output is None:
         format = options.format or 'pprof'
         return format, DEFAULT_OUTPUT + _formats.FORMATS[format]
-    try:
-        return _formats.choose(output, options.format), output
-    except ValueError as exc:
-        raise Failure(str(exc), 2) from None
+    return format_of(output, options.format), output

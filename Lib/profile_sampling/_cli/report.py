@@ -4,7 +4,7 @@ import os
 
 from profile_sampling import _files, _formats
 from profile_sampling._cli.common import (
-    Failure, add_format, add_output, choose_format, encoded, load,
+    Failure, add_format, add_output, at_least, choose_format, encoded, load,
     refuse_terminal, say, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import select
@@ -19,16 +19,6 @@ _MORE = ('Also: --functions --tree --callers NAME --callees NAME --by KEY '
          '--gil --opcodes --source NAME --stats')
 # Functions that --source shows.
 _LISTINGS = 3
-
-
-def _at_least(least, name):
-    def number(text):
-        value = int(text)
-        if value < least:
-            raise ValueError
-        return value
-    number.__name__ = name
-    return number
 
 
 def _percent(text):
@@ -51,11 +41,11 @@ def add(commands):
     add_format(parser, 'text', report_files.FORMATS)
     add_output(parser)
     parser.add_argument('-n', '--top', metavar='N',
-                        type=_at_least(1, 'positive number'),
+                        type=at_least(1, 'positive number'),
                         default=text.TOP,
                         help='rows of a table (default: %(default)s)')
     parser.add_argument('--width', metavar='N',
-                        type=_at_least(MIN_WIDTH, 'number of columns '
+                        type=at_least(MIN_WIDTH, 'number of columns '
                                        f'(at least {MIN_WIDTH})'),
                         help='columns of the text report (default: those '
                              'of the terminal, else 100)')
@@ -138,16 +128,12 @@ def _run(options):
 def _newest():
     """Return the name of the newest profile in the current directory."""
     names = [entry.name for entry in os.scandir()
-             if entry.is_file() and _is_pprof(entry.name)]
+             if entry.is_file()
+             and entry.name.lower().endswith(_formats.PPROF)]
     if not names:
         raise Failure('there is no profile in this directory; name a FILE',
                       2)
     return max(names, key=lambda name: (os.stat(name).st_mtime_ns, name))
-
-
-def _is_pprof(name):
-    return any([format == 'pprof' and name.lower().endswith(extension)
-                for extension, format in _formats.EXTENSIONS.items()])
 
 
 def _part(tables, options):

@@ -10,6 +10,7 @@ import sys
 from profile_sampling import _files
 from profile_sampling._cli import child, gather, meta, program
 from profile_sampling._cli.common import say
+from profile_sampling._formats import words
 
 # Characters of a command in a message.
 _MAX_NAME = 200
@@ -18,7 +19,7 @@ _MAX_NAME = 200
 def profiled(wanted, options, parts):
     """Run a Program; return how it Ended, and the tables of its profile.
 
-    There are none, None, if nothing was recorded; then that is said.
+    There are none, None, if nothing was recorded.
     """
     session = program.session_text(options, out=parts.out, quiet=True)
     ended = child.run(wanted.command(),
@@ -43,8 +44,8 @@ def to_file(wanted, options, format, output):
     finally:
         parts.remove()
     if not options.quiet:
-        say(f'wrote {output}, of {files:,} '
-            f'{"process" if files == 1 else "processes"}')
+        say(f'wrote {output}, of '
+            + words.counted(files, 'process', 'processes'))
     return ended.status
 
 

@@ -8,7 +8,7 @@ import json
 
 from profile_sampling import _formats
 from profile_sampling._cli import child, gather, meta, program, run
-from profile_sampling._cli.common import Failure, show
+from profile_sampling._cli.common import format_of, show
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -48,10 +48,7 @@ def _run(options):
     format = None
     if output is not None:
         output = _formats.with_pid(output)
-        try:
-            format = _formats.choose(output)
-        except ValueError as exc:
-            raise Failure(str(exc), 2) from None
+        format = format_of(output)
         program.check_output(output)
     if options.to is not None:
         program.check_output(options.to)

@@ -9,6 +9,8 @@ It must not know where they are shown.
 TICKS_UNHEARD = 'ticks_unheard'
 TICKS_MISSED = 'ticks_missed'
 TICKS_SERVED = 'signals_sent', 'ticks_noted', 'ticks_busy'
+# What it cost.
+OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
 # With more than that share missed, samples are far from even.
 MISSED_SHARE = 0.1
 UNHEARD_SHARE = 0.1
@@ -32,6 +34,11 @@ def lost_counts(stats):
     if len(counts) > 1:
         counts.pop('', None)
     return counts
+
+
+def overhead_ns(stats):
+    """Return what the profiler took itself on the threads that it sampled."""
+    return sum([stats.get(name, 0) for name in OVERHEAD])
 
 
 def missed_share(stats):

@@ -50,7 +50,7 @@ def files(tables, wanted):
 
 def pattern(tables, wanted):
     """Find functions by a pattern for their names and files."""
-    search = _compiled(wanted).search
+    search = compiled(wanted).search
     return _flags([search(function.name) or search(function.filename)
                    for function in tables.functions])
 
@@ -130,7 +130,8 @@ def labels(tables, wanted):
     return found
 
 
-def _compiled(wanted):
+def compiled(wanted):
+    """Return a pattern as a regular expression, or raise ValueError."""
     if isinstance(wanted, re.Pattern) and isinstance(wanted.pattern, str):
         return wanted
     if not isinstance(wanted, str):

@@ -27,6 +27,8 @@ FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
            'svg': '.svg', 'profile-json': '.json', 'callgrind': '.callgrind',
            'dot': '.dot', 'gecko': '.gecko.json'}
+PPROF = tuple([extension for extension, format in EXTENSIONS.items()
+               if format == 'pprof'])
 # What is no text.
 BINARY = 'pprof', 'pstats'
 

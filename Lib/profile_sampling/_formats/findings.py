@@ -87,16 +87,26 @@ def _place(row):
     return printable(text)
 
 
-def _gil_asleep(tables, sites):
-    ns = _of_state(sites, 'asleep_with_gil', _ASLEEP_SHARE)
+def _mostly_at(sites, rule, state, least, says):
+    """A state that took at least a share, and the line that had most of it.
+
+    says(ns) is the sentence up to there.
+    """
+    ns = _of_state(sites, state, least)
     if not ns:
         return None
-    row, its_ns = _site(sites, 'asleep_with_gil')
+    row, its_ns = _site(sites, state)
     return Finding(
-        'gil_asleep', f'{brief(ns)} asleep with the GIL held, no other '
-        f'thread could run: {share(its_ns, ns)} of it at {_place(row)}',
+        rule, f'{says(ns)}{share(its_ns, ns)} of it at {_place(row)}',
         ns=ns, share=ns / sites.busy, site=_place(row),
         site_share=its_ns / ns)
+
+
+def _gil_asleep(tables, sites):
+    return _mostly_at(
+        sites, 'gil_asleep', 'asleep_with_gil', _ASLEEP_SHARE,
+        lambda ns: f'{brief(ns)} asleep with the GIL held, no other thread '
+                   'could run: ')
 
 
 def _loop_blocked(tables, sites):
@@ -140,27 +150,16 @@ def _waiting_call(tables, frame, called):
 
 
 def _blocked(tables, sites):
-    ns = _of_state(sites, 'blocked', _BLOCKED_SHARE)
-    if not ns:
-        return None
-    row, its_ns = _site(sites, 'blocked')
-    return Finding(
-        'blocked', f'blocked is {share(ns, sites.busy)} of the time; '
-        f'{share(its_ns, ns)} of it at {_place(row)}',
-        ns=ns, share=ns / sites.busy, site=_place(row),
-        site_share=its_ns / ns)
+    return _mostly_at(
+        sites, 'blocked', 'blocked', _BLOCKED_SHARE,
+        lambda ns: f'blocked is {share(ns, sites.busy)} of the time; ')
 
 
 def _gc(tables, sites):
-    ns = _of_state(sites, 'gc', _GC_SHARE)
-    if not ns:
-        return None
-    row, its_ns = _site(sites, 'gc')
-    return Finding(
-        'gc', f'the garbage collector took {share(ns, sites.busy)} of the '
-        f'time; {share(its_ns, ns)} of it at {_place(row)}',
-        ns=ns, share=ns / sites.busy, site=_place(row),
-        site_share=its_ns / ns)
+    return _mostly_at(
+        sites, 'gc', 'gc', _GC_SHARE,
+        lambda ns: f'the garbage collector took {share(ns, sites.busy)} of '
+                   'the time; ')
 
 
 def _few(tables, sites):

@@ -5,14 +5,13 @@ report.
 """
 
 from profile_sampling._data.losses import (
-    lost_counts, missed_share, other_losses)
+    lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.tables import STATE
-from profile_sampling._data.values import COUNT, STATES, WALL, printable
+from profile_sampling._data.values import COUNT, STATES, printable
 from profile_sampling._formats.words import (
-    amount, brief, brief_amount, counted, date, seconds, share, shown_order,
+    brief, brief_amount, counted, date, seconds, share, shown_order,
     state_name, title)
 
-_OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
 _RUNNING = STATES.index('running')
 # Of the ticks, from which on a line says why.
 _MISSED_SHARE = 0.01
@@ -45,8 +44,8 @@ def quality(tables, sites):
                          if captures else None),
         'unsampled_share': (_state(sites, 'unsampled') / sites.busy
                             if sites.busy else None),
-        'overhead_share': (sum([stats.get(name, 0) for name in _OVERHEAD])
-                           / cpu_ns if cpu_ns and captures else None),
+        'overhead_share': (overhead_ns(stats) / cpu_ns
+                           if cpu_ns and captures else None),
     }
 
 

@@ -8,7 +8,7 @@ JSON; a change of what is there is a new number in SCHEMA.
 from profile_sampling._data.values import STATES, printable
 from profile_sampling._formats import header
 from profile_sampling._formats.findings import findings
-from profile_sampling._formats.words import brief_amount
+from profile_sampling._formats.table import number
 
 SCHEMA = 'profile_sampling.report/1'
 FORMATS = 'json', 'tsv', 'markdown'
@@ -141,14 +141,7 @@ def _shown(cell, column, table):
             return '&ensp;' * depth + _code(text)
         case 'text' | 'path' | 'code':
             return _code(cell)
-    if cell is None:
-        return ''
-    match column.kind:
-        case 'share':
-            return f'{100 * cell:.1f}%'
-        case 'count':
-            return f'{cell:,}'
-    return brief_amount(cell, table.value_type) if cell else '-'
+    return number(cell, column, table)
 
 
 def _code(text):

@@ -23,11 +23,7 @@ def site_table(tables, sites, top):
     own = tables.value_types[tables.own]
     shared = TimeColumns(tables, sites, [row.sums for row in sites.rows])
     columns = [*shared.columns,
-               Column('site', 'line', 'name', 'text'),
-               Column('function', '', 'text', 'data'),
-               Column('file', '', 'text', 'data'),
-               Column('line', '', 'count', 'data'),
-               Column('kind', '', 'text', 'data'),
+               *place_columns('line'),
                Column('in', 'in', 'name')]
     rows = [(*cells, *_place(row), _in(row))
             for cells, row in zip(shared.cells(top), sites.rows)]
@@ -87,6 +83,15 @@ class TimeColumns:
                    row.total / self._whole if self._whole else 0.0,
                    row.total, running,
                    self._precision.margin_ns(row.running_records), *others)
+
+
+def place_columns(heading):
+    """Return the columns of place_cells()."""
+    return (Column('site', heading, 'name', 'text'),
+            Column('function', '', 'text', 'data'),
+            Column('file', '', 'text', 'data'),
+            Column('line', '', 'count', 'data'),
+            Column('kind', '', 'text', 'data'))
 
 
 def place_cells(function, line):

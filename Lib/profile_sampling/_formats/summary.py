@@ -5,11 +5,12 @@ This file owns what `stat` says.  It must not know how the program was run.
 
 from profile_sampling._data import by_instruction
 from profile_sampling._data.losses import (
-    lost_counts, missed_share, other_losses)
+    lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import (
     CPU, OPCODES, STATES, WALL, printable)
+from profile_sampling._formats.words import counted
 
 _STATE_TEXTS = {
     'running': 'running', 'blocked': 'blocked', 'gil_wait': 'GIL wait',
@@ -17,8 +18,6 @@ _STATE_TEXTS = {
     'unsampled': 'unsampled', 'lost': 'lost'}
 _NS_PER_S = 1_000_000_000
 _BYTES_PER_KB, _BYTES_PER_MB = 1024, 1 << 20
-# Threads give one of these for each thing that they did.
-_OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
 
 
 def used(usage, real_s, least_kb):
@@ -57,7 +56,7 @@ def _profile(tables):
         'states': states(tables),
         'specialized_count': None, 'unspecialized_count': None,
         'missed_share': missed_share(tables.stats),
-        'overhead_ns': _overhead_ns(tables),
+        'overhead_ns': overhead_ns(tables.stats),
         'counters': dict(tables.stats),
     }
     if tables.names & OPCODES:
@@ -112,15 +111,11 @@ def _seconds(seconds):
     return f'{seconds:,.2f} s'
 
 
-def _count(number, one):
-    return f'{number:,} {one if number == 1 else one + "s"}'
-
-
 def _states(tables):
     """What threads did all the time."""
     total_ns = tables.total('wall_ns')
     yield _line(_seconds(total_ns / _NS_PER_S),
-                f'of {_count(len(tables.threads), "thread")}:')
+                f'of {counted(len(tables.threads), "thread")}:')
     for state, values in states(tables).items():
         ns = values['wall_ns']
         share = 100 * ns / total_ns if total_ns else 0
@@ -151,7 +146,7 @@ def _interpreter(tables):
                                           'specialized were')
     yield _line(f'{tables.total("count"):,}', f'samples, {_losses(tables)}')
     cpu_ns = tables.total('cpu_ns')
-    cost_ns = _overhead_ns(tables)
+    cost_ns = overhead_ns(tables.stats)
     share = f' ({100 * cost_ns / cpu_ns:.2f} % of CPU time)' if cpu_ns else ''
     yield _line(_seconds(cost_ns / _NS_PER_S),
                 f'taken by the profiler on the threads it sampled{share}')
@@ -162,7 +157,3 @@ def _losses(tables):
     return ', '.join([f'{lost:,} lost',
                       f'{100 * missed_share(tables.stats):.1f} % missed',
                       *other_losses(tables.stats)])
-
-
-def _overhead_ns(tables):
-    return sum([tables.stats.get(name, 0) for name in _OVERHEAD])

@@ -128,6 +128,11 @@ def _cell(cell, column, table, scale):
             return '  ' * depth + printable(text)
         case 'flag':
             return '=' if cell else ''
+    return number(cell, column, table, scale)
+
+
+def number(cell, column, table, scale=None):
+    """A share, a count or a value as text; *scale* as for brief_amount()."""
     if cell is None:
         return ''
     match column.kind:

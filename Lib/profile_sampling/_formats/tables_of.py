@@ -9,7 +9,8 @@ from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.merge import PID_LABEL
 from profile_sampling._data.tables import LABELS, STATE, THREAD
 from profile_sampling._data.values import STATES
-from profile_sampling._formats.sites import TimeColumns, place_cells
+from profile_sampling._formats.sites import (
+    TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import counted
 
@@ -41,7 +42,7 @@ def functions(tables, sites, top, sort='self'):
         Column(f'cum{suffix}', 'cum', 'value'),
         Column(f'cum_margin{suffix}', '\N{PLUS-MINUS SIGN}', 'margin',
                margins),
-        *_PLACE, Column('first_line', '', 'count', 'data'),
+        *place_columns('function'), Column('first_line', '', 'count', 'data'),
         Column('place', 'place', 'path', 'text')]
     cells = []
     for row in rows[:top]:
@@ -67,11 +68,6 @@ def functions(tables, sites, top, sort='self'):
 
 _KINDS = {'C': 'C function', 'operator': 'operator',
           'pseudo': 'pseudo-frame'}
-_PLACE = (Column('site', 'function', 'name', 'text'),
-          Column('function', '', 'text', 'data'),
-          Column('file', '', 'text', 'data'),
-          Column('line', '', 'count', 'data'),
-          Column('kind', '', 'text', 'data'))
 
 
 def by_key(tables, sites, top, key):

@@ -3,11 +3,9 @@
 This file owns what is in them.  It must not know how a table is laid out.
 """
 
-import re
-
 from profile_sampling._data import calls, match
 from profile_sampling._data.tree import call_tree
-from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import brief_amount, counted, share
 
@@ -88,11 +86,7 @@ def neighbours(tables, top, pattern, are_callers):
 
     Raise ValueError for a pattern that is none, or that nothing matches.
     """
-    try:
-        wanted = re.compile(pattern)
-    except re.error as exc:
-        raise ValueError(f'{pattern!r} is no regular expression: {exc}'
-                         ) from None
+    wanted = match.compiled(pattern)
     found = [function.name for function, its_found
              in zip(tables.functions, match.functions(tables, wanted))
              if its_found]
@@ -108,11 +102,7 @@ def neighbours(tables, top, pattern, are_callers):
         Column('share', 'share', 'share'),
         Column('total_share', 'of all', 'share'),
         Column(f'cum{suffix}', 'cum', 'value'),
-        Column('site', 'caller' if are_callers else 'callee', 'name', 'text'),
-        Column('function', '', 'text', 'data'),
-        Column('file', '', 'text', 'data'),
-        Column('line', '', 'count', 'data'),
-        Column('kind', '', 'text', 'data')]
+        *place_columns('caller' if are_callers else 'callee')]
     cells = []
     for row in rows[:top]:
         value = row.values[own]

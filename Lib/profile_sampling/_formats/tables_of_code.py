@@ -3,11 +3,9 @@
 This file owns what is in them.  It must not know how a table is laid out.
 """
 
-import re
-
-from profile_sampling._data import by_function, by_instruction
+from profile_sampling._data import by_function, by_instruction, match
 from profile_sampling._data.values import COUNT, OPCODES, STATES
-from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import counted
 
@@ -35,11 +33,7 @@ def opcodes(tables, top):
         Column('specialized_share', 'spec', 'share'),
         Column('deoptimized_share', 'deopt', 'share'),
         Column('instruction', 'instruction', 'text'),
-        Column('site', 'line', 'name', 'text'),
-        Column('function', '', 'text', 'data'),
-        Column('file', '', 'text', 'data'),
-        Column('line', '', 'count', 'data'),
-        Column('kind', '', 'text', 'data'),
+        *place_columns('line'),
         Column('column', '', 'count', 'data'),
         Column('instruction_offset', '', 'count', 'data'),
         Column('in', 'in', 'name')]
@@ -89,11 +83,7 @@ def source(tables, sites, top, pattern):
 
     Raise ValueError for a pattern that is none, or that nothing matches.
     """
-    try:
-        wanted = re.compile(pattern)
-    except re.error as exc:
-        raise ValueError(f'{pattern!r} is no regular expression: {exc}'
-                         ) from None
+    wanted = match.compiled(pattern)
     own = tables.own
     found = bytearray([function.kind == 'python'
                        and wanted.search(function.name) is not None
