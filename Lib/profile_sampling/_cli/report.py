@@ -28,7 +28,15 @@ def _percent(text):
     return number / 100
 
 
+def _condition(text):
+    key, equals, pattern = text.partition('=')
+    if not key or not equals:
+        raise ValueError
+    return key, pattern
+
+
 _percent.__name__ = 'percentage'
+_condition.__name__ = 'KEY=PATTERN'
 
 
 def add(commands):
@@ -95,6 +103,10 @@ def _add_parts(group):
                        default=[], help='only stacks with such a frame')
     group.add_argument('--ignore', metavar='PATTERN', action='append',
                        default=[], help='only stacks without such a frame')
+    group.add_argument('--where', metavar='KEY=PATTERN', action='append',
+                       type=_condition, default=[],
+                       help='only samples whose KEY, as of --by, matches: '
+                            '--where route=^/users')
     group.add_argument('--hide', metavar='PATTERN', action='append',
                        default=[], help='leave such frames out; their time '
                                         'goes to their callers')
@@ -142,10 +154,13 @@ def _part(tables, options):
         tables = select.focused(tables, pattern, matching=True)
     for pattern in options.ignore:
         tables = select.focused(tables, pattern, matching=False)
+    for key, pattern in options.where:
+        tables = select.where(tables, key, pattern)
     for pattern in options.hide:
         tables = select.hidden(tables, pattern)
     if had_samples and not tables.samples:
-        raise Failure('no sample has such a stack: see --focus and --ignore')
+        raise Failure('no sample is like that: see --focus, --ignore and '
+                      '--where')
     return tables
 
 

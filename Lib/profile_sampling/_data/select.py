@@ -4,7 +4,7 @@ This file owns which samples a part has.  It must not know how names and
 patterns are looked up, nor how tables are copied.
 """
 
-from profile_sampling._data import by_label, match
+from profile_sampling._data import by_label, keys, match
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
@@ -43,6 +43,19 @@ def focused(tables, pattern, *, matching):
     found = _stacks(tables, match.pattern(tables, pattern))
     return Source(tables).part([row for row in tables.row_tuples()
                                 if found[row[NODE]] == matching])
+
+
+def where(tables, key, pattern):
+    """Return the samples whose value of a key, in words, matches.
+
+    Raise ValueError if there is no such key, or for a bad pattern.
+    """
+    search = match.compiled(pattern).search
+    values = keys.values(tables, key)
+    found = {value: search(keys.text(value)) for value in set(values)}
+    return Source(tables).part([
+        row for row, value in zip(tables.row_tuples(), values)
+        if found[value]])
 
 
 def hidden(tables, pattern):

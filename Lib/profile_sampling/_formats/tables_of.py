@@ -4,18 +4,11 @@ This file owns what is in them.  It must not know how a table is laid out or
 which options ask for it.
 """
 
-from profile_sampling._data import by_function, by_label, by_state
-from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.merge import PID_LABEL
-from profile_sampling._data.tables import LABELS, STATE, THREAD
-from profile_sampling._data.values import STATES
+from profile_sampling._data import by_function, by_state, keys
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import counted
-
-# What --by takes beside labels, and what has its values.
-_TASK, _THREAD, _STATE = 'task', 'thread', 'state'
 
 
 def functions(tables, sites, top, sort='self'):
@@ -79,11 +72,11 @@ def by_key(tables, sites, top, key):
     Raise ValueError if there is no such key.
     """
     numbers = {}
-    keys = [numbers.setdefault(name, len(numbers))
-            for name in _values(tables, key)]
+    of_samples = [numbers.setdefault(value, len(numbers))
+                  for value in keys.values(tables, key)]
     sums, idle = [by_state.sums(tables, [
         number if its_idle == wanted else -1
-        for number, its_idle in zip(keys, sites.is_idle)], len(numbers))
+        for number, its_idle in zip(of_samples, sites.is_idle)], len(numbers))
         for wanted in (False, True)]
     rows = sorted(zip(numbers, sums, idle), key=lambda row: (
         -row[1].total, -row[2].total, row[0] is not None, str(row[0])))
@@ -94,39 +87,10 @@ def by_key(tables, sites, top, key):
                Column(f'idle{suffix}', 'idle', 'value',
                       'both' if sites.idle else 'data'),
                Column('value', key, 'text')]
-    cells = [(*cells, its_idle.total,
-              '[without]' if value is None else _text(value))
+    cells = [(*cells, its_idle.total, keys.text(value))
              for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
     return Table(f'by_{key}', '', columns, cells, value_type=value_type,
                  notes=_more(rows, top, 'value'))
-
-
-def _values(tables, key):
-    """Return the value of a key in each sample."""
-    labels = by_label.keys(tables)
-    if key == _THREAD:
-        return [tables.threads[number] for number in tables.column(THREAD)]
-    if key == _STATE:
-        return [STATES[number] for number in tables.column(STATE)]
-    label = TASKS if key == _TASK else key
-    if label == PID_LABEL and label not in labels and tables.pid is not None:
-        return [str(tables.pid)] * len(tables.column(STATE))
-    if label not in labels:
-        known = [_THREAD, _STATE, *[
-            _TASK if label == TASKS else label for label in labels]]
-        raise ValueError(f'no sample has the label {key!r}; there are: '
-                         + ', '.join(known))
-    values = by_label.values(tables.labels, label)
-    return [values[number] for number in tables.column(LABELS)]
-
-
-def _text(value):
-    if isinstance(value, str):
-        return value
-    name = f'thread {value.native_id}' if value.name is None else value.name
-    if value.interpreter_id:
-        name += f' (interpreter {value.interpreter_id})'
-    return name
 
 
 def _more(rows, top, what):

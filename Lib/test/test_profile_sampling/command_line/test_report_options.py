@@ -123,7 +123,23 @@ class OptionsTest(ReportCase):
                       self.text('--focus', 'work', '--focus', 'json'))
         status, out, err = self.report('p.pb.gz', '--focus', 'nothing')
         self.assertEqual((status, out), (1, ''))
-        self.assertIn('no sample has such a stack', err)
+        self.assertIn('no sample is like that', err)
+
+    def test_where(self):
+        for condition, total in (('thread=^Main', '2.00s'),
+                                 ('thread=interpreter 2', '61.0ms'),
+                                 ('state=running|blocked', '2.00s'),
+                                 (r'route=^\[without\]$', '2.05s'),
+                                 ('route=/a', '10.0ms'),
+                                 ('route=', '2.06s')):
+            with self.subTest(condition=condition):
+                self.assertIn(f'wall {total} in all',
+                              self.text('--where', condition))
+        self.assertIn('wall 1.01s in all', self.text(
+            '--where', 'state=running', '--where', 'thread=Main'))
+        status, out, err = self.report('p.pb.gz', '--where', 'state=nothing')
+        self.assertEqual((status, out), (1, ''))
+        self.assertIn('no sample is like that', err)
 
     def test_wrong_arguments(self):
         for message, arguments in (
@@ -135,6 +151,10 @@ class OptionsTest(ReportCase):
                  ['--source', 'nix']),
                 ("'(' is no regular expression", ['--focus', '(']),
                 ("'(' is no regular expression", ['--source', '(']),
+                ("'(' is no regular expression", ['--where', 'state=(']),
+                ("no sample has the label 'nix'", ['--where', 'nix=x']),
+                ("invalid KEY=PATTERN value: 'x'", ['--where', 'x']),
+                ("invalid KEY=PATTERN value: '=x'", ['--where', '=x']),
                 ("argument --sort: invalid choice: 'x'", ['--sort', 'x'])):
             with self.subTest(arguments=arguments):
                 status, text, err = self.report('p.pb.gz', *arguments)

@@ -1,0 +1,48 @@
+"""What samples are told apart by: thread, state, task, process or a label.
+
+This file owns the keys that a user may name on the command line, and their
+values in words.  It must not know what is done with the samples.
+"""
+
+from profile_sampling._data import by_label
+from profile_sampling._data.label_names import TASKS
+from profile_sampling._data.merge import PID_LABEL
+from profile_sampling._data.tables import LABELS, STATE, THREAD
+from profile_sampling._data.values import STATES
+
+# What there is beside labels; these have other names in files.
+_TASK, _THREAD, _STATE = 'task', 'thread', 'state'
+
+
+def values(tables, key):
+    """Return the value of a key in each sample: a text, a Thread or None.
+
+    Raise ValueError if there is no such key.
+    """
+    labels = by_label.keys(tables)
+    if key == _THREAD:
+        return [tables.threads[number] for number in tables.column(THREAD)]
+    if key == _STATE:
+        return [STATES[number] for number in tables.column(STATE)]
+    label = TASKS if key == _TASK else key
+    if label == PID_LABEL and label not in labels and tables.pid is not None:
+        return [str(tables.pid)] * len(tables.column(STATE))
+    if label not in labels:
+        known = [_THREAD, _STATE, *[
+            _TASK if label == TASKS else label for label in labels]]
+        raise ValueError(f'no sample has the label {key!r}; there are: '
+                         + ', '.join(known))
+    of_sets = by_label.values(tables.labels, label)
+    return [of_sets[number] for number in tables.column(LABELS)]
+
+
+def text(value):
+    """Return the value of a key in words."""
+    if value is None:
+        return '[without]'
+    if isinstance(value, str):
+        return value
+    name = f'thread {value.native_id}' if value.name is None else value.name
+    if value.interpreter_id:
+        name += f' (interpreter {value.interpreter_id})'
+    return name
