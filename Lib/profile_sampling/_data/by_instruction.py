@@ -7,8 +7,10 @@ from profile_sampling._data import opcodes
 from profile_sampling._data.rows import (
     CalleeRow, InstructionRow, function_rank)
 from profile_sampling._data.sums import added, sums_by
-from profile_sampling._data.tables import NODE
-from profile_sampling._data.values import COUNT, OPCODES
+from profile_sampling._data.tables import KEY_COLUMNS, NODE, STATE
+from profile_sampling._data.values import COUNT, OPCODES, STATES
+
+_RUNNING = STATES.index('running')
 
 
 def rows(tables, wanted=None):
@@ -46,6 +48,35 @@ def rows(tables, wanted=None):
     result.sort(key=lambda row: (
         -row.self_values[own], *function_rank(row.function), row.line,
         row.column, row.instruction_offset, row.base_opcode))
+    return result
+
+
+def generic(tables):
+    """Return {(function, line, opcode): value} of the running time of
+    instructions that could have been specialized and were not.
+
+    What they called in C is not theirs; an operator is.
+    """
+    if not tables.names & OPCODES:
+        return {}
+    frames = list(tables.frame_tuples())
+    functions = tables.functions
+    kinds = [functions[frame[0]].kind for frame in frames]
+    generic = [opcodes.can_specialize(frame[-1]) for frame in frames]
+    innermost, called = tables.innermost_python()
+    sums = {}
+    for node, state, value in zip(
+            tables.column(NODE), tables.column(STATE),
+            tables.column(KEY_COLUMNS + tables.own)):
+        frame, callee = innermost[node], called[node]
+        if (state == _RUNNING and frame >= 0 and generic[frame]
+                and (callee < 0 or kinds[callee] == 'operator')):
+            sums[frame] = sums.get(frame, 0) + value
+    result = {}
+    for frame, value in sums.items():
+        function, line, _, _, opcode = frames[frame]
+        key = functions[function], line, opcode
+        result[key] = result.get(key, 0) + value
     return result
 
 

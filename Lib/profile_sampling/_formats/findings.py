@@ -11,10 +11,12 @@ loop_blocked   how long a task kept its event loop from    1 %
                running others, by a blocking call
 blocked        which line threads waited at                50 %
 gc             how much the collector took                 5 %
+generic        how much of running time instructions took  20 % of it, in 100
+               that could have been specialized            samples or more
 few            that there are few running samples          less than 100
 """
 
-from profile_sampling._data import by_gil_holder
+from profile_sampling._data import by_gil_holder, by_instruction, opcodes
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.tables import (
@@ -24,6 +26,7 @@ from profile_sampling._formats.words import brief, counted, share
 
 _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
+_GENERIC_SHARE = 0.2
 _FEW = 100
 
 
@@ -43,7 +46,8 @@ def findings(tables, sites):
     if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
         return []
     found = [rule(tables, sites) for rule in (
-        _gil, _gil_asleep, _loop_blocked, _blocked, _gc, _few)]
+        _gil, _gil_asleep, _loop_blocked, _blocked, _gc, _generic,
+        _few)]
     return [finding for finding in found if finding is not None]
 
 
@@ -160,6 +164,27 @@ def _gc(tables, sites):
         sites, 'gc', 'gc', _GC_SHARE,
         lambda ns: f'the garbage collector took {share(ns, sites.busy)} of '
                    'the time; ')
+
+
+def _generic(tables, sites):
+    running_ns = sites.whole.by_state[STATES.index('running')]
+    if sites.whole.running_records < _FEW:
+        return None
+    sums = by_instruction.generic(tables)
+    ns = sum(sums.values())
+    if not ns or ns < _GENERIC_SHARE * running_ns:
+        return None
+    names = {}
+    for (function, line, opcode), value in sums.items():
+        name = f'{opcodes.name(opcode)} at {function.name}:{line}'
+        names[name] = names.get(name, 0) + value
+    name, most_ns = min(names.items(), key=lambda item: (-item[1], item[0]))
+    return Finding(
+        'generic', f'instructions that were not specialized took '
+        f'{share(ns, running_ns)} of running time; {share(most_ns, ns)} of '
+        f'it {printable(name)}',
+        ns=ns, share=ns / running_ns, instruction=name,
+        instruction_share=most_ns / ns)
 
 
 def _few(tables, sites):

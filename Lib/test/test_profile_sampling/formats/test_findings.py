@@ -17,7 +17,7 @@ def found(builder):
 
 
 def running(ms, count=1000):
-    b = Builder(duration_ns=10 ** 12)
+    b = Builder(duration_ns=10 ** 12, names=3)
     b.thread('MainThread')
     return b.sample('a.main:1', wall_ns=ms * MS, count=count)
 
@@ -95,6 +95,29 @@ class FindingsTest(unittest.TestCase):
         b.sample('a.f:2 [GC~gen2]', wall_ns=100 * MS, state='gc')
         self.check(b, 'gc', 'the garbage collector took 10.0 % of the time; '
                    '100.0 % of it at a.f:2', share=0.1)
+
+    def test_generic_instructions(self):
+        b = running(600)
+        # A C function's time is its own; an operator's is the instruction's.
+        b.sample('a.f:2@CALL+8 C:zlib.compress', wall_ns=150 * MS)
+        b.sample('a.f:3@BINARY_OP_ADD_INT+8', wall_ns=50 * MS)
+        b.sample('a.f:3@BINARY_OP+8', wall_ns=20 * MS)
+        b.sample('a.f:3@BINARY_OP+20 op:[+]', wall_ns=130 * MS)
+        b.sample('a.f:4@LOAD_ATTR+40', wall_ns=50 * MS)
+        b.sample('a.f:4@LOAD_ATTR+40 [blocked]', wall_ns=100 * MS,
+                 state='blocked')
+        self.check(b, 'generic', 'instructions that were not specialized '
+                   'took 20.0 % of running time; 75.0 % of it BINARY_OP at '
+                   'a.f:3', ns=200 * MS, share=0.2,
+                   instruction='BINARY_OP at a.f:3', instruction_share=0.75)
+        b.sample('a.f:5', wall_ns=10 * MS)
+        self.assertNotIn('generic', found(b))
+
+    def test_generic_instructions_of_few_samples(self):
+        for count, is_found in ((99, False), (100, True)):
+            b = Builder(names=3)
+            b.sample('a.f:4@LOAD_ATTR+40', wall_ns=MS * count, count=count)
+            self.assertEqual('generic' in found(b), is_found)
 
     def test_few(self):
         self.check(running(99, count=99), 'few', 'only 99 running samples: '
