@@ -137,6 +137,9 @@ typedef struct {
     X(lost_tasks)           /* samples whose task was one too many to keep */ \
     X(lost_holders)         /* waits whose holder was one too many to keep */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
+    X(collections_gen0)     /* garbage collections of generation 0 that ended */ \
+    X(collections_gen1)     /* of generation 1 */ \
+    X(collections_gen2)     /* of generation 2: full ones */ \
     X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
     X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
     X(overhead_capture_ns)  /* spent in the signal handler */ \
@@ -262,7 +265,6 @@ struct _sampling_runtime_state {
     int uses_timers;            // relaxed
     int has_no_timers;          // nor ever will in this session; relaxed
     uint64_t trial_ns;          // looked at, nobody asleep; the clock's
-    uint64_t timer_late_ns;     // how late signals are on this machine
     uint64_t next_timed_run_ns;
     uint64_t deadline_seed;
     struct _sampling_memory memory;
@@ -282,7 +284,7 @@ struct _sampling_runtime_state {
     int exit_quiet;             // no line on stderr after a success
     int exit_children;          // children of a fork are profiled, too
     int exit_goes_on;           // for a moment: it is to start in this child
-    PyThreadState *exit_writer; // it writes and then ends the process
+    PyThreadState *exit_writer; // it writes; then maybe the process ends
     PyObject *exit_write;       // the function that does
     // Makes Python objects of tables, for exit_write; the module's.
     PyObject *(*exit_export)(struct _sampling_tables *);

@@ -59,9 +59,10 @@ end_run(PyThreadState *tstate)
 
 /* From here on the thread has the GIL, for the clock and for its timer. */
 static void
-begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t from_ns)
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    int is_timed = _PySampling_TimerBegin(thread, from_ns);
+    int is_timed = _PySampling_TimerOpen(thread);
+    thread->hook_ns = _PySampling_WallNow() - thread->attached_ns;
     if (is_timed && _PySampling_TimerIsSoon(thread)) {
         _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     }
@@ -85,7 +86,8 @@ _PySampling_AfterFailedExec(void)
     if (_PySampling_ACTIVE() && tstate != NULL) {
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
-            begin_run(tstate, thread, _PySampling_MonotonicNow());
+            _PySampling_TimerBeginRun(thread);
+            begin_run(tstate, thread);
         }
     }
 }
@@ -238,6 +240,7 @@ void
     if (thread->shadowed) {
         _PySampling_SiblingsTakeOver(thread);
     }
+    _PySampling_TimerBeginRun(thread);
     if (thread->account.detached_ns != 0) {
         _PySampling_ENTER_HOOK(thread);
         uint64_t now_ns = _PySampling_WallNow();
@@ -261,6 +264,6 @@ void
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    begin_run(tstate, thread, thread->attached_ns);
+    begin_run(tstate, thread);
     errno = saved_errno;
 }

@@ -25,6 +25,7 @@ WORST_BAR_POINTS = 1.2
 SHORT_MS, SHORT_WORST_BAR_POINTS = 0.1, 2
 MEAN_BAR_POINTS = 0.5
 HALF_BAR = 0.02
+WHOLE_BAR_PERCENT = 3
 SERVED_BAR_PERCENT = 3
 BIASED_BAR_PERCENT = 2
 CROWDED_WORST_BAR_POINTS = 3
@@ -78,7 +79,7 @@ def _clock(score):
 def _our_row(cell, scores):
     return [f'{cell.service} {cell.burst_ms:g} ms', *_clock(scores.wall),
             *_clock(scores.cpu), f'{scores.samples:,}',
-            _percent(scores.served), _percent(scores.biased),
+            _percent(scores.whole), _percent(scores.served), _percent(scores.biased),
             _percent(scores.missed)]
 
 
@@ -106,8 +107,8 @@ def _tables(report, found, paths):
         report.table(
             f'Services, {where}: errors in points of the burst',
             ['burst', 'wall worst', 'noise', 'mean', 'half', 'cpu worst',
-             'noise', 'mean', 'half', 'samples', 'served %', 'biased %',
-             'missed %'],
+             'noise', 'mean', 'half', 'samples', 'whole %', 'served %',
+             'biased %', 'missed %'],
             [_our_row(cell, scores[OURS]) for cell, scores in members
              if OURS in scores])
         report.table(
@@ -117,6 +118,8 @@ def _tables(report, found, paths):
                                        'served %')]],
             [_peers_row(cell, scores, (OURS, *paths))
              for cell, scores in members])
+    report.say('  whole: time that the burst was given beside all other code, '
+               'of what it took')
     report.say('  half: share of the first half of the burst, where 0.5 is '
                'true; noise: standard')
     report.say('  deviation if samples were drawn at random; served: samples '
@@ -167,6 +170,9 @@ def _bars(report, found, cpus):
         hold(f'worst line, {clock}, beside two that spin',
              {cell: own for cell, own in ours.items() if cell.crowd},
              of('worst'), CROWDED_WORST_BAR_POINTS, 'points')
+    hold('time of the burst as a whole', alone,
+         lambda own: own.whole and (own.whole - 1) * 100, WHOLE_BAR_PERCENT,
+         '%')
     hold('samples beyond those due', alone,
          lambda own: (own.served - 1) * 100, SERVED_BAR_PERCENT, '%')
     hold('biased captures', alone, lambda own: own.biased * 100,

@@ -58,6 +58,7 @@ class Scores:
 
     wall, cpu  Score, or None; cpu also when the profiler does not tell
     samples    on the six lines
+    whole      what all lines were given, of what they took; None for peers
     served     samples, of the ticks that fell into them
     biased     captures away from their tick, of all captures; None for peers
     missed     ticks that were missed, of all ticks; None for peers
@@ -70,6 +71,8 @@ class Scores:
         self.served = self.samples / (sum(true_ns) / NS_PER_S * rate_hz)
         weights = found.get('wall_ns') or found['weight']
         self.wall = _score(weights, true_ns, self.samples)
+        self.whole = (sum(found['wall_ns']) / sum(true_ns)
+                      if 'wall_ns' in found else None)
         self.cpu = None
         if 'cpu_ns' in found:
             self.cpu = _score(found['cpu_ns'], result['calibrated_cpu_ns'],

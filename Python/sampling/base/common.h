@@ -156,6 +156,9 @@ extern int _PySampling_IsForkedUnheard(void);
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
+// The same at a moment just past, if the thread has been on a CPU since.
+extern uint64_t _PySampling_CpuAt(_PySampling_Thread *thread,
+                                  uint64_t wall_ns);
 // Of a manual session: moves the wall clock and the thread's CPU clock, and
 // returns the new wall time.
 extern void _PySampling_ClocksBegin(int is_manual);

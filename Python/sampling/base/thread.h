@@ -139,11 +139,13 @@ struct _sampling_thread {
     int is_timed;               // its run is: the clock need not look; relaxed
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
     uint64_t timer_fires_ns;
+    uint64_t run_end_ns;        // before the timer was cleared; 0: it was not
     uint64_t usual_run_ns;      // how long it holds the GIL, on average
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
     // for a snapshot; when it got it, for the clock.
     uint64_t waiting_since_ns;
     uint64_t attached_ns;
+    uint64_t hook_ns;           // what the profiler took of the run to begin it
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.
     // runtime->sampling.epoch it belongs to.  Written with the thread's GIL

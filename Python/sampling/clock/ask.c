@@ -338,6 +338,7 @@ void
 _PySampling_AwaitSignal(_PySampling_Thread *thread)
 {
     thread->leaving_ns = 0;
+    thread->run_end_ns = 0;
     thread->is_leaving = 1;
     _PySampling_FENCE();
     if (_PySampling_TimerEnd(thread)

@@ -59,22 +59,24 @@ extern void _PySampling_AwaitSignal(_PySampling_Thread *thread);
 // invisible to the clock, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
 
-// clock/timer.c.  A timer is set, by TimerBegin(), until TimerEnd().  What
+// clock/timer.c.  A timer is set, by TimerBegin(), until TimerEnd(); at the
+// beginning of a run by TimerBeginRun() and, last of all, TimerOpen().  What
 // is taken in between, or last, is the caller's to capture.
 extern int _PySampling_TimerBegin(_PySampling_Thread *thread,
                                   uint64_t from_ns);
 #define _PySampling_HAS_TICK(THREAD) \
     (_Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
+extern void _PySampling_TimerBeginRun(_PySampling_Thread *thread);
+extern int _PySampling_TimerOpen(_PySampling_Thread *thread);
 extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
                                     uint64_t now_ns);
 extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 extern void _PySampling_TimerGoOn(_PySampling_Thread *thread,
-                                  uint64_t deadline_ns, uint64_t ticked_ns);
+                                  uint64_t ticked_ns);
 extern int _PySampling_TimerEnd(_PySampling_Thread *thread);
-extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread,
-                                     uint64_t now_ns);
+extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread);
 extern void _PySampling_TimerRan(_PySampling_Thread *thread);
 extern void _PySampling_TimerResume(_PySampling_Thread *thread);
 extern void _PySampling_TimersNoMore(void);

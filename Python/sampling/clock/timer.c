@@ -17,11 +17,13 @@
    them more often.  They follow from a number alone: nobody has to keep them,
    and what a program does cannot move them.
 
-   A signal takes as long to arrive as timers are late on this machine.  The
-   timer is set that much earlier.  Before a deadline in the first microseconds
-   of a run that is too late: such a tick is due at the first safepoint after
-   its deadline, or when the signal comes, whichever is first.  A tick whose
-   signal did not come before the end of the run is due at the end.
+   The timer's interrupt stops the thread at the deadline.  However long the
+   signal then takes, which is 15 to 50 microseconds on a virtual machine, the
+   thread stands where it was; a timer set earlier by as much would stop runs
+   that end before their deadlines, and they would be longer for it, and sampled
+   too often.  To set and to clear a timer is no part of a run either, for the
+   same reason.  A tick whose signal did not come before the end of the run is
+   due at the end.
 
    A thread that sleeps in a system call with the GIL held would be woken by
    its timer.  So timers are used when the sampler thread has looked at running
@@ -61,9 +63,9 @@
    kernel or waits for a CPU. */
 #define MAX_TIMER_LATE_NS 60000
 
-/* How fast a new machine is learned: the lateness is a mean over about that
-   many ticks. */
-#define LATENESS_TICKS 16
+/* To set a timer takes a part of a period, if a small one: the next deadline
+   may be over, too. */
+#define MAX_TRIES 3
 
 /* Not in every C library's header. */
 #ifndef sigev_notify_thread_id
@@ -184,9 +186,7 @@ static void
 set_timer(_PySampling_Thread *thread, uint64_t deadline_ns)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
-    uint64_t early_ns = STATE->timer_late_ns;
-    thread->timer_fires_ns = deadline_ns > now_ns + early_ns
-        ? deadline_ns - early_ns : now_ns;
+    thread->timer_fires_ns = Py_MAX(deadline_ns, now_ns);
     // Before the signal may come.
     _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, deadline_ns);
     _PySampling_FENCE();
@@ -248,15 +248,40 @@ _PySampling_TimerBegin(_PySampling_Thread *thread, uint64_t from_ns)
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
-/* The run goes on after a tick, whose signal may have come early.  A deadline
-   that is over since `ticked_ns` is the next one all the same. */
+/* The same before a run begins: to set the timer is no part of it.  Until
+   TimerOpen() no signal captures anything. */
 void
-_PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t deadline_ns,
-                      uint64_t ticked_ns)
+_PySampling_TimerBeginRun(_PySampling_Thread *thread)
+{
+    thread->is_leaving = 1;
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
+                                    _PySampling_WallNow());
+    (void)_PySampling_TimerBegin(thread, thread->attached_ns);
+}
+
+/* The run has begun.  A deadline that is over by now is nobody's: it fell into
+   the profiler's own work.  Returns 0 if the clock has to look. */
+int
+_PySampling_TimerOpen(_PySampling_Thread *thread)
+{
+    for (int i = 0; i < MAX_TRIES; i++) {
+        uint64_t now_ns = _PySampling_MonotonicNow();
+        if (deadline_set_for(thread) - 1 >= now_ns) {
+            break;      // none, or not yet
+        }
+        set_timer(thread, _PySampling_DeadlineFrom(now_ns));
+    }
+    thread->is_leaving = 0;
+    return _Py_atomic_load_int_relaxed(&thread->is_timed);
+}
+
+/* The run goes on after a tick.  A deadline that is over since `ticked_ns` is
+   the next one all the same. */
+void
+_PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
     if (_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
-        uint64_t from_ns = Py_MAX(deadline_ns, ticked_ns) + 1;
-        set_timer(thread, _PySampling_DeadlineFrom(from_ns));
+        set_timer(thread, _PySampling_DeadlineFrom(ticked_ns + 1));
         return;
     }
     // From now on the clock has to look.
@@ -264,13 +289,12 @@ _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t deadline_ns,
     _PySampling_ClockWake(0);
 }
 
-/* Does the deadline come before a signal can? */
+/* Was the deadline over when the timer was set? */
 int
 _PySampling_TimerIsSoon(_PySampling_Thread *thread)
 {
     uint64_t deadline_ns = deadline_set_for(thread);
-    return deadline_ns != 0
-        && deadline_ns < thread->timer_fires_ns + STATE->timer_late_ns;
+    return deadline_ns != 0 && deadline_ns < thread->timer_fires_ns;
 }
 
 /* A tick is about to be captured, as if its signal had come: says what it
@@ -303,11 +327,11 @@ _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
     }
     if (deadline_ns > now_ns) {
         // The signal came first, and has set the timer again.
-        _PySampling_TimerGoOn(thread, now_ns, now_ns);
+        _PySampling_TimerGoOn(thread, now_ns);
         return 0;
     }
     add_span(thread, deadline_ns, now_ns);
-    _PySampling_TimerGoOn(thread, deadline_ns, now_ns);
+    _PySampling_TimerGoOn(thread, now_ns);
     return 1;
 }
 
@@ -321,11 +345,6 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
         _PySampling_COUNT(signals_sent, 1);
         _PySampling_COUNT(signals_late, 1);
         return 0;
-    }
-    uint64_t late_ns = now_ns - thread->timer_fires_ns;
-    if (late_ns < MAX_TIMER_LATE_NS) {
-        STATE->timer_late_ns += late_ns / LATENESS_TICKS;
-        STATE->timer_late_ns -= STATE->timer_late_ns / LATENESS_TICKS;
     }
     if (thread->is_leaving) {
         // The end of the run takes the tick, if it is due.
@@ -347,10 +366,12 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
 int
 _PySampling_TimerEnd(_PySampling_Thread *thread)
 {
-    if (deadline_set_for(thread) == 0
-        // A child of vfork() has no timers, and shares this memory.
-        || !set_kernel_timer(thread->timer_id, 0))
-    {
+    if (deadline_set_for(thread) == 0) {
+        return 0;
+    }
+    thread->run_end_ns = _PySampling_MonotonicNow();
+    // A child of vfork() has no timers, and shares this memory.
+    if (!set_kernel_timer(thread->timer_id, 0)) {
         return 0;
     }
     return _PySampling_MonotonicNow()
@@ -360,13 +381,13 @@ _PySampling_TimerEnd(_PySampling_Thread *thread)
 /* After TimerEnd(): is a tick due that no signal came for?  It is the caller's
    to capture. */
 int
-_PySampling_TimerTakeLast(_PySampling_Thread *thread, uint64_t now_ns)
+_PySampling_TimerTakeLast(_PySampling_Thread *thread)
 {
     uint64_t deadline_ns = take_deadline(thread);
-    if (deadline_ns == 0 || deadline_ns > now_ns) {
+    if (deadline_ns == 0 || deadline_ns > thread->run_end_ns) {
         return 0;
     }
-    add_span(thread, deadline_ns, now_ns);
+    add_span(thread, deadline_ns, thread->run_end_ns);
     return 1;
 }
 
@@ -457,7 +478,6 @@ _PySampling_TimersStart(void)
     STATE->uses_timers = 0;
     STATE->trial_ns = 0;
     STATE->has_no_timers = 0;
-    STATE->timer_late_ns = 0;
     STATE->next_timed_run_ns = 0;
     STATE->deadline_seed = _PySampling_MonotonicNow();
 }

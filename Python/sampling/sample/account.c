@@ -129,6 +129,8 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
         .axes.random = _PySampling_RandomSeed(thread),
     };
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, wall_ns);
+    thread->hook_ns = 0;
+    thread->run_end_ns = 0;
 }
 
 _PySampling_Time
@@ -344,11 +346,24 @@ _PySampling_AccountExclude(_PySampling_Thread *thread,
 
 /* Detach and attach. */
 
+/* The profiler's own work is no part of a run: to clear the timer takes longer
+   than many runs on a virtual machine, and as no tick is served meanwhile,
+   what it takes would be shared by all that ran.  So a run ends before that,
+   and by as much earlier as it took to begin it. */
+uint64_t
+_PySampling_AccountRunEnd(_PySampling_Thread *thread)
+{
+    uint64_t end_ns = thread->run_end_ns != 0
+        ? thread->run_end_ns : _PySampling_WallNow();
+    // Nothing is taken back from a record.
+    return Py_MAX(end_ns - thread->hook_ns, thread->account.wall_ns);
+}
+
 void
 _PySampling_AccountDetach(_PySampling_Thread *thread)
 {
     struct _sampling_account *a = &thread->account;
-    uint64_t now_ns = _PySampling_WallNow();
+    uint64_t now_ns = _PySampling_AccountRunEnd(thread);
     // If no tick has been booked since it attached.
     if (a->wall_ns == thread->attached_ns
         && now_ns - a->wall_ns <= MAX_SLIVER_NS)
@@ -362,7 +377,7 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
     if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS
         || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS)
     {
-        carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
+        carry_cpu(a, now_ns, _PySampling_CpuAt(thread, now_ns));
     }
     a->detached_ns = now_ns;
 }

@@ -189,10 +189,10 @@ void
 _PySampling_CaptureLast(PyThreadState *tstate, _PySampling_Thread *thread,
                         int is_in_c)
 {
-    uint64_t now_ns = _PySampling_WallNow();
-    if (_PySampling_TimerTakeLast(thread, now_ns)) {
-        _PySampling_Capture(tstate, thread, now_ns,
-                            _PySampling_CpuNow(thread), is_in_c);
+    if (_PySampling_TimerTakeLast(thread)) {
+        uint64_t end_ns = _PySampling_AccountRunEnd(thread);
+        _PySampling_Capture(tstate, thread, end_ns,
+                            _PySampling_CpuAt(thread, end_ns), is_in_c);
     }
 }
 
@@ -251,7 +251,7 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
         _PySampling_Capture(tstate, thread, now_ns,
                             _PySampling_CpuNow(thread), 1);
     }
-    _PySampling_TimerGoOn(thread, deadline_ns, now_ns);
+    _PySampling_TimerGoOn(thread, now_ns);
     _PySampling_COUNT(overhead_capture_ns,
                       _PySampling_MonotonicNow() - now_ns);
 }

@@ -81,6 +81,8 @@ extern void _PySampling_AccountExclude(_PySampling_Thread *thread,
 // carries of the one is set aside.
 extern void _PySampling_AccountSetAside(_PySampling_Thread *thread,
                                         _PySampling_Exclusion excluded);
+// When its run ended, which is about to give up the GIL: after AwaitSignal().
+extern uint64_t _PySampling_AccountRunEnd(_PySampling_Thread *thread);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
 extern void _PySampling_AccountAttach(_PySampling_Thread *thread,
                                       uint64_t now_ns);
