@@ -8,6 +8,7 @@ from profile_sampling._data.values import MODES, NAMES
 
 MAX_RATE_HZ = 10_000
 MAX_DEPTH_FRAMES = 16_384
+MAX_DURATION_S = 999_999_999
 
 
 def checked(mode, rate_hz, depth_frames, names, signal):

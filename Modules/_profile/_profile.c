@@ -128,6 +128,33 @@ _profile_running_impl(PyObject *module)
 }
 
 /*[clinic input]
+_profile.is_written_at_exit -> bool
+
+Is the session of -X sampleprof running in this process?
+[clinic start generated code]*/
+
+static int
+_profile_is_written_at_exit_impl(PyObject *module)
+/*[clinic end generated code: output=85012418a0d8c321 input=ff7a5261c48acc66]*/
+{
+    return _PyRuntime.sampling.exit_session;
+}
+
+/*[clinic input]
+_profile.write_now
+
+End the session of -X sampleprof and write its profile.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_write_now_impl(PyObject *module)
+/*[clinic end generated code: output=387d8bb5e353ca92 input=163c9d88beef6d59]*/
+{
+    _PySampling_WriteNow(_PyThreadState_GET());
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
 _profile.stats
 
 Return the counters of the running or the last session.
@@ -326,6 +353,8 @@ static PyMethodDef module_methods[] = {
     _PROFILE_STOP_METHODDEF
     _PROFILE_SNAPSHOT_METHODDEF
     _PROFILE_RUNNING_METHODDEF
+    _PROFILE_IS_WRITTEN_AT_EXIT_METHODDEF
+    _PROFILE_WRITE_NOW_METHODDEF
     _PROFILE_STATS_METHODDEF
     _PROFILE_TICK_METHODDEF
     _PROFILE_BEGIN_BLOCK_METHODDEF

@@ -37,10 +37,26 @@ void
 }
 
 static void
+count_collection(int generation)
+{
+    switch (generation) {
+    case 0:
+        _PySampling_COUNT(collections_gen0, 1);
+        break;
+    case 1:
+        _PySampling_COUNT(collections_gen1, 1);
+        break;
+    default:
+        _PySampling_COUNT(collections_gen2, 1);
+    }
+}
+
+static void
 tell_collection(_PySampling_Thread *thread)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded) {
+        count_collection(thread->gc_generation);
         _PySampling_EmitRecord(_PySampling_EVENT_GC, thread->thread_index,
                                (uint64_t)thread->gc_generation, 0,
                                _PySampling_WallNow() - thread->gc_start_ns);

@@ -5,16 +5,20 @@ run, nor what becomes of their profiles.
 """
 
 import argparse
+import re
 import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._cli.common import DASHES, Failure
 from profile_sampling._data.values import MODES, NAMES
-from profile_sampling._options import MAX_DEPTH_FRAMES, MAX_RATE_HZ
+from profile_sampling._options import (
+    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ)
 
 USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 # What the text of -X sampleprof gives a meaning.
 _SEPARATOR = ','
+# Flags of this interpreter, and maybe one that takes a value.
+_OPTION = re.compile('-([^cmXW]*)(?:([cmXW])(.*))?', re.DOTALL)
 
 
 class Program:
@@ -44,15 +48,28 @@ class Program:
 
 
 def _own_options():
-    """Return the options of this interpreter, but not its -X sampleprof."""
-    import subprocess
-    options = subprocess._args_from_interpreter_flags()
+    """Return the options that this interpreter was started with, but not its
+    -X sampleprof; PYTHON* variables are inherited."""
     kept = []
-    for option in options:
-        if option.startswith('sampleprof') and kept and kept[-1] == '-X':
-            kept.pop()
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if word.startswith('--'):
+            kept += word, next(words)       # --check-hash-based-pycs MODE
+            continue
+        option = _OPTION.fullmatch(word)
+        if option is None:
+            break
+        flags, letter, value = option.groups()
+        if flags:
+            kept.append(f'-{flags}')
+        if letter is None:
+            continue
+        if letter in 'XW':
+            value = value or next(words)
+            if letter == 'W' or not value.startswith('sampleprof'):
+                kept += f'-{letter}', value
         else:
-            kept.append(option)
+            break
     return kept
 
 
@@ -97,6 +114,10 @@ def add(parser):
         default=1000, help='samples per second of each thread (default: '
                            '%(default)s)')
     parser.add_argument(
+        '-d', '--duration', metavar='SEC', type=whole(MAX_DURATION_S),
+        help='profile each process for so many seconds at most, and write '
+             'the profile then; the program goes on')
+    parser.add_argument(
         '--mode', choices=MODES, default='wall',
         help='what the profile is about (default: %(default)s)')
     parser.add_argument(
@@ -134,6 +155,8 @@ def session_text(options, *, out, quiet, format=None):
         items.append(f'format={format}')
     if options.depth is not None:
         items.append(f'depth_frames={options.depth}')
+    if options.duration is not None:
+        items.append(f'duration_s={options.duration}')
     if options.names is not None:
         items.append(f'names={options.names}')
     if quiet:

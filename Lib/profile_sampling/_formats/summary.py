@@ -7,7 +7,7 @@ from profile_sampling._data import by_instruction
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import STATE
+from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
     CPU, OPCODES, STATES, WALL, printable)
 from profile_sampling._formats.words import counted
@@ -18,6 +18,9 @@ _STATE_TEXTS = {
     'unsampled': 'unsampled', 'lost': 'lost'}
 _NS_PER_S = 1_000_000_000
 _BYTES_PER_KB, _BYTES_PER_MB = 1024, 1 << 20
+# Of getrusage() on Linux, whatever the disk's are.
+_BYTES_PER_BLOCK = 512
+_COLLECTIONS = 'collections_gen0', 'collections_gen1', 'collections_gen2'
 
 
 def used(usage, real_s, least_kb):
@@ -36,6 +39,8 @@ def used(usage, real_s, least_kb):
         'context_switches_involuntary': usage.ru_nivcsw,
         'page_faults_minor': usage.ru_minflt,
         'page_faults_major': usage.ru_majflt,
+        'disk_read_bytes': usage.ru_inblock * _BYTES_PER_BLOCK,
+        'disk_written_bytes': usage.ru_oublock * _BYTES_PER_BLOCK,
     }
 
 
@@ -51,7 +56,7 @@ def as_json(name, status, used, tables):
 def _profile(tables):
     facts = {
         'mode': tables.mode, 'rate_hz': tables.rate_hz,
-        'duration_ns': tables.duration_ns, 'threads': len(tables.threads),
+        'duration_ns': tables.duration_ns, 'threads': _threads(tables),
         'samples': tables.total('count'),
         'states': states(tables),
         'specialized_count': None, 'unspecialized_count': None,
@@ -63,6 +68,11 @@ def _profile(tables):
         facts['specialized_count'], facts['unspecialized_count'] = (
             specialization(tables))
     return facts
+
+
+def _threads(tables):
+    # The profiler's own have no samples.
+    return len(set(tables.column(THREAD)))
 
 
 def states(tables):
@@ -115,7 +125,7 @@ def _states(tables):
     """What threads did all the time."""
     total_ns = tables.total('wall_ns')
     yield _line(_seconds(total_ns / _NS_PER_S),
-                f'of {counted(len(tables.threads), "thread")}:')
+                f'of {counted(_threads(tables), "thread")}:')
     for state, values in states(tables).items():
         ns = values['wall_ns']
         share = 100 * ns / total_ns if total_ns else 0
@@ -135,6 +145,10 @@ def _system(used):
     major = used['page_faults_major']
     yield _line(f'{used["page_faults_minor"] + major:,}',
                 f'page faults ({major:,} from disk)')
+    read, written = used['disk_read_bytes'], used['disk_written_bytes']
+    yield _line(f'{(read + written) / _BYTES_PER_MB:,.1f} MB',
+                f'from and to disks ({read / _BYTES_PER_MB:,.1f} MB read, '
+                f'{written / _BYTES_PER_MB:,.1f} MB written)')
 
 
 def _interpreter(tables):
@@ -144,12 +158,22 @@ def _interpreter(tables):
             share = 100 * specialized / (specialized + generic)
             yield _line(f'{share:.1f} %', 'of instructions that can be '
                                           'specialized were')
+    yield from _collections(tables.stats)
     yield _line(f'{tables.total("count"):,}', f'samples, {_losses(tables)}')
     cpu_ns = tables.total('cpu_ns')
     cost_ns = overhead_ns(tables.stats)
     share = f' ({100 * cost_ns / cpu_ns:.2f} % of CPU time)' if cpu_ns else ''
     yield _line(_seconds(cost_ns / _NS_PER_S),
                 f'taken by the profiler on the threads it sampled{share}')
+
+
+def _collections(stats):
+    # A file of an older interpreter, or of another tool, does not know.
+    if _COLLECTIONS[0] in stats:
+        numbers = [stats[name] for name in _COLLECTIONS]
+        of_each = ', '.join([f'{number:,} of generation {generation}'
+                             for generation, number in enumerate(numbers)])
+        yield _line(f'{sum(numbers):,}', f'garbage collections ({of_each})')
 
 
 def _losses(tables):

@@ -39,19 +39,24 @@ _LOOK = {
 }
 
 
-def writer(out, format, cwd):
+def writer(out, format, cwd, duration_s):
     """Return the function that the core calls with its tables at the end.
 
     It takes the tables and *quiet*, and does with them what write() does.
-    All that it needs has been imported when this returns.
+    All that it needs has been imported when this returns.  The end is that
+    of the program if *duration_s* is 0, or at most so many seconds away.
     """
     format = _format_of(out, format)
     encode = _formats.encoder(format)
     meta = _take_meta()
+    say = _say if _is_open(_STDERR) else _say_nothing
+    if duration_s:
+        from profile_sampling._recording import limit
+        limit.end_after(duration_s)
 
     def write_at_exit(raw, quiet):
         raw['meta'] = meta
-        return write(raw, out, format, cwd, quiet, encode)
+        return write(raw, out, format, cwd, quiet, encode, say)
 
     return write_at_exit
 
@@ -62,15 +67,17 @@ def _take_meta():
     return dict([line.partition('=')[::2] for line in text.splitlines()])
 
 
-def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None):
+def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
+          say=None):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
     *cwd*, the directory that the program was started in: it may have gone
     elsewhere.  What happened is said in one line on stderr; *quiet* leaves
     it out if all went well.  *encode* is the encoder of the format, if it has
-    been imported.
+    been imported; *say* says a line elsewhere.
     """
+    say = say or _say
     shown = '?'
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -89,14 +96,14 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None):
             # the file's.
             is_ours = isinstance(exc, _FAULTS)
             if is_ours or not tries_left:
-                _say(f'sampleprof: cannot write {_quoted(shown)}: '
-                     f'{_reason(exc)}. ' + (
-                         'Name another file with -X sampleprof=out=PATH'
-                         if is_ours else
-                         'Handlers of signals raised it, time and again'))
+                say(f'sampleprof: cannot write {_quoted(shown)}: '
+                    f'{_reason(exc)}. ' + (
+                        'Name another file with -X sampleprof=out=PATH'
+                        if is_ours else
+                        'Handlers of signals raised it, time and again'))
                 return False
     if not quiet:
-        _say(line)
+        say(line)
     return True
 
 
@@ -186,6 +193,18 @@ def _quoted(text):
         char if char.isprintable() else
         ''.join([f'\\x{byte:02x}' for byte in os.fsencode(char)])
         for char in text]) + "'"
+
+
+def _is_open(fd):
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def _say_nothing(line):
+    """There was no stderr: what has its number now is the program's own."""
 
 
 def _say(line):

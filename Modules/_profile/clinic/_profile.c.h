@@ -255,6 +255,52 @@ exit:
     return return_value;
 }
 
+PyDoc_STRVAR(_profile_is_written_at_exit__doc__,
+"is_written_at_exit($module, /)\n"
+"--\n"
+"\n"
+"Is the session of -X sampleprof running in this process?");
+
+#define _PROFILE_IS_WRITTEN_AT_EXIT_METHODDEF    \
+    {"is_written_at_exit", (PyCFunction)_profile_is_written_at_exit, METH_NOARGS, _profile_is_written_at_exit__doc__},
+
+static int
+_profile_is_written_at_exit_impl(PyObject *module);
+
+static PyObject *
+_profile_is_written_at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *return_value = NULL;
+    int _return_value;
+
+    _return_value = _profile_is_written_at_exit_impl(module);
+    if ((_return_value == -1) && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = PyBool_FromLong((long)_return_value);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_write_now__doc__,
+"write_now($module, /)\n"
+"--\n"
+"\n"
+"End the session of -X sampleprof and write its profile.");
+
+#define _PROFILE_WRITE_NOW_METHODDEF    \
+    {"write_now", (PyCFunction)_profile_write_now, METH_NOARGS, _profile_write_now__doc__},
+
+static PyObject *
+_profile_write_now_impl(PyObject *module);
+
+static PyObject *
+_profile_write_now(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_write_now_impl(module);
+}
+
 PyDoc_STRVAR(_profile_stats__doc__,
 "stats($module, /)\n"
 "--\n"
@@ -531,4 +577,4 @@ _profile_sample(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=6dfff4d362199766 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=3a0fcba972449c93 input=a9049054013a1b77]*/

@@ -145,6 +145,7 @@ struct file {
     PyObject *out;
     PyObject *format;
     PyObject *cwd;
+    int duration_s;
 };
 
 static int
@@ -153,6 +154,7 @@ describe_file(struct file *file, const struct _sampling_request *request)
     file->out = text_or_none(request->out);
     file->format = text_or_none(request->format);
     file->cwd = current_directory();
+    file->duration_s = request->duration_s;
     return file->out && file->format && file->cwd ? 0 : -1;
 }
 
@@ -162,7 +164,8 @@ make_writer(const struct file *file)
     PyObject *module =
         PyImport_ImportModule("profile_sampling._recording.at_exit");
     PyObject *writer = module == NULL ? NULL : PyObject_CallMethod(
-        module, "writer", "OOO", file->out, file->format, file->cwd);
+        module, "writer", "OOOi", file->out, file->format, file->cwd,
+        file->duration_s);
     Py_XDECREF(module);
     return writer;
 }
@@ -301,14 +304,9 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
 
 /* Writing. */
 
-/* No code of the program runs meanwhile but its audit hooks and its handlers
-   of signals: in the child of a fork any other might wait for a lock that
-   nobody gives back. */
 static void
-write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
+write_profile(struct _sampling_tables *tables)
 {
-    PyThreadState_EnterTracing(tstate);
-    int was_collecting = PyGC_Disable();
     PyObject *raw = STATE->exit_export(tables);
     PyObject *done = raw != NULL
         ? PyObject_CallFunction(STATE->exit_write, "Oi", raw,
@@ -323,6 +321,17 @@ write_profile(PyThreadState *tstate, struct _sampling_tables *tables)
     }
     Py_XDECREF(done);
     Py_XDECREF(raw);
+}
+
+/* No code of the program runs meanwhile but its audit hooks and its handlers
+   of signals: in the child of a fork any other might wait for a lock that
+   nobody gives back. */
+static void
+write_at_end(PyThreadState *tstate, struct _sampling_tables *tables)
+{
+    PyThreadState_EnterTracing(tstate);
+    int was_collecting = PyGC_Disable();
+    write_profile(tables);
     if (was_collecting) {
         PyGC_Enable();
     }
@@ -340,13 +349,14 @@ end_session(PyThreadState *tstate)
         return;
     }
     if (is_exit_session) {
-        write_profile(tstate, tables);
+        write_at_end(tstate, tables);
     }
     _PySampling_TablesFree(tables);
 }
 
 
-/* The end of the process: of the main thread, or by os._exit() in any. */
+/* Writers: at the end of the process, of the main thread or by os._exit() in
+   any; and before, when the time that was asked for is over. */
 
 static void
 set_writer(PyThreadState *tstate)
@@ -361,16 +371,32 @@ another_writes(PyThreadState *tstate)
     return writer != NULL && writer != tstate;
 }
 
-/* Another thread is exiting the process: wait for the end, and leave the status
-   to it.  Without a profile to write this thread would not have run again. */
+/* If it is exiting the process, this is the end, and the status is left to it.
+   Without a profile to write this thread would not have run again. */
 static void
-wait_for_end(void)
+wait_for_writer(PyThreadState *tstate)
 {
-    Py_BEGIN_ALLOW_THREADS
-    for (;;) {
-        pause();
+    while (another_writes(tstate)) {
+        Py_BEGIN_ALLOW_THREADS
+        usleep(1000);
+        Py_END_ALLOW_THREADS
     }
-    Py_END_ALLOW_THREADS
+}
+
+/* The program goes on without its session. */
+void
+_PySampling_WriteNow(PyThreadState *tstate)
+{
+    if (!STATE->exit_session || another_writes(tstate)) {
+        return;
+    }
+    set_writer(tstate);
+    struct _sampling_tables *tables;
+    if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
+        write_profile(tables);
+        _PySampling_TablesFree(tables);
+    }
+    set_writer(NULL);
 }
 
 /* Those of the main interpreter have ended.  One of an interpreter that is left
@@ -395,12 +421,9 @@ _PySampling_Finalize(PyThreadState *tstate)
     if (!_Py_IsMainInterpreter(tstate->interp)) {
         return;
     }
-    if (another_writes(tstate)) {
-        wait_for_end();
-    }
+    wait_for_writer(tstate);
     set_writer(tstate);
     end_session(tstate);
-    set_writer(NULL);
     _PySampling_EndSubscriptions(tstate);
     wait_for_helpers();
     // What daemon threads have begun meanwhile.  From here on none of them
@@ -408,15 +431,14 @@ _PySampling_Finalize(PyThreadState *tstate)
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
     Py_CLEAR(STATE->exit_write);
+    set_writer(NULL);
 }
 
 void
 _PySampling_BeforeExit(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    if (another_writes(tstate)) {
-        wait_for_end();
-    }
+    wait_for_writer(tstate);
     if (!STATE->exit_session || _PySampling_IsForkedUnheard()
         || !_Py_IsMainInterpreter(tstate->interp)
         || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)

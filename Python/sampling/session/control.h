@@ -19,6 +19,10 @@ extern _PySampling_Status _PySampling_Snapshot(PyThreadState *tstate,
                                                int clear,
                                                struct _sampling_tables **copy);
 
+// The session that -X started ends and its profile is written; the program
+// goes on (session/autostart.c).  Never raises.  Runs Python code.
+extern void _PySampling_WriteNow(PyThreadState *tstate);
+
 // The counters of the session, or of the last one.
 extern void _PySampling_GetCounters(struct _sampling_counters *counters);
 

@@ -141,7 +141,10 @@ parse_names(struct _sampling_request *request, const wchar_t *value)
 }
 
 #define KEYS "rate_hz, out, format, depth_frames, names, signal, defer, " \
-             "children and quiet"
+             "duration_s, children and quiet"
+
+/* More than thirty years. */
+#define MAX_DURATION_S 999999999
 
 static int
 parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
@@ -179,6 +182,10 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
     }
     if (wcscmp(item, L"defer") == 0) {
         return parse_int(request, "defer", value, 0, 1, &o->is_deferred);
+    }
+    if (wcscmp(item, L"duration_s") == 0) {
+        return parse_int(request, "duration_s", value, 1, MAX_DURATION_S,
+                         &request->duration_s);
     }
     if (wcscmp(item, L"children") == 0) {
         return parse_int(request, "children", value, 0, 1,

@@ -20,6 +20,7 @@ struct _sampling_request {
     int children;               // -1: not given
     int is_per_process;         // the name of the file is
     int quiet;
+    int duration_s;             // 0: to the end of the program
     int is_inherited;           // from who started the program, maybe elsewhere
 };
 

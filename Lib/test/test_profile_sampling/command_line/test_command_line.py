@@ -484,6 +484,18 @@ class WreckedProgramTest(ProgramTest):
             with self.subTest(code=code):
                 self.check(code)
 
+    def test_a_file_in_the_place_of_stderr(self):
+        code = ('import os; '
+                'fd = os.open("own.txt", os.O_CREAT | os.O_WRONLY); '
+                'fd == 2 or os.dup2(fd, 2); os.write(2, b"mine")')
+        result = self.run_python(
+            '-Xsampleprof=out=profile.pb.gz', '-c', code,
+            prefix=['sh', '-c', 'exec "$@" 2>&-', 'sh'])
+        self.assertEqual(result.status, 0)
+        self.load('profile.pb.gz')
+        with open(os.path.join(self.directory, 'own.txt'), 'rb') as file:
+            self.assertEqual(file.read(), b'mine')
+
     def test_main_after_initialize(self):
         # The second configuration has no module search path.
         builddir = os.path.dirname(os.path.realpath(sys.executable))

@@ -124,11 +124,21 @@ class PythonTest(RecordTest):
                 os.unlink(path)
 
     def test_our_own_options_are_the_programs(self):
-        result = self.run_python(
-            '-O', '-X', 'dev', '-m', 'profile_sampling', 'record', '-o',
-            'p.pb.gz', '-c',
-            'import sys; print(sys.flags.optimize, sys.flags.dev_mode)')
-        self.assertEqual(result.out, b'1 True\n', result.err)
+        code = ('import sys; f = sys.flags; print(f.optimize, f.dev_mode, '
+                'sys.stdout.write_through, f.hash_randomization, '
+                'sorted(sys._xoptions), sys.warnoptions)')
+        said = (f"1 True True 1 ['dev', 'frozen_modules', 'sampleprof'] "
+                "['default', 'error::FutureWarning']\n".encode())
+        for options in (['-Ou', '-X', 'dev', '-Xfrozen_modules=off', '-W',
+                         'error::FutureWarning', '--check-hash-based-pycs',
+                         'default', '-m'],
+                        ['-Xdev', '-X', 'frozen_modules',
+                         '-Werror::FutureWarning', '-Oum']):
+            with self.subTest(options=options):
+                result = self.run_python(
+                    *options, 'profile_sampling', 'record', '-q', '-o',
+                    'p.pb.gz', '-c', code)
+                self.assertEqual((result.out, result.err), (said, ''))
 
     def test_a_recorder_that_is_profiled(self):
         result = self.run_python(

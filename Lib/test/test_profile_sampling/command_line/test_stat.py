@@ -24,12 +24,13 @@ class UsedTest(unittest.TestCase):
             'peak_memory_bytes': 25 << 20, 'peak_memory_is_bound': False,
             'context_switches_voluntary': 1000,
             'context_switches_involuntary': 234, 'page_faults_minor': 5,
-            'page_faults_major': 1}
+            'page_faults_major': 1, 'disk_read_bytes': 1 << 20,
+            'disk_written_bytes': 2 << 20}
 
     def test_units(self):
         usage = resource.struct_rusage((
-            0.25, 0.0125, 25 << 10, 0, 0, 0, 5, 1, 0, 0, 0, 0, 0, 0, 1000,
-            234))
+            0.25, 0.0125, 25 << 10, 0, 0, 0, 5, 1, 0, 2048, 4096, 0, 0, 0,
+            1000, 234))
         self.assertEqual(summary.used(usage, 2.5, 24 << 10), self.USED)
         used = summary.used(usage, 2.5, 25 << 10)
         self.assertIn(' 25.0 MB  peak memory of the largest process, at most',
@@ -44,7 +45,9 @@ class UsedTest(unittest.TestCase):
             '        12.5 ms  sys', '',
             '        25.0 MB  peak memory of the largest process',
             '          1,234  context switches (1,000 to wait, 234 forced)',
-            '              6  page faults (1 from disk)'])
+            '              6  page faults (1 from disk)',
+            '         3.0 MB  from and to disks (1.0 MB read, 2.0 MB '
+            'written)'])
 
     def test_states(self):
         builder = Builder()
@@ -74,6 +77,17 @@ class UsedTest(unittest.TestCase):
         self.assertIn('samples, 7 lost, 25.0 % missed, 25% of the ticks '
                       'missed\n', text)
         self.assertIn('         2.0 ms  taken by the profiler', text)
+
+    def test_collections(self):
+        tables = example(stats={
+            'collections_gen0': 1200, 'collections_gen1': 30,
+            'collections_gen2': 4}).profile()._tables
+        self.assertIn(
+            '          1,234  garbage collections (1,200 of generation 0, 30 '
+            'of generation 1, 4 of generation 2)\n',
+            summary.render('x', self.USED, tables))
+        self.assertNotIn('garbage collections', summary.render(
+            'x', self.USED, example(stats={}).profile()._tables))
 
 
 class CommandTest(ProgramTest):
@@ -122,6 +136,20 @@ class CommandTest(ProgramTest):
             self.assertEqual(len([line for line in lines
                                   if line.endswith(end)]), 1, end)
         self.assertIn(' MB  peak memory of the largest process', result.err)
+
+    def test_collections(self):
+        result = self.cli(
+            'stat', '--format', 'json', '-c',
+            'import gc\n'
+            'gc.disable()\n'
+            'for generation, times in enumerate((7, 5, 3)):\n'
+            '    for _ in range(times): gc.collect(generation)\n')
+        counters = json.loads(result.err)['profile']['counters']
+        # And those of the interpreter's own start and end.
+        for generation, times in enumerate((7, 5, 3)):
+            found = counters[f'collections_gen{generation}']
+            self.assertGreaterEqual(found, times)
+            self.assertLess(found, times + 10)
 
     def test_children(self):
         result = self.cli(
