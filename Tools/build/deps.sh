@@ -5,7 +5,7 @@
 # Each package is here for a reason: the compiler and the tools that unpack
 # and patch, then one header package per extension module of the standard
 # library, then what the tests and benchmarks run (abidiff, valgrind,
-# dot).
+# dot, a browser).
 debian_packages() {
     cat <<'PACKAGES'
 abigail-tools
@@ -13,6 +13,8 @@ autoconf
 build-essential
 ca-certificates
 ccache
+chromium
+chromium-driver
 graphviz
 libbz2-dev
 libffi-dev
@@ -38,6 +40,9 @@ missing_packages() {
         dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null |
             grep -q '^install ok installed$' || printf '%s ' "$package"
     done
+    # Other viewers, for the tests.  Packages of node that are not Debian's
+    # bring npm with them.
+    have npm || printf 'npm '
     # A keyring older than the suite we fetch from cannot verify it.
     for keyring in /usr/share/keyrings/debian-archive-"$debian_suite"-*; do
         [ -e "$keyring" ] || printf 'debian-archive-keyring '

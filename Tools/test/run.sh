@@ -71,12 +71,32 @@ own_tests_alone() {
     sed '/^#/d; /^$/d; s/^/test_profile_sampling./' Tools/test/alone.txt
 }
 
+# Other people's viewers, which read what the profiler writes.
+make_viewers() {
+    if ! have npm; then
+        say "there is no npm: tests that need other viewers are skipped"
+        return
+    fi
+    viewers=build/viewers
+    cmp -s Tools/test/package.json "$viewers/package.json" && return
+    rm -rf "$viewers" "$viewers.new"
+    mkdir -p "$viewers.new"
+    cp Tools/test/package.json "$viewers.new"
+    npm install --prefix "$viewers.new" --silent --no-audit --no-fund \
+        --no-package-lock ||
+        die "npm could not install what Tools/test/package.json lists (its" \
+            "messages are above). Check the network and npm's" \
+            "configuration, then try again."
+    mv "$viewers.new" "$viewers"
+}
+
 # run_own_tests JOBS TEST...: with what some need beside the standard library.
 run_own_tests() {
     make_venv build/venv Tools/test/requirements.txt
+    make_viewers
     at_once=$1
     shift
-    PATH=$(pwd)/build/venv/bin:$PATH \
+    PATH=$(pwd)/build/venv/bin:$(pwd)/build/viewers/node_modules/.bin:$PATH \
         build/venv/bin/python -m test -j"$at_once" --fail-env-changed \
         --rerun "$@"
 }
