@@ -55,27 +55,25 @@ def generic(tables):
     """Return {(function, line, opcode): value} of the running time of
     instructions that could have been specialized and were not.
 
-    What they called in C is not theirs; an operator is.
+    What they called is not theirs: it takes as long from a specialized one.
     """
     if not tables.names & OPCODES:
         return {}
     frames = list(tables.frame_tuples())
-    functions = tables.functions
-    kinds = [functions[frame[0]].kind for frame in frames]
     generic = [opcodes.can_specialize(frame[-1]) for frame in frames]
     innermost, called = tables.innermost_python()
     sums = {}
     for node, state, value in zip(
             tables.column(NODE), tables.column(STATE),
             tables.column(KEY_COLUMNS + tables.own)):
-        frame, callee = innermost[node], called[node]
+        frame = innermost[node]
         if (state == _RUNNING and frame >= 0 and generic[frame]
-                and (callee < 0 or kinds[callee] == 'operator')):
+                and called[node] < 0):
             sums[frame] = sums.get(frame, 0) + value
     result = {}
     for frame, value in sums.items():
         function, line, _, _, opcode = frames[frame]
-        key = functions[function], line, opcode
+        key = tables.functions[function], line, opcode
         result[key] = result.get(key, 0) + value
     return result
 
