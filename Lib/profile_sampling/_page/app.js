@@ -1,0 +1,279 @@
+// The page: one profile, one query, one view at a time.
+//
+// This file owns the state of the page and what is around the view.  It must
+// not know how a view is drawn.
+//
+// The query is the address's fragment: each change of it is a step that the
+// browser's way back undoes.
+// @ts-check
+
+import {button, byId, element} from './dom.js';
+import {FlameView} from './flame.js';
+import {
+  asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
+import {STATES} from './labels.js';
+import {exactly} from './match.js';
+import {valueChoices} from './part.js';
+import {Models} from './model.js';
+import {NO_QUERY, fromFragment, toFragment, toOptions} from './query.js';
+import {functionsView, sitesView} from './tables.js';
+import {briefAmount, printable, share, stateName, titleOf} from './words.js';
+
+/** @typedef {import('./decode.js').Profile} Profile */
+/** @typedef {import('./query.js').Query} Query */
+
+/** @type {Record<string, {name: string, make: (app: App) => Node[]}>} */
+const VIEWS = {
+  flame: {name: 'Flame graph', make: (app) => new FlameView(app).parts()},
+  sites: {name: 'Lines', make: sitesView},
+  functions: {name: 'Functions', make: functionsView}};
+
+export class App {
+  /** @param {Profile} profile */
+  constructor(profile) {
+    this.profile = profile;
+    this.models = new Models(profile);
+    /** @type {Query} */
+    this.query = fromFragment(location.hash);
+    // What is wrong with the query; then the model is that of the whole.
+    this.fault = '';
+    this.model = this.models.of(NO_QUERY);
+    this.selected = -1;
+    this.names = namesOf(profile);
+  }
+
+  start() {
+    addEventListener('popstate', () => {
+      this.query = fromFragment(location.hash);
+      this.show();
+    });
+    this.show();
+  }
+
+  /**
+   * Take a step that can be undone.
+   * @param {Partial<Query>} changes
+   */
+  change(changes) {
+    const before = toFragment(this.query);
+    this.query = {...this.query, ...changes};
+    const after = toFragment(this.query);
+    if (after !== before) {
+      history.pushState(null, '', `#${after}`);
+    }
+    this.show();
+  }
+
+  /** @param {number} func -1: none */
+  select(func) {
+    this.query = {...this.query, selected: this.names.of[func] ?? ''};
+    history.replaceState(null, '', `#${toFragment(this.query)}`);
+    this.selected = func;
+    this.showSelected();
+  }
+
+  /**
+   * The rows that are of what is searched for.
+   * @template Row
+   * @param {Row[]} rows
+   * @param {(row: Row) => number} funcOf
+   */
+  found(rows, funcOf) {
+    if (!this.query.search) {
+      return rows;
+    }
+    const {found} = this.model.matches(this.query.search);
+    return rows.filter((row) => found[funcOf(row)]);
+  }
+
+  /**
+   * How rows of a table are selected.
+   * @template Row
+   * @param {(row: Row) => number} funcOf
+   */
+  choosing(funcOf) {
+    return {
+      onselect: (/** @type {Row} */ row) => this.select(funcOf(row)),
+      isSelected: (/** @type {Row} */ row) => (
+        this.selected >= 0 && funcOf(row) === this.selected)};
+  }
+
+  /** Show what the query asks for. */
+  show() {
+    this.findModel();
+    this.selected = this.names.numbers.get(this.query.selected) ?? -1;
+    const view = VIEWS[this.query.view] ?? VIEWS.flame;
+    byId('facts').replaceChildren(...this.facts());
+    byId('tools').replaceChildren(...this.tools());
+    byId('chips').replaceChildren(...this.chips());
+    byId('view').replaceChildren(...this.fault ? [element(
+      'p', {class: 'fault', role: 'alert'}, printable(this.fault))]
+      : view.make(this));
+    this.showSelected();
+  }
+
+  /** A query may come from an address that somebody wrote. */
+  findModel() {
+    this.fault = '';
+    try {
+      this.model = this.models.of(this.query);
+      this.model.matches(this.query.search);
+    } catch (error) {
+      this.model = this.models.of(NO_QUERY);
+      this.fault = /** @type {Error} */ (error).message;
+    }
+  }
+
+  facts() {
+    const {part, sites} = this.model;
+    const command = this.profile.meta.get('command');
+    return [
+      element('h1', {}, printable(command ?? 'Profile')),
+      ...[whatLine(part), totalsLine(part, sites), statesLine(sites),
+          ['Quality: ' + qualityLine(part, sites).join(', ')],
+          ...asides(part).map((text) => [text])]
+        .filter((texts) => texts.length)
+        .map((texts) => element('p', {}, texts.join(', ')))];
+  }
+
+  tools() {
+    const {query} = this;
+    const tabs = Object.entries(VIEWS).map(([view, {name}]) => button(
+      name, () => this.change({view}),
+      {role: 'tab', 'aria-selected': String(query.view === view)}));
+    const values = element('select', {
+      'aria-label': 'value', onchange: (/** @type {Event} */ event) => {
+        const {value} = /** @type {HTMLSelectElement} */ (event.target);
+        this.change({value});
+      }}, ...valueChoices(this.profile).map((type, number) => {
+      const value = number ? type.name : '';
+      return element('option', {value, selected: query.value === value},
+                     titleOf(type));
+    }));
+    return [element('div', {role: 'tablist', class: 'tabs'}, ...tabs),
+            values, this.searchBox(), ...this.states(), ...this.folds(),
+            this.direction()];
+  }
+
+  searchBox() {
+    const {query} = this;
+    const box = element('input', {
+      type: 'search', placeholder: 'search, or /pattern/', value: query.search,
+      'aria-label': 'search', onchange: () => this.change(
+        {search: box.value})});
+    const found = element('output', {class: 'found'});
+    if (query.search && !this.fault) {
+      const {part} = this.model;
+      const {total} = this.model.matches(query.search);
+      found.textContent = `${briefAmount(total, part.type)}, `
+        + `${share(total, part.total)} matched`;
+      found.dataset.value = String(total);
+    }
+    return element('span', {class: 'search'}, box, found);
+  }
+
+  /** A button for each state: only that one, or all again. */
+  states() {
+    const {where} = this.query;
+    const used = new Set(this.profile.samples.state);
+    return STATES.filter((_, number) => used.has(number)).map((state) => {
+      const pattern = exactly(state);
+      const isOn = where.some(([key, text]) => (
+        key === 'state' && text === pattern));
+      const others = where.filter(([key]) => key !== 'state');
+      return button(stateName(state), () => this.change({
+        where: isOn ? others : [...others, ['state', pattern]]}),
+      {class: `state ${state}`, 'aria-pressed': String(isOn)});
+    });
+  }
+
+  folds() {
+    const {fold} = this.query;
+    const choices = {C: 'C', operators: 'operators', pseudo: '[ ]',
+                     stdlib: 'stdlib', packages: 'packages'};
+    return Object.entries(choices).map(([name, text]) => {
+      const isOn = fold.includes(name);
+      return button(text, () => this.change({
+        fold: isOn ? fold.filter((one) => one !== name) : [...fold, name]}),
+      {class: 'fold', 'aria-pressed': String(!isOn),
+       title: `show ${name}, or fold it into its callers`});
+    });
+  }
+
+  direction() {
+    return button('from leaves', () => this.change({up: !this.query.up}),
+                  {'aria-pressed': String(this.query.up)});
+  }
+
+  /** What is asked for, each with a button that takes it back. */
+  chips() {
+    const {query} = this;
+    const chips = query.where.map(([key, pattern], number) => button(
+      `${key} = ${printable(pattern)} ×`, () => this.change({
+        where: query.where.filter((_, at) => at !== number)})));
+    for (const name of /** @type {const} */ (
+      ['focus', 'ignore', 'hide', 'collapse'])) {
+      query[name].forEach((pattern, number) => chips.push(button(
+        `${name} ${printable(pattern)} ×`, () => this.change({
+          [name]: query[name].filter((_, at) => at !== number)}))));
+    }
+    if (query.root) {
+      chips.push(button(`root ${printable(query.root)} ×`,
+                        () => this.change({root: ''})));
+    }
+    const options = toOptions(query);
+    return [...chips, ...options
+      ? [element('code', {title: 'the same part in the command report'},
+                 `report ${options}`)] : []];
+  }
+
+  /** What is selected, and what can be done with it. */
+  showSelected() {
+    const place = byId('selected');
+    if (this.selected < 0) {
+      place.replaceChildren();
+      return;
+    }
+    const {name, filename, firstLine} = this.profile.functions[this.selected];
+    const {part: {type, total}, functionSums} = this.model;
+    const row = functionSums.get(this.selected);
+    const pattern = exactly(name);
+    const {query} = this;
+    const values = row === undefined ? 'not in this part'
+      : `self ${briefAmount(row.self, type)} (${share(row.self, total)}), `
+        + `cum ${briefAmount(row.cum, type)} (${share(row.cum, total)})`;
+    place.replaceChildren(
+      element('b', {}, printable(name) || '[no name]'),
+      element('span', {}, filename ? printable(`${filename}:${firstLine}`)
+        : ''),
+      element('span', {}, values),
+      button('Focus', () => this.change({focus: [...query.focus, pattern]}),
+             {title: 'only stacks with it'}),
+      button('Root', () => this.change({root: pattern}),
+             {title: 'stacks begin at it'}),
+      button('Drop', () => this.change({ignore: [...query.ignore, pattern]}),
+             {title: 'only stacks without it'}),
+      button('Merge', () => this.change({hide: [...query.hide, pattern]}),
+             {title: 'leave it out; its time goes to its callers'}),
+      button('Collapse', () => this.change(
+        {collapse: [...query.collapse, pattern]}),
+             {title: 'what it calls becomes its own time'}),
+      button('×', () => this.select(-1), {'aria-label': 'select nothing'}));
+  }
+}
+
+/**
+ * How functions are spelt where they are selected: the place is told too of
+ * those that have a name in common.
+ * @param {Profile} profile
+ */
+function namesOf({functions}) {
+  const counts = new Map();
+  for (const {name} of functions) {
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const of = functions.map(({name, filename, firstLine, kind}) => (
+    counts.get(name) === 1 ? name
+      : `${name} ${filename}:${firstLine}:${kind}`));
+  return {of, numbers: new Map(of.map((name, number) => [name, number]))};
+}
