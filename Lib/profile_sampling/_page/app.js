@@ -7,10 +7,13 @@
 // browser's way back undoes.
 // @ts-check
 
+import {pivotView, qualityView} from './about.js';
+import {TreeView, sandwichView} from './calls.js';
 import {button, byId, element} from './dom.js';
 import {FlameView} from './flame.js';
 import {
   asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
+import {gilView} from './gil.js';
 import {STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
@@ -24,9 +27,15 @@ import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @type {Record<string, {name: string, make: (app: App) => Node[]}>} */
 const VIEWS = {
-  flame: {name: 'Flame graph', make: (app) => new FlameView(app).parts()},
+  flame: {name: 'Flame graph', make: (app) => new FlameView(
+    app, app.model.tree(app.query.up), 'all').parts()},
   sites: {name: 'Lines', make: sitesView},
-  functions: {name: 'Functions', make: functionsView}};
+  functions: {name: 'Functions', make: functionsView},
+  tree: {name: 'Call tree', make: (app) => new TreeView(app).parts()},
+  sandwich: {name: 'Callers and callees', make: sandwichView},
+  by: {name: 'Labels', make: pivotView},
+  gil: {name: 'GIL', make: gilView},
+  quality: {name: 'Quality', make: qualityView}};
 
 export class App {
   /** @param {Profile} profile */

@@ -28,10 +28,15 @@ const LEGEND = [
   ['GIL wait', 'gil'], ['GC', 'gc'], ['other', 'other']];
 
 export class FlameView {
-  /** @param {App} app */
-  constructor(app) {
+  /**
+   * @param {App} app
+   * @param {import('./layout.js').Tree} tree
+   * @param {string} rootName what its root stands for
+   */
+  constructor(app, tree, rootName) {
     this.app = app;
-    this.tree = app.model.tree(app.query.up);
+    this.tree = tree;
+    this.rootName = rootName;
     this.canvas = element('canvas');
     this.sizer = element('div', {class: 'sizer'}, this.canvas);
     this.box = element(
@@ -166,7 +171,7 @@ export class FlameView {
       share(tree.cum[node], total)}), self ${
       amount(tree.self[node], part.type)}`;
     if (node === ROOT) {
-      return ['all', values];
+      return [this.rootName, values];
     }
     const {name, filename, firstLine} = profile.functions[tree.func[node]];
     return [printable(name) || '[no name]',
@@ -294,7 +299,7 @@ class Painter {
       return;
     }
     const func = this.functions[this.view.tree.func[node]];
-    const names = node === ROOT ? ['all'] : [func.name, func.qualname];
+    const names = node === ROOT ? [this.view.rootName] : [func.name, func.qualname];
     const [name, short] = names.map((text) => printable(text) || '[no name]');
     this.context.fillStyle = this.color('frame-text');
     this.context.fillText(

@@ -9,8 +9,8 @@ import {ROOT} from './tree.js';
 // The least width of a frame that is drawn, in pixels.
 const MIN_WIDTH = 0.5;
 
-/** @typedef {import('./tree.js').FromRoots} FromRoots */
-/** @typedef {import('./tree.js').FromLeaves} FromLeaves */
+/** @typedef {import('./tree.js').FromRoots
+ *          | import('./tree.js').FromLeaves} Tree */
 
 /**
  * Columns of frames, row by row; firstOf has where each row begins, and one
@@ -26,7 +26,7 @@ const MIN_WIDTH = 0.5;
 
 /**
  * Lay out the callers of *zoom*, as wide as all, and what is on it.
- * @param {FromRoots | FromLeaves} tree
+ * @param {Tree} tree
  * @param {number} zoom
  * @param {number} width in pixels
  * @returns {Layout}
@@ -59,7 +59,7 @@ export function layOut(tree, zoom, width) {
 
 /**
  * @param {Layout} layout
- * @param {FromRoots | FromLeaves} tree
+ * @param {Tree} tree
  * @param {number} at
  * @param {number} scale
  */

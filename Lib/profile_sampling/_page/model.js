@@ -8,7 +8,7 @@ import {functionsLike} from './match.js';
 import {partOf} from './part.js';
 import {partKey} from './query.js';
 import {functionRows, sitesOf} from './sites.js';
-import {selfOfNodes, stateSums} from './sums.js';
+import {selfOfNodes} from './sums.js';
 import {FromLeaves, FromRoots} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -51,6 +51,16 @@ export class Model {
       isUp ? new FromLeaves(this.part) : new FromRoots(this.part)));
   }
 
+  /** Who called a function; @param {number} func */
+  callersOf(func) {
+    return this.once(`callers ${func}`, () => new FromLeaves(this.part, func));
+  }
+
+  /** Whom a function called; @param {number} func */
+  calleesOf(func) {
+    return this.once(`callees ${func}`, () => new FromRoots(this.part, func));
+  }
+
   /** @param {string} sort */
   functionRows(sort) {
     return this.once(`functions ${sort}`,
@@ -81,11 +91,6 @@ export class Model {
       }
       return {found, total, isIn};
     });
-  }
-
-  /** StateSums of all samples, the idle ones included. */
-  get whole() {
-    return this.once('whole', () => stateSums(this.part, () => 0, 1)[0]);
   }
 }
 

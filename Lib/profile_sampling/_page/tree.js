@@ -10,7 +10,7 @@
 
 import {compareFunctions} from './functions.js';
 import {PairTable} from './pairs.js';
-import {cumulative, selfOfNodes, usedNodes} from './sums.js';
+import {cumulative, selfOfNodes} from './sums.js';
 
 /** @typedef {import('./part.js').Part} Part */
 
@@ -69,27 +69,36 @@ class CallTree {
   }
 }
 
-/** Callers above what they called. */
+/**
+ * Callers above what they called.  With a function, stacks begin at its
+ * innermost call, and the root stands for that.
+ */
 export class FromRoots extends CallTree {
   /**
    * @param {Part} part
-   * @param {Float64Array} [own] values of nodes, instead of the part's
+   * @param {number} [begin] a function
    */
-  constructor(part, own = selfOfNodes(part, part.value)) {
+  constructor(part, begin = -1) {
     super(part);
     const {nodes, frames} = this;
-    const used = usedNodes(part);
+    const own = selfOfNodes(part, part.value);
     const tree = new PairTable();
-    const merged = new Int32Array(nodes.length);
+    // -1: not below it.
+    const merged = new Int32Array(nodes.length).fill(begin < 0 ? 0 : -1);
     for (let node = 1; node < nodes.length; node++) {
-      if (used[node]) {
-        merged[node] = tree.add(merged[nodes.parent[node]],
-                                frames.func[nodes.frame[node]]);
+      const func = frames.func[nodes.frame[node]];
+      const above = merged[nodes.parent[node]];
+      if (func === begin) {
+        merged[node] = ROOT;
+      } else if (above >= 0) {
+        merged[node] = tree.add(above, func);
       }
     }
     const self = new Float64Array(tree.length);
     own.forEach((value, node) => {
-      self[merged[node]] += value;
+      if (merged[node] >= 0) {
+        self[merged[node]] += value;
+      }
     });
     this.length = tree.length;
     this.parent = tree.parents.subarray(0, tree.length);
@@ -98,10 +107,28 @@ export class FromRoots extends CallTree {
     this.cum = cumulative(this.parent, self);
     this.firstChild = new Int32Array(tree.length);
     this.nextSibling = new Int32Array(tree.length);
-    for (let node = tree.length - 1; node > 0; node--) {
-      const parent = this.parent[node];
-      this.nextSibling[node] = this.firstChild[parent];
-      this.firstChild[parent] = node;
+    this.link(part, merged);
+  }
+
+  /**
+   * Link the nodes that are on the stack of a sample.
+   * @param {Part} part
+   * @param {Int32Array} merged
+   */
+  link({rows, nodeOf}, merged) {
+    const used = new Uint8Array(this.length);
+    for (const row of rows) {
+      if (merged[nodeOf[row]] >= 0) {
+        used[merged[nodeOf[row]]] = 1;
+      }
+    }
+    for (let node = this.length - 1; node > 0; node--) {
+      if (used[node]) {
+        const parent = this.parent[node];
+        used[parent] = 1;
+        this.nextSibling[node] = this.firstChild[parent];
+        this.firstChild[parent] = node;
+      }
     }
   }
 
@@ -116,19 +143,17 @@ export class FromRoots extends CallTree {
   }
 }
 
-/** What was called above its callers. */
+/**
+ * What was called above its callers.  With a function, stacks end at its
+ * outermost call, and the root stands for that.
+ */
 export class FromLeaves extends CallTree {
   /**
    * @param {Part} part
-   * @param {[number, number][]} [members] nodes of stacks and their values
+   * @param {number} [end] a function
    */
-  constructor(part, members) {
+  constructor(part, end = -1) {
     super(part);
-    if (members === undefined) {
-      const used = new Set(Array.from(part.rows, (row) => part.nodeOf[row]));
-      const own = selfOfNodes(part, part.value);
-      members = [...used].map((node) => [node, own[node]]);
-    }
     // What is known of more and more nodes.
     this.grown = {
       parent: /** @type {number[]} */ ([]), self: /** @type {number[]} */ ([]),
@@ -136,7 +161,7 @@ export class FromLeaves extends CallTree {
     Object.assign(this, this.grown);
     /** @type {([number, number][] | null)[]} */
     this.members = [];
-    this.add(-1, ROOT, members);
+    this.add(-1, ROOT, endsOf(part, end));
   }
 
   /**
@@ -174,4 +199,29 @@ export class FromLeaves extends CallTree {
     this.members[node] = null;
     return [...groups].map(([func, group]) => this.add(func, node, group));
   }
+}
+
+/**
+ * The stacks of a part and their values; with a function, what is above its
+ * outermost call.
+ * @param {Part} part
+ * @param {number} end
+ * @returns {[number, number][]}
+ */
+function endsOf(part, end) {
+  const {nodes, rows, nodeOf, profile: {frames}} = part;
+  const own = selfOfNodes(part, part.value);
+  const ends = Int32Array.from({length: nodes.length}, (_, node) => node);
+  if (end >= 0) {
+    // The node above the outermost call; -1: there is none.
+    ends.fill(-1);
+    for (let node = 1; node < nodes.length; node++) {
+      const parent = nodes.parent[node];
+      const isEnd = frames.func[nodes.frame[node]] === end;
+      ends[node] = isEnd && ends[parent] < 0 ? parent : ends[parent];
+    }
+  }
+  const used = new Set(Array.from(rows, (row) => nodeOf[row]));
+  return [...used].filter((node) => ends[node] >= 0)
+    .map((node) => [ends[node], own[node]]);
 }
