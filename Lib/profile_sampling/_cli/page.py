@@ -30,9 +30,9 @@ def place(output, profile):
     return name + _formats.FORMATS['html']
 
 
-def save(tables, path, is_opened):
+def save(tables, path, is_opened, with_source):
     """Write the page of a profile, and open it if that is asked for."""
-    write(path, encoded(tables, 'html'))
+    write(path, encoded(tables, 'html', with_source=with_source))
     print(path)
     if not is_opened:
         return

@@ -63,6 +63,8 @@ def add(commands):
                              'profile and has it in it (default: beside FILE)')
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
+    parser.add_argument('--no-source', action='store_true',
+                        help='leave the text of functions out of a page')
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
@@ -128,6 +130,8 @@ def _run(options):
     try:
         arguments = {**_formats.annotation(format, options.annotate),
                      **_formats.pruning(format, options.min_share)}
+        if format == 'html':
+            arguments['with_source'] = not options.no_source
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     refuse_terminal(format, options.output)
@@ -152,7 +156,7 @@ def _page(options):
         tables = _part(load(path), options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
-    page.save(tables, output, options.open)
+    page.save(tables, output, options.open, not options.no_source)
 
 
 def _path(options):

@@ -4,18 +4,19 @@ This file owns how the parts in _page/ become one file.  It must not know what
 the page shows: that is the page's own business, in JavaScript.
 
 The profile in a page is a pprof file, in a block of data that no browser runs
-(see embedded.py).  The script is that of all
-modules that main.js imports, those that are imported first.  What is only for
-people who read the code stays out: comments, indents and empty lines.  No two
-modules may give one name to two things.
+(see embedded.py).  The program is that of all modules that main.js imports,
+those that are imported first.  What is only for people who read the code stays
+out: comments, indents and empty lines.  No two modules may give one name to
+two things.  It is compressed; loader.js, which starts it, is not.
 
-The page's policy lets the one script and the one style be used that are in it,
-by their digests, and nothing be fetched.
+The page's policy lets these two scripts and the one style be used that are in
+it, by their digests, and nothing be fetched.
 """
 
 import hashlib
 import os
 import re
+import zlib
 
 from profile_sampling._formats import embedded
 from profile_sampling._formats.pprof import writer
@@ -23,37 +24,52 @@ from profile_sampling._formats.pprof import writer
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), '_page')
 _IMPORT = re.compile(r"^import \{[^}]*\} from '\./([a-z_]+\.js)';$",
                      re.MULTILINE)
-_EXPORT = re.compile(r'^export ', re.MULTILINE)
+_EXPORT = re.compile(r'^export (?:\{\};\n)?', re.MULTILINE)
+_SOURCES = (b'</script>\n<script type="application/octet-stream" '
+            b'id="sources">')
 # No text of ours has what begins a comment in it.
 _COMMENT = re.compile(r'^[ \t]*//[^\n]*|/\*(?:(?!\*/).)*\*/',
                       re.MULTILINE | re.DOTALL)
+# zlib's code for a gzip frame, without a time in it.
+_GZIP_WBITS = 31
 _BLANKS = re.compile(r'\s*\n\s*')
 
 
-def encode(tables):
-    """Return the bytes of the page of a profile."""
-    return b''.join([_HEAD, embedded.encoded(writer.encode(tables)), _TAIL])
+def encode(tables, *, with_source=False):
+    """Return the bytes of the page of a profile.
+
+    *with_source*: with the text of its functions, as it is now.
+    """
+    parts = [_HEAD, embedded.encoded(writer.encode(tables))]
+    if with_source:
+        from profile_sampling._formats import sources
+        parts += [_SOURCES, embedded.encoded(
+            zlib.compress(sources.encode(tables), 9, _GZIP_WBITS))]
+    return b''.join([*parts, _TAIL])
 
 
 def _shell():
     """Return what is before and behind the profile in a page."""
     style = _compact(_COMMENT.sub('', _text('page.css')))
-    script = _script()
-    policy = (f"default-src 'none'; script-src '{_digest(script)}'; "
-              f"style-src '{_digest(style)}'; img-src data:; "
-              "base-uri 'none'; form-action 'none'")
+    loader = _script('loader.js')
+    program = _script('main.js')
+    policy = (f"default-src 'none'; script-src '{_digest(loader)}' "
+              f"'{_digest(program)}'; style-src '{_digest(style)}'; "
+              "img-src data:; base-uri 'none'; form-action 'none'")
     # Before there is a script: that may have braces in it.
     head, _, tail = _text('page.html').partition('{profile}')
     head = head.replace('{policy}', policy).replace('{style}', style)
-    return (head.encode() + embedded.BEGIN,
-            tail.replace('{script}', script).encode())
+    packed = zlib.compress(program.encode(), 9, _GZIP_WBITS)
+    tail = tail.replace(
+        '{program}', embedded.encoded(packed).decode()).replace('{loader}', loader)
+    return head.encode() + embedded.BEGIN, tail.encode()
 
 
-def _script():
-    """Return the script of all modules that main.js needs."""
+def _script(main):
+    """Return the script of a module and of all that it needs."""
     sources = {}
     order = []
-    pending = ['main.js']
+    pending = [main]
     while pending:
         name = pending[-1]
         if name not in sources:

@@ -19,6 +19,7 @@ import {exactly} from './match.js';
 import {valueChoices} from './part.js';
 import {Models} from './model.js';
 import {NO_QUERY, fromFragment, toFragment, toOptions} from './query.js';
+import {sourceView} from './source.js';
 import {functionsView, sitesView} from './tables.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
@@ -33,14 +34,19 @@ const VIEWS = {
   functions: {name: 'Functions', make: functionsView},
   tree: {name: 'Call tree', make: (app) => new TreeView(app).parts()},
   sandwich: {name: 'Callers and callees', make: sandwichView},
+  source: {name: 'Source', make: sourceView},
   by: {name: 'Labels', make: pivotView},
   gil: {name: 'GIL', make: gilView},
   quality: {name: 'Quality', make: qualityView}};
 
 export class App {
-  /** @param {Profile} profile */
-  constructor(profile) {
+  /**
+   * @param {Profile} profile
+   * @param {import('./source.js').Sources | null} sources
+   */
+  constructor(profile, sources) {
     this.profile = profile;
+    this.sources = sources;
     this.models = new Models(profile);
     /** @type {Query} */
     this.query = fromFragment(location.hash);
@@ -60,6 +66,75 @@ export class App {
   }
 
   /**
+   * Show another profile instead; the page's sources are not its.
+   * @param {Profile} profile
+   */
+  take(profile) {
+    this.profile = profile;
+    this.sources = null;
+    this.models = new Models(profile);
+    this.names = namesOf(profile);
+    this.change(NO_QUERY);
+  }
+
+  /**
+   * Do what a key asks for; return whether it does anything.
+   * @param {string} key
+   */
+  key(key) {
+    const view = Object.keys(VIEWS)[Number.parseInt(key, 10) - 1];
+    const step = this.steps()[key];
+    if (view !== undefined) {
+      this.change({view});
+    } else if (step !== undefined && this.selected >= 0) {
+      this.change(step.changes);
+    } else if (key === 'v') {
+      const names = valueChoices(this.profile).map(({name}) => name);
+      const at = Math.max(0, names.indexOf(this.query.value));
+      this.change({value: names[(at + 1) % names.length]});
+    } else if (key === 'l') {
+      this.change({up: !this.query.up});
+    } else if (key === 'u') {
+      this.undo();
+    } else if (key === '0') {
+      this.change({...NO_QUERY, view: this.query.view});
+    } else if (key === 'Escape') {
+      this.select(-1);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  undo() {
+    if (this.stepsBack) {
+      history.back();
+    }
+  }
+
+  /**
+   * What can be done with the function that is selected, by its key.
+   * @returns {Record<string, {name: string, title: string,
+   *                           changes: Partial<Query>}>}
+   */
+  steps() {
+    const {focus, ignore, hide, collapse} = this.query;
+    const func = this.profile.functions[this.selected];
+    const pattern = func === undefined ? '' : exactly(func.name);
+    return {
+      f: {name: 'Focus', title: 'only stacks with it',
+          changes: {focus: [...focus, pattern]}},
+      r: {name: 'Root', title: 'stacks begin at it',
+          changes: {root: pattern}},
+      d: {name: 'Drop', title: 'only stacks without it',
+          changes: {ignore: [...ignore, pattern]}},
+      m: {name: 'Merge', title: 'leave it out; its time goes to its callers',
+          changes: {hide: [...hide, pattern]}},
+      c: {name: 'Collapse', title: 'what it calls becomes its own time',
+          changes: {collapse: [...collapse, pattern]}}};
+  }
+
+  /**
    * Take a step that can be undone.
    * @param {Partial<Query>} changes
    */
@@ -68,15 +143,20 @@ export class App {
     this.query = {...this.query, ...changes};
     const after = toFragment(this.query);
     if (after !== before) {
-      history.pushState(null, '', `#${after}`);
+      history.pushState({steps: this.stepsBack + 1}, '', `#${after}`);
     }
     this.show();
+  }
+
+  /** How many steps there are to undo before one would leave the page. */
+  get stepsBack() {
+    return Number(history.state?.steps ?? 0);
   }
 
   /** @param {number} func -1: none */
   select(func) {
     this.query = {...this.query, selected: this.names.of[func] ?? ''};
-    history.replaceState(null, '', `#${toFragment(this.query)}`);
+    history.replaceState(history.state, '', `#${toFragment(this.query)}`);
     this.selected = func;
     this.showSelected();
   }
@@ -112,9 +192,11 @@ export class App {
     this.findModel();
     this.selected = this.names.numbers.get(this.query.selected) ?? -1;
     const view = VIEWS[this.query.view] ?? VIEWS.flame;
+    const command = this.profile.meta.get('command') ?? 'Profile';
+    document.title = printable(command);
     byId('facts').replaceChildren(...this.facts());
-    byId('tools').replaceChildren(...this.tools());
-    byId('chips').replaceChildren(...this.chips());
+    keepingFocus(byId('tools'), this.tools());
+    keepingFocus(byId('chips'), this.chips());
     byId('view').replaceChildren(...this.fault ? [element(
       'p', {class: 'fault', role: 'alert'}, printable(this.fault))]
       : view.make(this));
@@ -230,6 +312,10 @@ export class App {
       chips.push(button(`root ${printable(query.root)} ×`,
                         () => this.change({root: ''})));
     }
+    if (chips.length) {
+      chips.push(button('undo', () => this.undo(),
+                        {disabled: !this.stepsBack}));
+    }
     const options = toOptions(query);
     return [...chips, ...options
       ? [element('code', {title: 'the same part in the command report'},
@@ -246,8 +332,6 @@ export class App {
     const {name, filename, firstLine} = this.profile.functions[this.selected];
     const {part: {type, total}, functionSums} = this.model;
     const row = functionSums.get(this.selected);
-    const pattern = exactly(name);
-    const {query} = this;
     const values = row === undefined ? 'not in this part'
       : `self ${briefAmount(row.self, type)} (${share(row.self, total)}), `
         + `cum ${briefAmount(row.cum, type)} (${share(row.cum, total)})`;
@@ -256,18 +340,25 @@ export class App {
       element('span', {}, filename ? printable(`${filename}:${firstLine}`)
         : ''),
       element('span', {}, values),
-      button('Focus', () => this.change({focus: [...query.focus, pattern]}),
-             {title: 'only stacks with it'}),
-      button('Root', () => this.change({root: pattern}),
-             {title: 'stacks begin at it'}),
-      button('Drop', () => this.change({ignore: [...query.ignore, pattern]}),
-             {title: 'only stacks without it'}),
-      button('Merge', () => this.change({hide: [...query.hide, pattern]}),
-             {title: 'leave it out; its time goes to its callers'}),
-      button('Collapse', () => this.change(
-        {collapse: [...query.collapse, pattern]}),
-             {title: 'what it calls becomes its own time'}),
+      ...Object.values(this.steps()).map(({name: step, title, changes}) => (
+        button(step, () => this.change(changes), {title}))),
       button('×', () => this.select(-1), {'aria-label': 'select nothing'}));
+  }
+}
+
+/**
+ * Put new children in a place; what has the focus keeps it.
+ * @param {HTMLElement} place
+ * @param {Node[]} children
+ */
+function keepingFocus(place, children) {
+  const controls = () => [...place.querySelectorAll('button, select, input')];
+  const at = controls().indexOf(
+    /** @type {Element} */ (document.activeElement));
+  place.replaceChildren(...children);
+  const control = controls()[at];
+  if (control instanceof HTMLElement) {
+    control.focus();
   }
 }
 

@@ -15,7 +15,7 @@ import {counted, percent, printable, share} from './words.js';
 /** @typedef {import('./layout.js').Tree} Tree */
 
 // What is open at first: calls with that share, until there are so many rows.
-const LEAST_SHARE = 0.05;
+const OPEN_SHARE = 0.05;
 const FIRST_ROWS = 60;
 // Of a node, that are shown at once.
 const CHILDREN = 100;
@@ -49,7 +49,7 @@ export class TreeView {
   }
 
   openFirst() {
-    const least = LEAST_SHARE * this.tree.cum[ROOT];
+    const least = OPEN_SHARE * this.tree.cum[ROOT];
     const pending = [...this.tree.children(ROOT)];
     for (let rows = pending.length; pending.length && rows < FIRST_ROWS;) {
       const node = /** @type {number} */ (pending.shift());

@@ -299,7 +299,8 @@ class Painter {
       return;
     }
     const func = this.functions[this.view.tree.func[node]];
-    const names = node === ROOT ? [this.view.rootName] : [func.name, func.qualname];
+    const names = node === ROOT ? [this.view.rootName]
+      : [func.name, func.qualname];
     const [name, short] = names.map((text) => printable(text) || '[no name]');
     this.context.fillStyle = this.color('frame-text');
     this.context.fillText(

@@ -36,7 +36,7 @@ const ROWS = 300;
  * @typedef {object} Column
  * @property {string} key
  * @property {string} heading
- * @property {'number' | 'text'} kind
+ * @property {'number' | 'text' | 'code'} kind
  * @property {(row: Row) => Cell} cell
  * @property {(() => void)} [onsort] what a click on the heading does
  * @property {boolean} [isSorted]
@@ -126,7 +126,8 @@ function cellOf(key, kind, cell) {
     'td', {class: faint ? `${kind} faint` : kind, title,
            dataset: {key, ...value === undefined || value === null ? {}
              : {value}}},
-    printable(text));
+    // Of a program, tabs are as wide as others see them.
+    printable(kind === 'code' ? text.replaceAll('\t', '        ') : text));
   if (share !== undefined && share > 0) {
     shown.classList.add('bar');
     shown.style.setProperty('--share', percent(Math.min(1, share)));

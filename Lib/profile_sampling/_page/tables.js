@@ -88,11 +88,20 @@ export function stateColumns(app, rows, sumsOf) {
                               isWeak(app, sumsOf(row)))},
     ...precision.isKnown ? [marginColumn(app, (/** @type {Row} */ row) => (
       sumsOf(row).records))] : [],
-    {key: 'states', heading: 'states', kind: 'text', cell: (row) => ({
-      bars: states.filter((state) => sumsOf(row).byState[state] > 0)
-        .map((state) => [STATES[state],
-                         sumsOf(row).byState[state] / sumsOf(row).total])})},
+    {key: 'states', heading: 'states', kind: 'text',
+     cell: (row) => stateCells(sumsOf(row))},
     ...states.map((state) => stateColumn(app, state, sumsOf))];
+}
+
+/**
+ * What threads did, as a bar.
+ * @param {StateSums} sums
+ * @returns {Cell}
+ */
+export function stateCells({byState, total}) {
+  return {bars: STATES.map((state, number) => (
+    /** @type {[string, number]} */ ([state, byState[number] / total])))
+    .filter(([, share]) => share > 0)};
 }
 
 /**

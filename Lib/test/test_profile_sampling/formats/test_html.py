@@ -1,8 +1,10 @@
 """Pages: one file that is the same each time, and has the profile in it."""
 
 import base64
+import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import tempfile
@@ -25,6 +27,11 @@ BLOCK = re.compile(r'<script type="application/octet-stream" id="profile">'
 
 def page_of(builder):
     return _html.encode(builder.profile()._tables).decode()
+
+
+def program_of(page):
+    packed, = re.findall(r'id="program">([A-Za-z0-9+/=]*)</script>', page)
+    return gzip.decompress(base64.b64decode(packed)).decode()
 
 
 def digest(text):
@@ -54,11 +61,12 @@ class PageTest(unittest.TestCase):
 
     def test_all_modules_are_in_it(self):
         page = page_of(example())
+        scripts = page + program_of(page)
         names = [name for _, text in modules()
                  for name in NAME_AT_TOP.findall(text)]
         self.assertGreater(len(names), 50)
         for name in names:
-            self.assertIn(f' {name}', page)
+            self.assertIn(f' {name}', scripts)
 
     def test_no_two_modules_have_a_name_in_common(self):
         names = [name for _, text in modules()
@@ -66,7 +74,9 @@ class PageTest(unittest.TestCase):
         self.assertEqual(sorted(set(names)), sorted(names))
 
     def test_what_is_for_readers_of_the_code_stays_out(self):
-        script = page_of(example()).partition('<script type="module">')[2]
+        page = page_of(example())
+        script = (page.partition('<script type="module">')[2]
+                  + program_of(page))
         for text in '\n ', '\n//', '/*', '\nimport', '\nexport', '\n\n':
             self.assertNotIn(text, script)
 
@@ -96,7 +106,8 @@ class SafetyTest(unittest.TestCase):
             'default-src': "'none'", 'base-uri': "'none'",
             'form-action': "'none'", 'img-src': 'data:',
             'style-src': f"'sha256-{digest(style)}'",
-            'script-src': f"'sha256-{digest(script)}'"})
+            'script-src': f"'sha256-{digest(script)}' "
+                          f"'sha256-{digest(program_of(page))}'"})
 
     def test_names_cannot_leave_their_block(self):
         page = page_of(hard_profiles.hostile())
@@ -175,6 +186,67 @@ class LoadTest(unittest.TestCase):
             page = data % base64.b64encode(page)
         with self.assertRaisesRegex(ValueError, 'is empty'):
             self.load(page)
+
+
+class SourceTest(unittest.TestCase):
+
+    def sources(self, profile):
+        page = _html.encode(profile._tables, with_source=True)
+        packed, = re.findall(rb'id="sources">([A-Za-z0-9+/=]*)</script>', page)
+        self.assertEqual(Profile.load(io.BytesIO(page)), Profile.load(
+            io.BytesIO(_html.encode(profile._tables))))
+        return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+    def file(self, text):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, 'a.py')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        os.utime(path, (1, 1))
+        return path
+
+    def test_functions_with_samples(self):
+        path = self.file('def f():\n    return 1\n\ndef g():\n    pass\n')
+        b = Builder()
+        b.sample([(b.function('a', 'f', path, 1), 2)], wall_ns=1)
+        data = self.sources(b.profile())
+        self.assertEqual(data, {
+            'functions': [{'name': 'a.f', 'filename': path, 'first_line': 1,
+                           'lines': {'1': 'def f():', '2': '    return 1'},
+                           'notes': []}],
+            'generic': {}, 'left_out': 0})
+
+    def test_of_a_long_function_what_is_near(self):
+        path = self.file('x = 1\n' * 1000)
+        b = Builder()
+        b.sample([(b.function('a', '<module>', path, 1), 500)], wall_ns=1)
+        lines = self.sources(b.profile())['functions'][0]['lines']
+        self.assertEqual(list(map(int, lines)), list(range(492, 509)))
+
+    def test_a_file_that_is_not_there(self):
+        function, = self.sources(Builder().sample(
+            'a.f:3', wall_ns=1).profile())['functions']
+        self.assertEqual(function['lines'], {})
+        self.assertEqual(function['notes'], [
+            'There is no source: No such file or directory.'])
+
+    def test_pages_without_it(self):
+        self.assertNotIn('id="sources"', page_of(example()))
+
+    def test_names_of_generic_instructions(self):
+        generic = self.sources(example().profile())['generic']
+        self.assertEqual(generic['BINARY_OP_MULTIPLY_INT'], 'BINARY_OP')
+        self.assertEqual(generic['BINARY_OP'], 'BINARY_OP')
+        self.assertNotIn('CALL_KW', generic)
+
+    def test_it_is_bounded(self):
+        path = self.file('x = "' + 'y' * 900_000 + '"\n')
+        b = Builder()
+        for name in 'f', 'g':
+            b.sample([(b.function('a', f'<{name}>', path, 1), 1)], wall_ns=1)
+        data = self.sources(b.profile())
+        self.assertEqual((len(data['functions']), data['left_out']), (1, 1))
 
 
 if __name__ == '__main__':

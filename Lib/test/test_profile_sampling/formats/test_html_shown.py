@@ -1,0 +1,400 @@
+"""Pages in a real browser: every number that they show is the profile's."""
+
+import asyncio
+import os
+import random
+import tempfile
+import threading
+import unittest
+from urllib.parse import urlencode
+
+import profile_sampling
+from profile_sampling import Profile
+from profile_sampling._data import by_gil_holder, by_site, keys
+from profile_sampling._formats import html as _html
+
+from ..support import hard_profiles
+from ..support.browser import browser, complaints, needs_browser, wait_for
+from ..support.builders import Builder, example
+from ..support.random_profiles import random_profile
+
+# Of a table: all its rows, as {key of a cell: its number, or its text}.
+READ_TABLE = '''
+const table = document.querySelector(`table[data-name="${arguments[0]}"]`);
+const more = table.parentElement.querySelector('.more');
+while (more !== null && !more.hidden) {
+  more.click();
+}
+return [...table.querySelectorAll('tbody tr')].map((row) => (
+  Object.fromEntries([...row.querySelectorAll('td')].map((cell) => [
+    cell.dataset.key ?? 'name',
+    cell.dataset.value === undefined ? cell.textContent
+      : Number(cell.dataset.value)]))));
+'''
+# Open every row of the call tree and return (level, name, cum, self).
+READ_TREE = '''
+for (let closed; (closed = document.querySelector(
+  'tr[aria-expanded="false"] .mark')) !== null;) {
+  closed.click();
+}
+return [...document.querySelectorAll('tr[data-node]')].map((row) => [
+  Number(row.getAttribute('aria-level')),
+  row.querySelector('td.text').lastChild.data,
+  Number(row.querySelector('[data-key="cum"]').dataset.value),
+  Number(row.querySelector('[data-key="self"]').dataset.value)]);
+'''
+READY = "return document.querySelector('#view table, #view .flame, .fault')"
+
+
+def work(number):
+    return sum([value * value for value in range(number)])
+
+
+async def waits():
+    await asyncio.gather(*[asyncio.sleep(0.02) for _ in range(3)])
+    work(20_000)
+
+
+def threaded():
+    with profile_sampling.profile(rate_hz=2000) as block:
+        threads = [threading.Thread(target=work, args=[200_000])
+                   for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return block.profile
+
+
+def in_tasks():
+    with profile_sampling.profile(rate_hz=2000) as block:
+        asyncio.run(waits())
+    return block.profile
+
+
+def two_idle_threads():
+    b = Builder(duration_ns=1000)
+    waiting = b.thread('pool', native_id=7)
+    main = b.thread('MainThread', native_id=8)
+    b.sample('concurrent.futures.thread._worker:3 [blocked]', wall_ns=990,
+             thread=waiting, state='blocked')
+    b.sample('a.main:3 a.f:2', wall_ns=500, thread=main)
+    b.sample('a.main:3', state='custom', wall_ns=0, count=7, thread=main)
+    return b.profile()
+
+
+class BrowserTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.path = os.path.join(directory, 'p.html')
+        cls.driver = cls.enterClassContext(browser())
+
+    def show(self, profile, **query):
+        """Open the page; return the profile as a file has it."""
+        profile.save(self.path)
+        return self.look(**query) or Profile.load(self.path)
+
+    def look(self, **query):
+        """Show the page that is there with another query."""
+        self.driver.get('about:blank')
+        self.driver.get(f'file://{self.path}#'
+                        + urlencode(query, doseq=True))
+        wait_for(self.driver, lambda driver: driver.execute_script(READY))
+        self.assertEqual(complaints(self.driver), [])
+
+    def run_js(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def table(self, name):
+        return self.run_js(READ_TABLE, name)
+
+    def text(self, selector):
+        return self.run_js('return document.querySelector(arguments[0])'
+                           '.textContent', selector)
+
+
+def profiles():
+    """All that a view has to show, by their names."""
+    yield 'example', example().profile()
+    yield 'recursive', hard_profiles.recursive().profile()
+    yield 'hostile', hard_profiles.hostile().profile()
+    yield 'idle', two_idle_threads()
+    yield 'threads', threaded()
+    yield 'tasks', in_tasks()
+    yield 'nothing', Builder().profile()
+    for seed in range(3):
+        yield f'random {seed}', random_profile(random.Random(seed))
+
+
+def named(function):
+    return _shown(function.name) or '[no name]'
+
+
+def _shown(text):
+    from profile_sampling._data.values import printable
+    return printable(text)
+
+
+def placed(function, line):
+    if function is None:
+        return '[no frames]'
+    return _shown(function.name + (f':{line}' if line else '')) or '[no name]'
+
+
+@needs_browser
+class NumbersTest(BrowserTest):
+
+    def test_functions(self):
+        for name, profile in profiles():
+            with self.subTest(name):
+                profile = self.show(profile, view='functions')
+                own = profile._tables.own
+                self.assertEqual(
+                    sorted([(row['self'], row['cum'], row['function'])
+                            for row in self.table('functions')]),
+                    sorted([(row.self_values[own], row.cum_values[own],
+                             named(row.function))
+                            for row in profile.functions()]))
+
+    def test_lines(self):
+        for name, profile in profiles():
+            with self.subTest(name):
+                profile = self.show(profile, view='sites')
+                sites = by_site.Sites(profile._tables)
+                margin = sites.precision.margin_ns
+                self.assertEqual(
+                    sorted([(row['self'], row['site'], row.get('margin'),
+                             row['running'])
+                            for row in self.table('sites')]),
+                    sorted([(row.sums.total, placed(row.function, row.line),
+                             margin(row.sums.running_records),
+                             row.sums.by_state[0])
+                            for row in sites.rows]))
+
+    def test_call_tree(self):
+        for name, profile in profiles():
+            for up in (), ('1',):
+                with self.subTest(name, up=up):
+                    profile = self.show(profile, view='tree',
+                                        **{'up': up} if up else {})
+                    own = profile._tables.own
+                    expected = [
+                        (depth, named(node.function), node.cum_values[own],
+                         node.self_values[own])
+                        for depth, node in profile.call_tree(
+                            inverted=bool(up)).walk() if depth]
+                    self.assertEqual(
+                        sorted(map(tuple, self.run_js(READ_TREE))),
+                        sorted(expected))
+
+    def test_callers_and_callees(self):
+        for name, profile in profiles():
+            profile = self.show(profile, view='functions')
+            rows = profile.functions()
+            own = profile._tables.own
+            for row in rows[:3]:
+                function = row.function
+                if len([1 for other in rows
+                        if other.function.name == function.name]) > 1:
+                    continue
+                with self.subTest(name, function=function):
+                    self.look(view='sandwich', selected=function.name)
+                    for table, expected, nobody in (
+                            ('callers', profile.callers(function),
+                             '[nobody]'),
+                            ('callees', profile.callees(function),
+                             '[itself]')):
+                        self.assertEqual(
+                            sorted([(row['cum'], row['function'])
+                                    for row in self.table(table)]),
+                            sorted([(row.values[own], nobody if
+                                     row.function is None else
+                                     named(row.function))
+                                    for row in expected
+                                    if row.function or row.values[own]]))
+
+    def test_labels(self):
+        for name, profile in profiles():
+            profile = self.show(profile)
+            tables = profile._tables
+            sites = by_site.Sites(tables)
+            labels = [*set(profile.label_keys) - {'task_name'}]
+            for key in ('thread', 'state', *labels):
+                with self.subTest(name, key=key):
+                    sums = {}
+                    for value, idle, row in zip(
+                            keys.values(tables, key), sites.is_idle,
+                            tables.row_tuples()):
+                        its = sums.setdefault((value, keys.text(value)),
+                                              [0, 0])
+                        its[idle] += row[6 + tables.own]
+                    self.look(view='by', by=key)
+                    self.assertEqual(
+                        sorted([(row['self'], row.get('idle', 0),
+                                 row['value']) for row in self.table('by')]),
+                        sorted([(busy, idle, _shown(text)) for
+                                (_, text), (busy, idle) in sums.items()]))
+
+    def test_gil(self):
+        for name, profile in profiles():
+            with self.subTest(name):
+                profile = self.show(profile, view='quality')
+                rows = profile.gil_holders()
+                if not rows:
+                    continue
+                self.look(view='gil')
+                own = by_gil_holder.ranked_by(profile._tables)
+                pairs, caused = {}, {}
+                for row in rows:
+                    holder = placed(row.holder.function, row.holder.line)
+                    if row.holder.callee is not None:
+                        holder += f' ({named(row.holder.callee)})'
+                    for sums, key in (
+                            (pairs, (placed(row.function, row.line), holder)),
+                            (caused, holder)):
+                        sums[key] = sums.get(key, 0) + row.values[own]
+                self.assertEqual(pairs, {
+                    (row['waiter'], row['holder']): row['wait']
+                    for row in self.table('gil')})
+                self.assertEqual(caused, {
+                    row['holder']: row['wait']
+                    for row in self.table('gil_caused')})
+                self.assertEqual(sum(pairs.values()), sum([
+                    value for row in self.table('gil_threads')
+                    for key, value in row.items()
+                    if key.startswith('held by ')]))
+
+
+@needs_browser
+class PageTest(BrowserTest):
+
+    def test_parts(self):
+        profile = self.show(random_profile(random.Random(5)),
+                            view='functions')
+        for part, query in (
+                (profile.focus(r'a\.f'), {'focus': r'a\.f'}),
+                (profile.ignore('b'), {'ignore': 'b'}),
+                (profile.hide(r'^a\.'), {'hide': r'^a\.'}),
+                (profile.filter(state='blocked').hide('sorted'),
+                 {'where': 'state=^blocked$', 'hide': 'sorted'}),
+                (profile.focus('nothing'), {'focus': 'nothing'})):
+            with self.subTest(query):
+                self.look(view='functions', **query)
+                own = part._tables.own
+                self.assertEqual(
+                    sorted([(row['self'], row['cum'], row['function'])
+                            for row in self.table('functions')]),
+                    sorted([(row.self_values[own], row.cum_values[own],
+                             named(row.function))
+                            for row in part.functions()]))
+
+    def test_all_types_of_values(self):
+        profile = self.show(example().profile())
+        for number, name in enumerate(('count', 'cpu_ns', 'wall_ns')):
+            self.look(view='functions', value=name)
+            self.assertEqual(
+                sorted([(row['self'], row['cum'])
+                        for row in self.table('functions')]),
+                sorted([(row.self_values[number], row.cum_values[number])
+                        for row in profile.functions()]))
+        self.look(view='functions', value='wall_minus_cpu_ns')
+        self.assertEqual(
+            sorted([row['cum'] for row in self.table('functions')]),
+            sorted([row.cum_wall_ns - row.cum_cpu_ns
+                    for row in profile.functions()]))
+
+    def test_what_a_search_matches(self):
+        profile = self.show(example().profile(), search='JSON')
+        self.assertEqual(
+            int(self.run_js("return document.querySelector('.found')"
+                            ".dataset.value")),
+            profile.focus('json').total_wall_ns)
+
+    def test_what_is_folded_goes_to_the_callers(self):
+        self.show(example().profile(), view='functions',
+                  fold=['C', 'operators', 'pseudo'])
+        rows = {row['function']: row for row in self.table('functions')}
+        self.assertEqual(rows['app.work']['self'], 300_000_001)
+        self.assertEqual(rows['app.<module>']['self'], 990_000_000)
+        self.assertNotIn('time.sleep', rows)
+
+    def test_a_flame_graph_by_keys(self):
+        profile = self.show(example().profile(), view='flame')
+        nodes = {}
+        for _, node in profile.call_tree().walk():
+            name = 'all' if node.function is None else node.function.name
+            nodes.setdefault(name, []).append(
+                (node.cum_wall_ns, node.self_wall_ns))
+        flame = self.driver.find_element('css selector', '.flame')
+        seen = set()
+        for key in '\ue010' * 0 + '\ue015\ue014\ue015\ue015\ue013\ue014':
+            flame.send_keys(key)
+            said = self.run_js(
+                "const said = document.querySelector('.said');"
+                'return [said.firstChild.data.split("\\n")[0],'
+                ' Number(said.dataset.cum), Number(said.dataset.self)]')
+            self.assertIn(tuple(said[1:]), nodes[said[0]])
+            seen.add(said[0])
+        self.assertGreater(len(seen), 2)
+
+    def test_transforms_and_back(self):
+        self.show(example().profile(), view='functions', selected='app.work')
+        click = ("[...document.querySelectorAll('#selected button')].find("
+                 "(one) => one.textContent === arguments[0]).click()")
+        self.run_js(click, 'Focus')
+        self.assertIn('focus=', self.driver.current_url)
+        self.assertEqual(
+            {row['function'] for row in self.table('functions')},
+            {'app.<module>', 'app.work', 'json.load', 'app.hook',
+             'int.__mul__'})
+        self.run_js(click, 'Collapse')
+        rows = {row['function']: row for row in self.table('functions')}
+        self.assertEqual(set(rows), {'app.<module>', 'app.work'})
+        self.assertEqual(rows['app.work']['self'], 1_000_000_001)
+        self.run_js(click, 'Root')
+        self.assertEqual([row['function'] for row
+                          in self.table('functions')], ['app.work'])
+        for expected in 2, 5, 11:
+            self.driver.back()
+            wait_for(self.driver, lambda _: len(
+                self.table('functions')) == expected)
+
+    def test_a_query_that_is_none(self):
+        for query in ({'focus': '('}, {'where': 'nothing=1'},
+                      {'search': '/(/'}, {'view': 'none', 'by': '?'},
+                      {'value': 'no', 'fold': 'x', 'sort': 'y'}):
+            self.show(example().profile(), **query)
+            fault = self.run_js("return document.querySelector('.fault')"
+                                "?.textContent ?? ''")
+            self.assertEqual('focus' in query or 'where' in query
+                             or 'search' in query, bool(fault), query)
+
+    def test_deep_stacks(self):
+        self.show(hard_profiles.deep().profile())
+        self.assertGreater(self.run_js(
+            "return document.querySelector('.sizer').offsetHeight"), 900_000)
+        self.look(view='tree')
+        self.look(view='tree', up='1')
+        self.look(up='1')
+
+    def test_what_the_header_says(self):
+        self.show(example().profile())
+        facts = self.text('#facts')
+        for text in ('Wall profile of Python', '2 threads', '1,047 samples',
+                     'blocked 48.3 %', '3 samples lost (ring full 3)'):
+            self.assertIn(text, facts)
+
+    def test_a_damaged_page_says_so(self):
+        page = _html.encode(example().profile()._tables)
+        with open(self.path, 'wb') as file:
+            file.write(page.replace(b'H4sI', b'AAAA', 1))
+        self.driver.get(f'file://{self.path}')
+        wait_for(self.driver, lambda driver: driver.execute_script(READY))
+        self.assertIn('cannot show its profile', self.text('.fault'))
+        self.assertTrue(complaints(self.driver))
+
+
+if __name__ == '__main__':
+    unittest.main()
