@@ -208,7 +208,9 @@ export class App {
     this.fault = '';
     try {
       this.model = this.models.of(this.query);
-      this.model.matches(this.query.search);
+      if (this.query.search) {
+        this.model.matches(this.query.search);
+      }
     } catch (error) {
       this.model = this.models.of(NO_QUERY);
       this.fault = /** @type {Error} */ (error).message;

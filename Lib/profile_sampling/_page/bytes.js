@@ -110,6 +110,12 @@ export class Wire {
 
   /** A signed number of 64 bits. */
   varint() {
+    const first = this.bytes[this.at];
+    if (first < 128 && this.at < this.end) {
+      // Nearly all are as short as that.
+      this.at++;
+      return first;
+    }
     let low = 0;
     let high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
@@ -135,10 +141,20 @@ export class Wire {
 
   /** The message in this field. */
   inner() {
-    if (!this.isBytes) {
+    return new Wire(this.bytes, 0, 0).enter(this);
+  }
+
+  /**
+   * Go to the message in a field of another one.
+   * @param {Wire} wire
+   */
+  enter(wire) {
+    if (!wire.isBytes) {
       throw new Error('the profile is damaged: a field has the wrong type');
     }
-    return new Wire(this.bytes, this.start, this.stop);
+    this.at = wire.start;
+    this.end = wire.stop;
+    return this;
   }
 
   /**

@@ -230,10 +230,10 @@ export function sandwichView(app) {
   return [
     element('h2', {}, `Callers of ${name}`),
     ...neighbours(app, 'callers', above, '[nobody]'),
-    ...new FlameView(app, above, name).parts(),
+    ...new FlameView(app, above, name, true).parts(),
     element('h2', {}, `Callees of ${name}`),
     ...neighbours(app, 'callees', below, '[itself]'),
-    ...new FlameView(app, below, name).parts()];
+    ...new FlameView(app, below, name, true).parts()];
 }
 
 /**

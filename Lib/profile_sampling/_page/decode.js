@@ -177,6 +177,37 @@ class Stacks {
   }
 
   /**
+   * Whether stacks of locations are stacks of frames, as in files of ours.
+   * @param {PairTable} stacks
+   */
+  keep(stacks) {
+    const all = [...this.framesOf.values()];
+    const isSame = all.length === this.frameRows.length
+      && all.every((frames) => frames.length === 1);
+    if (isSame) {
+      this.tree = stacks;
+      for (let stack = 1; stack < stacks.length; stack++) {
+        const [frame] = this.framesAtStack(stacks, stack);
+        stacks.items[stack] = frame;
+        this.nodeOf[stack] = stack;
+      }
+    }
+    return isSame;
+  }
+
+  /**
+   * @param {PairTable} stacks
+   * @param {number} stack
+   */
+  framesAtStack(stacks, stack) {
+    const frames = this.framesOf.get(stacks.items[stack]);
+    if (frames === undefined) {
+      throw new Error('the profile is damaged: a location is missing');
+    }
+    return frames;
+  }
+
+  /**
    * The frames of a location, the root first.
    * @param {number[]} location
    * @param {number[][]} lines
@@ -215,11 +246,11 @@ class Stacks {
   /** @param {PairTable} stacks */
   put(stacks) {
     let steps = 0;
+    if (this.keep(stacks)) {
+      return;
+    }
     for (let stack = 1; stack < stacks.length; stack++) {
-      const frames = this.framesOf.get(stacks.items[stack]);
-      if (frames === undefined) {
-        throw new Error('the profile is damaged: a location is missing');
-      }
+      const frames = this.framesAtStack(stacks, stack);
       let node = this.nodeOf[stacks.parents[stack]];
       for (const frame of frames) {
         node = this.tree.add(node, frame);

@@ -32,15 +32,18 @@ export class FlameView {
    * @param {App} app
    * @param {import('./layout.js').Tree} tree
    * @param {string} rootName what its root stands for
+   * @param {boolean} [isSmall] whether it is no higher than it needs
    */
-  constructor(app, tree, rootName) {
+  constructor(app, tree, rootName, isSmall = false) {
+    this.isSmall = isSmall;
     this.app = app;
     this.tree = tree;
     this.rootName = rootName;
     this.canvas = element('canvas');
     this.sizer = element('div', {class: 'sizer'}, this.canvas);
     this.box = element(
-      'div', {class: 'flame', tabindex: 0, role: 'application',
+      'div', {class: isSmall ? 'flame small' : 'flame', tabindex: 0,
+              role: 'application',
               'aria-label': 'Flame graph; arrow keys move among frames, '
                 + 'Enter zooms in, Escape zooms out'}, this.sizer);
     this.note = element('p', {class: 'note'});
@@ -56,8 +59,8 @@ export class FlameView {
 
   /** What the view is made of. */
   parts() {
-    const legend = element('p', {class: 'legend'}, ...LEGEND.map(
-      ([name, color]) => element('span', {class: color}, name)));
+    const legend = element('p', {class: 'legend'}, ...this.isSmall ? []
+      : LEGEND.map(([name, color]) => element('span', {class: color}, name)));
     return [element('div', {class: 'bar-of-tools'}, legend, this.zoomOut),
             this.box, this.said, this.note, this.tip];
   }

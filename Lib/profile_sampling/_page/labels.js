@@ -60,6 +60,7 @@ export class Labels {
    */
   constructor(parts, string, functions, hasInstructions) {
     this.sets = parts.sets;
+    // With the gaps that there are between labels.
     this.meanings = parts.labels.map(([key, text, number]) => (
       {key: string(key), text: string(text), number}));
     this.functions = functions;

@@ -41,6 +41,21 @@ export class Model {
     return this.known.get(name);
   }
 
+  /**
+   * The same for what there is one of for each key: the last one is kept.
+   * @template T
+   * @param {string} name
+   * @param {string | number} key
+   * @param {() => T} make
+   * @returns {T}
+   */
+  last(name, key, make) {
+    if (this.known.get(name)?.key !== key) {
+      this.known.set(name, {key, value: make()});
+    }
+    return this.known.get(name).value;
+  }
+
   get sites() {
     return this.once('sites', () => sitesOf(this.part));
   }
@@ -53,12 +68,12 @@ export class Model {
 
   /** Who called a function; @param {number} func */
   callersOf(func) {
-    return this.once(`callers ${func}`, () => new FromLeaves(this.part, func));
+    return this.last('callers', func, () => new FromLeaves(this.part, func));
   }
 
   /** Whom a function called; @param {number} func */
   calleesOf(func) {
-    return this.once(`callees ${func}`, () => new FromRoots(this.part, func));
+    return this.last('callees', func, () => new FromRoots(this.part, func));
   }
 
   /** @param {string} sort */
@@ -78,7 +93,7 @@ export class Model {
    * @param {string} search
    */
   matches(search) {
-    return this.once(`search ${search}`, () => {
+    return this.last('search', search, () => {
       const found = functionsFound(this.profile, search);
       const {nodes, profile: {frames}} = this.part;
       const self = selfOfNodes(this.part, this.part.value);

@@ -4,16 +4,22 @@
 // what parents and items are.
 // @ts-check
 
-const FIRST_SIZE = 1024;
+const LEAST_SIZE = 1024;
+const MOST_SIZE = 1 << 20;
 
 /** Node 0 is the root; children come after their parents. */
 export class PairTable {
-  constructor() {
+  /** @param {number} [guess] how many there may be */
+  constructor(guess = 0) {
+    let size = LEAST_SIZE;
+    while (size < Math.min(guess, MOST_SIZE)) {
+      size *= 2;
+    }
     this.length = 1;
-    this.parents = new Int32Array(FIRST_SIZE);
-    this.items = new Float64Array(FIRST_SIZE);
+    this.parents = new Int32Array(size);
+    this.items = new Float64Array(size);
     // Open addressing; 0 is an empty place, since nobody looks for the root.
-    this.slots = new Int32Array(2 * FIRST_SIZE);
+    this.slots = new Int32Array(2 * size);
   }
 
   /**

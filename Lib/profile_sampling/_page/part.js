@@ -100,27 +100,27 @@ function chosen(profile, query) {
     [[query.focus, 1], [query.ignore, 0]])) {
     for (const pattern of patterns) {
       const found = stacksWith(profile, functionsLike(profile, pattern));
-      isIn.forEach((_, row) => {
+      for (let row = 0; row < isIn.length; row++) {
         isIn[row] &= Number(found[samples.node[row]] === wanted);
-      });
+      }
     }
   }
   for (const [key, pattern] of query.where) {
     const {of, texts} = valuesOf(profile, key);
     const test = compiled(pattern);
     const found = texts.map((text) => Number(test.test(text)));
-    isIn.forEach((_, row) => {
+    for (let row = 0; row < isIn.length; row++) {
       isIn[row] &= found[of[row]];
-    });
-  }
-  const rows = new Int32Array(isIn.reduce((sum, one) => sum + one, 0));
-  let at = 0;
-  isIn.forEach((one, row) => {
-    if (one) {
-      rows[at++] = row;
     }
-  });
-  return rows;
+  }
+  const rows = new Int32Array(isIn.length);
+  let length = 0;
+  for (let row = 0; row < isIn.length; row++) {
+    if (isIn[row]) {
+      rows[length++] = row;
+    }
+  }
+  return rows.subarray(0, length);
 }
 
 /**
@@ -148,7 +148,7 @@ function shaped(profile, query) {
   if (hidden === null) {
     return {nodes, nodeOf: samples.node};
   }
-  const tree = new PairTable();
+  const tree = new PairTable(nodes.length);
   const moved = new Int32Array(nodes.length);
   for (let node = 1; node < nodes.length; node++) {
     const parent = moved[nodes.parent[node]];

@@ -8,6 +8,9 @@
 import {Wire} from './bytes.js';
 import {PairTable} from './pairs.js';
 
+// Of a message, a guess.
+const BYTES_PER_STACK = 20;
+
 /**
  * The parts of a message.  Rows of numbers, in this order:
  *
@@ -15,7 +18,7 @@ import {PairTable} from './pairs.js';
  * functions  number, name, file, first line
  * locations  number, address, first of its lines, how many
  * lines      function, line, column; the innermost call of a location first
- * labels     key, text, number
+ * labels     key, text, number; there are gaps between them
  * stacks     a tree: parent, number of a location; 0 is the empty stack
  * sets       a tree: parent set, label; 0 is the empty set
  * samples    stack, set; their values are in `values`
@@ -45,7 +48,8 @@ import {PairTable} from './pairs.js';
 export function takeApart(bytes) {
   const parts = {
     types: [], functions: [], locations: [], lines: [], labels: [],
-    stacks: new PairTable(), sets: new PairTable(), samples: [], values: [],
+    stacks: new PairTable(bytes.length / BYTES_PER_STACK),
+    sets: new PairTable(), samples: [], values: [],
     strings: [], comments: [], timeNs: 0, durationNs: 0, period: 0,
     defaultType: 0};
   const parser = new Parser(parts);
@@ -62,7 +66,9 @@ class Parser {
   constructor(parts) {
     this.parts = parts;
     this.text = new TextDecoder('utf-8', {ignoreBOM: true});
-    this.labelNumbers = new Map();
+    this.known = new PairTable();
+    // Reads the messages in a sample.
+    this.inner = new Wire(new Uint8Array(0), 0, 0);
     this.numValues = -1;
     // The last sample's: stacks have most of theirs in common.
     /** @type {number[]} */
@@ -74,6 +80,7 @@ class Parser {
   /** @param {Wire} wire */
   read(wire) {
     const parts = this.parts;
+    this.inner = new Wire(wire.bytes, 0, 0);
     while (wire.next()) {
       switch (wire.field) {
         case 1: parts.types.push(wire.tuple([1, 2])); break;
@@ -126,7 +133,7 @@ class Parser {
       } else if (wire.field === 2) {
         wire.numbers(values);
       } else if (wire.field === 3) {
-        set = this.parts.sets.add(set, this.label(wire.tuple([1, 2, 3])));
+        set = this.parts.sets.add(set, this.label(wire));
       }
     }
     if (this.numValues < 0) {
@@ -139,15 +146,26 @@ class Parser {
     samples.push(this.stack(locations.reverse()), set);
   }
 
-  /** @param {number[]} label */
-  label(label) {
-    const key = label.join();
-    let number = this.labelNumbers.get(key);
-    if (number === undefined) {
-      number = this.parts.labels.push(label) - 1;
-      this.labelNumbers.set(key, number);
+  /**
+   * The number of a label: that of its parts, one below the other.
+   * @param {Wire} wire
+   */
+  label(wire) {
+    const {inner, known, parts: {labels}} = this;
+    let key = 0;
+    let text = 0;
+    let number = 0;
+    inner.enter(wire);
+    while (inner.next()) {
+      switch (inner.field) {
+        case 1: key = inner.value; break;
+        case 2: text = inner.value; break;
+        case 3: number = inner.value; break;
+      }
     }
-    return number;
+    const place = known.add(known.add(known.add(0, key), text), number);
+    labels[place] ??= [key, text, number];
+    return place;
   }
 
   /** @param {number[]} locations the root first */

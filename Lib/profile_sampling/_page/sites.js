@@ -60,7 +60,8 @@ export function sitesOf(part) {
   const isIdle = idleSamples(part);
   const busyRows = places.rows((row) => (
     !isIdle[row] && !NOWHERE.includes(samples.state[row])));
-  const idleRows = places.rows((row) => isIdle[row] === 1);
+  const idleRows = isIdle.includes(1)
+    ? places.rows((row) => isIdle[row] === 1) : [];
   const [whole] = stateSums(part, (row) => (isIdle[row] ? -1 : 0), 1);
   const idleThreads = new Set(
     [...rows].filter((row) => isIdle[row]).map((row) => samples.thread[row]));
@@ -86,21 +87,38 @@ class Places {
     this.ofSample = new Int32Array(samples.length);
     /** @type {[number, number][]} function and line */
     this.places = [];
-    const numbers = new Map();
+    this.numbers = new Map();
+    // Per frame, of Python and others, the number of its place, plus one.
+    const python = new Int32Array(frames.func.length);
+    const others = new Int32Array(frames.func.length);
     for (const row of rows) {
       const node = nodeOf[row];
       const frame = innermost[node];
-      const [func, line] = frame >= 0
-        ? [frames.func[frame], frames.line[frame]]
-        : [node ? frames.func[nodes.frame[node]] : -1, 0];
-      const key = `${func},${line}`;
-      let number = numbers.get(key);
-      if (number === undefined) {
-        number = this.places.push([func, line]) - 1;
-        numbers.set(key, number);
+      if (frame >= 0) {
+        python[frame] ||= 1 + this.number(frames.func[frame],
+                                          frames.line[frame]);
+        this.ofSample[row] = python[frame] - 1;
+      } else if (node) {
+        const leaf = nodes.frame[node];
+        others[leaf] ||= 1 + this.number(frames.func[leaf], 0);
+        this.ofSample[row] = others[leaf] - 1;
+      } else {
+        this.ofSample[row] = this.number(-1, 0);
       }
-      this.ofSample[row] = number;
     }
+  }
+
+  /**
+   * @param {number} func
+   * @param {number} line
+   * @returns {number}
+   */
+  number(func, line) {
+    const key = `${func},${line}`;
+    if (!this.numbers.has(key)) {
+      this.numbers.set(key, this.places.push([func, line]) - 1);
+    }
+    return this.numbers.get(key);
   }
 
   /**
@@ -110,11 +128,9 @@ class Places {
   rows(wanted) {
     const {part, places, ofSample} = this;
     const {functions} = part.profile;
-    const used = new Set();
+    const used = new Uint8Array(places.length);
     for (const row of part.rows) {
-      if (wanted(row)) {
-        used.add(ofSample[row]);
-      }
+      used[ofSample[row]] |= Number(wanted(row));
     }
     const callees = this.callees(wanted);
     return stateSums(part, (row) => (wanted(row) ? ofSample[row] : -1),
@@ -122,7 +138,7 @@ class Places {
       .map((sums, number) => ({
         func: places[number][0], line: places[number][1], sums, number,
         callees: callees.get(number) ?? []}))
-      .filter(({number}) => used.has(number))
+      .filter(({number}) => used[number])
       .sort((one, other) => other.sums.total - one.sums.total
         || compareFunctions(functions[one.func] ?? null,
                             functions[other.func] ?? null)

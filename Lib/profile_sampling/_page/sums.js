@@ -6,6 +6,7 @@
 
 import {PYTHON} from './functions.js';
 import {RUNNING, STATES} from './labels.js';
+import {ofShape} from './shapes.js';
 
 /** @typedef {import('./part.js').Part} Part */
 /** @typedef {import('./decode.js').Nodes} Nodes */
@@ -146,7 +147,9 @@ export function sumsOfFrames(part, column, keyOf, length, wanted) {
   const {nodes} = part;
   const ofNodes = selfOfNodes(part, column, wanted);
   const below = cumulative(nodes.parent, ofNodes);
-  const isOutermost = outermost(nodes, keyOf, length);
+  const find = () => outermost(nodes, keyOf, length);
+  const isOutermost = keyOf === part.profile.frames.func
+    ? ofShape(nodes, 'outermost functions', find) : find();
   const self = new Float64Array(length);
   const cum = new Float64Array(length);
   for (let node = 1; node < nodes.length; node++) {
@@ -164,7 +167,15 @@ export function sumsOfFrames(part, column, keyOf, length, wanted) {
  * one calls; -1 where there is none.
  * @param {Part} part
  */
-export function innermostPython({profile: {frames, functions}, nodes}) {
+export function innermostPython({profile, nodes}) {
+  return ofShape(nodes, 'innermost', () => findPython(profile, nodes));
+}
+
+/**
+ * @param {import('./decode.js').Profile} profile
+ * @param {Nodes} nodes
+ */
+function findPython({frames, functions}, nodes) {
   const {length, parent, frame} = nodes;
   const innermost = new Int32Array(length).fill(-1);
   const called = new Int32Array(length).fill(-1);

@@ -52,10 +52,9 @@ export function marginCell({model: {sites, part: {type}}}, records) {
  * @param {App} app
  * @param {StateSums} sums
  */
-function isWeak({model: {sites: {precision}}}, {byState, records}) {
+function isWeak({model: {sites: {precision}}}, {total, records}) {
   const margin = precision.margin(records);
-  return margin !== null && margin > byState[RUNNING] / 2
-    && byState[RUNNING] > 0;
+  return margin !== null && margin > total / 2;
 }
 
 /**

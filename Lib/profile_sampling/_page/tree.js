@@ -10,6 +10,7 @@
 
 import {compareFunctions} from './functions.js';
 import {PairTable} from './pairs.js';
+import {ofShape} from './shapes.js';
 import {cumulative, selfOfNodes} from './sums.js';
 
 /** @typedef {import('./part.js').Part} Part */
@@ -80,20 +81,10 @@ export class FromRoots extends CallTree {
    */
   constructor(part, begin = -1) {
     super(part);
-    const {nodes, frames} = this;
+    const merge = () => mergedNodes(this.nodes, this.frames.func, begin);
+    const {tree, merged} = begin < 0
+      ? ofShape(this.nodes, 'from roots', merge) : merge();
     const own = selfOfNodes(part, part.value);
-    const tree = new PairTable();
-    // -1: not below it.
-    const merged = new Int32Array(nodes.length).fill(begin < 0 ? 0 : -1);
-    for (let node = 1; node < nodes.length; node++) {
-      const func = frames.func[nodes.frame[node]];
-      const above = merged[nodes.parent[node]];
-      if (func === begin) {
-        merged[node] = ROOT;
-      } else if (above >= 0) {
-        merged[node] = tree.add(above, func);
-      }
-    }
     const self = new Float64Array(tree.length);
     own.forEach((value, node) => {
       if (merged[node] >= 0) {
@@ -141,6 +132,27 @@ export class FromRoots extends CallTree {
     }
     return children;
   }
+}
+
+/**
+ * Nodes of frames as nodes of functions; -1: not below the function *begin*.
+ * @param {import('./decode.js').Nodes} nodes
+ * @param {Int32Array} functions of frames
+ * @param {number} begin
+ */
+function mergedNodes({length, parent, frame}, functions, begin) {
+  const tree = new PairTable(length / 4);
+  const merged = new Int32Array(length).fill(begin < 0 ? ROOT : -1);
+  for (let node = 1; node < length; node++) {
+    const func = functions[frame[node]];
+    const above = merged[parent[node]];
+    if (func === begin) {
+      merged[node] = ROOT;
+    } else if (above >= 0) {
+      merged[node] = tree.add(above, func);
+    }
+  }
+  return {tree, merged};
 }
 
 /**
