@@ -29,7 +29,7 @@ import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 /** @type {Record<string, {name: string, make: (app: App) => Node[]}>} */
 const VIEWS = {
   flame: {name: 'Flame graph', make: (app) => new FlameView(
-    app, app.model.tree(app.query.up), 'all').parts()},
+    app, app.model.tree(app.query.up), 'all', 'main').parts()},
   sites: {name: 'Lines', make: sitesView},
   functions: {name: 'Functions', make: functionsView},
   tree: {name: 'Call tree', make: (app) => new TreeView(app).parts()},
@@ -94,6 +94,8 @@ export class App {
       this.change({value: names[(at + 1) % names.length]});
     } else if (key === 'l') {
       this.change({up: !this.query.up});
+    } else if (key === 'i') {
+      this.change({flip: !this.query.flip});
     } else if (key === 'u') {
       this.undo();
     } else if (key === '0') {
@@ -245,7 +247,7 @@ export class App {
     }));
     return [element('div', {role: 'tablist', class: 'tabs'}, ...tabs),
             values, this.searchBox(), ...this.states(), ...this.folds(),
-            this.direction()];
+            ...this.directions()];
   }
 
   searchBox() {
@@ -293,9 +295,15 @@ export class App {
     });
   }
 
-  direction() {
-    return button('from leaves', () => this.change({up: !this.query.up}),
-                  {'aria-pressed': String(this.query.up)});
+  /** Where graphs and trees begin, and where that is on the screen. */
+  directions() {
+    const {up, flip} = this.query;
+    return [
+      button('from leaves', () => this.change({up: !up}),
+             {'aria-pressed': String(up)}),
+      button('upwards', () => this.change({flip: !flip}),
+             {'aria-pressed': String(flip),
+              title: 'flames, not icicles'})];
   }
 
   /** What is asked for, each with a button that takes it back. */

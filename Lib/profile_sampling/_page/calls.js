@@ -4,7 +4,7 @@
 // know how trees are made.
 // @ts-check
 
-import {button, element} from './dom.js';
+import {button, element, styleOf} from './dom.js';
 import {FlameView} from './flame.js';
 import {tableOf} from './table.js';
 import {placeCell, valueCell} from './tables.js';
@@ -20,6 +20,8 @@ const FIRST_ROWS = 60;
 // Of a node, that are shown at once.
 const CHILDREN = 100;
 const MAX_INDENT = 40;
+// What one key opens at most.
+const OPEN_AT_ONCE = 5000;
 
 /** The call tree as a table whose rows open and close. */
 export class TreeView {
@@ -57,7 +59,7 @@ export class TreeView {
         const children = this.tree.children(node);
         this.open.add(node);
         rows += children.length;
-        pending.push(...children);
+        children.forEach((child) => pending.push(child));
       }
     }
   }
@@ -114,9 +116,8 @@ export class TreeView {
     const {text, title} = placeCell(app, func, 0);
     const mark = element('span', {class: 'mark', 'aria-hidden': 'true'},
                          !hasChildren ? '' : open.has(node) ? '▾' : '▸');
-    const name = element('td', {class: 'text', title}, mark,
-                         printable(text ?? ''));
-    name.style.paddingLeft = `${8 + 14 * Math.min(indent, MAX_INDENT)}px`;
+    const name = element('td', {class: `text ${indentClass(indent)}`, title},
+                         mark, printable(text ?? ''));
     const cells = [tree.cum[node], tree.self[node]];
     const made = element(
       'tr', {role: 'row', tabindex: node === this.at ? 0 : -1,
@@ -152,15 +153,26 @@ export class TreeView {
       this.shownOf.set(parent, shown + CHILDREN);
       this.fill();
     });
-    const cell = element('td', {colspan: 5, class: 'text'}, more);
-    cell.style.paddingLeft = `${300 + 14 * Math.min(indent, MAX_INDENT)}px`;
-    return element('tr', {role: 'row', 'aria-level': level}, cell);
+    return element(
+      'tr', {role: 'row', 'aria-level': level}, element('td', {colspan: 4}),
+      element('td', {class: `text ${indentClass(indent)}`}, more));
   }
 
   /** @param {number} node */
   toggle(node) {
     if (!this.open.delete(node)) {
       this.open.add(node);
+    }
+    this.goTo(node);
+  }
+
+  /** Open a node and all below it; @param {number} node */
+  openAll(node) {
+    const pending = [node];
+    for (let count = 0; pending.length && count < OPEN_AT_ONCE; count++) {
+      const one = /** @type {number} */ (pending.pop());
+      this.open.add(one);
+      this.tree.children(one).forEach((child) => pending.push(child));
     }
     this.goTo(node);
   }
@@ -205,6 +217,8 @@ export class TreeView {
       } else if (tree.parent[this.at] !== ROOT) {
         this.goTo(tree.parent[this.at]);
       }
+    } else if (event.key === '*') {
+      this.openAll(this.at);
     } else if (event.key === 'Enter') {
       this.app.select(tree.func[this.at]);
     } else {
@@ -212,6 +226,14 @@ export class TreeView {
     }
     event.preventDefault();
   }
+}
+
+/** @param {number} indent */
+function indentClass(indent) {
+  const depth = Math.min(indent, MAX_INDENT);
+  const name = `indent-${depth}`;
+  styleOf(name).paddingLeft = `${8 + 14 * depth}px`;
+  return name;
 }
 
 /**
@@ -230,10 +252,10 @@ export function sandwichView(app) {
   return [
     element('h2', {}, `Callers of ${name}`),
     ...neighbours(app, 'callers', above, '[nobody]'),
-    ...new FlameView(app, above, name, true).parts(),
+    ...new FlameView(app, above, name, 'above').parts(),
     element('h2', {}, `Callees of ${name}`),
     ...neighbours(app, 'callees', below, '[itself]'),
-    ...new FlameView(app, below, name, true).parts()];
+    ...new FlameView(app, below, name, 'below').parts()];
 }
 
 /**

@@ -8,7 +8,7 @@
 // @ts-check
 
 import {C, OPERATOR, PYTHON} from './functions.js';
-import {button, element} from './dom.js';
+import {button, element, styleOf} from './dom.js';
 import {hit, layOut} from './layout.js';
 import {ROOT} from './tree.js';
 import {amount, counted, printable, share, titleOf} from './words.js';
@@ -32,23 +32,24 @@ export class FlameView {
    * @param {App} app
    * @param {import('./layout.js').Tree} tree
    * @param {string} rootName what its root stands for
-   * @param {boolean} [isSmall] whether it is no higher than it needs
+   * @param {string} place 'main', or where it is no higher than it needs
    */
-  constructor(app, tree, rootName, isSmall = false) {
-    this.isSmall = isSmall;
+  constructor(app, tree, rootName, place) {
+    this.isSmall = place !== 'main';
+    this.place = place;
     this.app = app;
     this.tree = tree;
     this.rootName = rootName;
-    this.canvas = element('canvas');
-    this.sizer = element('div', {class: 'sizer'}, this.canvas);
+    this.canvas = element('canvas', {class: `canvas-${place}`});
+    this.sizer = element('div', {class: `sizer sizer-${place}`}, this.canvas);
     this.box = element(
-      'div', {class: isSmall ? 'flame small' : 'flame', tabindex: 0,
+      'div', {class: this.isSmall ? 'flame small' : 'flame', tabindex: 0,
               role: 'application',
               'aria-label': 'Flame graph; arrow keys move among frames, '
                 + 'Enter zooms in, Escape zooms out'}, this.sizer);
     this.note = element('p', {class: 'note'});
     this.zoomOut = button('Zoom out', () => this.zoom(ROOT));
-    this.tip = element('div', {class: 'tip', hidden: true});
+    this.tip = element('div', {class: `tip tip-${place}`, hidden: true});
     this.said = element('p', {class: 'said', 'aria-live': 'polite'});
     this.zoomed = ROOT;
     this.at = ROOT;
@@ -67,7 +68,7 @@ export class FlameView {
 
   listen() {
     const {box} = this;
-    new ResizeObserver(() => this.place()).observe(box);
+    new ResizeObserver(() => this.fit()).observe(box);
     matchMedia('(prefers-color-scheme: dark)').addEventListener(
       'change', () => this.draw());
     box.addEventListener('scroll', () => this.draw());
@@ -92,11 +93,12 @@ export class FlameView {
   }
 
   /** Lay out anew: the size or the zoom has changed. */
-  place() {
+  fit() {
     const width = this.box.clientWidth;
+    const isFirst = !this.layout.node.length;
     this.layout = layOut(this.tree, this.zoomed, width);
-    const rows = this.layout.firstOf.length - 1;
-    this.sizer.style.height = `${Math.max(1, rows) * ROW}px`;
+    styleOf(`sizer-${this.place}`).height = `${
+      Math.max(1, this.rows) * ROW}px`;
     const {total, type} = this.app.model.part;
     this.zoomOut.disabled = this.zoomed === ROOT;
     this.note.textContent = [
@@ -104,6 +106,9 @@ export class FlameView {
       this.layout.smaller
         ? `${counted(this.layout.smaller, 'frame')} smaller than half a pixel,`
           + ' with all below: zoom in to see them.' : ''].join(' ').trim();
+    if (isFirst && this.app.query.flip) {
+      this.box.scrollTop = this.box.scrollHeight;
+    }
     this.draw();
   }
 
@@ -114,35 +119,40 @@ export class FlameView {
     const height = box.clientHeight;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+    const size = styleOf(`canvas-${this.place}`);
+    size.width = `${width}px`;
+    size.height = `${height}px`;
     const context = canvas.getContext('2d');
     if (context === null) {
       throw new Error('this browser cannot draw');
     }
     context.scale(scale, scale);
     const painter = new Painter(this, context, getComputedStyle(box));
-    const rows = layout.firstOf.length - 1;
     const first = Math.floor(box.scrollTop / ROW);
-    const last = Math.min(rows, first + Math.ceil(height / ROW) + 1);
-    for (let row = first; row < last; row++) {
-      const y = this.rowTop(row) - box.scrollTop;
+    const last = Math.min(this.rows, first + Math.ceil(height / ROW) + 1);
+    for (let place = first; place < last; place++) {
+      const y = place * ROW - box.scrollTop;
+      const row = this.turned(place);
       for (let at = layout.firstOf[row]; at < layout.firstOf[row + 1]; at++) {
         painter.frame(at, y);
       }
     }
   }
 
-  /** @param {number} row */
-  rowTop(row) {
-    return row * ROW;
+  get rows() {
+    return this.layout.firstOf.length - 1;
+  }
+
+  /** Where a row is; and which row is there. @param {number} row */
+  turned(row) {
+    return this.app.query.flip ? this.rows - 1 - row : row;
   }
 
   /** The node under the mouse, or -1. @param {MouseEvent} event */
   under(event) {
     const edge = this.box.getBoundingClientRect();
     const y = event.clientY - edge.top + this.box.scrollTop;
-    const at = hit(this.layout, Math.floor(y / ROW),
+    const at = hit(this.layout, this.turned(Math.floor(y / ROW)),
                    event.clientX - edge.left);
     return at < 0 ? -1 : this.layout.node[at];
   }
@@ -157,9 +167,10 @@ export class FlameView {
     this.tip.replaceChildren(...this.linesOf(node).map(
       (line) => element('div', {}, line)));
     const x = Math.min(event.clientX + 12, innerWidth - this.tip.offsetWidth);
-    this.tip.style.left = `${Math.max(0, x)}px`;
+    const style = styleOf(`tip-${this.place}`);
+    style.left = `${Math.max(0, x)}px`;
     const above = event.clientY - this.tip.offsetHeight - 12;
-    this.tip.style.top = `${above < 0 ? event.clientY + 16 : above}px`;
+    style.top = `${above < 0 ? event.clientY + 16 : above}px`;
   }
 
   /**
@@ -192,7 +203,7 @@ export class FlameView {
     const row = this.layout.firstOf.findIndex((first, number) => (
       this.layout.node.slice(first, this.layout.firstOf[number + 1])
         .includes(node)));
-    const top = this.rowTop(Math.max(0, row));
+    const top = ROW * this.turned(Math.max(0, row));
     const {box} = this;
     if (top < box.scrollTop) {
       box.scrollTop = top;
@@ -204,7 +215,7 @@ export class FlameView {
   /** @param {number} node */
   zoom(node) {
     this.zoomed = node;
-    this.place();
+    this.fit();
     this.goTo(node);
   }
 
@@ -213,10 +224,11 @@ export class FlameView {
     const {tree, at} = this;
     const siblings = at === ROOT ? [ROOT] : tree.children(tree.parent[at]);
     const place = siblings.indexOf(at);
+    const isFlipped = this.app.query.flip;
     /** @type {Record<string, number | undefined>} */
     const goals = {
-      ArrowDown: tree.children(at)[0],
-      ArrowUp: at === ROOT ? ROOT : tree.parent[at],
+      [isFlipped ? 'ArrowUp' : 'ArrowDown']: tree.children(at)[0],
+      [isFlipped ? 'ArrowDown' : 'ArrowUp']: tree.parent[at],
       ArrowRight: siblings[place + 1], ArrowLeft: siblings[place - 1],
       Home: ROOT};
     if (event.key === 'Enter') {

@@ -12,12 +12,14 @@ import {button, byId, element} from './dom.js';
 const HELP = [
   ['1 to 9', 'the views, in their order'], ['/', 'search'],
   ['v', 'the next type of values'], ['l', 'from the leaves, or the roots'],
+  ['i', 'icicles, or flames that grow upwards'],
   ['f', 'focus: only stacks with what is selected'],
   ['r', 'root: stacks begin at it'], ['d', 'drop: only stacks without it'],
   ['m', 'merge: leave it out, its time goes to its callers'],
   ['c', 'collapse: what it calls becomes its own'],
   ['u', 'undo'], ['0', 'all again'], ['?', 'this help'],
   ['arrows, Home, End', 'move among rows or frames'],
+  ['right, left, *', 'in the call tree open, close, open all below'],
   ['Enter', 'select a row, zoom in on a frame'],
   ['Escape', 'zoom out, close, select nothing']];
 
@@ -27,7 +29,6 @@ const HELP = [
  */
 export function listenToKeys(app) {
   const help = helpOf();
-  document.body.append(help);
   document.addEventListener('keydown', (event) => {
     const place = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey
@@ -46,8 +47,8 @@ export function listenToKeys(app) {
 }
 
 function helpOf() {
-  const help = element('dialog', {'aria-label': 'keys'});
-  help.append(
+  const help = /** @type {HTMLDialogElement} */ (byId('help'));
+  help.replaceChildren(
     element('h2', {}, 'Keys'),
     element('dl', {}, ...HELP.flatMap(([key, text]) => [
       element('dt', {}, key), element('dd', {}, text)])),

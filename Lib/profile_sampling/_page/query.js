@@ -17,6 +17,7 @@
  * sort       'self' or 'cum'
  * by         key of the pivot
  * up         whether graphs and trees begin at the leaves
+ * flip       whether the flame graph grows upwards
  *
  * @typedef {object} Query
  * @property {string} value
@@ -33,18 +34,21 @@
  * @property {string} sort
  * @property {string} by
  * @property {boolean} up
+ * @property {boolean} flip
  */
 
 /** @type {Query} */
 export const NO_QUERY = Object.freeze({
   value: '', where: [], focus: [], ignore: [], hide: [], fold: [],
   collapse: [], root: '', view: 'flame', selected: '', search: '',
-  sort: 'self', by: 'thread', up: false});
+  sort: 'self', by: 'thread', up: false, flip: false});
 /** @type {('focus' | 'ignore' | 'hide' | 'fold' | 'collapse')[]} */
 const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
 /** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort'
  *          | 'by')[]} */
 const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by'];
+/** @type {('up' | 'flip')[]} */
+const FLAGS = ['up', 'flip'];
 
 /**
  * @param {Query} query
@@ -63,8 +67,10 @@ export function toFragment(query) {
       params.set(name, query[name]);
     }
   }
-  if (query.up) {
-    params.set('up', '1');
+  for (const name of FLAGS) {
+    if (query[name]) {
+      params.set(name, '1');
+    }
   }
   return params.toString();
 }
@@ -75,7 +81,7 @@ export function toFragment(query) {
  */
 export function fromFragment(fragment) {
   const params = new URLSearchParams(fragment.replace(/^#/, ''));
-  const query = {...NO_QUERY, up: params.has('up')};
+  const query = {...NO_QUERY, up: params.has('up'), flip: params.has('flip')};
   query.where = params.getAll('where').flatMap((text) => {
     const at = text.indexOf('=');
     return at > 0 ? [/** @type {[string, string]} */ (

@@ -165,8 +165,8 @@ function listing(app, func, source) {
                                       app.sources?.generic ?? {});
   const texts = new Map(Object.entries(source?.lines ?? {}).map(
     ([line, text]) => [Number(line), text]));
-  const most = Math.max(...sites.rows.filter((row) => row.func === func)
-    .map((row) => row.sums.total), 0);
+  // Rows are ranked.
+  const most = sites.rows.find((row) => row.func === func)?.sums.total ?? 0;
   const rows = [...new Set([...texts.keys(), ...cum.keys()])]
     .sort((one, other) => one - other)
     .flatMap((line) => [

@@ -7,8 +7,8 @@
 // finds them; of long tables the rest comes when it is asked for.
 // @ts-check
 
-import {button, element} from './dom.js';
-import {counted, percent, printable} from './words.js';
+import {button, element, shareClass} from './dom.js';
+import {counted, printable} from './words.js';
 
 const ROWS = 300;
 
@@ -129,8 +129,7 @@ function cellOf(key, kind, cell) {
     // Of a program, tabs are as wide as others see them.
     printable(kind === 'code' ? text.replaceAll('\t', '        ') : text));
   if (share !== undefined && share > 0) {
-    shown.classList.add('bar');
-    shown.style.setProperty('--share', percent(Math.min(1, share)));
+    shown.classList.add('bar', shareClass(share));
   }
   if (bars !== undefined) {
     shown.append(stackOf(bars));
@@ -140,11 +139,8 @@ function cellOf(key, kind, cell) {
 
 /** @param {[string, number][]} bars */
 export function stackOf(bars) {
-  return element('span', {class: 'stack'}, ...bars.map(([name, share]) => {
-    const part = element('span', {class: `part ${name}`});
-    part.style.setProperty('--share', percent(share));
-    return part;
-  }));
+  return element('span', {class: 'stack'}, ...bars.map(([name, share]) => (
+    element('span', {class: `part ${name} ${shareClass(share)}`}))));
 }
 
 /**

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -89,6 +91,20 @@ class PageTest(unittest.TestCase):
                 lines = text.splitlines()
                 self.assertLess(len(lines), 500)
                 self.assertLessEqual(max(map(len, lines)), 80)
+
+
+class TypesTest(unittest.TestCase):
+
+    @unittest.skipUnless(shutil.which('tsc'), 'needs tsc: npm install -g '
+                         'typescript')
+    def test_the_types_in_comments(self):
+        files = [os.path.join(FOLDER, name) for name, _ in modules()]
+        result = subprocess.run(
+            ['tsc', '--noEmit', '--allowJs', '--checkJs', '--strict',
+             '--noUnusedLocals', '--target', 'es2023', '--module', 'es2022',
+             '--lib', 'es2023,dom,dom.iterable', '--types', '', *files],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout)
 
 
 class SafetyTest(unittest.TestCase):

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import profile_sampling
 from profile_sampling import Profile
 from profile_sampling._data import by_gil_holder, by_site, keys
+from profile_sampling._data import opcodes as _opcodes
 from profile_sampling._formats import html as _html
 
 from ..support import hard_profiles
@@ -33,9 +34,11 @@ return [...table.querySelectorAll('tbody tr')].map((row) => (
 '''
 # Open every row of the call tree and return (level, name, cum, self).
 READ_TREE = '''
-for (let closed; (closed = document.querySelector(
-  'tr[aria-expanded="false"] .mark')) !== null;) {
-  closed.click();
+const body = document.querySelector('#view tbody');
+for (const {dataset: {node}} of body.querySelectorAll('[aria-level="1"]')) {
+  const row = body.querySelector(`[data-node="${node}"]`);
+  row.click();
+  row.dispatchEvent(new KeyboardEvent('keydown', {key: '*', bubbles: true}));
 }
 return [...document.querySelectorAll('tr[data-node]')].map((row) => [
   Number(row.getAttribute('aria-level')),
@@ -339,7 +342,7 @@ class PageTest(BrowserTest):
             seen.add(said[0])
         self.assertGreater(len(seen), 2)
 
-    def test_transforms_and_back(self):
+    def test_transforms_and_undo(self):
         self.show(example().profile(), view='functions', selected='app.work')
         click = ("[...document.querySelectorAll('#selected button')].find("
                  "(one) => one.textContent === arguments[0]).click()")
@@ -357,7 +360,7 @@ class PageTest(BrowserTest):
         self.assertEqual([row['function'] for row
                           in self.table('functions')], ['app.work'])
         for expected in 2, 5, 11:
-            self.driver.back()
+            self.run_js(click.replace('selected', 'chips'), 'undo')
             wait_for(self.driver, lambda _: len(
                 self.table('functions')) == expected)
 
@@ -370,6 +373,115 @@ class PageTest(BrowserTest):
                                 "?.textContent ?? ''")
             self.assertEqual('focus' in query or 'where' in query
                              or 'search' in query, bool(fault), query)
+
+    def test_source(self):
+        with open(os.path.join(os.path.dirname(self.path), 'a.py'), 'w',
+                  encoding='utf-8') as file:
+            file.write('def f(x):\n    x = g(x)\n    return x * 7\n')
+        b = Builder(names=3)
+        f = b.function('a', 'f', file.name, 1)
+        call = f, 2, 9, 4, _opcodes.number('CALL_PY_EXACT_ARGS')
+        b.sample([call, b.function('a', 'g')], wall_ns=500_000)
+        for name, count in ('BINARY_OP_MULTIPLY_INT', 3), ('BINARY_OP', 1):
+            b.sample([(f, 3, 12, 8, _opcodes.number(name)),
+                      b.function('int', '__mul__', kind=2)], count=count,
+                     wall_ns=count * 1_000_000)
+        profile = b.profile()
+        with open(self.path, 'wb') as file:
+            file.write(_html.encode(profile._tables, with_source=True))
+        self.look(view='source', selected='a.f')
+        rows = self.table('source')
+        self.assertEqual(
+            [(row['line'], row['self'], row['cum'], row['source'])
+             for row in rows],
+            [(1, '', '', 'def f(x):'), (2, '', 500_000, '    x = g(x)'),
+             (3, 4_000_000, 4_000_000, '    return x * 7'),
+             ('', 4_000_000, '', ' ' * 11 + '^ BINARY_OP, 75% specialized '
+              '(BINARY_OP_MULTIPLY_INT), 25% deoptimized, '
+              'in int.__mul__ 100%')])
+        cum = {row.line: row.cum_wall_ns for row in profile.lines()
+               if row.function.name == 'a.f'}
+        self.assertEqual(cum, {row['line']: row['cum'] for row in rows
+                               if row['cum'] != ''})
+
+    def test_a_row_of_the_labels_is_a_filter(self):
+        profile = self.show(random_profile(random.Random(2)), view='by',
+                            by='route')
+        value, = [row['value'] for row in self.table('by')
+                  if row['value'] == '/x']
+        self.run_js("[...document.querySelectorAll('tbody tr')].find((row) =>"
+                    " row.lastChild.textContent === arguments[0]).click()",
+                    value)
+        self.assertEqual(
+            [row['self'] + row.get('idle', 0) for row in self.table('by')],
+            [profile.filter(labels={'route': '/x'})._tables.totals[
+                profile._tables.own]])
+
+    def test_keys(self):
+        self.show(example().profile(), selected='app.work')
+        body = self.driver.find_element('css selector', 'body')
+        for keys_, text in (('3', 'view=functions'), ('f', 'focus='),
+                            ('c', 'collapse='), ('l', 'up=1'),
+                            ('i', 'flip=1'), ('v', 'value=count')):
+            body.send_keys(keys_)
+            self.assertIn(text, self.driver.current_url)
+        for _ in range(6):
+            body.send_keys('u')
+        wait_for(self.driver, lambda driver:
+                 '=' not in driver.current_url.replace('selected=', ''))
+        # There is nothing more to undo: the page stays.
+        body.send_keys('u')
+        body.send_keys('?')
+        self.assertTrue(self.run_js(
+            "return document.querySelector('dialog').open"))
+
+    def test_another_file(self):
+        other = os.path.join(os.path.dirname(self.path), 'other.pb.gz')
+        hard_profiles.recursive().profile().save(other)
+        self.show(example().profile(), view='functions')
+        self.driver.find_element(
+            'css selector', 'input[type=file]').send_keys(other)
+        wait_for(self.driver, lambda driver:
+                 '10 samples' in self.text('#facts'))
+        self.look(view='functions')
+        self.assertIn('1,047 samples', self.text('#facts'))
+
+    def test_a_saved_page_works_again(self):
+        profile = self.show(example().profile(), view='functions')
+        text = self.run_js('return document.documentElement.outerHTML')
+        with open(self.path, 'w', encoding='utf-8') as file:
+            file.write(f'<!DOCTYPE html>\n{text}')
+        self.assertEqual(Profile.load(self.path), profile)
+        self.look(view='functions')
+        self.assertEqual(len(self.table('functions')),
+                         len(profile.functions()))
+        self.assertEqual(self.run_js(
+            "return document.querySelectorAll('dialog').length"), 1)
+
+    def test_libraries_fold_into_what_entered_them(self):
+        b = Builder()
+        mine = b.function('m', 'f')
+        first, inner = [b.function(
+            'json', name, '/usr/lib/python3.13/json/x.py')
+            for name in ('loads', 'scan')]
+        c = b.function('_json', 'scan', kind=1)
+        b.sample([mine, first, inner, c], wall_ns=4)
+        b.sample([mine, first, inner, mine], wall_ns=3)
+        self.show(b.profile(), view='functions', fold='stdlib')
+        self.assertEqual(
+            {row['function']: (row['self'], row['cum'])
+             for row in self.table('functions')},
+            {'json.loads': (4, 7), 'm.f': (3, 7)})
+
+    def test_a_phone(self):
+        self.driver.set_window_size(400, 800)
+        self.addCleanup(self.driver.set_window_size, 1280, 900)
+        self.show(hard_profiles.hostile().profile())
+        for view in 'flame', 'functions', 'sites', 'by', 'sandwich':
+            self.look(view=view)
+            self.assertLessEqual(*self.run_js(
+                'return [document.documentElement.scrollWidth, innerWidth]'),
+                view)
 
     def test_deep_stacks(self):
         self.show(hard_profiles.deep().profile())
