@@ -246,8 +246,9 @@ export class App {
                      titleOf(type));
     }));
     return [element('div', {role: 'tablist', class: 'tabs'}, ...tabs),
-            values, this.searchBox(), ...this.states(), ...this.folds(),
-            ...this.directions()];
+            values, this.searchBox(), element(
+              'div', {class: 'filters'}, ...this.states(), ...this.folds(),
+              ...this.directions())];
   }
 
   searchBox() {

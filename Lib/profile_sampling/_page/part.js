@@ -11,6 +11,7 @@
 import {C, OPERATOR, PSEUDO, PYTHON} from './functions.js';
 import {CUSTOM} from './labels.js';
 import {compiled, functionsLike, valuesOf} from './match.js';
+import {originsOf} from './origins.js';
 import {PairTable} from './pairs.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -184,8 +185,8 @@ function hiddenNodes(profile, query) {
       collapsed[number] |= found;
     });
   }
-  const origins = functions.map((func) => (
-    query.fold.includes(originOf(func)) ? 1 : 0));
+  const origins = originsOf(functions).map((origin) => (
+    query.fold.includes(origin) ? 1 : 0));
   if (![isHidden, collapsed, origins].some((flags) => flags.includes(1))
       && !query.root) {
     return null;
@@ -209,20 +210,4 @@ function hiddenNodes(profile, query) {
       | inCollapsed[parent] | Number(!inRoot[node]);
   }
   return hidden;
-}
-
-/**
- * Whose code a function is, as far as its file tells.
- * @param {import('./functions.js').Func} func
- */
-export function originOf({filename, kind}) {
-  if (kind !== PYTHON) {
-    return '';
-  }
-  const path = filename.replaceAll('\\', '/');
-  if (/\/(site|dist)-packages\//.test(path)) {
-    return 'packages';
-  }
-  return /^<frozen |\/lib\/python3\.\d+t?\/|\/Python3\d+\/Lib\//i.test(path)
-    ? 'stdlib' : 'mine';
 }

@@ -473,10 +473,20 @@ class PageTest(BrowserTest):
         b.sample([mine, first, inner, c], wall_ns=4)
         b.sample([mine, first, inner, mine], wall_ns=3)
         self.show(b.profile(), view='functions', fold='stdlib')
-        self.assertEqual(
-            {row['function']: (row['self'], row['cum'])
-             for row in self.table('functions')},
-            {'json.loads': (4, 7), 'm.f': (3, 7)})
+        expected = {'json.loads': (4, 7), 'm.f': (3, 7)}
+        self.assertEqual({row['function']: (row['self'], row['cum'])
+                          for row in self.table('functions')}, expected)
+        # Built from source: the place of a module that is known tells.
+        b = Builder()
+        mine = b.function('m', 'f', '/home/me/m.py')
+        first = b.function('threading', 'run', '/src/Lib/threading.py')
+        inner = b.function('json', 'scan', '/src/Lib/json/x.py')
+        b.sample([first, inner, mine], wall_ns=3)
+        b.sample([first, inner], wall_ns=4)
+        self.show(b.profile(), view='functions', fold='stdlib')
+        self.assertEqual({row['function']: (row['self'], row['cum'])
+                          for row in self.table('functions')},
+                         {'threading.run': (4, 7), 'm.f': (3, 3)})
 
     def test_a_phone(self):
         self.driver.set_window_size(400, 800)
