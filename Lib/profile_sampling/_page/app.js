@@ -235,7 +235,7 @@ export class App {
     const {query} = this;
     const tabs = Object.entries(VIEWS).map(([view, {name}]) => button(
       name, () => this.change({view}),
-      {role: 'tab', 'aria-selected': String(query.view === view)}));
+      {'aria-current': query.view === view ? 'page' : undefined}));
     const values = element('select', {
       'aria-label': 'value', onchange: (/** @type {Event} */ event) => {
         const {value} = /** @type {HTMLSelectElement} */ (event.target);
@@ -245,7 +245,7 @@ export class App {
       return element('option', {value, selected: query.value === value},
                      titleOf(type));
     }));
-    return [element('div', {role: 'tablist', class: 'tabs'}, ...tabs),
+    return [element('div', {class: 'tabs'}, ...tabs),
             values, this.searchBox(), element(
               'div', {class: 'filters'}, ...this.states(), ...this.folds(),
               ...this.directions())];

@@ -135,8 +135,8 @@ export class TreeView {
     mark.addEventListener('click', () => this.toggle(node));
     made.addEventListener('dblclick', () => this.toggle(node));
     made.addEventListener('click', () => {
-      this.at = node;
       app.select(func);
+      this.goTo(node);
     });
     return made;
   }
@@ -221,6 +221,7 @@ export class TreeView {
       this.openAll(this.at);
     } else if (event.key === 'Enter') {
       this.app.select(tree.func[this.at]);
+      this.goTo(this.at);
     } else {
       return;
     }

@@ -48,6 +48,7 @@ export class FlameView {
               'aria-label': 'Flame graph; arrow keys move among frames, '
                 + 'Enter zooms in, Escape zooms out'}, this.sizer);
     this.note = element('p', {class: 'note'});
+    this.zoomIn = button('Zoom in', () => this.zoom(this.at));
     this.zoomOut = button('Zoom out', () => this.zoom(ROOT));
     this.tip = element('div', {class: `tip tip-${place}`, hidden: true});
     this.said = element('p', {class: 'said', 'aria-live': 'polite'});
@@ -62,7 +63,8 @@ export class FlameView {
   parts() {
     const legend = element('p', {class: 'legend'}, ...this.isSmall ? []
       : LEGEND.map(([name, color]) => element('span', {class: color}, name)));
-    return [element('div', {class: 'bar-of-tools'}, legend, this.zoomOut),
+    const zooms = element('div', {class: 'zooms'}, this.zoomIn, this.zoomOut);
+    return [element('div', {class: 'bar-of-tools'}, legend, zooms),
             this.box, this.said, this.note, this.tip];
   }
 
@@ -79,8 +81,8 @@ export class FlameView {
     box.addEventListener('click', (event) => {
       const node = this.under(event);
       if (node >= 0) {
-        this.goTo(node);
         this.app.select(this.tree.func[node] ?? -1);
+        this.goTo(node);
       }
     });
     box.addEventListener('dblclick', (event) => {
@@ -101,6 +103,7 @@ export class FlameView {
       Math.max(1, this.rows) * ROW}px`;
     const {total, type} = this.app.model.part;
     this.zoomOut.disabled = this.zoomed === ROOT;
+    this.zoomIn.disabled = this.at === this.zoomed;
     this.note.textContent = [
       total > 0 ? '' : `There is no ${titleOf(type)} in this part.`,
       this.layout.smaller
@@ -196,6 +199,7 @@ export class FlameView {
   /** @param {number} node */
   goTo(node) {
     this.at = node;
+    this.zoomIn.disabled = node === this.zoomed;
     this.said.textContent = this.linesOf(node).join('\n');
     Object.assign(this.said.dataset, {
       cum: this.tree.cum[node], self: this.tree.self[node]});
@@ -237,6 +241,7 @@ export class FlameView {
       this.zoom(ROOT);
     } else if (event.key === ' ') {
       this.app.select(tree.func[at] ?? -1);
+      this.draw();
     } else if (event.key in goals) {
       this.goTo(goals[event.key] ?? at);
     } else {

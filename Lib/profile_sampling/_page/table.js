@@ -50,7 +50,6 @@ const ROWS = 300;
  * @param {object} [options]
  * @param {(row: Row) => void} [options.onselect]
  * @param {(row: Row) => boolean} [options.isSelected]
- * @param {(row: Row) => void} [options.onopen]
  */
 export function tableOf(name, columns, rows, options = {}) {
   const body = element('tbody');
@@ -93,26 +92,41 @@ function headingOf({heading, kind, onsort, isSorted}) {
  * @param {Column<Row>[]} columns
  * @param {Row} row
  * @param {number} number
- * @param {{onselect?: (row: Row) => void, isSelected?: (row: Row) => boolean,
- *          onopen?: (row: Row) => void}} options
+ * @param {{onselect?: (row: Row) => void,
+ *          isSelected?: (row: Row) => boolean}} options
  */
-function rowOf(columns, row, number, {onselect, isSelected, onopen}) {
+function rowOf(columns, row, number, {onselect, isSelected}) {
   const isOn = isSelected?.(row) ?? false;
   const made = element(
-    'tr', {tabindex: number ? -1 : 0, 'aria-selected': isOn || undefined,
-           class: isOn ? 'selected' : undefined},
+    'tr', {tabindex: number ? -1 : 0, class: isOn ? 'selected' : undefined,
+           'aria-current': isOn ? 'true' : undefined},
     ...columns.map((column) => cellOf(column.key, column.kind,
                                       column.cell(row))));
   if (onselect !== undefined) {
-    made.addEventListener('click', () => onselect(row));
+    const select = () => {
+      mark(made);
+      onselect(row);
+    };
+    made.addEventListener('click', select);
+    made.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && event.target === made) {
+        select();
+      }
+    });
   }
-  made.addEventListener('dblclick', () => onopen?.(row));
-  made.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && event.target === made) {
-      (event.shiftKey ? onopen : onselect)?.(row);
-    }
-  });
   return made;
+}
+
+/**
+ * Mark a row of a table, and no other.
+ * @param {HTMLElement} row
+ */
+function mark(row) {
+  const marked = row.parentElement?.querySelector('.selected');
+  marked?.classList.remove('selected');
+  marked?.removeAttribute('aria-current');
+  row.classList.add('selected');
+  row.setAttribute('aria-current', 'true');
 }
 
 /**

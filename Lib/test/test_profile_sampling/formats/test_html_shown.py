@@ -36,9 +36,10 @@ return [...table.querySelectorAll('tbody tr')].map((row) => (
 READ_TREE = '''
 const body = document.querySelector('#view tbody');
 for (const {dataset: {node}} of body.querySelectorAll('[aria-level="1"]')) {
-  const row = body.querySelector(`[data-node="${node}"]`);
-  row.click();
-  row.dispatchEvent(new KeyboardEvent('keydown', {key: '*', bubbles: true}));
+  const row = () => body.querySelector(`[data-node="${node}"]`);
+  row().click();
+  row().dispatchEvent(
+    new KeyboardEvent('keydown', {key: '*', bubbles: true}));
 }
 return [...document.querySelectorAll('tr[data-node]')].map((row) => [
   Number(row.getAttribute('aria-level')),
