@@ -59,9 +59,9 @@ def _shell():
     # Before there is a script: that may have braces in it.
     head, _, tail = _text('page.html').partition('{profile}')
     head = head.replace('{policy}', policy).replace('{style}', style)
-    packed = zlib.compress(program.encode(), 9, _GZIP_WBITS)
-    tail = tail.replace(
-        '{program}', embedded.encoded(packed).decode()).replace('{loader}', loader)
+    packed = embedded.encoded(zlib.compress(
+        program.encode(), 9, _GZIP_WBITS)).decode()
+    tail = tail.replace('{program}', packed).replace('{loader}', loader)
     return head.encode() + embedded.BEGIN, tail.encode()
 
 

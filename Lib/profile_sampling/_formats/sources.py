@@ -4,8 +4,9 @@ This file owns which sources a page has and how they are put down there, as
 JSON.  It must not know the page.
 
 Only of functions on the stacks of samples, of long ones what is near to lines
-of them, and the most expensive first, until there are _MOST_BYTES: a page is to
-be mailed.  With them go the names of generic instructions for specialized ones, which browsers do not know.
+of them, and the most expensive first, until there are _MOST_BYTES: a page is
+to be mailed.  With them go the names of generic instructions for specialized
+ones, which browsers do not know.
 """
 
 from profile_sampling._data import by_function, opcodes
