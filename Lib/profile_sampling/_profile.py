@@ -238,12 +238,13 @@ class Profile:
         'pstats', 'callgrind', 'dot', 'svg', 'html' or 'profile-json';
         without it the extension of *path* decides, and what is open gets
         'pprof'.  With *annotate*, names in collapsed stacks end in
-        flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for
-        pseudo functions.  Of call graphs (dot), functions with less than
-        *min_share* of the total are left out, 0.005 by default, and calls
-        with less than a fifth of that.  The file is readable by its owner
-        alone.  '{pid}' in *path* stands for the number of this process.  A
-        symbolic link or another user's file at *path* is refused.
+        flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]'
+        for operators, '_[j]' for pseudo functions.  Of call graphs (dot),
+        functions with less than *min_share* of the total are left out, 0.005
+        by default, and calls with less than a fifth of that.  The file is
+        readable by its owner alone.  '{pid}' in *path* stands for the number
+        of this process.  A symbolic link or another user's file at *path* is
+        refused.
 
         Raise ValueError for an unknown format, one that has no such option
         or one that cannot show this profile, OSError if it cannot be
