@@ -235,15 +235,16 @@ class Profile:
         there is in it stays.
 
         *format* is 'pprof', 'collapsed', 'text', 'speedscope', 'gecko',
-        'pstats', 'callgrind', 'dot', 'svg' or 'profile-json'; without it the
-        extension of *path* decides, and what is open gets 'pprof'.  With
-        *annotate*, names in collapsed stacks end in flamegraph.pl's mark of
-        their kind: '_[k]' for C functions, '_[i]' for operators, '_[j]' for
-        pseudo functions.  Of call graphs (dot), functions with less than
-        *min_share* of the total are left out, 0.005 by default, and calls
-        with less than a fifth of that.  The file is readable by its owner
-        alone.  '{pid}' in *path* stands for the number of this process.  A
-        symbolic link or another user's file at *path* is refused.
+        'pstats', 'callgrind', 'dot', 'svg', 'html' or 'profile-json';
+        without it the extension of *path* decides, and what is open gets
+        'pprof'.  With *annotate*, names in collapsed stacks end in
+        flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]'
+        for operators, '_[j]' for pseudo functions.  Of call graphs (dot),
+        functions with less than *min_share* of the total are left out, 0.005
+        by default, and calls with less than a fifth of that.  The file is
+        readable by its owner alone.  '{pid}' in *path* stands for the number
+        of this process.  A symbolic link or another user's file at *path* is
+        refused.
 
         Raise ValueError for an unknown format, one that has no such option
         or one that cannot show this profile, OSError if it cannot be
@@ -267,7 +268,8 @@ class Profile:
 
     @classmethod
     def load(cls, path, *, max_bytes=None):
-        """Read a pprof file, one of ours or another tool's.
+        """Read a pprof file, one of ours or another tool's, or the page that
+        was made of one.
 
         *path* may also be a file object that is opened in binary mode.
         *max_bytes* bounds the memory spent on it (default 512 MiB).

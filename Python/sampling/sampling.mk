@@ -76,6 +76,7 @@ SAMPLING_LIBSUBDIRS= \
 	profile_sampling/_data \
 	profile_sampling/_formats \
 	profile_sampling/_formats/pprof \
+	profile_sampling/_page \
 	profile_sampling/_recording \
 	profile_sampling/_subscribing \
 	profile_sampling/middleware

@@ -19,6 +19,7 @@ FIRST STEPS
   P exec script.py                       run it and see where time goes
   P record -o a.pb.gz script.py          keep the profile
   P report a.pb.gz                       look at it again
+  P report --open a.pb.gz                the same in a browser
   P record -o w.pb.gz -- gunicorn app    all processes of a command as one
   python -X sampleprof=out=a.pb.gz script.py       the same as P record
   with profile_sampling.profile() as block: ...    a part of a program

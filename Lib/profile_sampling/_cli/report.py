@@ -3,6 +3,7 @@
 import os
 
 from profile_sampling import _files, _formats
+from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, at_least, choose_format, encoded, load,
     refuse_terminal, say, write)
@@ -57,6 +58,13 @@ def add(commands):
                                        f'(at least {MIN_WIDTH})'),
                         help='columns of the text report (default: those '
                              'of the terminal, else 100)')
+    parser.add_argument('--html', action='store_true',
+                        help='write a page for browsers that shows the '
+                             'profile and has it in it (default: beside FILE)')
+    parser.add_argument('--open', action='store_true',
+                        help='the same, and open it in a browser')
+    parser.add_argument('--no-source', action='store_true',
+                        help='leave the text of functions out of a page')
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
@@ -113,19 +121,21 @@ def _add_parts(group):
 
 
 def _run(options):
+    if options.html or options.open:
+        _page(options)
+        return
     is_report = options.format in report_files.FORMATS
     format = (options.format if is_report
               else choose_format(options, 'text'))
     try:
         arguments = {**_formats.annotation(format, options.annotate),
                      **_formats.pruning(format, options.min_share)}
+        if format == 'html':
+            arguments['with_source'] = not options.no_source
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     refuse_terminal(format, options.output)
-    path = options.file
-    if path is None:
-        path = _newest()
-        say(f'the newest profile here is {path}')
+    path = _path(options)
     try:
         tables = _part(load(path), options)
         if is_report or format == 'text':
@@ -135,6 +145,27 @@ def _run(options):
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     write(options.output, data)
+
+
+def _page(options):
+    if options.format not in (None, 'html'):
+        raise Failure(f'a page is not {options.format}', 2)
+    path = _path(options)
+    output = page.place(options.output, path)
+    try:
+        tables = _part(load(path), options)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+    page.save(tables, output, options.open, not options.no_source)
+
+
+def _path(options):
+    """Return the name of the profile that is to be shown."""
+    if options.file is not None:
+        return options.file
+    path = _newest()
+    say(f'the newest profile here is {path}')
+    return path
 
 
 def _newest():

@@ -19,6 +19,7 @@ EXTENSIONS = {
     '.gecko.json': 'gecko',
     '.callgrind': 'callgrind',
     '.dot': 'dot', '.gv': 'dot',
+    '.html': 'html', '.htm': 'html',
     # After the longer ones that end so.
     '.json': 'profile-json',
 }
@@ -26,7 +27,7 @@ EXTENSIONS = {
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
            'svg': '.svg', 'profile-json': '.json', 'callgrind': '.callgrind',
-           'dot': '.dot', 'gecko': '.gecko.json'}
+           'dot': '.dot', 'gecko': '.gecko.json', 'html': '.html'}
 PPROF = tuple([extension for extension, format in EXTENSIONS.items()
                if format == 'pprof'])
 # What is no text.
@@ -119,6 +120,9 @@ def encoder(format):
         case 'gecko':
             from profile_sampling._formats import gecko
             return gecko.encode
+        case 'html':
+            from profile_sampling._formats import html
+            return html.encode
     raise ValueError(f'unknown format {format!r}')
 
 

@@ -5,6 +5,7 @@ This file owns what is in them.  It must not know how a table is laid out.
 
 from profile_sampling._data import by_function, by_instruction, match
 from profile_sampling._data.values import COUNT, OPCODES, STATES
+from profile_sampling._formats import source_text
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import counted
@@ -134,7 +135,8 @@ class _Listing:
             Column('line', 'line', 'count'),
             Column('source', 'source', 'code'),
             Column('instruction_offset', '', 'count', 'data')]
-        text, notes = _read(self._tables, function, max(self._cum))
+        text, notes = source_text.read(self._tables, function,
+                                       max(self._cum))
         rows = []
         for line in sorted(text.keys() | self._cum.keys()):
             rows += self._rows(line, text.get(line, ''))
@@ -172,37 +174,3 @@ def _named(row, own):
             parts.append(f'{100 * deoptimized:.0f}% deoptimized')
     callee = '.'.join(filter(None, _callee(row, own)))
     return ', '.join([*parts, f'in {callee}'] if callee else parts)
-
-
-def _read(tables, function, last):
-    """Return {line: text} of a function's source, and notes about it."""
-    import inspect
-    import os
-    import tokenize
-    path = function.filename
-    try:
-        with tokenize.open(path) as file:
-            lines = file.read().splitlines()
-        changed_ns = os.stat(path).st_mtime_ns
-    except OSError as exc:
-        return {}, [f'There is no source: {exc.strerror}.']
-    except (SyntaxError, UnicodeDecodeError, ValueError) as exc:
-        return {}, [f'The source cannot be read: {exc}.']
-    notes = []
-    if tables.start_time_ns and changed_ns > tables.start_time_ns:
-        notes.append('The file has changed after the profile was begun: '
-                     'lines may not be those that ran.')
-    first = max(1, function.first_line)
-    if last > len(lines) or first > len(lines):
-        notes.append(f'The file has {counted(len(lines), "line")}: it is not '
-                     'the one that ran.')
-    if function.qualname == '<module>':
-        return dict(enumerate(lines, 1)), notes
-    end = min(last, len(lines))
-    # Generator expressions and lambdas are parts of lines.
-    if not function.qualname.endswith('>'):
-        block = inspect.getblock([f'{line}\n' for line in lines[first - 1:]])
-        end = max(first + len(block) - 1, end)
-    return {number: lines[number - 1]
-            for number in range(first, end + 1)
-            if number <= len(lines)}, notes

@@ -36,6 +36,7 @@ _LOOK = {
     'dot': 'dot -Tsvg -O {path}',
     'gecko': 'load it at https://profiler.firefox.com',
     'svg': 'open it in a browser',
+    'html': 'open it in a browser',
 }
 
 

@@ -1,13 +1,14 @@
 """Reader of pprof files.
 
-This file owns how a file becomes an encoded message, compressed or not, and
-what is said of a file that cannot be read.  It must not know what the message
-means.
+This file owns how a file becomes an encoded message, compressed or not, alone
+or in a page, and what is said of a file that cannot be read.  It must not know
+what the message means.
 """
 
 import os
 
 from profile_sampling._files import check_binary
+from profile_sampling._formats import embedded
 from profile_sampling._formats.pprof import decoder
 from profile_sampling._formats.pprof.budget import Budget
 
@@ -51,6 +52,8 @@ def _content(file):
         return _decompressed(head, file).__next__
     if head == b'\x28\xb5\x2f\xfd':
         raise ValueError('is compressed with zstd; decompress it first')
+    if head[:1] == b'<':
+        return _content(embedded.Block(head, file))
     if not head:
         raise ValueError('is empty')
     chunks = [head]

@@ -97,6 +97,33 @@ class ReportTest(CommandLineTest):
                                        'pprof')
         self.assertEqual((status, data), (0, self.read('p.pb.gz')))
 
+    def test_pages(self):
+        for arguments, name in ((['--html', 'p.pb.gz'], 'p.html'),
+                                (['--open', 'p.pb.gz'], 'p.html'),
+                                (['p.pb.gz', '--html', '-o', 'q'], 'q'),
+                                (['--html'], 'p.html')):
+            with self.subTest(arguments=arguments):
+                status, out, err = self.run_cli('report', *arguments)
+                self.assertEqual((status, out), (0, f'{name}\n'.encode()))
+                self.assertTrue(self.read(name).startswith(b'<!DOCTYPE html>'))
+                if '--open' in arguments:
+                    self.assertIn('no browser is opened: stdout is no '
+                                  'terminal', err)
+                os.unlink(os.path.join(self.directory, name))
+
+    def test_a_page_is_a_profile(self):
+        self.assertEqual(self.run_cli('report', 'p.pb.gz', '-o', 'p.html'),
+                         (0, b'', ''))
+        self.assertEqual(
+            self.run_cli('report', 'p.html', '--format', 'pprof'),
+            (0, self.read('p.pb.gz'), ''))
+        self.assertFails(2, 'p.html is a page; name another file', 'report',
+                         '--html', 'p.html')
+        self.assertFails(2, 'name a file for the page with -o', 'report',
+                         '--html', '-')
+        self.assertFails(2, 'a page is not svg', 'report', '--html',
+                         '--format', 'svg', 'p.pb.gz')
+
     def test_stdin_and_stdout(self):
         with open(os.path.join(self.directory, 'p.pb.gz'), 'rb') as file:
             self.assertEqual(
@@ -206,8 +233,14 @@ class ReportTest(CommandLineTest):
             self.assertEqual(
                 self.run_cli('report', 'p.pb.gz', '-o', f'o{extension}'),
                 (0, b'', ''))
+            options = {'with_source': True} if format == 'html' else {}
             self.assertEqual(self.read(f'o{extension}'),
-                             _formats.encode(tables, format))
+                             _formats.encode(tables, format, **options))
+        self.assertEqual(
+            self.run_cli('report', 'p.pb.gz', '--no-source', '-o', 'o.html'),
+            (0, b'', ''))
+        self.assertEqual(self.read('o.html'),
+                         _formats.encode(tables, 'html'))
 
     def test_min_share(self):
         tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables

@@ -250,7 +250,7 @@ class KeysTest(ProgramTest):
         starts = {'pprof': b'\x1f\x8b', 'svg': b'<?xml', 'dot': b'digraph',
                   'speedscope': b'{"$schema":', 'gecko': b'{"meta":',
                   'profile-json': b'{"format":', 'pstats': b'{',
-                  'callgrind': b'# callgrind'}
+                  'callgrind': b'# callgrind', 'html': b'<!DOCTYPE html>'}
         for extension, format in _formats.EXTENSIONS.items():
             name, start = f'a{extension}', starts.get(format)
             with self.subTest(name=name):

@@ -387,7 +387,8 @@ class FormatsTest(DirectoryTest):
                              ('/a.txt/p.folded', 'collapsed'),
                              ('p.speedscope.json', 'speedscope'),
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
-                             ('p.svg', 'svg'),
+                             ('p.svg', 'svg'), ('p.HTML', 'html'),
+                             ('p.htm', 'html'),
                              ('p.gecko.json', 'gecko'), ('p.json', 'profile-json'),
                              ('p.callgrind', 'callgrind'),
                              ('p.dot', 'dot'), ('p.gv', 'dot'),
@@ -412,12 +413,14 @@ class FormatsTest(DirectoryTest):
                   'speedscope': b'{"$schema":', 'svg': b'<?xml ',
                   'profile-json': b'{"format":"profile_sampling",',
                   'callgrind': b'# callgrind format\n',
-                  'dot': b'digraph ', 'gecko': b'{"meta":'}
+                  'dot': b'digraph ', 'gecko': b'{"meta":',
+                  'html': b'<!DOCTYPE html>\n'}
         for name, format in (('p.pb.gz', None), ('p.txt', None),
                              ('p.folded', None), ('p', 'pprof'),
                              ('p.speedscope.json', None), ('p.svg', None),
                              ('p.json', None), ('callgrind.out.7', None),
                              ('p.dot', None), ('p.gecko.json', None),
+                             ('p.html', None),
                              ('q', 'text'), ('q.txt', 'collapsed')):
             path = os.path.join(self.directory, name)
             profile.save(path, format)

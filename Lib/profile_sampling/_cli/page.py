@@ -1,0 +1,58 @@
+"""The page of a profile: where it is written, and a browser that shows it.
+
+This file owns when a browser is opened: with a terminal and a display, and not
+over SSH.  It must not know what is in a page.
+"""
+
+import os
+import sys
+
+from profile_sampling import _formats
+from profile_sampling._cli.common import Failure, encoded, say, write
+
+_DISPLAYS = 'DISPLAY', 'WAYLAND_DISPLAY'
+_REMOTE = 'SSH_CONNECTION', 'SSH_TTY'
+
+
+def place(output, profile):
+    """Return the name of the file of a page: *output*, or beside *profile*."""
+    if output is not None:
+        return output
+    if profile == '-':
+        raise Failure('name a file for the page with -o', 2)
+    if profile.lower().endswith(_formats.FORMATS['html']):
+        raise Failure(f'{profile} is a page; name another file with -o', 2)
+    name = profile
+    for extension in sorted(_formats.PPROF, key=len, reverse=True):
+        if name.lower().endswith(extension):
+            name = name[:-len(extension)]
+            break
+    return name + _formats.FORMATS['html']
+
+
+def save(tables, path, is_opened, with_source):
+    """Write the page of a profile, and open it if that is asked for."""
+    write(path, encoded(tables, 'html', with_source=with_source))
+    print(path)
+    if not is_opened:
+        return
+    reason = _hindrance()
+    if reason:
+        say(f'no browser is opened: {reason}')
+        return
+    import webbrowser
+    from urllib.parse import quote
+    if not webbrowser.open('file://' + quote(os.path.abspath(path))):
+        say('no browser could be opened')
+
+
+def _hindrance():
+    """Why there is no browser to be opened, or None."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return 'stdout is no terminal'
+    if any(map(os.environ.get, _REMOTE)):
+        return 'this is an SSH session'
+    if sys.platform.startswith(('linux', 'freebsd')) and not any(
+            map(os.environ.get, _DISPLAYS)):
+        return 'there is no display'
+    return None

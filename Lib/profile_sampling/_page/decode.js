@@ -1,0 +1,314 @@
+// From a pprof message to the profile that views show.
+//
+// This file owns the tables of a profile here and what the parts of a message
+// become in them.  It must not know how a message is encoded, nor add anything
+// up.  As in Python, a stack is a node of a tree, a node's parent is its caller
+// and has a lower number; node 0 is the stack without a frame.
+// @ts-check
+
+import {Functions} from './functions.js';
+import {Labels} from './labels.js';
+import {PairTable} from './pairs.js';
+import {takeApart} from './pprof.js';
+import {valueTypesOf} from './types.js';
+
+/** @typedef {import('./pprof.js').Parts} Parts */
+/** @typedef {import('./functions.js').Func} Func */
+/** @typedef {import('./labels.js').Thread} Thread */
+/** @typedef {import('./labels.js').LabelSet} LabelSet */
+/** @typedef {import('./types.js').ValueType} ValueType */
+
+// Inlined calls make many frames of few bytes.
+const MAX_STEPS = 1e8;
+// No clock of a profiler ticks faster.
+const SHORTEST_PERIOD_NS = 1000;
+const MARK = '# profile_sampling 1';
+
+/**
+ * Frames and samples are columns; what is not there is -1.
+ *
+ * @typedef {object} Profile
+ * @property {string} mode
+ * @property {ValueType[]} valueTypes
+ * @property {number} own what it is about: a number of a value type
+ * @property {number} rateHz
+ * @property {number} startNs
+ * @property {number} durationNs
+ * @property {number | null} pid
+ * @property {string} pythonVersion
+ * @property {boolean} hasOpcodes
+ * @property {Map<string, number>} stats
+ * @property {Map<string, string>} meta
+ * @property {Func[]} functions
+ * @property {Thread[]} threads
+ * @property {LabelSet[]} labels
+ * @property {{func: number, line: number, callee: number}[]} holders
+ * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
+ * @property {Nodes} nodes
+ * @property {Samples} samples
+ */
+
+/**
+ * @typedef {object} Nodes
+ * @property {number} length
+ * @property {Int32Array} parent
+ * @property {Int32Array} frame
+ */
+
+/**
+ * @typedef {object} Samples
+ * @property {number} length
+ * @property {Int32Array} node
+ * @property {Int32Array} thread
+ * @property {Int32Array} labels
+ * @property {Uint8Array} state
+ * @property {Int32Array} holder
+ * @property {Int32Array} holderThread
+ * @property {Int32Array} offset
+ * @property {string[]} opcode
+ * @property {Float64Array[]} values for each value type
+ */
+
+/**
+ * @param {Uint8Array} bytes a message, not compressed
+ * @returns {Profile}
+ */
+export function decodeProfile(bytes) {
+  const parts = takeApart(bytes);
+  /** @param {number} number */
+  const string = (number) => {
+    const text = parts.strings[number];
+    if (text === undefined) {
+      throw new Error('the profile is damaged: a string does not exist');
+    }
+    return text;
+  };
+  const comments = parts.comments.map(string);
+  const types = valueTypesOf(
+    parts.types.map(([kind, unit]) => [string(kind), string(unit)]),
+    string(parts.defaultType), comments.includes(MARK));
+  const facts = factsOf(comments, parts);
+  const mode = facts.mode ?? types.mode;
+  const functions = new Functions(facts.modules);
+  const stacks = new Stacks(parts, string, functions);
+  const labels = new Labels(parts, string, functions, facts.hasOpcodes);
+  const samples = samplesOf(parts, stacks, labels, types.places);
+  const own = types.valueTypes.findLastIndex((type) => type.kind === mode);
+  if (own < 0) {
+    throw new Error('the profile is damaged: its mode is not known');
+  }
+  return {
+    ...facts, mode, own, valueTypes: types.valueTypes,
+    functions: functions.rows, threads: labels.threads, labels: labels.rows,
+    holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
+    samples};
+}
+
+/**
+ * What the writer said of the whole, in comments and fields.
+ * @param {string[]} comments
+ * @param {Parts} parts
+ */
+function factsOf(comments, parts) {
+  const facts = {
+    mode: /** @type {string | null} */ (null),
+    rateHz: parts.period >= SHORTEST_PERIOD_NS
+      ? Math.floor(1e9 / parts.period) : 0,
+    startNs: parts.timeNs, durationNs: parts.durationNs,
+    pid: /** @type {number | null} */ (null), pythonVersion: '',
+    hasOpcodes: false,
+    stats: /** @type {Map<string, number>} */ (new Map()),
+    meta: /** @type {Map<string, string>} */ (new Map()),
+    modules: /** @type {Set<string>} */ (new Set())};
+  if (!comments.includes(MARK)) {
+    return facts;
+  }
+  const pids = new Set();
+  for (const comment of comments) {
+    const [, key, text] = /^# (\S+) ([^]*)$/.exec(comment) ?? [];
+    const space = text?.lastIndexOf(' ') ?? -1;
+    switch (key) {
+      case 'module': facts.modules.add(text); break;
+      case 'python': facts.pythonVersion = text; break;
+      case 'pid': pids.add(Number(text)); break;
+      case 'mode': facts.mode = text; break;
+      case 'rate_hz': facts.rateHz = Number(text); break;
+      case 'names':
+        facts.hasOpcodes ||= text === 'all' || text === 'opcodes';
+        break;
+      case 'meta': {
+        const at = text.indexOf(' ');
+        facts.meta.set(text.slice(0, at), text.slice(at + 1));
+        break;
+      }
+      case 'stat': {
+        const name = text.slice(0, space);
+        facts.stats.set(name, (facts.stats.get(name) ?? 0)
+                              + Number(text.slice(space + 1)));
+        break;
+      }
+    }
+  }
+  if (pids.size === 1) {
+    [facts.pid] = pids;
+  }
+  return facts;
+}
+
+/** Stacks of locations, as nodes of frames. */
+class Stacks {
+  /**
+   * @param {Parts} parts
+   * @param {(number: number) => string} string
+   * @param {Functions} functions
+   */
+  constructor(parts, string, functions) {
+    this.functions = functions;
+    /** @type {number[][]} */
+    this.frameRows = [];
+    this.frameNumbers = new Map();
+    this.tree = new PairTable();
+    const numbers = new Map(parts.functions.map(([number, name, file, line]) =>
+      [number, functions.add(string(name), string(file), line)]));
+    this.framesOf = new Map(parts.locations.map((location) =>
+      [location[0], this.framesAt(location, parts.lines, numbers)]));
+    this.nodeOf = new Int32Array(parts.stacks.length);
+    this.put(parts.stacks);
+  }
+
+  /**
+   * Whether stacks of locations are stacks of frames, as in files of ours.
+   * @param {PairTable} stacks
+   */
+  keep(stacks) {
+    const all = [...this.framesOf.values()];
+    const isSame = all.length === this.frameRows.length
+      && all.every((frames) => frames.length === 1);
+    if (isSame) {
+      this.tree = stacks;
+      for (let stack = 1; stack < stacks.length; stack++) {
+        const [frame] = this.framesAtStack(stacks, stack);
+        stacks.items[stack] = frame;
+        this.nodeOf[stack] = stack;
+      }
+    }
+    return isSame;
+  }
+
+  /**
+   * @param {PairTable} stacks
+   * @param {number} stack
+   */
+  framesAtStack(stacks, stack) {
+    const frames = this.framesOf.get(stacks.items[stack]);
+    if (frames === undefined) {
+      throw new Error('the profile is damaged: a location is missing');
+    }
+    return frames;
+  }
+
+  /**
+   * The frames of a location, the root first.
+   * @param {number[]} location
+   * @param {number[][]} lines
+   * @param {Map<number, number>} numbers
+   */
+  framesAt([, address, first, count], lines, numbers) {
+    if (!count) {
+      const name = `0x${address.toString(16)}`;
+      return [this.frame(this.functions.add(name, '<C>', 0), 0, 0)];
+    }
+    return lines.slice(first, first + count).reverse().map(
+      ([number, line, column]) => {
+        const func = numbers.get(number);
+        if (func === undefined) {
+          throw new Error('the profile is damaged: a function is missing');
+        }
+        return this.frame(func, line, column);
+      });
+  }
+
+  /**
+   * @param {number} func
+   * @param {number} line
+   * @param {number} column
+   */
+  frame(func, line, column) {
+    const key = `${func},${line},${column}`;
+    let number = this.frameNumbers.get(key);
+    if (number === undefined) {
+      number = this.frameRows.push([func, line, column]) - 1;
+      this.frameNumbers.set(key, number);
+    }
+    return number;
+  }
+
+  /** @param {PairTable} stacks */
+  put(stacks) {
+    let steps = 0;
+    if (this.keep(stacks)) {
+      return;
+    }
+    for (let stack = 1; stack < stacks.length; stack++) {
+      const frames = this.framesAtStack(stacks, stack);
+      let node = this.nodeOf[stacks.parents[stack]];
+      for (const frame of frames) {
+        node = this.tree.add(node, frame);
+      }
+      this.nodeOf[stack] = node;
+      steps += frames.length;
+      if (steps > MAX_STEPS) {
+        throw new Error('the profile is too large for this page');
+      }
+    }
+  }
+
+  frames() {
+    /** @param {number} column */
+    const cells = (column) => Int32Array.from(
+      this.frameRows, (row) => row[column]);
+    return {func: cells(0), line: cells(1), column: cells(2)};
+  }
+
+  /** @returns {Nodes} */
+  nodes() {
+    const {length, parents, items} = this.tree;
+    return {length, parent: parents.slice(0, length),
+            frame: Int32Array.from(items.subarray(0, length))};
+  }
+}
+
+/**
+ * @param {Parts} parts
+ * @param {Stacks} stacks
+ * @param {Labels} labels
+ * @param {[number, number][]} places
+ * @returns {Samples}
+ */
+function samplesOf(parts, stacks, labels, places) {
+  const length = parts.samples.length / 2;
+  const width = parts.types.length;
+  const columns = {
+    length, node: new Int32Array(length), thread: new Int32Array(length),
+    labels: new Int32Array(length), state: new Uint8Array(length),
+    holder: new Int32Array(length), holderThread: new Int32Array(length),
+    offset: new Int32Array(length),
+    opcode: /** @type {string[]} */ (new Array(length).fill('')),
+    values: places.map(() => new Float64Array(length))};
+  for (let i = 0; i < length; i++) {
+    const about = labels.about(parts.samples[2 * i + 1]);
+    columns.node[i] = stacks.nodeOf[parts.samples[2 * i]];
+    columns.thread[i] = about.thread;
+    columns.labels[i] = about.labels;
+    columns.state[i] = about.state;
+    columns.holder[i] = about.holder;
+    columns.holderThread[i] = about.holderThread;
+    columns.offset[i] = about.offset;
+    columns.opcode[i] = about.opcode;
+    places.forEach(([number, factor], place) => {
+      columns.values[place][i] = factor
+        ? factor * parts.values[i * width + number] : 0;
+    });
+  }
+  return columns;
+}

@@ -1,0 +1,171 @@
+// What is said of the whole: totals, states, and how good it is.
+//
+// This file owns these facts and their words, which are those of
+// _formats/header.py.  It must not know where they are shown.
+// @ts-check
+
+import {RUNNING, STATES, CUSTOM} from './labels.js';
+import {
+  lostCounts, lostTimes, missedShare, otherLosses, overheadNs
+} from './losses.js';
+import {countsOf} from './sums.js';
+import {
+  brief, briefAmount, counted, dateOf, grouped, printable, seconds, share,
+  stateName, titleOf} from './words.js';
+
+/** @typedef {import('./part.js').Part} Part */
+/** @typedef {import('./sites.js').Sites} Sites */
+
+const MISSED_SHARE_TOLD = 0.01;
+
+/** @param {Part} part */
+export function whatLine({profile}) {
+  const own = titleOf(profile.valueTypes[profile.own]);
+  const python = profile.pythonVersion
+    ? ` of Python ${printable(profile.pythonVersion)}` : '';
+  return [`${own[0]?.toUpperCase() ?? ''}${own.slice(1)} profile${python}`,
+          brief(profile.durationNs),
+          counted(profile.threads.length, 'thread'), dateOf(profile.startNs)];
+}
+
+/**
+ * The sum of each value of the part; what is looked at first.
+ * @param {Part} part
+ * @param {Sites} sites
+ */
+export function totalsLine(part, sites) {
+  const {profile: {valueTypes, samples}, rows, type} = part;
+  const text = `${titleOf(type)} ${type.name === 'count'
+    ? counted(part.total, 'sample') : briefAmount(part.total, type)} `
+    + `in all threads${sites.idle
+      ? `, ${briefAmount(sites.idle, type)} of it idle` : ''}`;
+  const others = valueTypes.flatMap((one, at) => {
+    if (one === type) {
+      return [];
+    }
+    let sum = 0;
+    for (const row of rows) {
+      if (one.name !== 'count' || samples.state[row] !== CUSTOM) {
+        sum += samples.values[at][row];
+      }
+    }
+    return [one.name === 'count' ? counted(sum, 'sample')
+      : `${titleOf(one)} ${briefAmount(sum, one)}`];
+  });
+  return [text, ...others];
+}
+
+/** @param {Sites} sites */
+export function statesLine({whole, busy}) {
+  return STATES.map((state, number) => (
+    [stateName(state), whole.byState[number]]))
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name} ${share(Number(value), busy)}`);
+}
+
+/**
+ * How far the profile can be trusted.
+ * @param {Part} part
+ * @param {Sites} sites
+ */
+export function qualityLine(part, sites) {
+  const {profile: {rateHz, stats}} = part;
+  const parts = [];
+  const achieved = achievedHz(part, sites);
+  if (achieved !== null) {
+    parts.push(`${grouped(achieved)} of ${grouped(rateHz)} Hz`);
+  } else if (rateHz) {
+    parts.push(`${grouped(rateHz)} Hz`);
+  }
+  parts.push(...lossesOf(stats), `missed ${share(missedShare(stats), 1)}`);
+  const captures = stats.get('captures') ?? 0;
+  if (captures) {
+    parts.push(`biased ${share(stats.get('captures_biased') ?? 0, captures)}`);
+  }
+  if (sites.busy) {
+    const unsampled = sites.whole.byState[STATES.indexOf('unsampled')];
+    parts.push(`unsampled ${share(unsampled, sites.busy)}`);
+  }
+  const cpuNs = totalOf(part, 'cpu_ns');
+  if (cpuNs && captures) {
+    parts.push(`overhead ${share(overheadNs(stats), cpuNs)}`);
+  }
+  return parts;
+}
+
+/**
+ * What readers have to know that is in no table.
+ * @param {Part} part
+ */
+export function asides(part) {
+  const {profile: {stats, samples}, rows} = part;
+  const texts = [];
+  const missed = missedShare(stats);
+  if (missed > MISSED_SHARE_TOLD) {
+    texts.push(`Missed: at ${share(missed, 1)} of the ticks the kernel let `
+               + 'the clock wait for a CPU while the program ran');
+  }
+  const counts = countsOf(part);
+  let custom = 0;
+  if (counts !== null) {
+    for (const row of rows) {
+      custom += samples.state[row] === CUSTOM ? counts[row] : 0;
+    }
+  }
+  if (custom) {
+    texts.push(`Custom: ${grouped(custom)} counted by sample(), which weigh `
+               + 'no time and are not in the samples above');
+  }
+  const wall = stats.get('subscribers_wall_ns') ?? 0;
+  const cpu = stats.get('subscribers_cpu_ns') ?? 0;
+  if (wall || cpu) {
+    texts.push(`Aside: ${seconds(wall)} wall, ${seconds(cpu)} CPU of serving `
+               + 'subscribers, not in the times above');
+  }
+  return texts;
+}
+
+/**
+ * @param {Part} part
+ * @param {Sites} sites
+ */
+function achievedHz(part, {whole}) {
+  const {profile: {rateHz}, type, isDifference} = part;
+  const running = whole.byState[RUNNING];
+  const isTime = type.unit === 'nanoseconds' && !isDifference
+    && countsOf(part) !== null;
+  return isTime && running && rateHz
+    ? Math.round(whole.records * 1e9 / running) : null;
+}
+
+/** @param {Map<string, number>} stats */
+function lossesOf(stats) {
+  const counts = lostCounts(stats);
+  const times = lostTimes(stats);
+  const others = otherLosses(stats);
+  if (!counts.size && !times.length && !others.length) {
+    return ['nothing lost'];
+  }
+  const sum = [...counts.values()].reduce((all, one) => all + one, 0);
+  const reasons = [...counts].filter(([reason]) => reason).map(
+    ([reason, count]) => (
+      `${printable(reason.replaceAll('_', ' '))} ${grouped(count)}`));
+  const why = reasons.length ? ` (${reasons.join(', ')})` : '';
+  return [`${counted(sum, 'sample')} lost${why}`,
+          ...times.map(([clock, ns]) => (
+            `${seconds(ns)} ${clock === 'cpu' ? 'CPU' : clock} lost`)),
+          ...others];
+}
+
+/**
+ * @param {Part} part
+ * @param {string} name
+ */
+function totalOf({profile: {valueTypes, samples}, rows}, name) {
+  const at = valueTypes.findIndex((type) => type.name === name);
+  let sum = 0;
+  for (const row of at < 0 ? [] : rows) {
+    sum += samples.values[at][row];
+  }
+  return sum;
+}

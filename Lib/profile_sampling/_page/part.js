@@ -1,0 +1,213 @@
+// The part of a profile that a query asks for: which samples, which frames of
+// their stacks, and which of their values.
+//
+// This file owns how samples are chosen and frames left out.  It must not add
+// anything up, nor know where a query comes from.
+//
+// Frames are left out, never samples because of that: their values go to their
+// callers, so that sums stay the same.
+// @ts-check
+
+import {C, OPERATOR, PSEUDO, PYTHON} from './functions.js';
+import {CUSTOM} from './labels.js';
+import {compiled, functionsLike, valuesOf} from './match.js';
+import {originsOf} from './origins.js';
+import {PairTable} from './pairs.js';
+
+/** @typedef {import('./decode.js').Profile} Profile */
+/** @typedef {import('./decode.js').Nodes} Nodes */
+/** @typedef {import('./types.js').ValueType} ValueType */
+/** @typedef {import('./query.js').Query} Query */
+
+/**
+ * rows    numbers of the samples in it
+ * nodes   the tree of stacks without the frames that are left out
+ * nodeOf  per sample of the profile its node there
+ * value   per sample of the profile what is looked at
+ * total   the sum of the values; what sample() counted is not in it
+ * isSum   whether value is a difference, of which margins say nothing
+ *
+ * @typedef {object} Part
+ * @property {Profile} profile
+ * @property {Int32Array} rows
+ * @property {Nodes} nodes
+ * @property {Int32Array} nodeOf
+ * @property {Float64Array} value
+ * @property {ValueType} type
+ * @property {number} total
+ * @property {boolean} isDifference
+ */
+
+/** @type {ValueType} */
+const WAITING = {
+  name: 'wall_minus_cpu_ns', kind: 'wall \u2212 CPU', unit: 'nanoseconds'};
+
+/**
+ * What can be looked at, and what the profile is about first.
+ * @param {Profile} profile
+ */
+export function valueChoices({valueTypes, own}) {
+  const names = valueTypes.map(({name}) => name);
+  return [valueTypes[own], ...valueTypes.filter((_, at) => at !== own),
+          ...names.includes('wall_ns') && names.includes('cpu_ns')
+            ? [WAITING] : []];
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Query} query
+ * @returns {Part}
+ */
+export function partOf(profile, query) {
+  const type = valueChoices(profile).find(({name}) => name === query.value)
+    ?? profile.valueTypes[profile.own];
+  const value = valuesOfType(profile, type);
+  const rows = chosen(profile, query);
+  let total = 0;
+  const isCount = type.name === 'count' && type.unit === 'count';
+  for (const row of rows) {
+    if (!isCount || profile.samples.state[row] !== CUSTOM) {
+      total += value[row];
+    }
+  }
+  return {profile, rows, ...shaped(profile, query), value, type, total,
+          isDifference: type === WAITING};
+}
+
+/**
+ * @param {Profile} profile
+ * @param {ValueType} type
+ */
+function valuesOfType(profile, type) {
+  const {valueTypes, samples} = profile;
+  /** @param {string} wanted */
+  const column = (wanted) => samples.values[
+    valueTypes.findIndex(({name}) => name === wanted)];
+  if (type !== WAITING) {
+    return column(type.name);
+  }
+  const cpu = column('cpu_ns');
+  return column('wall_ns').map((wall, row) => wall - cpu[row]);
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Query} query
+ */
+function chosen(profile, query) {
+  const {samples} = profile;
+  const isIn = new Uint8Array(samples.length).fill(1);
+  for (const [patterns, wanted] of /** @type {[string[], number][]} */ (
+    [[query.focus, 1], [query.ignore, 0]])) {
+    for (const pattern of patterns) {
+      const found = stacksWith(profile, functionsLike(profile, pattern));
+      for (let row = 0; row < isIn.length; row++) {
+        isIn[row] &= Number(found[samples.node[row]] === wanted);
+      }
+    }
+  }
+  for (const [key, pattern] of query.where) {
+    const {of, texts} = valuesOf(profile, key);
+    const test = compiled(pattern);
+    const found = texts.map((text) => Number(test.test(text)));
+    for (let row = 0; row < isIn.length; row++) {
+      isIn[row] &= found[of[row]];
+    }
+  }
+  const rows = new Int32Array(isIn.length);
+  let length = 0;
+  for (let row = 0; row < isIn.length; row++) {
+    if (isIn[row]) {
+      rows[length++] = row;
+    }
+  }
+  return rows.subarray(0, length);
+}
+
+/**
+ * Which nodes have one of these functions on their stack.
+ * @param {Profile} profile
+ * @param {Uint8Array} functions
+ */
+function stacksWith({nodes, frames}, functions) {
+  const found = new Uint8Array(nodes.length);
+  for (let node = 1; node < nodes.length; node++) {
+    found[node] = found[nodes.parent[node]]
+      | functions[frames.func[nodes.frame[node]]];
+  }
+  return found;
+}
+
+/**
+ * The tree of stacks without what is hidden or folded.
+ * @param {Profile} profile
+ * @param {Query} query
+ */
+function shaped(profile, query) {
+  const {nodes, samples} = profile;
+  const hidden = hiddenNodes(profile, query);
+  if (hidden === null) {
+    return {nodes, nodeOf: samples.node};
+  }
+  const tree = new PairTable(nodes.length);
+  const moved = new Int32Array(nodes.length);
+  for (let node = 1; node < nodes.length; node++) {
+    const parent = moved[nodes.parent[node]];
+    moved[node] = hidden[node] ? parent : tree.add(parent, nodes.frame[node]);
+  }
+  return {
+    nodes: {length: tree.length, parent: tree.parents.slice(0, tree.length),
+            frame: Int32Array.from(tree.items.subarray(0, tree.length))},
+    nodeOf: samples.node.map((node) => moved[node])};
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Query} query
+ */
+function hiddenNodes(profile, query) {
+  const {nodes, frames, functions} = profile;
+  const isHidden = new Uint8Array(functions.length);
+  for (const pattern of query.hide) {
+    functionsLike(profile, pattern).forEach((found, number) => {
+      isHidden[number] |= found;
+    });
+  }
+  const kinds = new Map([['C', C], ['operators', OPERATOR],
+                         ['pseudo', PSEUDO]]);
+  const folded = new Set(query.fold.map((name) => kinds.get(name)));
+  functions.forEach(({kind}, number) => {
+    isHidden[number] |= Number(folded.has(kind));
+  });
+  const collapsed = new Uint8Array(functions.length);
+  for (const pattern of query.collapse) {
+    functionsLike(profile, pattern).forEach((found, number) => {
+      collapsed[number] |= found;
+    });
+  }
+  const origins = originsOf(functions).map((origin) => (
+    query.fold.includes(origin) ? 1 : 0));
+  if (![isHidden, collapsed, origins].some((flags) => flags.includes(1))
+      && !query.root) {
+    return null;
+  }
+  const root = query.root ? functionsLike(profile, query.root) : null;
+  const hidden = new Uint8Array(nodes.length);
+  // Whether a stack is in folded code, in collapsed code, and below the root.
+  const inFolded = new Uint8Array(nodes.length);
+  const inCollapsed = new Uint8Array(nodes.length);
+  const inRoot = new Uint8Array(nodes.length);
+  for (let node = 1; node < nodes.length; node++) {
+    const parent = nodes.parent[node];
+    const func = frames.func[nodes.frame[node]];
+    const {kind} = functions[func];
+    inFolded[node] = kind === PYTHON ? origins[func] : inFolded[parent];
+    inCollapsed[node] = inCollapsed[parent] | collapsed[func];
+    inRoot[node] = root === null ? 1 : inRoot[parent] | root[func];
+    // What code entered a library by is kept, and what states are told by.
+    hidden[node] = isHidden[func]
+      | (inFolded[node] & inFolded[parent] & Number(kind !== PSEUDO))
+      | inCollapsed[parent] | Number(!inRoot[node]);
+  }
+  return hidden;
+}

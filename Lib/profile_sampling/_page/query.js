@@ -1,0 +1,128 @@
+// What is asked of a profile: the query, and how it is spelt.
+//
+// This file owns the query and its two spellings: the fragment of the address,
+// and the options of the command report.  It must not know a profile.
+// @ts-check
+
+/**
+ * value      name of the type of values that is looked at; '': the profile's
+ * where      pairs of a key and a pattern
+ * focus, ignore, hide   patterns, as in the command report
+ * fold       kinds of frames and origins of code that are left out
+ * collapse   patterns of functions that swallow what they call
+ * root       pattern of the function that stacks begin at; '': their roots
+ * view       which view is shown
+ * selected   name of the function that is selected; ''
+ * search     what is looked for, and marked
+ * sort       'self' or 'cum'
+ * by         key of the pivot
+ * up         whether graphs and trees begin at the leaves
+ * flip       whether the flame graph grows upwards
+ *
+ * @typedef {object} Query
+ * @property {string} value
+ * @property {[string, string][]} where
+ * @property {string[]} focus
+ * @property {string[]} ignore
+ * @property {string[]} hide
+ * @property {string[]} fold
+ * @property {string[]} collapse
+ * @property {string} root
+ * @property {string} view
+ * @property {string} selected
+ * @property {string} search
+ * @property {string} sort
+ * @property {string} by
+ * @property {boolean} up
+ * @property {boolean} flip
+ */
+
+/** @type {Query} */
+export const NO_QUERY = Object.freeze({
+  value: '', where: [], focus: [], ignore: [], hide: [], fold: [],
+  collapse: [], root: '', view: 'flame', selected: '', search: '',
+  sort: 'self', by: 'thread', up: false, flip: false});
+/** @type {('focus' | 'ignore' | 'hide' | 'fold' | 'collapse')[]} */
+const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
+/** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort'
+ *          | 'by')[]} */
+const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by'];
+/** @type {('up' | 'flip')[]} */
+const FLAGS = ['up', 'flip'];
+
+/**
+ * @param {Query} query
+ * @returns {string}
+ */
+export function toFragment(query) {
+  const params = new URLSearchParams();
+  for (const [key, pattern] of query.where) {
+    params.append('where', `${key}=${pattern}`);
+  }
+  for (const name of LISTS) {
+    query[name].forEach((text) => params.append(name, text));
+  }
+  for (const name of TEXTS) {
+    if (query[name] !== NO_QUERY[name]) {
+      params.set(name, query[name]);
+    }
+  }
+  for (const name of FLAGS) {
+    if (query[name]) {
+      params.set(name, '1');
+    }
+  }
+  return params.toString();
+}
+
+/**
+ * @param {string} fragment
+ * @returns {Query}
+ */
+export function fromFragment(fragment) {
+  const params = new URLSearchParams(fragment.replace(/^#/, ''));
+  const query = {...NO_QUERY, up: params.has('up'), flip: params.has('flip')};
+  query.where = params.getAll('where').flatMap((text) => {
+    const at = text.indexOf('=');
+    return at > 0 ? [/** @type {[string, string]} */ (
+      [text.slice(0, at), text.slice(at + 1)])] : [];
+  });
+  for (const name of LISTS) {
+    query[name] = params.getAll(name);
+  }
+  for (const name of TEXTS) {
+    query[name] = params.get(name) ?? NO_QUERY[name];
+  }
+  return query;
+}
+
+/**
+ * What of a query changes the numbers.
+ * @param {Query} query
+ */
+export function partKey(query) {
+  const {value, where, focus, ignore, hide, fold, collapse, root} = query;
+  return JSON.stringify(
+    [value, where, focus, ignore, hide, fold, collapse, root]);
+}
+
+/**
+ * The options of the command report that show the same part, for a shell.
+ * @param {Query} query
+ */
+export function toOptions(query) {
+  const options = [];
+  for (const name of /** @type {const} */ (['focus', 'ignore'])) {
+    options.push(...query[name].map((text) => `--${name} ${quoted(text)}`));
+  }
+  options.push(...query.where.map(
+    ([key, pattern]) => `--where ${quoted(`${key}=${pattern}`)}`));
+  options.push(...query.hide.map((text) => `--hide ${quoted(text)}`));
+  return options.join(' ');
+}
+
+/** @param {string} text */
+function quoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text
+    : `'${text.replaceAll("'", `'"'"'`)}'`;
+}

@@ -1,0 +1,59 @@
+"""Pages that commands write: where they are, and when a browser is opened."""
+
+import os
+import sys
+import unittest
+from unittest import mock
+
+from profile_sampling._cli import page
+from profile_sampling._cli.common import Failure
+
+from ..support.builders import example
+from .test_cli import CommandLineTest
+
+
+class PlaceTest(unittest.TestCase):
+
+    def test_beside_the_profile(self):
+        for profile, expected in (('p.pb.gz', 'p.html'),
+                                  ('a/p.PB.GZ', 'a/p.html'),
+                                  ('p.pprof', 'p.html'), ('p.pb', 'p.html'),
+                                  ('p', 'p.html'), ('p.gz', 'p.gz.html')):
+            self.assertEqual(page.place(None, profile), expected)
+            self.assertEqual(page.place('o', profile), 'o')
+
+    def test_nowhere(self):
+        for profile in '-', 'p.html':
+            with self.assertRaises(Failure):
+                page.place(None, profile)
+            self.assertEqual(page.place('o', profile), 'o')
+
+
+class OpenTest(CommandLineTest):
+
+    def opened(self, *, is_terminal=True, **environment):
+        """Return the addresses that a browser is asked to open."""
+        path = os.path.join(self.directory, 'a b.html')
+        with (mock.patch('webbrowser.open', return_value=True) as opened,
+              mock.patch.dict(os.environ, environment, clear=True),
+              mock.patch.object(sys, 'stderr'),
+              mock.patch.object(sys, 'stdout') as stdout):
+            stdout.isatty.return_value = is_terminal
+            page.save(example().profile()._tables, path, True, False)
+        self.assertTrue(os.path.exists(path))
+        return [call.args[0] for call in opened.call_args_list]
+
+    def test_with_a_terminal_and_a_display(self):
+        address = f'file://{self.directory}/a%20b.html'
+        for name in 'DISPLAY', 'WAYLAND_DISPLAY':
+            self.assertEqual(self.opened(**{name: ':0'}), [address])
+
+    def test_not_without(self):
+        self.assertEqual(self.opened(), [])
+        self.assertEqual(self.opened(DISPLAY=':0', is_terminal=False), [])
+        for name in 'SSH_CONNECTION', 'SSH_TTY':
+            self.assertEqual(self.opened(DISPLAY=':0', **{name: '1'}), [])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,151 @@
+"""Pages in a real browser, and the profiles that they are to show."""
+
+import asyncio
+import os
+import random
+import tempfile
+import threading
+import unittest
+from urllib.parse import urlencode
+
+import profile_sampling
+from profile_sampling import Profile
+from profile_sampling._data.values import printable
+
+from . import hard_profiles
+from .browser import browser, complaints, wait_for
+from .builders import Builder, example
+from .random_profiles import random_profile
+
+# Of a table: all its rows, as {key of a cell: its number, or its text}.
+READ_TABLE = '''
+const table = document.querySelector(`table[data-name="${arguments[0]}"]`);
+const more = table.parentElement.querySelector('.more');
+while (more !== null && !more.hidden) {
+  more.click();
+}
+return [...table.querySelectorAll('tbody tr')].map((row) => (
+  Object.fromEntries([...row.querySelectorAll('td')].map((cell) => [
+    cell.dataset.key ?? 'name',
+    cell.dataset.value === undefined ? cell.textContent
+      : Number(cell.dataset.value)]))));
+'''
+# Open every row of the call tree and return (level, name, cum, self).
+READ_TREE = '''
+const body = document.querySelector('#view tbody');
+for (const {dataset: {node}} of body.querySelectorAll('[aria-level="1"]')) {
+  const row = () => body.querySelector(`[data-node="${node}"]`);
+  row().click();
+  row().dispatchEvent(
+    new KeyboardEvent('keydown', {key: '*', bubbles: true}));
+}
+return [...document.querySelectorAll('tr[data-node]')].map((row) => [
+  Number(row.getAttribute('aria-level')),
+  row.querySelector('td.text').lastChild.data,
+  Number(row.querySelector('[data-key="cum"]').dataset.value),
+  Number(row.querySelector('[data-key="self"]').dataset.value)]);
+'''
+READY = "return document.querySelector('#view table, #view .flame, .fault')"
+
+
+def work(number):
+    return sum([value * value for value in range(number)])
+
+
+async def waits():
+    await asyncio.gather(*[asyncio.sleep(0.02) for _ in range(3)])
+    work(20_000)
+
+
+def threaded():
+    with profile_sampling.profile(rate_hz=2000) as block:
+        threads = [threading.Thread(target=work, args=[200_000])
+                   for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return block.profile
+
+
+def in_tasks():
+    with profile_sampling.profile(rate_hz=2000) as block:
+        asyncio.run(waits())
+    return block.profile
+
+
+def two_idle_threads():
+    b = Builder(duration_ns=1000)
+    waiting = b.thread('pool', native_id=7)
+    main = b.thread('MainThread', native_id=8)
+    b.sample('concurrent.futures.thread._worker:3 [blocked]', wall_ns=990,
+             thread=waiting, state='blocked')
+    b.sample('a.main:3 a.f:2', wall_ns=500, thread=main)
+    b.sample('a.main:3', state='custom', wall_ns=0, count=7, thread=main)
+    return b.profile()
+
+
+class BrowserTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.path = os.path.join(directory, 'p.html')
+        cls.driver = cls.enterClassContext(browser())
+
+    def show(self, profile, **query):
+        """Open the page; return the profile as a file has it."""
+        profile.save(self.path)
+        return self.look(**query) or Profile.load(self.path)
+
+    def look(self, **query):
+        """Show the page that is there with another query."""
+        self.driver.get('about:blank')
+        self.driver.get(f'file://{self.path}#'
+                        + urlencode(query, doseq=True))
+        wait_for(self.driver, lambda driver: driver.execute_script(READY))
+        self.assertEqual(complaints(self.driver), [])
+
+    def run_js(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def click(self, place, text):
+        """Click on a button as a person does: of other steps Chromium
+        forgets the oldest."""
+        button, = [button for button in self.driver.find_elements(
+            'css selector', f'{place} button') if button.text == text]
+        button.click()
+
+    def table(self, name):
+        return self.run_js(READ_TABLE, name)
+
+    def text(self, selector):
+        return self.run_js('return document.querySelector(arguments[0])'
+                           '.textContent', selector)
+
+
+def profiles():
+    """All that a view has to show, by their names."""
+    yield 'example', example().profile()
+    yield 'recursive', hard_profiles.recursive().profile()
+    yield 'hostile', hard_profiles.hostile().profile()
+    yield 'idle', two_idle_threads()
+    yield 'threads', threaded()
+    yield 'tasks', in_tasks()
+    yield 'nothing', Builder().profile()
+    for seed in range(3):
+        yield f'random {seed}', random_profile(random.Random(seed))
+
+
+def named(function):
+    return shown(function.name) or '[no name]'
+
+
+def shown(text):
+    return printable(text)
+
+
+def placed(function, line):
+    if function is None:
+        return '[no frames]'
+    return shown(function.name + (f':{line}' if line else '')) or '[no name]'
