@@ -109,7 +109,8 @@ typedef struct {
 #define _PySampling_COUNTERS(X) \
     X(ticks)                /* the clock fired */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
-    X(ticks_idle)           /* no thread held the interpreter's GIL */ \
+    X(ticks_idle)           /* no run of the interpreter was looked at */ \
+    X(ticks_own)            /* taken by the thread itself, no signal */ \
     X(ticks_missed)         /* the run it fell into had ended by then */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
@@ -261,6 +262,8 @@ struct _sampling_runtime_state {
     uint64_t clock_woken_ns;
     uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
+    // How long a run is not looked at, because its ticks are its own.
+    uint64_t own_ns;
     // Timers of threads (clock/timer.c).  Owner: who holds the GIL.
     int uses_timers;            // relaxed
     int has_no_timers;          // nor ever will in this session; relaxed

@@ -57,14 +57,24 @@ end_run(PyThreadState *tstate)
     }
 }
 
+/* A tick is due soon, maybe still in the C function that gave the GIL up. */
+static void
+look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
+                   int is_in_c)
+{
+    _PySampling_KeepCall(is_in_c ? tstate->current_frame : NULL,
+                         &thread->resumed);
+    _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+}
+
 /* From here on the thread has the GIL, for the clock and for its timer. */
 static void
-begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
 {
     int is_timed = _PySampling_TimerOpen(thread);
     thread->hook_ns = _PySampling_WallNow() - thread->attached_ns;
-    if (is_timed && _PySampling_TimerIsSoon(thread)) {
-        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    if (_PySampling_TimerIsSoon(thread)) {
+        look_at_safepoints(tstate, thread, is_in_c);
     }
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
     _PySampling_ClockWake(is_timed);
@@ -87,9 +97,21 @@ _PySampling_AfterFailedExec(void)
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
             _PySampling_TimerBeginRun(thread);
-            begin_run(tstate, thread);
+            begin_run(tstate, thread, 1);
         }
     }
+}
+
+/* Has the thread been sent to this safepoint only because a deadline is near?
+   A signal that comes meanwhile finds it in no hook. */
+static int
+only_waits(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    return _PySampling_TimerIsSoon(thread)
+        && thread->overdue_ns == 0
+        && _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
+        && !_PySampling_HasCaptures(tstate)
+        && !_PySampling_TimerIsDue(thread, _PySampling_MonotonicNow());
 }
 
 void
@@ -104,6 +126,9 @@ _PySampling_Safepoint(PyThreadState *tstate)
             end_run(tstate);
             _PySampling_AfterAttach(tstate);
         }
+    }
+    else if (only_waits(tstate, thread)) {
+        thread->resumed.frame = NULL;
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);
@@ -136,9 +161,9 @@ void
 static void
 put_off_further(_PySampling_Thread *thread)
 {
-    uint64_t ran_ns = _PySampling_WallNow() - thread->attached_ns;
-    thread->overdue_ns =
-        thread->overdue_ns > ran_ns ? thread->overdue_ns - ran_ns : 1;
+    uint64_t due_ns = _PySampling_LookedAtFrom(thread) + thread->overdue_ns;
+    uint64_t left_ns = due_ns - Py_MIN(due_ns, thread->run_end_ns);
+    thread->overdue_ns = Py_MAX(Py_MIN(left_ns, thread->overdue_ns), 1);
 }
 
 /* The clock has let a deadline in the run that ends now go by.  Not if it may
@@ -149,9 +174,10 @@ count_missed(const _PySampling_Thread *thread)
 {
     uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(
         &_PyRuntime.sampling.deadline_ns);
-    uint64_t end_ns = thread->account.detached_ns;
+    uint64_t end_ns = thread->run_end_ns;
     if (!thread->is_timed
-        && deadline_ns >= thread->attached_ns && deadline_ns < end_ns
+        && deadline_ns >= _PySampling_LookedAtFrom(thread)
+        && deadline_ns < end_ns
         && end_ns - deadline_ns > _PySampling_WAKE_UP_NS)
     {
         _PySampling_COUNT(ticks_missed, 1);
@@ -193,6 +219,7 @@ void
     _PySampling_AccountDetach(thread);
     count_missed(thread);
     _PySampling_TimerRan(thread);
+    _PySampling_AccountDetached(thread);
     _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
 }
@@ -214,6 +241,18 @@ void
     }
 }
 
+/* The interval off the GIL ends, and what is done for it. */
+static void
+end_interval(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _PySampling_ENTER_HOOK(thread);
+    _PySampling_BookOffGIL(tstate, thread, thread->attached_ns, 0);
+    uint64_t now_ns = _PySampling_WallNow();
+    _PySampling_BookHooks(tstate, thread, now_ns);
+    _PySampling_AccountAttach(thread, now_ns);
+    _PySampling_LEAVE_HOOK(thread);
+}
+
 /* A tick was put off to the run that begins: it is due at once, still in the C
    function that gave the GIL up, or at a safepoint after. */
 static void
@@ -221,9 +260,7 @@ begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
 {
     _PySampling_ENTER_HOOK(thread);
     if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
-        _PySampling_KeepCall(is_in_c ? tstate->current_frame : NULL,
-                             &thread->resumed);
-        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+        look_at_safepoints(tstate, thread, is_in_c);
     }
     _PySampling_LEAVE_HOOK(thread);
 }
@@ -242,11 +279,7 @@ void
     }
     _PySampling_TimerBeginRun(thread);
     if (thread->account.detached_ns != 0) {
-        _PySampling_ENTER_HOOK(thread);
-        uint64_t now_ns = _PySampling_WallNow();
-        _PySampling_BookOffGIL(tstate, thread, now_ns, 0);
-        _PySampling_AccountAttach(thread, now_ns);
-        _PySampling_LEAVE_HOOK(thread);
+        end_interval(tstate, thread);
     }
     _PySampling_HoldersTake(thread);
     int is_in_c = !thread->is_yielding;
@@ -264,6 +297,6 @@ void
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    begin_run(tstate, thread);
+    begin_run(tstate, thread, is_in_c);
     errno = saved_errno;
 }

@@ -57,7 +57,8 @@ class Bench:
             return self.ticker.ticker_stop()
         if kind == 'sampled':
             profile_sampling.stop()
-            return profile_sampling.stats()['signals_sent']
+            stats = profile_sampling.stats()
+            return stats['signals_sent'] + stats['ticks_own']
         return 0
 
     def slice(self, kind, rate_hz):

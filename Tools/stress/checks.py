@@ -102,11 +102,12 @@ class Judge:
         # A thread that is waiting owes the capture of an overdue signal.
         slack = (SIGNALS_UNDER_WAY * (1 + self._run.interpreters_at_once)
                  + len({sample.thread for sample in profile.samples}))
-        if outcomes > stats['signals_sent'] + slack:
-            self._run.fault(f'more captures than signals: {stats}')
+        asked = stats['signals_sent'] + stats['ticks_own']
+        if outcomes > asked + slack:
+            self._run.fault(f'more captures than ticks: {stats}')
         more = stats['signals_late'] + stats['signals_unanswered']
-        if stats['signals_sent'] > outcomes + more + slack:
-            self._run.fault(f'signals without an outcome: {stats}')
+        if asked > outcomes + more + slack:
+            self._run.fault(f'ticks without an outcome: {stats}')
         # The total leaves out what sample() has counted; the counter does
         # not.
         records = sum([sample.count for sample in profile.samples])

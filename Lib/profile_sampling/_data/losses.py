@@ -8,7 +8,7 @@ It must not know where they are shown.
 # news below this share of all.
 TICKS_UNHEARD = 'ticks_unheard'
 TICKS_MISSED = 'ticks_missed'
-TICKS_SERVED = 'signals_sent', 'ticks_noted', 'ticks_busy'
+TICKS_SERVED = 'signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'
 # What it cost.
 OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
 # With more than that share missed, samples are far from even.
@@ -58,7 +58,8 @@ def ticks_per_answer(stats):
     It is 1 or more: ticks that come late, and those at which the last one
     was not answered yet, have their time in the next sample.
     """
-    asked = stats.get('signals_sent', 0) + stats.get('ticks_noted', 0)
+    asked = sum([stats.get(key, 0)
+                 for key in ('signals_sent', 'ticks_own', 'ticks_noted')])
     due = (stats.get('ticks', 0) + stats.get('ticks_late', 0)
            - stats.get('ticks_idle', 0))
     return max(1.0, due / asked) if asked else 1.0

@@ -12,7 +12,7 @@ import {grouped} from './words.js';
 const LOST_LABELS = {lost_labels: 'labels', lost_tasks: 'task',
                      lost_holders: 'holder of the GIL'};
 const LOST_THREADS = 'lost_threads';
-const SERVED = ['signals_sent', 'ticks_noted', 'ticks_busy'];
+const SERVED = ['signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'];
 const UNHEARD_SHARE = 0.1;
 const MISSED_SHARE = 0.1;
 
@@ -70,7 +70,8 @@ export function missedShare(stats) {
 
 /** @param {Stats} stats */
 export function ticksPerAnswer(stats) {
-  const asked = counter(stats, 'signals_sent') + counter(stats, 'ticks_noted');
+  const asked = counter(stats, 'signals_sent') + counter(stats, 'ticks_own')
+    + counter(stats, 'ticks_noted');
   const due = counter(stats, 'ticks') + counter(stats, 'ticks_late')
     - counter(stats, 'ticks_idle');
   return asked ? Math.max(1, due / asked) : 1;

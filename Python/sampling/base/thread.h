@@ -27,14 +27,16 @@ struct _sampling_carries {
     uint64_t off_cpu_ns;
     uint64_t blocked_ns;        // since the last point of its axis
     uint64_t wait_ns;           // the same
-    uint64_t sliver_ns;         // running time, booked with blocked time
+    uint64_t hook_ns;           // the same
 };
 
 /* A thread's short intervals off the GIL, laid end to end, one axis for each
-   state: how far it is to the next point (sample/account.c). */
+   state and one for the profiler's own work around them: how far it is to the
+   next point (sample/account.c). */
 struct _sampling_axes {
     uint64_t blocked_to_go_ns;  // 0: no point is laid yet
     uint64_t wait_to_go_ns;
+    uint64_t hook_to_go_ns;
     uint64_t random;
 };
 
@@ -48,8 +50,8 @@ struct _sampling_account {
     uint64_t off_since_read_ns; // wall time without the GIL since then
     struct _sampling_carries carried;
     struct _sampling_axes axes;
-    uint64_t sliver_ns;         // ran that short before it detached
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
+    uint64_t hook_ns;           // the profiler's work before and after that
 };
 
 /* A thread's last samples, which share its time (sample/weights.c): those
@@ -139,7 +141,7 @@ struct _sampling_thread {
     int is_timed;               // its run is: the clock need not look; relaxed
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
     uint64_t timer_fires_ns;
-    uint64_t run_end_ns;        // before the timer was cleared; 0: it was not
+    uint64_t run_end_ns;        // before the timer was cleared
     uint64_t usual_run_ns;      // how long it holds the GIL, on average
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
     // for a snapshot; when it got it, for the clock.

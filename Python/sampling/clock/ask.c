@@ -251,6 +251,13 @@ _PySampling_Ask(struct _sampling_asking *asking,
         _PySampling_COUNT(ticks_idle, 1);
         return _PySampling_FOUND_NOBODY;
     }
+    if (!_PySampling_TimerIsLookedAt(thread, wall_ns)) {
+        if (is_answered) {
+            end_asking(thread);
+        }
+        _PySampling_COUNT(ticks_idle, 1);
+        return _PySampling_FOUND_NOBODY;
+    }
     uint64_t cpu_ns = _PySampling_CpuNow(thread);
     _PySampling_Wakefulness found =
         _PySampling_LookAt(thread, &asking->proc, wall_ns, cpu_ns);
@@ -338,7 +345,7 @@ void
 _PySampling_AwaitSignal(_PySampling_Thread *thread)
 {
     thread->leaving_ns = 0;
-    thread->run_end_ns = 0;
+    thread->run_end_ns = _PySampling_WallNow();
     thread->is_leaving = 1;
     _PySampling_FENCE();
     if (_PySampling_TimerEnd(thread)

@@ -68,6 +68,15 @@ extern int _PySampling_TimerBegin(_PySampling_Thread *thread,
     (_Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
 extern void _PySampling_TimerBeginRun(_PySampling_Thread *thread);
 extern int _PySampling_TimerOpen(_PySampling_Thread *thread);
+// From when on the clock may ask the thread, if its run has no timer.
+static inline uint64_t
+_PySampling_LookedAtFrom(const _PySampling_Thread *thread)
+{
+    return _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
+           + _PyRuntime.sampling.own_ns;
+}
+extern int _PySampling_TimerIsDue(const _PySampling_Thread *thread,
+                                  uint64_t now_ns);
 extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
                                     uint64_t now_ns);

@@ -28,8 +28,12 @@
    A thread that sleeps in a system call with the GIL held would be woken by
    its timer.  So timers are used when the sampler thread has looked at running
    threads for a while and found none asleep, and no more once one of their
-   signals has cut a call short.  Threads that give the GIL up too often for a
-   timer each time are looked at, too. */
+   signals has cut a call short.
+
+   Threads that give the GIL up too often for a timer each time are looked at,
+   too, but only when their runs have lasted for a while: a signal takes longer
+   than a short run.  Until then a run's deadlines are its own: the thread takes
+   a tick that is due at its next safepoint, or when it gives the GIL up. */
 
 #include "Python.h"
 
@@ -54,6 +58,9 @@
    the GIL up before a timer is worth setting. */
 #define SHORT_RUN_NS 20000
 #define AVERAGE_RUNS 8
+
+/* For so long a run without a timer is not looked at. */
+#define OWN_NS SHORT_RUN_NS
 
 /* Looks that stand for this much time have to find running threads awake, one
    after the other. */
@@ -208,12 +215,33 @@ take_deadline(_PySampling_Thread *thread)
     return _Py_atomic_exchange_uint64(&thread->timer_deadline_ns, 0);
 }
 
+/* Is its deadline over? */
+int
+_PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
+{
+    return deadline_set_for(thread) - 1 < now_ns;   // 0: there is none
+}
+
+/* A tick is about to be captured: says what it stands for.  A thread that is
+   found late had no CPU at the deadline, as far as can be known: kernels take
+   the CPU away at places they prefer, so that says nothing about where CPU time
+   is burnt. */
+static void
+add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
+{
+    uint64_t span_ns = _PySampling_DeadlineSpan(deadline_ns, now_ns);
+    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
+    if (now_ns < deadline_ns + _PySampling_LATE_NS) {
+        (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
+    }
+    _PySampling_COUNT(ticks, 1);
+}
+
 /* May this run have a timer?  Each one puts the next off by its part of a
    period, and in a row they run ahead of the clock. */
 static int
-may_set_timer(const _PySampling_Thread *thread)
+may_set_timer(const _PySampling_Thread *thread, uint64_t now_ns)
 {
-    uint64_t now_ns = _PySampling_MonotonicNow();
     if (thread->usual_run_ns < SHORT_RUN_NS
         && now_ns - thread->attached_ns < SHORT_RUN_NS)
     {
@@ -228,23 +256,42 @@ may_set_timer(const _PySampling_Thread *thread)
     return 1;
 }
 
+/* The next deadline of a run without a timer, if the thread is to take the
+   tick. */
+static void
+set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    uint64_t deadline_ns = _PySampling_DeadlineFrom(from_ns);
+    uint64_t until_ns = _PySampling_LookedAtFrom(thread);
+    thread->timer_fires_ns = UINT64_MAX;
+    _Py_atomic_store_uint64_relaxed(
+        &thread->timer_deadline_ns, deadline_ns < until_ns ? deadline_ns : 0);
+}
+
+/* A run whose deadlines have to be set once more. */
+static void
+set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    if (_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        set_timer(thread, _PySampling_DeadlineFrom(from_ns));
+    }
+    else {
+        set_own_deadline(thread, from_ns);
+    }
+}
+
 /* Sets the timer of a thread that holds the GIL, for the first deadline from a
    moment on: the beginning of its run, or now.  Returns 0 if the clock has to
    look.  Async-signal-safe. */
 int
 _PySampling_TimerBegin(_PySampling_Thread *thread, uint64_t from_ns)
 {
-    if (!_Py_atomic_load_int_relaxed(&STATE->uses_timers)
-        || _Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
-        || !may_set_timer(thread)
-        || !_PySampling_SignalIsOurs() || !has_timer(thread))
-    {
-        _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
-        (void)take_deadline(thread);
-        return 0;
-    }
-    _Py_atomic_store_int_relaxed(&thread->is_timed, 1);
-    set_timer(thread, _PySampling_DeadlineFrom(from_ns));
+    int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
+        && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
+        && may_set_timer(thread, from_ns)
+        && _PySampling_SignalIsOurs() && has_timer(thread);
+    _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
+    set_deadline(thread, from_ns);
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
@@ -264,15 +311,32 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
 int
 _PySampling_TimerOpen(_PySampling_Thread *thread)
 {
-    for (int i = 0; i < MAX_TRIES; i++) {
-        uint64_t now_ns = _PySampling_MonotonicNow();
-        if (deadline_set_for(thread) - 1 >= now_ns) {
-            break;      // none, or not yet
-        }
-        set_timer(thread, _PySampling_DeadlineFrom(now_ns));
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        set_own_deadline(thread, now_ns);
+    }
+    for (int i = 0; i < MAX_TRIES && _PySampling_TimerIsDue(thread, now_ns);
+         i++)
+    {
+        set_deadline(thread, now_ns);
+        now_ns = _PySampling_MonotonicNow();
     }
     thread->is_leaving = 0;
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
+}
+
+/* Is a look at this moment the thread's?  Not at the beginning of its run, but
+   for a deadline of its own that it has not come to take: because it waits for
+   the CPU that the clock has, or is in a call.  On the sampler thread, which has
+   asked it to wait if it wants to give the GIL up. */
+int
+_PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    uint64_t own_ns = deadline_set_for(thread);
+    return (_PySampling_TimerIsDue(thread, wall_ns)
+            && _Py_atomic_compare_exchange_uint64(&thread->timer_deadline_ns,
+                                                  &own_ns, 0))
+        || wall_ns >= _PySampling_LookedAtFrom(thread);
 }
 
 /* The run goes on after a tick.  A deadline that is over since `ticked_ns` is
@@ -280,13 +344,15 @@ _PySampling_TimerOpen(_PySampling_Thread *thread)
 void
 _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
-    if (_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
-        set_timer(thread, _PySampling_DeadlineFrom(ticked_ns + 1));
-        return;
+    int was_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
+    if (!_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
+        _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     }
-    // From now on the clock has to look.
-    _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
-    _PySampling_ClockWake(0);
+    set_deadline(thread, ticked_ns + 1);
+    if (was_timed && !_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        // From now on the clock has to look.
+        _PySampling_ClockWake(0);
+    }
 }
 
 /* Was the deadline over when the timer was set? */
@@ -297,29 +363,13 @@ _PySampling_TimerIsSoon(_PySampling_Thread *thread)
     return deadline_ns != 0 && deadline_ns < thread->timer_fires_ns;
 }
 
-/* A tick is about to be captured, as if its signal had come: says what it
-   stands for.  A thread that is found late had no CPU at the deadline, as far
-   as can be known: kernels take the CPU away at places they prefer, so that
-   says nothing about where CPU time is burnt. */
-static void
-add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
-{
-    uint64_t span_ns = _PySampling_DeadlineSpan(deadline_ns, now_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
-    if (now_ns < deadline_ns + _PySampling_LATE_NS) {
-        (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
-    }
-    _PySampling_COUNT(ticks, 1);
-    _PySampling_COUNT(signals_sent, 1);
-}
-
 /* At a safepoint: takes the tick that is due, whose signal comes too late.
    Returns 0 if none is. */
 int
 _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
 {
-    if (deadline_set_for(thread) - 1 >= now_ns) {
-        return 0;       // none, or not yet
+    if (!_PySampling_TimerIsDue(thread, now_ns)) {
+        return 0;
     }
     uint64_t deadline_ns = take_deadline(thread);
     if (deadline_ns == 0) {
@@ -331,6 +381,7 @@ _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
         return 0;
     }
     add_span(thread, deadline_ns, now_ns);
+    _PySampling_COUNT(ticks_own, 1);
     _PySampling_TimerGoOn(thread, now_ns);
     return 1;
 }
@@ -346,9 +397,9 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
         _PySampling_COUNT(signals_late, 1);
         return 0;
     }
-    if (thread->is_leaving) {
-        // The end of the run takes the tick, if it is due.
-        thread->timer_fires_ns = now_ns;
+    if (thread->is_leaving || thread->in_hook) {
+        // The end of the run takes the tick, if it is due, or a safepoint.
+        thread->timer_fires_ns = now_ns + 1;
         return 0;
     }
     uint64_t deadline_ns = take_deadline(thread);
@@ -358,6 +409,7 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
         return 0;
     }
     add_span(thread, deadline_ns, now_ns);
+    _PySampling_COUNT(signals_sent, 1);
     return deadline_ns;
 }
 
@@ -369,9 +421,10 @@ _PySampling_TimerEnd(_PySampling_Thread *thread)
     if (deadline_set_for(thread) == 0) {
         return 0;
     }
-    thread->run_end_ns = _PySampling_MonotonicNow();
     // A child of vfork() has no timers, and shares this memory.
-    if (!set_kernel_timer(thread->timer_id, 0)) {
+    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)
+        || !set_kernel_timer(thread->timer_id, 0))
+    {
         return 0;
     }
     return _PySampling_MonotonicNow()
@@ -388,6 +441,7 @@ _PySampling_TimerTakeLast(_PySampling_Thread *thread)
         return 0;
     }
     add_span(thread, deadline_ns, thread->run_end_ns);
+    _PySampling_COUNT(ticks_own, 1);
     return 1;
 }
 
@@ -395,7 +449,7 @@ _PySampling_TimerTakeLast(_PySampling_Thread *thread)
 void
 _PySampling_TimerRan(_PySampling_Thread *thread)
 {
-    uint64_t ran_ns = thread->account.detached_ns - thread->attached_ns;
+    uint64_t ran_ns = thread->run_end_ns - thread->attached_ns;
     thread->usual_run_ns -= thread->usual_run_ns / AVERAGE_RUNS;
     thread->usual_run_ns += ran_ns / AVERAGE_RUNS;
 }
@@ -426,6 +480,9 @@ _PySampling_TimerIsUnheard(_PySampling_Thread *thread, uint64_t now_ns)
 int
 _PySampling_TimerGiveUp(_PySampling_Thread *thread)
 {
+    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        return 0;
+    }
     _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     return take_deadline(thread) != 0;
 }
@@ -479,6 +536,7 @@ _PySampling_TimersStart(void)
     STATE->trial_ns = 0;
     STATE->has_no_timers = 0;
     STATE->next_timed_run_ns = 0;
+    STATE->own_ns = STATE->options.manual ? 0 : OWN_NS;
     STATE->deadline_seed = _PySampling_MonotonicNow();
 }
 

@@ -17,11 +17,10 @@
      distance to the point before.  An interval covers a point in proportion to
      its length, so that is unbiased.  The cost is bounded: at most three
      records per period.
-   - A thread that runs for less than two microseconds between two intervals
-     is doing little but the call that gives the GIL up.  Such slivers are so
-     rarely hit by a tick that one hit would take the time of thousands, so
-     they are booked on the stack of the interval that follows.  So are some
-     longer ones, if they are short against that interval.
+   - The profiler's own work when the GIL is given up and taken back is time of
+     the call that does so.  It takes longer when a record is made, so on the
+     axis of the intervals it would draw points to the short ones: it has an
+     axis of its own.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks, at
    detach and attach if the last reading is old enough, and when a record is
@@ -46,14 +45,6 @@
 /* Samples of a thread that has not run for so long wait no longer for others
    to share its time with. */
 #define IDLE_NS 1000000000
-
-/* Running time that is booked with the interval off the GIL that follows:
-   about what giving the GIL up and taking it back costs by itself. */
-#define SLIVER_NS 2000
-
-/* And up to this, if it is no more than a part of the interval. */
-#define MAX_SLIVER_NS 10000
-#define SLIVER_DIVISOR 200
 
 /* A thread that gives the GIL up only to let others run asks for it again
    after less than this.  It is not blocked then, it waits. */
@@ -148,18 +139,6 @@ _PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
 
 /* Intervals off the GIL. */
 
-/* Whether the running time before an interval goes with it, is known when the
-   interval has ended. */
-static void
-resolve_sliver(struct _sampling_account *a, uint64_t interval_ns)
-{
-    if (a->sliver_ns > SLIVER_NS
-        && a->sliver_ns > interval_ns / SLIVER_DIVISOR)
-    {
-        a->carried.run.wall_ns += take(&a->sliver_ns);
-    }
-}
-
 /* Splits [detached, now) at the moment the thread asked for the GIL. */
 static void
 split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
@@ -212,6 +191,21 @@ is_long(uint64_t length_ns, uint64_t period_ns)
     return length_ns >= period_ns / LONG_PERIOD_DIVISOR;
 }
 
+/* What lies before the moment was the profiler's own work.  A thread that only
+   yields does not block: there it is running time. */
+static void
+carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    if (thread->is_yielding) {
+        carry_run_wall(a, wall_ns);
+        return;
+    }
+    a->hook_ns += wall_ns - a->wall_ns;
+    a->off_since_read_ns += wall_ns - a->wall_ns;
+    advance(a, wall_ns);
+}
+
 _PySampling_OffGIL
 _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
                           int all)
@@ -221,7 +215,7 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
     uint64_t asked_ns = now_ns - wait_ns;
-    resolve_sliver(a, blocked_ns + wait_ns);
+    carry_hook(thread, a->detached_ns);
     a->off_since_read_ns += blocked_ns + wait_ns;
     advance(a, now_ns);
 
@@ -268,16 +262,27 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
             booked.shared_cpu_ns = take(&c->off_cpu_ns);
         }
     }
-    if (!is_booked) {
-        c->sliver_ns += take(&a->sliver_ns);
+    return booked;
+}
+
+_PySampling_OffGIL
+_PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    carry_hook(thread, now_ns);
+    uint64_t hook_ns = take(&a->hook_ns);
+    struct _sampling_off_gil booked = {.is_in_c = 1};
+    uint64_t period_ns = _PySampling_PeriodNow();
+    if (is_long(hook_ns, period_ns)) {
+        booked.blocked_ns = hook_ns;
     }
-    else {
-        booked.sliver_ns = take(&a->sliver_ns);
-        if (!blocked_is_exact && !wait_is_exact) {
-            booked.sliver_ns += take(&c->sliver_ns);
-        }
-        booked.sliver_cpu_ns = Py_MIN(booked.sliver_ns, c->run.cpu_ns);
-        c->run.cpu_ns -= booked.sliver_cpu_ns;
+    else if (hook_ns != 0) {
+        booked.blocked_ns = cover(a, &a->axes.hook_to_go_ns,
+                                  &a->carried.hook_ns, hook_ns, period_ns);
+    }
+    if (booked.blocked_ns != 0) {
+        booked.cpu_span_ns = booked.blocked_ns;
+        booked.shared_cpu_ns = take(&a->carried.off_cpu_ns);
     }
     return booked;
 }
@@ -320,8 +325,8 @@ _PySampling_AccountSetAside(_PySampling_Thread *thread,
     }
     else if (thread->excluded == _PySampling_EXCLUDED) {
         _PySampling_COUNT(subscribers_wall_ns,
-                          c->run.wall_ns + c->sliver_ns + c->blocked_ns
-                          + c->wait_ns);
+                          c->run.wall_ns + c->blocked_ns + c->wait_ns
+                          + c->hook_ns);
         _PySampling_COUNT(subscribers_cpu_ns, c->run.cpu_ns + c->off_cpu_ns);
     }
     *c = excluded ? (struct _sampling_carries){0} : thread->set_aside;
@@ -353,10 +358,9 @@ _PySampling_AccountExclude(_PySampling_Thread *thread,
 uint64_t
 _PySampling_AccountRunEnd(_PySampling_Thread *thread)
 {
-    uint64_t end_ns = thread->run_end_ns != 0
-        ? thread->run_end_ns : _PySampling_WallNow();
     // Nothing is taken back from a record.
-    return Py_MAX(end_ns - thread->hook_ns, thread->account.wall_ns);
+    return Py_MAX(thread->run_end_ns - thread->hook_ns,
+                  thread->account.wall_ns);
 }
 
 void
@@ -364,13 +368,6 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
 {
     struct _sampling_account *a = &thread->account;
     uint64_t now_ns = _PySampling_AccountRunEnd(thread);
-    // If no tick has been booked since it attached.
-    if (a->wall_ns == thread->attached_ns
-        && now_ns - a->wall_ns <= MAX_SLIVER_NS)
-    {
-        a->sliver_ns = now_ns - a->wall_ns;
-        advance(a, now_ns);
-    }
     carry_run_wall(a, now_ns);
     // The interval that begins may be short and booked: it needs two readings
     // of its own.
@@ -380,6 +377,14 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
         carry_cpu(a, now_ns, _PySampling_CpuAt(thread, now_ns));
     }
     a->detached_ns = now_ns;
+}
+
+/* The hook has done its work: the interval begins. */
+void
+_PySampling_AccountDetached(_PySampling_Thread *thread)
+{
+    thread->account.detached_ns =
+        Py_MAX(thread->account.wall_ns, _PySampling_WallNow());
 }
 
 void
@@ -421,9 +426,9 @@ _PySampling_AccountTakeAll(_PySampling_Thread *thread)
     struct _sampling_leftover rest = {
         .run = take_time(&c->run),
         .off_cpu_ns = take(&c->off_cpu_ns),
-        .blocked_ns = take(&c->blocked_ns),
+        .blocked_ns = take(&c->blocked_ns) + take(&c->hook_ns)
+            + take(&a->hook_ns),
         .wait_ns = take(&c->wait_ns),
     };
-    rest.run.wall_ns += take(&c->sliver_ns) + take(&a->sliver_ns);
     return rest;
 }

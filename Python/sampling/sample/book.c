@@ -115,13 +115,18 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     }
 }
 
+int
+_PySampling_HasCaptures(PyThreadState *tstate)
+{
+    struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
+    return buffer != NULL && buffer->num_captures != 0;
+}
+
 void
 _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    if (buffer == NULL || buffer->num_captures == 0
-        || buffer->epoch != thread->epoch)
-    {
+    if (!_PySampling_HasCaptures(tstate) || buffer->epoch != thread->epoch) {
         return;
     }
     assert(thread->in_hook);
@@ -265,15 +270,11 @@ has_ended(_PySampling_Thread *thread)
     return _PySampling_CpuNow(thread) == 0;
 }
 
-void
-_PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
-                       uint64_t now_ns, int all)
+static void
+book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
+             struct _sampling_off_gil off)
 {
-    struct _sampling_off_gil off =
-        _PySampling_AccountOffGIL(thread, now_ns, all);
-    if (off.blocked_ns == 0 && off.wait_ns == 0 && off.sliver_ns == 0
-        && off.cpu_ns == 0)
-    {
+    if (off.blocked_ns == 0 && off.wait_ns == 0 && off.cpu_ns == 0) {
         return;
     }
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
@@ -287,11 +288,6 @@ _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
             : _PySampling_WalkNode(tstate, thread, off.is_in_c),
         .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
     };
-    if (off.sliver_ns != 0) {
-        // Running time, on the stack that gave the GIL up.
-        _PySampling_Book(&place, _PySampling_RUNNING, 0, off.sliver_cpu_ns,
-                         off.sliver_ns);
-    }
     if (off.blocked_ns != 0 || off.cpu_ns != 0) {
         book_block(&place, &off);
     }
@@ -299,6 +295,21 @@ _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
         book_wait(&place, &off);
     }
     _PySampling_CloseTables();
+}
+
+void
+_PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
+                       uint64_t now_ns, int all)
+{
+    book_off_gil(tstate, thread,
+                 _PySampling_AccountOffGIL(thread, now_ns, all));
+}
+
+void
+_PySampling_BookHooks(PyThreadState *tstate, _PySampling_Thread *thread,
+                      uint64_t now_ns)
+{
+    book_off_gil(tstate, thread, _PySampling_AccountHooks(thread, now_ns));
 }
 
 

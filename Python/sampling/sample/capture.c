@@ -149,9 +149,10 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 
 /* The signal meets a thread that gives the GIL up: in the microseconds that a
    signal takes, its run has come to an end.  All ticks reach a thread that much
-   later than the clock looked, so this one is due in the thread's next run, as
-   long after its beginning as the signal came after the end of this one.  Else
-   the ends of runs would be sampled too often, and their beginnings never. */
+   later than the clock looked, so this one is due in the thread's next run that
+   is looked at, as long after the beginning of that as the signal came after
+   the end of this one.  Else the ends of runs would be sampled too often, and
+   their beginnings never. */
 static void
 put_off_tick(_PySampling_Thread *thread)
 {
@@ -164,7 +165,7 @@ _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
                            int is_in_c)
 {
     uint64_t now_ns = _PySampling_WallNow();
-    if (now_ns < thread->attached_ns + thread->overdue_ns) {
+    if (now_ns < _PySampling_LookedAtFrom(thread) + thread->overdue_ns) {
         return 0;
     }
     thread->overdue_ns = 0;
@@ -238,6 +239,7 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
     uint64_t now_ns = _PySampling_MonotonicNow();
     uint64_t deadline_ns = _PySampling_TimerHear(thread, now_ns);
     if (deadline_ns == 0) {
+        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         return;
     }
     _PySampling_MetCall met = _PySampling_SignalMet(context);

@@ -84,6 +84,7 @@ extern void _PySampling_AccountSetAside(_PySampling_Thread *thread,
 // When its run ended, which is about to give up the GIL: after AwaitSignal().
 extern uint64_t _PySampling_AccountRunEnd(_PySampling_Thread *thread);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
+extern void _PySampling_AccountDetached(_PySampling_Thread *thread);
 extern void _PySampling_AccountAttach(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 
@@ -100,9 +101,6 @@ typedef struct _sampling_off_gil {
     // what there is to share.
     uint64_t cpu_span_ns;
     uint64_t shared_cpu_ns;
-    // Running time that goes with it.
-    uint64_t sliver_ns;
-    uint64_t sliver_cpu_ns;
     int is_in_c;
 } _PySampling_OffGIL;
 
@@ -111,6 +109,9 @@ typedef struct _sampling_off_gil {
 extern _PySampling_OffGIL
 _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
                           int all);
+// What the profiler did at both ends of the interval, the same way.
+extern _PySampling_OffGIL
+_PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns);
 // Is it off the GIL, for long?
 extern int _PySampling_AccountIsLong(const _PySampling_Thread *thread,
                                      uint64_t now_ns);
@@ -139,12 +140,16 @@ extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
 // thread, or while it stands still and the caller has its GIL.
 
 // The captures that wait.  Allocates no Python object.
+extern int _PySampling_HasCaptures(PyThreadState *tstate);
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // What the thread did at a tick of which it was only left a note.
 extern void _PySampling_BookNote(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
 // The interval off the GIL that ends now; `all` of it, however short.
+extern void _PySampling_BookHooks(PyThreadState *tstate,
+                                  _PySampling_Thread *thread,
+                                  uint64_t now_ns);
 extern void _PySampling_BookOffGIL(PyThreadState *tstate,
                                    _PySampling_Thread *thread,
                                    uint64_t now_ns, int all);

@@ -191,7 +191,8 @@ class UsersTest(RestrictedTest):
             restrictions.with_limit(resource.RLIMIT_SIGPENDING, 0),
             option=OPTION + ',signal=64')
         self.assertIn(LATE, line)
-        self.assertEqual(profile.counters['captures'], 0)
+        counters = profile.counters
+        self.assertLessEqual(counters['captures'], counters['ticks_own'])
         self.check_times(profile)
 
 
