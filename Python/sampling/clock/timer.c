@@ -547,7 +547,7 @@ _PySampling_TimerDelete(_PySampling_Thread *thread)
         syscall(SYS_timer_delete, thread->timer_id);
     }
     thread->timer = _PySampling_NO_TIMER;
-    thread->timer_deadline_ns = 0;
+    (void)take_deadline(thread);
 }
 
 /* `is_child`: after a fork, which leaves the child none. */

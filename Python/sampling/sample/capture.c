@@ -228,7 +228,9 @@ handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     if (!thread->is_leaving) {
         // A long run need not be looked at for ever.
-        (void)_PySampling_TimerBegin(thread, thread->tick_wall_ns + 1);
+        uint64_t ticked_ns =
+            _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
+        (void)_PySampling_TimerBegin(thread, ticked_ns + 1);
     }
 }
 
