@@ -4,14 +4,15 @@ This file owns which lines of a file are a function's, and what is said where
 they may be others.  It must not know how they are shown.
 """
 
+import inspect
+import os
+import tokenize
+
 from profile_sampling._formats.words import counted
 
 
 def read(tables, function, last):
     """Return {line: text} of a function's source, and notes about it."""
-    import inspect
-    import os
-    import tokenize
     path = function.filename
     try:
         with tokenize.open(path) as file:

@@ -1,4 +1,4 @@
-// The page: one profile, one query, one view at a time.
+// The page: one query, one view at a time, of one profile or of two.
 //
 // This file owns the state of the page and what is around the view.  It must
 // not know how a view is drawn.
@@ -8,17 +8,18 @@
 // @ts-check
 
 import {pivotView, qualityView} from './about.js';
-import {TreeView, sandwichView} from './calls.js';
+import {TreeView, flameView, sandwichView} from './calls.js';
+import {changesView, comparedLines, sideTools} from './differences.js';
 import {button, byId, element} from './dom.js';
-import {FlameView} from './flame.js';
 import {
   asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
 import {gilView} from './gil.js';
 import {STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
-import {Models} from './model.js';
+import {paired} from './pairing.js';
 import {NO_QUERY, fromFragment, toFragment, toOptions} from './query.js';
+import {Side, againstOf} from './sides.js';
 import {sourceView} from './source.js';
 import {functionsView, sitesView} from './tables.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
@@ -28,8 +29,8 @@ import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @type {Record<string, {name: string, make: (app: App) => Node[]}>} */
 const VIEWS = {
-  flame: {name: 'Flame graph', make: (app) => new FlameView(
-    app, app.model.tree(app.query.up), 'all', 'main').parts()},
+  changes: {name: 'Changes', make: changesView},
+  flame: {name: 'Flame graph', make: flameView},
   sites: {name: 'Lines', make: sitesView},
   functions: {name: 'Functions', make: functionsView},
   tree: {name: 'Call tree', make: (app) => new TreeView(app).parts()},
@@ -45,16 +46,36 @@ export class App {
    * @param {import('./source.js').Sources | null} sources
    */
   constructor(profile, sources) {
-    this.profile = profile;
+    // The new one, and the base that it is compared with.
+    this.sides = [new Side(profile)];
+    // What Python says of how their runs differ.
+    /** @type {import('./differences.js').Changes | null} */
+    this.changes = null;
     this.sources = sources;
-    this.models = new Models(profile);
     /** @type {Query} */
     this.query = fromFragment(location.hash);
     // What is wrong with the query; then the model is that of the whole.
     this.fault = '';
     this.model = this.models.of(NO_QUERY);
+    /** @type {import('./against.js').Against | null} */
+    this.against = null;
     this.selected = -1;
-    this.names = namesOf(profile);
+  }
+
+  get side() {
+    return this.sides[this.query.side === 'base' ? 1 : 0] ?? this.sides[0];
+  }
+
+  get profile() {
+    return this.side.profile;
+  }
+
+  get models() {
+    return this.side.models;
+  }
+
+  get names() {
+    return this.side.names;
   }
 
   start() {
@@ -70,11 +91,28 @@ export class App {
    * @param {Profile} profile
    */
   take(profile) {
-    this.profile = profile;
+    this.sides = [new Side(profile)];
+    this.changes = null;
     this.sources = null;
-    this.models = new Models(profile);
-    this.names = namesOf(profile);
     this.change(NO_QUERY);
+  }
+
+  /**
+   * Compare the profile with another one.
+   * @param {Profile} base
+   * @param {import('./differences.js').Changes | null} changes
+   */
+  compare(base, changes) {
+    const [before, after] = paired(base, this.sides[0].profile);
+    this.sides = [new Side(after, changes?.after.runs),
+                  new Side(before, changes?.before.runs)];
+    this.changes = changes;
+  }
+
+  /** The views that there is something to show in. */
+  views() {
+    return Object.entries(VIEWS).filter(([view]) => (
+      view !== 'changes' || this.sides.length > 1));
   }
 
   /**
@@ -82,7 +120,7 @@ export class App {
    * @param {string} key
    */
   key(key) {
-    const view = Object.keys(VIEWS)[Number.parseInt(key, 10) - 1];
+    const view = this.views()[Number.parseInt(key, 10) - 1]?.[0];
     const step = this.steps()[key];
     if (view !== undefined) {
       this.change({view});
@@ -213,10 +251,34 @@ export class App {
       if (this.query.search) {
         this.model.matches(this.query.search);
       }
+      this.against = this.findAgainst();
     } catch (error) {
       this.model = this.models.of(NO_QUERY);
+      this.against = null;
       this.fault = /** @type {Error} */ (error).message;
     }
+  }
+
+  /** What was worked out before is kept. */
+  findAgainst() {
+    if (this.sides.length < 2) {
+      return null;
+    }
+    const other = this.sides[this.side === this.sides[0] ? 1 : 0];
+    const found = againstOf(this.side, other, this.query);
+    const {against} = this;
+    return against?.model === found.model && against.rival === found.rival
+      && against.ratio === found.ratio ? against : found;
+  }
+
+  /**
+   * A tree beside the one of the other profile; null if there is none.
+   * @param {string} name
+   * @param {(model: import('./model.js').Model) =>
+   *         import('./layout.js').Tree} treeOf
+   */
+  treeAgainst(name, treeOf) {
+    return this.against?.tree(name, treeOf) ?? null;
   }
 
   facts() {
@@ -226,6 +288,7 @@ export class App {
       element('h1', {}, printable(command ?? 'Profile')),
       ...[whatLine(part), totalsLine(part, sites), statesLine(sites),
           ['Quality: ' + qualityLine(part, sites).join(', ')],
+          ...comparedLines(this),
           ...asides(part).map((text) => [text])]
         .filter((texts) => texts.length)
         .map((texts) => element('p', {}, texts.join(', ')))];
@@ -233,7 +296,7 @@ export class App {
 
   tools() {
     const {query} = this;
-    const tabs = Object.entries(VIEWS).map(([view, {name}]) => button(
+    const tabs = this.views().map(([view, {name}]) => button(
       name, () => this.change({view}),
       {'aria-current': query.view === view ? 'page' : undefined}));
     const values = element('select', {
@@ -247,8 +310,8 @@ export class App {
     }));
     return [element('div', {class: 'tabs'}, ...tabs),
             values, this.searchBox(), element(
-              'div', {class: 'filters'}, ...this.states(), ...this.folds(),
-              ...this.directions())];
+              'div', {class: 'filters'}, ...sideTools(this), ...this.states(),
+              ...this.folds(), ...this.directions())];
   }
 
   searchBox() {
@@ -371,20 +434,4 @@ function keepingFocus(place, children) {
   if (control instanceof HTMLElement) {
     control.focus();
   }
-}
-
-/**
- * How functions are spelt where they are selected: the place is told too of
- * those that have a name in common.
- * @param {Profile} profile
- */
-function namesOf({functions}) {
-  const counts = new Map();
-  for (const {name} of functions) {
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  const of = functions.map(({name, filename, firstLine, kind}) => (
-    counts.get(name) === 1 ? name
-      : `${name} ${filename}:${firstLine}:${kind}`));
-  return {of, numbers: new Map(of.map((name, number) => [name, number]))};
 }

@@ -46,6 +46,7 @@ const MARK = '# profile_sampling 1';
  * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
  * @property {Nodes} nodes
  * @property {Samples} samples
+ * @property {string[]} [moreKeys] that a profile it is compared with has
  */
 
 /**

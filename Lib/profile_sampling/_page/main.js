@@ -14,6 +14,16 @@ function bytesIn(block) {
 }
 
 /**
+ * What is in a block of that name; null: there is none.
+ * @param {string} id
+ */
+async function jsonIn(id) {
+  const block = document.getElementById(id);
+  return block === null ? null
+    : JSON.parse(new TextDecoder().decode(await bytesIn(block)));
+}
+
+/**
  * Show a message; what is wrong with it is said where it would be.
  * @param {() => Promise<void>} show
  */
@@ -30,11 +40,12 @@ async function orSay(show) {
 }
 
 async function main() {
-  const block = document.getElementById('sources');
-  const sources = block === null ? null
-    : JSON.parse(new TextDecoder().decode(await bytesIn(block)));
-  const app = new App(
-    decodeProfile(await bytesIn(byId('profile'))), sources);
+  const app = new App(decodeProfile(await bytesIn(byId('profile'))),
+                      await jsonIn('sources'));
+  const base = document.getElementById('base');
+  if (base !== null) {
+    app.compare(decodeProfile(await bytesIn(base)), await jsonIn('changes'));
+  }
   app.start();
   listenToKeys(app);
   listenToFiles((bytes) => orSay(async () => (

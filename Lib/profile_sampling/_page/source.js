@@ -5,9 +5,11 @@
 // must not know where the text is from.
 // @ts-check
 
+import {changeColumns} from './differences.js';
 import {element} from './dom.js';
 import {PYTHON, compareFunctions} from './functions.js';
 import {RUNNING} from './labels.js';
+import {lineIn} from './pairing.js';
 import {countsOf, innermostPython, sumsOfFrames} from './sums.js';
 import {tableOf} from './table.js';
 import {marginCell, stateCells, valueCell} from './tables.js';
@@ -131,6 +133,22 @@ export function instructionsOf(part, func, generic) {
     || one.offset - other.offset);
 }
 
+/**
+ * The source of a function; of all of that name where two profiles are
+ * compared, which do not tell them apart.
+ * @param {App} app
+ * @param {import('./functions.js').Func} func
+ * @returns {Source | undefined}
+ */
+function sourceOf(app, {name, filename, firstLine}) {
+  const found = (app.sources?.functions ?? []).filter((one) => (
+    one.name === name && one.filename === filename
+    && (app.against !== null || one.first_line === firstLine)));
+  return found.length < 2 ? found[0] : {
+    ...found[0], lines: Object.assign({}, ...found.map(({lines}) => lines)),
+    notes: [...new Set(found.flatMap(({notes}) => notes))]};
+}
+
 /** @param {App} app */
 export function sourceView(app) {
   const {model, profile: {functions}} = app;
@@ -140,16 +158,41 @@ export function sourceView(app) {
   if (func < 0) {
     return [element('p', {class: 'note'}, 'There is no Python function here.')];
   }
-  const {name, filename, firstLine} = functions[func];
-  const source = app.sources?.functions.find((one) => (
-    one.name === name && one.filename === filename
-    && one.first_line === firstLine));
+  const {name, filename} = functions[func];
+  const source = sourceOf(app, functions[func]);
   const notes = source?.notes ?? ['The page has no source of this function.'];
   return [
     element('h2', {}, printable(`${name} in ${filename}`)),
     listing(app, func, source),
     ...notes.map((note) => element('p', {class: 'note'}, printable(note)))];
 }
+
+/**
+ * What lines of a function are in the other profile, by their numbers here.
+ * @param {App} app
+ * @param {number} func
+ */
+function otherLines({against, profile}, func) {
+  if (against === null) {
+    return {cums: new Map(), sums: new Map()};
+  }
+  const {rival} = against;
+  /** @param {number} line */
+  const here = (line) => lineIn(rival.profile, profile, func, line);
+  return {
+    cums: new Map([...linesOf(rival.part, func)].map(
+      ([line, value]) => [here(line), value])),
+    sums: new Map(rival.sites.rows.filter((row) => row.func === func)
+      .map((row) => [here(row.line), row.sums.total]))};
+}
+
+/**
+ * @typedef {object} Line
+ * @property {number} line
+ * @property {StateSums} [sums]
+ * @property {number} [cum]
+ * @property {Instruction | null} one
+ */
 
 /**
  * @param {App} app
@@ -167,7 +210,9 @@ function listing(app, func, source) {
     ([line, text]) => [Number(line), text]));
   // Rows are ranked.
   const most = sites.rows.find((row) => row.func === func)?.sums.total ?? 0;
-  const rows = [...new Set([...texts.keys(), ...cum.keys()])]
+  const {cums: otherCums, sums: otherSums} = otherLines(app, func);
+  const rows = [...new Set([...texts.keys(), ...cum.keys(),
+                            ...otherCums.keys()])]
     .sort((one, other) => one - other)
     .flatMap((line) => [
       {line, sums: sums.get(line), cum: cum.get(line), one: null},
@@ -190,6 +235,12 @@ function listing(app, func, source) {
       its === undefined ? {} : stateCells(its))},
     {key: 'cum', heading: 'cum', kind: 'number', cell: (row) => (
       row.cum === undefined ? {} : valueCell(app, row.cum))},
+    ...['self', 'cum'].flatMap((which) => changeColumns(
+      app, (/** @type {Line} */ {line, one, ...own}) => (
+        one !== null ? null : which === 'cum'
+          ? {own: own.cum ?? 0, other: otherCums.get(line) ?? 0}
+          : {own: own.sums?.total ?? 0, other: otherSums.get(line) ?? 0}),
+      `${which}_`, which)),
     {key: 'line', heading: 'line', kind: 'number', cell: ({line, one}) => (
       one === null ? {text: String(line), value: line} : {})},
     {key: 'source', heading: 'source', kind: 'code', cell: ({line, one}) => (
