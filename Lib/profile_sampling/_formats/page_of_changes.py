@@ -5,7 +5,9 @@ both sides, and what the command diff says of them.  It must not compute
 anything: that is _data's.
 """
 
+from profile_sampling._data import compare
 from profile_sampling._data.merge import Merger
+from profile_sampling._data.runs import FUNCTION, Question
 from profile_sampling._data.tables import Tables
 from profile_sampling._formats import changes, changes_data, html
 
@@ -20,6 +22,15 @@ def encode(before, after, comparison, *, with_source=True):
     return html.encode(
         _sum(after), with_source=with_source, base=_sum(before),
         changes=document | {'words': changes.words(comparison)})
+
+
+def of_two(before, after, *, normalized=False, with_source=True):
+    """Return the bytes of the page of two Tables."""
+    own = after.value_types[after.own].name
+    comparison = compare.of_tables(
+        [before], [after], Question(FUNCTION, False, own, None, ()),
+        compare.SHARE if normalized else compare.PLAIN)
+    return encode([before], [after], comparison, with_source=with_source)
 
 
 def _sum(runs):

@@ -104,9 +104,31 @@ export class App {
    */
   compare(base, changes) {
     const [before, after] = paired(base, this.sides[0].profile);
-    this.sides = [new Side(after, changes?.after.runs),
-                  new Side(before, changes?.before.runs)];
+    this.sides = [new Side(after, changes?.after),
+                  new Side(before, changes?.before)];
     this.changes = changes;
+  }
+
+  /**
+   * Compare with a profile of a file, of whose runs nothing is known.
+   * @param {Profile} base
+   */
+  add(base) {
+    this.compare(base, null);
+    this.change({view: 'flame', side: ''});
+  }
+
+  /**
+   * Begin with what was compared, unless the address asks for something.
+   * @param {import('./differences.js').Changes | null} changes
+   */
+  beginWith(changes) {
+    if (changes !== null && !location.hash) {
+      const {scale, value} = changes;
+      const own = this.profile.valueTypes[this.profile.own].name;
+      this.query = {...this.query, value: value === own ? '' : value,
+                    scale: scale === 'share' ? scale : ''};
+    }
   }
 
   /** The views that there is something to show in. */
@@ -134,6 +156,10 @@ export class App {
       this.change({up: !this.query.up});
     } else if (key === 'i') {
       this.change({flip: !this.query.flip});
+    } else if (key === 'b' && this.against !== null) {
+      this.change({side: this.query.side ? '' : 'base'});
+    } else if (key === 's' && this.against !== null) {
+      this.change({scale: this.query.scale ? '' : 'share'});
     } else if (key === 'u') {
       this.undo();
     } else if (key === '0') {

@@ -19,8 +19,8 @@ import {
  * What _formats/changes_data.py says of a comparison, and in words.
  *
  * @typedef {object} Changes
- * @property {{runs: number}} before
- * @property {{runs: number}} after
+ * @property {{runs: number, work: (number | null)[]}} before
+ * @property {{runs: number, work: (number | null)[]}} after
  * @property {string} value
  * @property {string} unit
  * @property {string} scale
@@ -239,8 +239,9 @@ export function comparedLines(app) {
               + `${changeText(app, gross.less[0])} in single calls`);
   }
   if (now.runs > 1 || base.runs > 1) {
-    text.push(`sums of ${counted(now.runs, 'new run')} and of `
-              + `${counted(base.runs, 'run')} of the base, scaled to as many`);
+    text.push(now.runs === base.runs ? `sums of ${now.runs} runs each`
+      : `sums of ${counted(now.runs, 'new run')} and of `
+        + `${counted(base.runs, 'run')} of the base, scaled to as many`);
   }
   if (changes === null) {
     text.push('without verdicts: how runs differ is not known');

@@ -8,9 +8,29 @@ import {byId, element} from './dom.js';
 import {listenToFiles, listenToKeys} from './keys.js';
 import {printable} from './words.js';
 
+const LESS_THAN = 0x3c;
+
 /** @param {HTMLElement} block */
 function bytesIn(block) {
   return decompressed(fromBase64(block.textContent ?? ''));
+}
+
+/**
+ * The profile in a file: a pprof file, or a page.
+ * @param {Uint8Array} bytes
+ */
+async function profileIn(bytes) {
+  if (bytes[0] !== LESS_THAN) {
+    return decodeProfile(await decompressed(bytes));
+  }
+  // What is in a page is neither run nor loaded so.
+  const page = new DOMParser().parseFromString(
+    new TextDecoder().decode(bytes), 'text/html');
+  const block = page.getElementById('profile');
+  if (block === null) {
+    throw new Error('the file is a page without a profile in it');
+  }
+  return decodeProfile(await bytesIn(block));
 }
 
 /**
@@ -45,11 +65,13 @@ async function main() {
   const base = document.getElementById('base');
   if (base !== null) {
     app.compare(decodeProfile(await bytesIn(base)), await jsonIn('changes'));
+    app.beginWith(app.changes);
   }
   app.start();
   listenToKeys(app);
-  listenToFiles((bytes) => orSay(async () => (
-    app.take(decodeProfile(await decompressed(bytes))))));
+  listenToFiles(
+    (bytes) => orSay(async () => app.add(await profileIn(bytes))),
+    (bytes) => orSay(async () => app.take(await profileIn(bytes))));
 }
 
 await orSay(main);

@@ -11,15 +11,18 @@ import {NO_QUERY} from './query.js';
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./query.js').Query} Query */
 
-/** A profile, what was worked out of it, and how many runs it is the sum of. */
+/** A profile, and what was worked out of it. */
 export class Side {
   /**
    * @param {Profile} profile
-   * @param {number} [runs]
+   * @param {{runs: number, work: (number | null)[]}} [of] what it is the sum of
    */
-  constructor(profile, runs = 1) {
+  constructor(profile, of = {runs: 1, work: [null]}) {
     this.profile = profile;
-    this.runs = runs;
+    this.runs = of.runs;
+    // Of a program that counted its work, how much of that there is.
+    this.weight = of.work.reduce(
+      (sum, one) => Number(sum) + (one ?? 1), 0) || 1;
     this.models = new Models(profile);
     this.names = namesOf(profile);
   }
@@ -39,7 +42,7 @@ export class Side {
 export function againstOf(shown, other, query) {
   const [total, otherTotal] = [shown, other].map((side) => (
     side.totalOf(query)));
-  const ratio = query.scale !== 'share' ? shown.runs / other.runs
+  const ratio = query.scale !== 'share' ? shown.weight / other.weight
     : otherTotal ? total / otherTotal : 1;
   return new Against(shown.models.of(query), other.models.of(query), ratio,
                      query.side === 'base');
