@@ -34,6 +34,16 @@ class Source:
         return Tables(_Part(self).raw(list(rows)))
 
 
+def _cpu_ns(tables):
+    """Return the CPU time of the whole that tables are of; None: no clock."""
+    if tables.whole_cpu_ns is not None:
+        return tables.whole_cpu_ns
+    try:
+        return tables.total('cpu_ns')
+    except AttributeError:
+        return None
+
+
 class _Part:
     """The rows of one part; a row's number is its place."""
 
@@ -70,6 +80,7 @@ class _Part:
             packed.extend(key)
             packed.extend(values)
         return tables.facts() | {
+            'whole_cpu_ns': _cpu_ns(tables),
             'functions': [function_row(tables.functions[number])
                           for number in self._functions],
             'frames': array('i', [value for frame in self._frames

@@ -18,7 +18,8 @@ import os
 import re
 import zlib
 
-from profile_sampling._formats import embedded, json_text, sources
+from profile_sampling._data.by_site import Sites
+from profile_sampling._formats import embedded, findings, json_text, sources
 from profile_sampling._formats.pprof import writer
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), '_page')
@@ -34,7 +35,7 @@ _GZIP_WBITS = 31
 _BLANKS = re.compile(r'\s*\n\s*')
 
 
-def encode(tables, *, with_source=False, base=None, changes=None):
+def encode(tables, *, with_source=True, base=None, changes=None):
     """Return the bytes of the page of a profile.
 
     *with_source*: with the text of its functions, as it is now.  *base*: the
@@ -42,6 +43,10 @@ def encode(tables, *, with_source=False, base=None, changes=None):
     known of how the runs of both differ, as changes_data.document() has it.
     """
     parts = [_HEAD, embedded.encoded(writer.encode(tables))]
+    found = [{'rule': finding.rule, 'text': finding.text}
+             for finding in findings.findings(tables, Sites(tables))]
+    if found:
+        parts += _block('findings', _packed(json_text.text(found).encode()))
     if base is not None:
         parts += _block('base', writer.encode(base))
     if changes is not None:

@@ -4,24 +4,44 @@ This file owns which lines of a file are a function's, and what is said where
 they may be others.  It must not know how they are shown.
 """
 
-import inspect
 import os
+import token
 import tokenize
 
 from profile_sampling._formats.words import counted
 
 
-def read(tables, function, last):
+class Files:
+    """The lines of files, each read once."""
+
+    def __init__(self):
+        self._known = {}
+
+    def lines(self, path):
+        """Return its lines, when it was changed, and what is wrong with it.
+
+        If something is, there are no lines.
+        """
+        if path not in self._known:
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def _read(self, path):
+        try:
+            with tokenize.open(path) as file:
+                lines = file.read().splitlines()
+            return lines, os.stat(path).st_mtime_ns, None
+        except OSError as exc:
+            return [], 0, f'There is no source: {exc.strerror}.'
+        except (SyntaxError, UnicodeDecodeError, ValueError) as exc:
+            return [], 0, f'The source cannot be read: {exc}.'
+
+
+def read(tables, function, last, files):
     """Return {line: text} of a function's source, and notes about it."""
-    path = function.filename
-    try:
-        with tokenize.open(path) as file:
-            lines = file.read().splitlines()
-        changed_ns = os.stat(path).st_mtime_ns
-    except OSError as exc:
-        return {}, [f'There is no source: {exc.strerror}.']
-    except (SyntaxError, UnicodeDecodeError, ValueError) as exc:
-        return {}, [f'The source cannot be read: {exc}.']
+    lines, changed_ns, fault = files.lines(function.filename)
+    if fault is not None:
+        return {}, [fault]
     notes = []
     if tables.start_time_ns and changed_ns > tables.start_time_ns:
         notes.append('The file has changed after the profile was begun: '
@@ -35,8 +55,39 @@ def read(tables, function, last):
     end = min(last, len(lines))
     # Generator expressions and lambdas are parts of lines.
     if not function.qualname.endswith('>'):
-        block = inspect.getblock([f'{line}\n' for line in lines[first - 1:]])
-        end = max(first + len(block) - 1, end)
+        end = max(first + _block_length(lines[first - 1:]) - 1, end)
     return {number: lines[number - 1]
             for number in range(first, end + 1)
             if number <= len(lines)}, notes
+
+
+def _block_length(lines):
+    """Return how many of *lines* belong to the definition they begin with.
+
+    As inspect.getblock() does, which imports much.
+    """
+    last = 1
+    depth = 0
+    is_begun = is_headed = False
+    try:
+        for kind, text, _, (row, _), _ in tokenize.generate_tokens(
+                iter([f'{line}\n' for line in lines]).__next__):
+            if kind in (token.COMMENT, token.NL):
+                continue
+            if not is_begun:
+                is_begun = kind == token.NAME and text in ('def', 'class')
+            elif kind == token.INDENT:
+                depth += 1
+            elif kind == token.DEDENT:
+                depth -= 1
+            elif is_headed and depth <= 0:
+                return last
+            if kind == token.NEWLINE:
+                last = row
+                is_headed |= is_begun
+            elif kind == token.DEDENT and is_begun and depth <= 0:
+                return last
+    except (tokenize.TokenError, SyntaxError):
+        # The file is another one by now.
+        pass
+    return last

@@ -13,6 +13,7 @@ import {changesView, comparedLines, sideTools} from './differences.js';
 import {button, byId, element} from './dom.js';
 import {
   asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
+import {findingLines} from './findings.js';
 import {gilView} from './gil.js';
 import {STATES} from './labels.js';
 import {exactly} from './match.js';
@@ -44,14 +45,16 @@ export class App {
   /**
    * @param {Profile} profile
    * @param {import('./source.js').Sources | null} sources
+   * @param {import('./findings.js').Finding[] | null} findings
    */
-  constructor(profile, sources) {
+  constructor(profile, sources, findings) {
     // The new one, and the base that it is compared with.
     this.sides = [new Side(profile)];
     // What Python says of how their runs differ.
     /** @type {import('./differences.js').Changes | null} */
     this.changes = null;
     this.sources = sources;
+    this.findings = findings ?? [];
     /** @type {Query} */
     this.query = fromFragment(location.hash);
     // What is wrong with the query; then the model is that of the whole.
@@ -94,6 +97,7 @@ export class App {
     this.sides = [new Side(profile)];
     this.changes = null;
     this.sources = null;
+    this.findings = [];
     this.change(NO_QUERY);
   }
 
@@ -317,7 +321,8 @@ export class App {
           ...comparedLines(this),
           ...asides(part).map((text) => [text])]
         .filter((texts) => texts.length)
-        .map((texts) => element('p', {}, texts.join(', ')))];
+        .map((texts) => element('p', {}, texts.join(', '))),
+      ...findingLines(this)];
   }
 
   tools() {

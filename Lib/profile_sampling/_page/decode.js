@@ -34,6 +34,7 @@ const MARK = '# profile_sampling 1';
  * @property {number} rateHz
  * @property {number} startNs
  * @property {number} durationNs
+ * @property {number} wholeCpuNs of a part that was saved; 0 if it is none
  * @property {number | null} pid
  * @property {string} pythonVersion
  * @property {boolean} hasOpcodes
@@ -113,7 +114,7 @@ export function decodeProfile(bytes) {
 function factsOf(comments, parts) {
   const facts = {
     mode: /** @type {string | null} */ (null),
-    rateHz: parts.period >= SHORTEST_PERIOD_NS
+    wholeCpuNs: 0, rateHz: parts.period >= SHORTEST_PERIOD_NS
       ? Math.floor(1e9 / parts.period) : 0,
     startNs: parts.timeNs, durationNs: parts.durationNs,
     pid: /** @type {number | null} */ (null), pythonVersion: '',
@@ -133,6 +134,7 @@ function factsOf(comments, parts) {
       case 'python': facts.pythonVersion = text; break;
       case 'pid': pids.add(Number(text)); break;
       case 'mode': facts.mode = text; break;
+      case 'whole_cpu_ns': facts.wholeCpuNs = Number(text); break;
       case 'rate_hz': facts.rateHz = Number(text); break;
       case 'names':
         facts.hasOpcodes ||= text === 'all' || text === 'opcodes';

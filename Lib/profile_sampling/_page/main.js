@@ -61,7 +61,7 @@ async function orSay(show) {
 
 async function main() {
   const app = new App(decodeProfile(await bytesIn(byId('profile'))),
-                      await jsonIn('sources'));
+                      await jsonIn('sources'), await jsonIn('findings'));
   const base = document.getElementById('base');
   if (base !== null) {
     app.compare(decodeProfile(await bytesIn(base)), await jsonIn('changes'));
