@@ -482,8 +482,13 @@ class Profile:
         return short.text(self._tables)
 
     def _repr_html_(self):
-        from profile_sampling._formats import short
-        return short.html(self._tables)
+        """The page, in a notebook."""
+        from profile_sampling._formats import notebook
+        return notebook.output(self._tables)
+
+    def _repr_pretty_(self, printer, cycle):
+        """What IPython prints."""
+        printer.text(str(self))
 
     def __repr__(self):
         tables = self._tables

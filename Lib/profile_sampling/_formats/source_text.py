@@ -5,6 +5,7 @@ they may be others.  It must not know how they are shown.
 """
 
 import os
+import sys
 import token
 import tokenize
 
@@ -32,9 +33,25 @@ class Files:
                 lines = file.read().splitlines()
             return lines, os.stat(path).st_mtime_ns, None
         except OSError as exc:
+            lines = _typed(path)
+            if lines is not None:
+                return lines, 0, None
             return [], 0, f'There is no source: {exc.strerror}.'
         except (SyntaxError, UnicodeDecodeError, ValueError) as exc:
             return [], 0, f'The source cannot be read: {exc}.'
+
+
+def _typed(name):
+    """Return the lines of what was typed and is in no file, or None.
+
+    Interactive interpreters and notebooks tell linecache.
+    """
+    linecache = sys.modules.get('linecache')
+    entry = None if linecache is None else linecache.cache.get(name)
+    # Others say where lines could be had.
+    if entry is None or len(entry) != 4:
+        return None
+    return [line.rstrip('\n') for line in entry[2]]
 
 
 def read(tables, function, last, files):

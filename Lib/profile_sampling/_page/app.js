@@ -10,24 +10,31 @@
 import {pivotView, qualityView} from './about.js';
 import {TreeView, flameView, sandwichView} from './calls.js';
 import {changesView, comparedLines, sideTools} from './differences.js';
-import {button, byId, element} from './dom.js';
+import {chipsOf} from './chips.js';
+import {button, byId, element, keepingFocus} from './dom.js';
 import {
   asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
+import {faultsOf} from './faults.js';
 import {findingLines} from './findings.js';
 import {gilView} from './gil.js';
 import {STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
 import {paired} from './pairing.js';
-import {NO_QUERY, fromFragment, toFragment, toOptions} from './query.js';
+import {
+  FOLDS, NO_QUERY, fromFragment, toFragment, unreadOf
+} from './query.js';
 import {Side, againstOf} from './sides.js';
 import {sourceView} from './source.js';
+import {Steps} from './steps.js';
 import {functionsView, sitesView} from './tables.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./query.js').Query} Query */
 
+// So long after the last letter the search begins.
+const TYPING_MS = 200;
 /** @type {Record<string, {name: string, make: (app: App) => Node[]}>} */
 const VIEWS = {
   changes: {name: 'Changes', make: changesView},
@@ -57,8 +64,17 @@ export class App {
     this.findings = findings ?? [];
     /** @type {Query} */
     this.query = fromFragment(location.hash);
+    this.unread = unreadOf(location.hash);
+    this.steps = new Steps(() => {
+      this.query = fromFragment(this.steps.fragment);
+      this.unread = unreadOf(this.steps.fragment);
+      this.isTyping = false;
+      this.show();
+    });
     // What is wrong with the query; then the model is that of the whole.
     this.fault = '';
+    // Whether the last step was made by typing.
+    this.isTyping = false;
     this.model = this.models.of(NO_QUERY);
     /** @type {import('./against.js').Against | null} */
     this.against = null;
@@ -79,14 +95,6 @@ export class App {
 
   get names() {
     return this.side.names;
-  }
-
-  start() {
-    addEventListener('popstate', () => {
-      this.query = fromFragment(location.hash);
-      this.show();
-    });
-    this.show();
   }
 
   /**
@@ -147,7 +155,7 @@ export class App {
    */
   key(key) {
     const view = this.views()[Number.parseInt(key, 10) - 1]?.[0];
-    const step = this.steps()[key];
+    const step = this.transforms()[key];
     if (view !== undefined) {
       this.change({view});
     } else if (step !== undefined && this.selected >= 0) {
@@ -165,7 +173,7 @@ export class App {
     } else if (key === 's' && this.against !== null) {
       this.change({scale: this.query.scale ? '' : 'share'});
     } else if (key === 'u') {
-      this.undo();
+      this.steps.back();
     } else if (key === '0') {
       this.change({...NO_QUERY, view: this.query.view});
     } else if (key === 'Escape') {
@@ -176,18 +184,12 @@ export class App {
     return true;
   }
 
-  undo() {
-    if (this.stepsBack) {
-      history.back();
-    }
-  }
-
   /**
    * What can be done with the function that is selected, by its key.
    * @returns {Record<string, {name: string, title: string,
    *                           changes: Partial<Query>}>}
    */
-  steps() {
+  transforms() {
     const {focus, ignore, hide, collapse} = this.query;
     const func = this.profile.functions[this.selected];
     const pattern = func === undefined ? '' : exactly(func.name);
@@ -213,20 +215,35 @@ export class App {
     this.query = {...this.query, ...changes};
     const after = toFragment(this.query);
     if (after !== before) {
-      history.pushState({steps: this.stepsBack + 1}, '', `#${after}`);
+      this.steps.take(after);
     }
+    this.unread = [];
+    this.isTyping = false;
     this.show();
   }
 
-  /** How many steps there are to undo before one would leave the page. */
-  get stepsBack() {
-    return Number(history.state?.steps ?? 0);
+  /**
+   * Search for what is typed: that is one step, however many letters it has.
+   * @param {string} search
+   */
+  search(search) {
+    if (search === this.query.search) {
+      return;
+    }
+    if (this.isTyping) {
+      this.query = {...this.query, search};
+      this.steps.replace(toFragment(this.query));
+      this.show();
+    } else {
+      this.change({search});
+      this.isTyping = true;
+    }
   }
 
   /** @param {number} func -1: none */
   select(func) {
     this.query = {...this.query, selected: this.names.of[func] ?? ''};
-    history.replaceState(history.state, '', `#${toFragment(this.query)}`);
+    this.steps.replace(toFragment(this.query));
     this.selected = func;
     this.showSelected();
   }
@@ -266,11 +283,17 @@ export class App {
     document.title = printable(command);
     byId('facts').replaceChildren(...this.facts());
     keepingFocus(byId('tools'), this.tools());
-    keepingFocus(byId('chips'), this.chips());
-    byId('view').replaceChildren(...this.fault ? [element(
-      'p', {class: 'fault', role: 'alert'}, printable(this.fault))]
-      : view.make(this));
+    keepingFocus(byId('chips'), chipsOf(this));
+    byId('view').replaceChildren(
+      ...this.faults().map((text) => element(
+        'p', {class: 'fault', role: 'alert'}, printable(text))),
+      ...this.fault ? [] : view.make(this));
     this.showSelected();
+  }
+
+  faults() {
+    return this.fault ? [this.fault] : [...this.unread, ...faultsOf(
+      this, this.views().map(([view]) => view))];
   }
 
   /** A query may come from an address that somebody wrote. */
@@ -349,8 +372,14 @@ export class App {
     const {query} = this;
     const box = element('input', {
       type: 'search', placeholder: 'search, or /pattern/', value: query.search,
-      'aria-label': 'search', onchange: () => this.change(
-        {search: box.value})});
+      'aria-label': 'search', onchange: () => this.search(box.value)});
+    let timer = 0;
+    box.addEventListener('input', (event) => {
+      clearTimeout(timer);
+      if (!(/** @type {InputEvent} */ (event).isComposing)) {
+        timer = setTimeout(() => this.search(box.value), TYPING_MS);
+      }
+    });
     const found = element('output', {class: 'found'});
     if (query.search && !this.fault) {
       const {part} = this.model;
@@ -379,9 +408,8 @@ export class App {
 
   folds() {
     const {fold} = this.query;
-    const choices = {C: 'C', operators: 'operators', pseudo: '[ ]',
-                     stdlib: 'stdlib', packages: 'packages'};
-    return Object.entries(choices).map(([name, text]) => {
+    return FOLDS.map((name) => {
+      const text = name === 'pseudo' ? '[ ]' : name;
       const isOn = fold.includes(name);
       return button(text, () => this.change({
         fold: isOn ? fold.filter((one) => one !== name) : [...fold, name]}),
@@ -399,32 +427,6 @@ export class App {
       button('upwards', () => this.change({flip: !flip}),
              {'aria-pressed': String(flip),
               title: 'flames, not icicles'})];
-  }
-
-  /** What is asked for, each with a button that takes it back. */
-  chips() {
-    const {query} = this;
-    const chips = query.where.map(([key, pattern], number) => button(
-      `${key} = ${printable(pattern)} ×`, () => this.change({
-        where: query.where.filter((_, at) => at !== number)})));
-    for (const name of /** @type {const} */ (
-      ['focus', 'ignore', 'hide', 'collapse'])) {
-      query[name].forEach((pattern, number) => chips.push(button(
-        `${name} ${printable(pattern)} ×`, () => this.change({
-          [name]: query[name].filter((_, at) => at !== number)}))));
-    }
-    if (query.root) {
-      chips.push(button(`root ${printable(query.root)} ×`,
-                        () => this.change({root: ''})));
-    }
-    if (chips.length) {
-      chips.push(button('undo', () => this.undo(),
-                        {disabled: !this.stepsBack}));
-    }
-    const options = toOptions(query);
-    return [...chips, ...options
-      ? [element('code', {title: 'the same part in the command report'},
-                 `report ${options}`)] : []];
   }
 
   /** What is selected, and what can be done with it. */
@@ -445,24 +447,8 @@ export class App {
       element('span', {}, filename ? printable(`${filename}:${firstLine}`)
         : ''),
       element('span', {}, values),
-      ...Object.values(this.steps()).map(({name: step, title, changes}) => (
+      ...Object.values(this.transforms()).map(({name: step, title, changes}) => (
         button(step, () => this.change(changes), {title}))),
       button('×', () => this.select(-1), {'aria-label': 'select nothing'}));
-  }
-}
-
-/**
- * Put new children in a place; what has the focus keeps it.
- * @param {HTMLElement} place
- * @param {Node[]} children
- */
-function keepingFocus(place, children) {
-  const controls = () => [...place.querySelectorAll('button, select, input')];
-  const at = controls().indexOf(
-    /** @type {Element} */ (document.activeElement));
-  place.replaceChildren(...children);
-  const control = controls()[at];
-  if (control instanceof HTMLElement) {
-    control.focus();
   }
 }

@@ -47,6 +47,7 @@ const MARK = '# profile_sampling 1';
  * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
  * @property {Nodes} nodes
  * @property {Samples} samples
+ * @property {boolean} isRounded whether sums may be more than numbers can say
  * @property {string[]} [moreKeys] that a profile it is compared with has
  */
 
@@ -103,7 +104,20 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples};
+    samples, isRounded: samples.values.some(isTooLarge)};
+}
+
+/**
+ * Whether sums of a column may be larger than all whole numbers that there
+ * are here.
+ * @param {Float64Array} column
+ */
+function isTooLarge(column) {
+  let sum = 0;
+  for (const value of column) {
+    sum += Math.abs(value);
+  }
+  return sum > Number.MAX_SAFE_INTEGER;
 }
 
 /**

@@ -99,8 +99,12 @@ export function qualityLine(part, sites) {
  * @param {Part} part
  */
 export function asides(part) {
-  const {profile: {stats, samples}, rows} = part;
+  const {profile: {stats, samples, isRounded}, rows} = part;
   const texts = [];
+  if (isRounded) {
+    texts.push('Rounded: values add up to more than 2**53, and from there on '
+               + 'only the first 15 digits are exact');
+  }
   const missed = missedShare(stats);
   if (missed > MISSED_SHARE_TOLD) {
     texts.push(`Missed: at ${share(missed, 1)} of the ticks the kernel let `

@@ -67,7 +67,7 @@ async function main() {
     app.compare(decodeProfile(await bytesIn(base)), await jsonIn('changes'));
     app.beginWith(app.changes);
   }
-  app.start();
+  app.show();
   listenToKeys(app);
   listenToFiles(
     (bytes) => orSay(async () => app.add(await profileIn(bytes))),

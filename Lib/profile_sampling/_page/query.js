@@ -56,6 +56,8 @@ const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by',
 /** @type {('up' | 'flip')[]} */
 const FLAGS = ['up', 'flip'];
 
+export const FOLDS = ['C', 'operators', 'pseudo', 'stdlib', 'packages'];
+
 /**
  * @param {Query} query
  * @returns {string}
@@ -100,6 +102,19 @@ export function fromFragment(fragment) {
     query[name] = params.get(name) ?? NO_QUERY[name];
   }
   return query;
+}
+
+/**
+ * A sentence for each part of a fragment that is no part of a query.
+ * @param {string} fragment
+ */
+export function unreadOf(fragment) {
+  const known = ['where', ...LISTS, ...TEXTS, ...FLAGS];
+  return [...new URLSearchParams(fragment.replace(/^#/, ''))].flatMap(
+    ([name, text]) => (!known.includes(name)
+      ? [`The address has ${name} in it, which this page does not know.`]
+      : name === 'where' && text.indexOf('=') < 1
+        ? [`where=${text} in the address has no label and pattern.`] : []));
 }
 
 /**

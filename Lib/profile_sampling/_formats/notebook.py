@@ -1,0 +1,41 @@
+"""A profile as the output of a notebook's cell.
+
+This file owns how a page gets into a notebook: as the text of a frame, which
+may run the page's scripts and nothing else.  It must not know the page.
+
+A notebook keeps its outputs, and servers hold back what is sent too fast, by
+default a megabyte in a second: beyond that there is a table.
+
+What does not trust a notebook leaves the frame out.  Then what is behind it is
+seen.
+"""
+
+import html as _html
+
+from profile_sampling._formats import html, short
+
+_MOST_BYTES = 1_000_000
+_HEIGHT = '600px'
+_SAVE = "profile.save('profile.html') writes a page that shows all of it."
+
+
+def output(tables):
+    """Return HTML that shows a profile."""
+    for with_source in True, False:
+        page = html.encode(tables, with_source=with_source)
+        if len(page) <= _MOST_BYTES:
+            return _frame(page.decode(), short.html(tables))
+    return (f'{short.html(tables)}<p>The profile is too large for a notebook. '
+            f'{_SAVE}</p>')
+
+
+def _frame(page, instead):
+    # Base64 has nothing to be escaped.
+    return (
+        f'<div style="position: relative; height: {_HEIGHT}; overflow: auto">'
+        '<p>The page of this profile is not shown: the notebook is not '
+        f'trusted, or this viewer leaves frames out. {_SAVE}</p>{instead}'
+        '<iframe title="profile" sandbox="allow-scripts" loading="lazy" '
+        'style="position: absolute; inset: 0; width: 100%; height: 100%; '
+        'border: 0; background: Canvas" '
+        f'srcdoc="{_html.escape(page)}"></iframe></div>')
