@@ -244,9 +244,9 @@ class Profile:
         functions with less than *min_share* of the total are left out, 0.005
         by default, and calls with less than a fifth of that.  A page has the
         text of the profile's functions in it, as it is now, unless *source*
-        is false.  The file is readable by its owner alone.  '{pid}' in *path* stands for the number
-        of this process.  A symbolic link or another user's file at *path* is
-        refused.
+        is false.  The file is readable by its owner alone.  '{pid}' in
+        *path* stands for the number of this process.  A symbolic link or
+        another user's file at *path* is refused.
 
         Raise ValueError for an unknown format, one that has no such option
         or one that cannot show this profile, OSError if it cannot be

@@ -57,8 +57,8 @@ class Tables:
 
     __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
-                 'threads', 'functions', 'frames', 'nodes', 'labels', 'samples',
-                 'whole_cpu_ns', 'value_types', 'own', 'totals',
+                 'threads', 'functions', 'frames', 'nodes', 'labels',
+                 'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
                  '_frame_cache', '_label_cache')
 
     def __init__(self, raw):

@@ -35,7 +35,7 @@ def _frame(page, instead):
         f'<div style="position: relative; height: {_HEIGHT}; overflow: auto">'
         '<p>The page of this profile is not shown: the notebook is not '
         f'trusted, or this viewer leaves frames out. {_SAVE}</p>{instead}'
-        '<iframe title="profile" sandbox="allow-scripts" loading="lazy" '
+        '<iframe title="profile" sandbox="allow-scripts" '
         'style="position: absolute; inset: 0; width: 100%; height: 100%; '
         'border: 0; background: Canvas" '
         f'srcdoc="{_html.escape(page)}"></iframe></div>')

@@ -447,8 +447,8 @@ export class App {
       element('span', {}, filename ? printable(`${filename}:${firstLine}`)
         : ''),
       element('span', {}, values),
-      ...Object.values(this.transforms()).map(({name: step, title, changes}) => (
-        button(step, () => this.change(changes), {title}))),
+      ...Object.values(this.transforms()).map((step) => button(
+        step.name, () => this.change(step.changes), {title: step.title})),
       button('×', () => this.select(-1), {'aria-label': 'select nothing'}));
   }
 }
