@@ -11,7 +11,7 @@
 import {RUNNING} from './labels.js';
 import {Model} from './model.js';
 import {PairTable} from './pairs.js';
-import {countsOf} from './sums.js';
+import {countsOf, cumulative} from './sums.js';
 import {FromRoots, ROOT} from './tree.js';
 
 /** @typedef {import('./layout.js').Tree} Tree */
@@ -68,26 +68,34 @@ export class Against {
     if (known?.tree === tree) {
       return known;
     }
-    const made = new TreeAgainst(this, tree, treeOf(this.rival), [
-      treeOf(recordsModel(this.model)), treeOf(recordsModel(this.rival))]);
+    const made = new TreeAgainst(this, tree, treeOf(this.rival), treeOf);
     this.trees.set(name, made);
     return made;
   }
 }
 
 /**
- * The same part, of which records of running code are the value.
+ * What tells how many records of running code a node of a tree has.
  * @param {Model} model
+ * @param {Tree} tree
+ * @param {(model: Model) => Tree} treeOf
+ * @returns {(node: number) => number}
  */
-function recordsModel(model) {
-  return model.once('records', () => {
-    const {part} = model;
-    const counts = countsOf(part);
-    const value = part.value.map((_, row) => (
-      counts !== null && part.profile.samples.state[row] === RUNNING
-        ? counts[row] : 0));
-    return new Model({...part, value});
-  });
+function recordsOf({part}, tree, treeOf) {
+  const counts = countsOf(part);
+  const value = part.value.map((_, row) => (
+    counts !== null && part.profile.samples.state[row] === RUNNING
+      ? counts[row] : 0));
+  const records = {...part, value};
+  if (tree instanceof FromRoots) {
+    const sums = cumulative(tree.parent, tree.selfSums(records));
+    return (node) => sums[node];
+  }
+  const same = new Same(tree, treeOf(new Model(records)));
+  return (node) => {
+    const found = same.of(node);
+    return found < 0 ? 0 : same.other.cum[found];
+  };
 }
 
 /** A tree of calls and another one. */
@@ -96,14 +104,16 @@ export class TreeAgainst {
    * @param {Against} against
    * @param {Tree} tree
    * @param {Tree} other
-   * @param {Tree[]} records the same two trees of records
+   * @param {(model: Model) => Tree} treeOf
    */
-  constructor(against, tree, other, records) {
+  constructor(against, tree, other, treeOf) {
     this.against = against;
     this.tree = tree;
     this.other = other;
+    this.treeOf = treeOf;
     this.same = new Same(tree, other);
-    this.records = records.map((its) => ({its, same: new Same(tree, its)}));
+    /** @type {((node: number) => number)[] | null} */
+    this.counters = null;
     this.union = tree instanceof FromRoots && other instanceof FromRoots
       ? new Union(against, tree, other) : null;
   }
@@ -127,11 +137,12 @@ export class TreeAgainst {
 
   /** @param {number} node */
   isChance(node) {
-    const [own, other] = this.records.map(({its, same}) => {
-      const found = same.of(node);
-      return found < 0 ? 0 : its.cum[found];
-    });
-    const margin = this.against.margin(own, other);
+    const {against, tree, other, same, treeOf} = this;
+    this.counters ??= [recordsOf(against.model, tree, treeOf),
+                       recordsOf(against.rival, other, treeOf)];
+    const [own, its] = this.counters;
+    const found = same.of(node);
+    const margin = against.margin(own(node), found < 0 ? 0 : its(found));
     return margin !== null && Math.abs(this.change(node)) <= margin;
   }
 

@@ -279,8 +279,7 @@ export class App {
     this.findModel();
     this.selected = this.names.numbers.get(this.query.selected) ?? -1;
     const view = VIEWS[this.query.view] ?? VIEWS.flame;
-    const command = this.profile.meta.get('command') ?? 'Profile';
-    document.title = printable(command);
+    document.title = this.title();
     byId('facts').replaceChildren(...this.facts());
     keepingFocus(byId('tools'), this.tools());
     keepingFocus(byId('chips'), chipsOf(this));
@@ -334,11 +333,17 @@ export class App {
     return this.against?.tree(name, treeOf) ?? null;
   }
 
+  /** What was run; of two profiles both, if that was not the same. */
+  title() {
+    const commands = new Set(this.sides.map(({profile: {meta}}) => (
+      meta.get('command') ?? 'Profile')));
+    return printable([...commands].join(' against '));
+  }
+
   facts() {
     const {part, sites} = this.model;
-    const command = this.profile.meta.get('command');
     return [
-      element('h1', {}, printable(command ?? 'Profile')),
+      element('h1', {}, this.title()),
       ...[whatLine(part), totalsLine(part, sites), statesLine(sites),
           ['Quality: ' + qualityLine(part, sites).join(', ')],
           ...comparedLines(this),

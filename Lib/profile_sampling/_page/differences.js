@@ -231,19 +231,20 @@ export function comparedLines(app) {
   const change = against.change(part.total, other);
   const text = [
     `Compared with the base: ${app.query.scale === 'share' ? 'shares'
-      : `${changeText(app, change)} ${relativeText(change, before, after)}`}`];
+      : `net ${changeText(app, change)} (${
+        relativeText(change, before, after)})`}`];
   const gross = app.treeAgainst('all', (model) => model.tree(app.query.up))
     ?.union;
   if (gross?.more[0] && gross.less[0]) {
-    text.push(`${changeText(app, gross.more[0])} and `
-              + `${changeText(app, gross.less[0])} in single calls`);
+    text.push(`gross ${changeText(app, gross.more[0])} and `
+              + changeText(app, gross.less[0]));
   }
   if (now.runs > 1 || base.runs > 1) {
     text.push(now.runs === base.runs ? `sums of ${now.runs} runs each`
       : `sums of ${counted(now.runs, 'new run')} and of `
         + `${counted(base.runs, 'run')} of the base, scaled to as many`);
   }
-  if (changes === null) {
+  if (changes?.method !== 'test') {
     text.push('without verdicts: how runs differ is not known');
   }
   return [text];
@@ -286,6 +287,17 @@ export function changesView(app) {
 }
 
 /**
+ * Whether a change may be chance.
+ * @param {{verdict: string | null, low: number | null,
+ *          high: number | null}} row
+ */
+function isUnclear({verdict, low, high}) {
+  return verdict === 'unclear'
+    || (verdict === null && low !== null && high !== null
+        && low <= 0 && high >= 0);
+}
+
+/**
  * The number of the function that a row is of; -1: it is of none.
  * @param {App} app
  * @param {Change} row
@@ -313,8 +325,9 @@ function verdictColumns(app, {unit, scale, words, method}) {
      cell: ({before}) => cell(before)},
     {key: 'after', heading: 'after', kind: 'number',
      cell: ({after}) => cell(after)},
-    {key: 'change', heading: 'change', kind: 'number', cell: ({change}) => (
-      {text: change ? signed(change, text) : '-', value: change})},
+    {key: 'change', heading: 'change', kind: 'number', cell: ({change, ...row}) => (
+      {text: change ? signed(change, text) : '-', value: change,
+       faint: isUnclear(row)})},
     {key: 'interval', heading: '95 %', kind: 'number',
      cell: ({low, high}) => ({text: low === null || high === null ? '?'
        : low === high ? 'measured'

@@ -149,12 +149,25 @@ function sourceOf(app, {name, filename, firstLine}) {
     notes: [...new Set(found.flatMap(({notes}) => notes))]};
 }
 
+/**
+ * The function of the most expensive line that there is a text of; -1: there
+ * is no function of Python.
+ * @param {App} app
+ */
+function worthReading(app) {
+  const {functions} = app.profile;
+  const found = app.model.sites.rows.map(({func}) => func).filter(
+    (func) => functions[func]?.kind === PYTHON);
+  return found.find((func) => (
+    Object.keys(sourceOf(app, functions[func])?.lines ?? {}).length))
+    ?? found[0] ?? -1;
+}
+
 /** @param {App} app */
 export function sourceView(app) {
-  const {model, profile: {functions}} = app;
-  const isSelected = functions[app.selected]?.kind === PYTHON;
-  const func = isSelected ? app.selected : model.functionRows('self').find(
-    (row) => functions[row.func].kind === PYTHON)?.func ?? -1;
+  const {profile: {functions}} = app;
+  const func = functions[app.selected]?.kind === PYTHON ? app.selected
+    : worthReading(app);
   if (func < 0) {
     return [element('p', {class: 'note'}, 'There is no Python function here.')];
   }
@@ -165,6 +178,15 @@ export function sourceView(app) {
     element('h2', {}, printable(`${name} in ${filename}`)),
     listing(app, func, source),
     ...notes.map((note) => element('p', {class: 'note'}, printable(note)))];
+}
+
+/**
+ * A row for what is not shown before a line.
+ * @param {number} line
+ * @returns {Line}
+ */
+function gapTo(line) {
+  return {line, one: null, isGap: true};
 }
 
 /**
@@ -192,6 +214,7 @@ function otherLines({against, profile}, func) {
  * @property {StateSums} [sums]
  * @property {number} [cum]
  * @property {Instruction | null} one
+ * @property {boolean} [isGap] whether it stands for lines that are left out
  */
 
 /**
@@ -211,11 +234,14 @@ function listing(app, func, source) {
   // Rows are ranked.
   const most = sites.rows.find((row) => row.func === func)?.sums.total ?? 0;
   const {cums: otherCums, sums: otherSums} = otherLines(app, func);
+  /** @type {Line[]} */
   const rows = [...new Set([...texts.keys(), ...cum.keys(),
                             ...otherCums.keys()])]
     .sort((one, other) => one - other)
-    .flatMap((line) => [
-      {line, sums: sums.get(line), cum: cum.get(line), one: null},
+    .flatMap((line, at, lines) => [
+      ...at && lines[at - 1] < line - 1 ? [gapTo(line)] : [],
+      /** @type {Line} */ (
+        {line, sums: sums.get(line), cum: cum.get(line), one: null}),
       ...instructions.filter((one) => (
         one.line === line && one.self >= LEAST_SHARE * sites.busy
         && (one.name || one.callees.size))).slice(0, INSTRUCTIONS)
@@ -236,15 +262,19 @@ function listing(app, func, source) {
     {key: 'cum', heading: 'cum', kind: 'number', cell: (row) => (
       row.cum === undefined ? {} : valueCell(app, row.cum))},
     ...['self', 'cum'].flatMap((which) => changeColumns(
-      app, (/** @type {Line} */ {line, one, ...own}) => (
-        one !== null ? null : which === 'cum'
+      app, (/** @type {Line} */ {line, one, isGap, ...own}) => (
+        one !== null || isGap || !(own.cum || otherCums.get(line))
+          ? null : which === 'cum'
           ? {own: own.cum ?? 0, other: otherCums.get(line) ?? 0}
           : {own: own.sums?.total ?? 0, other: otherSums.get(line) ?? 0}),
       `${which}_`, which)),
-    {key: 'line', heading: 'line', kind: 'number', cell: ({line, one}) => (
-      one === null ? {text: String(line), value: line} : {})},
-    {key: 'source', heading: 'source', kind: 'code', cell: ({line, one}) => (
-      {text: one === null ? texts.get(line) ?? '' : told(app, one)})}],
+    {key: 'line', heading: 'line', kind: 'number',
+     cell: ({line, one, isGap}) => (
+       one !== null || isGap ? {text: isGap ? '⋮' : ''}
+         : {text: String(line), value: line})},
+    {key: 'source', heading: 'source', kind: 'code',
+     cell: ({line, one, isGap}) => ({text: one !== null ? told(app, one)
+       : isGap ? '' : texts.get(line) ?? ''})}],
   rows);
 }
 
