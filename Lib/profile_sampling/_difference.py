@@ -101,6 +101,16 @@ class ProfileDiff:
         tables = self.after._tables
         return short.changes(self.functions(), tables.value_types, tables.own)
 
+    def _repr_html_(self):
+        """The page, in a notebook."""
+        from profile_sampling._formats import notebook
+        return notebook.difference(self.before._tables, self.after._tables,
+                                   str(self), self.normalized)
+
+    def _repr_pretty_(self, printer, cycle):
+        """What IPython prints."""
+        printer.text(str(self))
+
     def __repr__(self):
         return (f'<ProfileDiff before={self.before!r} after={self.after!r} '
                 f'normalized={self.normalized}>')

@@ -18,7 +18,7 @@ def without_notebook(tables, filename):
     """Return Tables in which stacks begin at the code of one cell.
 
     *filename* is that of the code.  Threads of the notebook itself are left
-    out, other threads are as they are.
+    out, and those without any frame; others are as they are.
     """
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)
@@ -32,8 +32,10 @@ def without_notebook(tables, filename):
     notebooks = _with(source, function_of_node, is_notebook)
     rows = list(tables.row_tuples())
     threads = {row[THREAD] for row in rows if cells[row[NODE]]}
-    left_out = {row[THREAD] for row in rows
-                if notebooks[row[NODE]]} - threads
+    # Of a thread that hardly ran there may be no stack at all.
+    with_stack = {row[THREAD] for row in rows if row[NODE]}
+    left_out = {row[THREAD] for row in rows if notebooks[row[NODE]]
+                or row[THREAD] not in with_stack} - threads
     # Below the cell's outermost call.
     below = bytearray(len(cells))
     for node in range(len(cells) - 1, 0, -1):

@@ -12,20 +12,37 @@ seen.
 
 import html as _html
 
-from profile_sampling._formats import html, short
+from profile_sampling._formats import html, page_of_changes, short
 
 _MOST_BYTES = 1_000_000
 _HEIGHT = '600px'
-_SAVE = "profile.save('profile.html') writes a page that shows all of it."
+_SAVE = "Its method save('profile.html') writes a page that shows all of it."
 
 
 def output(tables):
     """Return HTML that shows a profile."""
+    return _output(short.html(tables), lambda with_source: html.encode(
+        tables, with_source=with_source))
+
+
+def difference(before, after, text, normalized):
+    """Return HTML that compares two profiles; *text* is what else is said."""
+    return _output(
+        f'<pre>{_html.escape(text)}</pre>',
+        lambda with_source: page_of_changes.of_two(
+            before, after, normalized=normalized, with_source=with_source))
+
+
+def _output(instead, encode):
+    """Return a page in a frame, or what there is instead.
+
+    encode(with_source) makes the page.
+    """
     for with_source in True, False:
-        page = html.encode(tables, with_source=with_source)
+        page = encode(with_source)
         if len(page) <= _MOST_BYTES:
-            return _frame(page.decode(), short.html(tables))
-    return (f'{short.html(tables)}<p>The profile is too large for a notebook. '
+            return _frame(page.decode(), instead)
+    return (f'{instead}<p>The profile is too large for a notebook. '
             f'{_SAVE}</p>')
 
 

@@ -325,8 +325,8 @@ function verdictColumns(app, {unit, scale, words, method}) {
      cell: ({before}) => cell(before)},
     {key: 'after', heading: 'after', kind: 'number',
      cell: ({after}) => cell(after)},
-    {key: 'change', heading: 'change', kind: 'number', cell: ({change, ...row}) => (
-      {text: change ? signed(change, text) : '-', value: change,
+    {key: 'change', heading: 'change', kind: 'number', cell: (row) => (
+      {text: row.change ? signed(row.change, text) : '-', value: row.change,
        faint: isUnclear(row)})},
     {key: 'interval', heading: '95 %', kind: 'number',
      cell: ({low, high}) => ({text: low === null || high === null ? '?'

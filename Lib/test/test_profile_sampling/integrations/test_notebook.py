@@ -174,7 +174,7 @@ class OutputTest(unittest.TestCase):
         output = profile._repr_html_()
         self.assertLess(len(output), 20_000)
         self.assertIn('too large for a notebook', output)
-        self.assertIn("profile.save('profile.html')", output)
+        self.assertIn("save('profile.html')", output)
         self.assertIn('<table>', output)
 
     def test_names_cannot_leave_the_frame(self):
@@ -182,6 +182,13 @@ class OutputTest(unittest.TestCase):
         self.assertEqual(output.count('<iframe '), 1)
         self.assertEqual(output.count('<script'), 0)
         self.assertIn('sandbox="allow-scripts"', output)
+
+    def test_differences(self):
+        profile = example().profile()
+        output = profile.diff(profile.focus('json'))._repr_html_()
+        self.assertEqual(output.count('<iframe '), 1)
+        self.assertIn('id=&quot;base&quot;', output)
+        self.assertIn('function, by self wall time', output)
 
     def test_outputs_are_reproducible(self):
         self.assertEqual(example().profile()._repr_html_(),
