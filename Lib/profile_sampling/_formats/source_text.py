@@ -41,6 +41,23 @@ class Files:
             return [], 0, f'The source cannot be read: {exc}.'
 
 
+def _path(tables, function):
+    """Return where the source of a function is.
+
+    Modules that are frozen into the interpreter have their source in the
+    library, which is the one that ran only if the version is the same.
+    """
+    name = function.filename
+    module = name.removeprefix('<frozen ').removesuffix('>')
+    library = getattr(sys, '_stdlib_dir', None)
+    if (len(module) + len('<frozen >') != len(name) or library is None
+            or tables.python_version != sys.version.partition(' ')[0]):
+        return name
+    place = os.path.join(library, *module.split('.'))
+    return next((path for path in (f'{place}.py', os.path.join(
+        place, '__init__.py')) if os.path.isfile(path)), name)
+
+
 def _typed(name):
     """Return the lines of what was typed and is in no file, or None.
 
@@ -56,7 +73,7 @@ def _typed(name):
 
 def read(tables, function, last, files):
     """Return {line: text} of a function's source, and notes about it."""
-    lines, changed_ns, fault = files.lines(function.filename)
+    lines, changed_ns, fault = files.lines(_path(tables, function))
     if fault is not None:
         return {}, [fault]
     notes = []

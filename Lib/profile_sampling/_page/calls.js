@@ -9,7 +9,7 @@ import {changeColumns, goneNote} from './differences.js';
 import {FlameView} from './flame.js';
 import {tableOf} from './table.js';
 import {placeCell, valueCell} from './tables.js';
-import {ROOT} from './tree.js';
+import {FromRoots, ROOT} from './tree.js';
 import {counted, percent, printable, share} from './words.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -18,6 +18,8 @@ import {counted, percent, printable, share} from './words.js';
 // What is open at first: calls with that share, until there are so many rows.
 const OPEN_SHARE = 0.05;
 const FIRST_ROWS = 60;
+// The same of what leads to what is searched for.
+const ROWS_TO_FOUND = 400;
 // Of a node, that are shown at once.
 const CHILDREN = 100;
 const MAX_INDENT = 40;
@@ -47,6 +49,8 @@ export class TreeView {
     /** @type {import('./table.js').Column<number>[]} */
     this.changes = changeColumns(app, (node) => (
       {own: this.tree.cum[node], other: against?.otherCum(node) ?? 0}));
+    this.found = app.query.search
+      ? app.model.matches(app.query.search).found : null;
     /** @type {Set<number>} */
     this.open = new Set();
     /** @type {Map<number, number>} */
@@ -72,16 +76,34 @@ export class TreeView {
 
   openFirst() {
     const least = OPEN_SHARE * this.tree.cum[ROOT];
+    const leads = this.leadsToFound();
     const pending = [...this.tree.children(ROOT)];
-    for (let rows = pending.length; pending.length && rows < FIRST_ROWS;) {
+    const most = leads === null ? FIRST_ROWS : ROWS_TO_FOUND;
+    for (let rows = pending.length; pending.length && rows < most;) {
       const node = /** @type {number} */ (pending.shift());
-      if (this.tree.cum[node] >= least) {
+      if (leads === null ? this.tree.cum[node] >= least : leads[node]) {
         const children = this.tree.children(node);
         this.open.add(node);
         rows += children.length;
         children.forEach((child) => pending.push(child));
       }
     }
+  }
+
+  /**
+   * Which nodes have what is searched for below them; null if nothing is, or
+   * nodes are not made before they are opened.
+   */
+  leadsToFound() {
+    const {tree, found} = this;
+    if (found === null || !(tree instanceof FromRoots)) {
+      return null;
+    }
+    const leads = new Uint8Array(tree.length);
+    for (let node = tree.length - 1; node > 0; node--) {
+      leads[tree.parent[node]] |= leads[node] | found[tree.func[node]];
+    }
+    return leads;
   }
 
   /** Make the rows of what is open, without calling itself. */
@@ -136,8 +158,10 @@ export class TreeView {
     const {text, title} = placeCell(app, func, 0);
     const mark = element('span', {class: 'mark', 'aria-hidden': 'true'},
                          !hasChildren ? '' : open.has(node) ? '▾' : '▸');
-    const name = element('td', {class: `text ${indentClass(indent)}`, title},
-                         mark, printable(text ?? ''));
+    const isFound = this.found !== null && this.found[func];
+    const name = element(
+      'td', {class: `text ${indentClass(indent)}${isFound ? ' match' : ''}`,
+             title}, mark, printable(text ?? ''));
     const cells = [tree.cum[node], tree.self[node]];
     const made = element(
       'tr', {role: 'row', tabindex: node === this.at ? 0 : -1,

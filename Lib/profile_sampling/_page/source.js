@@ -6,7 +6,7 @@
 // @ts-check
 
 import {changeColumns} from './differences.js';
-import {element} from './dom.js';
+import {button, element} from './dom.js';
 import {PYTHON, compareFunctions} from './functions.js';
 import {RUNNING} from './labels.js';
 import {lineIn} from './pairing.js';
@@ -174,9 +174,11 @@ export function sourceView(app) {
   const {name, filename} = functions[func];
   const source = sourceOf(app, functions[func]);
   const notes = source?.notes ?? ['The page has no source of this function.'];
+  const table = listing(app, func, source);
   return [
-    element('h2', {}, printable(`${name} in ${filename}`)),
-    listing(app, func, source),
+    element('h2', {}, printable(`${name} in ${filename} `),
+            button('most expensive line', () => goToMost(table))),
+    table,
     ...notes.map((note) => element('p', {class: 'note'}, printable(note)))];
 }
 
@@ -187,6 +189,21 @@ export function sourceView(app) {
  */
 function gapTo(line) {
   return {line, one: null, isGap: true};
+}
+
+/**
+ * Go to the line with the longest bar.
+ * @param {HTMLElement} table
+ */
+function goToMost(table) {
+  const cells = [...table.querySelectorAll('td[data-key="self"].bar')];
+  /** @param {Element} cell */
+  const valueOf = (cell) => Number(
+    /** @type {HTMLElement} */ (cell).dataset.value);
+  cells.sort((one, other) => valueOf(other) - valueOf(one));
+  const row = cells[0]?.closest('tr');
+  row?.scrollIntoView({block: 'center'});
+  row?.focus({preventScroll: true});
 }
 
 /**

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -249,6 +250,40 @@ class SourceTest(unittest.TestCase):
         self.assertEqual(function['lines'], {})
         self.assertEqual(function['notes'], [
             'There is no source: No such file or directory.'])
+
+    def test_frozen_modules(self):
+        import genericpath
+        first = genericpath.isdir.__code__.co_firstlineno
+        for version, is_there in (sys.version.split()[0], True), ('3.1', False):
+            b = Builder(python_version=version)
+            b.sample([(b.function('genericpath', 'isdir',
+                                  '<frozen genericpath>', first), first + 3)],
+                     wall_ns=1)
+            function, = self.sources(b.profile())['functions']
+            self.assertEqual(function['lines'].get(str(first)),
+                             'def isdir(s):' if is_there else None)
+
+    def test_what_was_typed_is_in_linecache(self):
+        import linecache
+        self.addCleanup(linecache.cache.pop, 'In[7]', None)
+        linecache.cache['In[7]'] = 20, None, ['def f():\n', '    g()\n'], 'x'
+        b = Builder()
+        b.sample([(b.function('a', 'f', 'In[7]', 1), 2)], wall_ns=1)
+        function, = self.sources(b.profile())['functions']
+        self.assertEqual(function['lines'], {'1': 'def f():', '2': '    g()'})
+
+    def test_where_functions_end(self):
+        path = self.file(
+            '@deco(lambda x:\n      x)\nasync def f():\n    """\nno end\n"""\n'
+            '    if x: pass\n\n    # still\n    return (\n1)\n\n'
+            '# not any more\nclass C:\n    def g(self): return 1\n\n'
+            '    def h(self):\n        pass\n')
+        for name, first, last in (('f', 1, 11), ('g', 15, 15), ('h', 17, 18)):
+            b = Builder()
+            b.sample([(b.function('a', name, path, first), first)], wall_ns=1)
+            function, = self.sources(b.profile())['functions']
+            self.assertEqual([*map(int, function['lines'])],
+                             [*range(first, last + 1)], name)
 
     def test_pages_without_it(self):
         self.assertNotIn('id="sources"', page_of(example()))

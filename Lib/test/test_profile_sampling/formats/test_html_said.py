@@ -127,6 +127,16 @@ class SaidTest(BrowserTest):
             self.show(Builder().sample('a.f:1', wall_ns=ns).profile())
             self.assertEqual('Rounded: ' in self.text('#facts'), is_rounded)
 
+    def test_the_call_tree_is_open_to_what_is_searched_for(self):
+        b = Builder()
+        for number in range(30):
+            b.sample(f'a.main:1 a.f{number}:1 a.g{number}:1 a.h{number}:1',
+                     wall_ns=1000 - number)
+        self.show(b.profile(), view='tree', search='h29')
+        names = [name.text for name in self.driver.find_elements(
+            'css selector', '.match')]
+        self.assertEqual(names, ['a.h29'])
+
     def test_search_while_typing(self):
         self.show(example().profile(), view='functions')
         for letter in 'json':
