@@ -5,6 +5,7 @@
 // @ts-check
 
 import {button, element} from './dom.js';
+import {KINDS} from './functions.js';
 import {NO_QUERY, partKey} from './query.js';
 import {tableOf} from './table.js';
 import {
@@ -304,7 +305,7 @@ function isUnclear({verdict, low, high}) {
  */
 function funcOf(app, {name, kind}) {
   return kind === null ? -1 : app.profile.functions.findIndex((func) => (
-    func.name === name));
+    func.name === name && KINDS[func.kind] === kind));
 }
 
 /**
