@@ -227,7 +227,8 @@ class Profile:
         from profile_sampling._data import by_gil_holder
         return by_gil_holder.rows(self._tables)
 
-    def save(self, path, format=None, *, annotate=False, min_share=None):
+    def save(self, path, format=None, *, annotate=False, min_share=None,
+             source=True):
         """Write the profile to a file, whole or not at all.
 
         *path* may also be a file object that is opened in binary mode, or
@@ -241,10 +242,11 @@ class Profile:
         flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]'
         for operators, '_[j]' for pseudo functions.  Of call graphs (dot),
         functions with less than *min_share* of the total are left out, 0.005
-        by default, and calls with less than a fifth of that.  The file is
-        readable by its owner alone.  '{pid}' in *path* stands for the number
-        of this process.  A symbolic link or another user's file at *path* is
-        refused.
+        by default, and calls with less than a fifth of that.  A page has the
+        text of the profile's functions in it, as it is now, unless *source*
+        is false.  The file is readable by its owner alone.  '{pid}' in
+        *path* stands for the number of this process.  A symbolic link or
+        another user's file at *path* is refused.
 
         Raise ValueError for an unknown format, one that has no such option
         or one that cannot show this profile, OSError if it cannot be
@@ -260,7 +262,8 @@ class Profile:
         format = _formats.choose(path, format)
         data = _formats.encode(
             self._tables, format, **_formats.annotation(format, annotate),
-            **_formats.pruning(format, min_share))
+            **_formats.pruning(format, min_share),
+            **_formats.sourcing(format, source))
         if is_file:
             _files.write_to(path, data)
         else:
@@ -479,8 +482,13 @@ class Profile:
         return short.text(self._tables)
 
     def _repr_html_(self):
-        from profile_sampling._formats import short
-        return short.html(self._tables)
+        """The page, in a notebook."""
+        from profile_sampling._formats import notebook
+        return notebook.output(self._tables)
+
+    def _repr_pretty_(self, printer, cycle):
+        """What IPython prints."""
+        printer.text(str(self))
 
     def __repr__(self):
         tables = self._tables

@@ -7,7 +7,7 @@ a child is waited for, nor how profiles are added up.
 import os
 import sys
 
-from profile_sampling import _files
+from profile_sampling import _files, _formats
 from profile_sampling._cli import child, gather, meta, program
 from profile_sampling._cli.common import say
 from profile_sampling._formats import words
@@ -39,7 +39,8 @@ def to_file(wanted, options, format, output):
         if tables is None:
             say_nothing_written(wanted)
             return ended.status or 1
-        parts.save(tables, output, format)
+        parts.save(tables, output, format, **_formats.sourcing(
+            format, not options.no_source))
         files = len(parts.paths())
     finally:
         parts.remove()

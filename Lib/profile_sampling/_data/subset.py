@@ -18,20 +18,35 @@ class Source:
     """The tables of a profile, ready to be copied in parts.
 
     *hidden*, if given, has 1 for each frame that is to be left out of the
-    stacks.  Not of the places of who held the GIL: a wait would be none.
+    stacks, or *hidden_nodes* for each node.  Not of the places of who held
+    the GIL: a wait would be none.
     """
 
-    def __init__(self, tables, hidden=None):
+    def __init__(self, tables, hidden=None, hidden_nodes=None):
         nodes = tables.nodes_view()
         self.tables = tables
         self.parents = nodes[0::NODE_COLUMNS].tolist()
         self.frame_of_node = nodes[1::NODE_COLUMNS].tolist()
         self.frames = list(tables.frame_tuples())
-        self.hidden = hidden
+        if hidden is not None:
+            # Node 0 has no frame.
+            hidden_nodes = bytearray([0, *[
+                hidden[frame] for frame in self.frame_of_node[1:]]])
+        self.hidden_nodes = hidden_nodes
 
     def part(self, rows):
         """Return Tables of *rows*, as row_tuples() has them."""
         return Tables(_Part(self).raw(list(rows)))
+
+
+def _cpu_ns(tables):
+    """Return the CPU time of the whole that tables are of; None: no clock."""
+    if tables.whole_cpu_ns is not None:
+        return tables.whole_cpu_ns
+    try:
+        return tables.total('cpu_ns')
+    except AttributeError:
+        return None
 
 
 class _Part:
@@ -70,6 +85,7 @@ class _Part:
             packed.extend(key)
             packed.extend(values)
         return tables.facts() | {
+            'whole_cpu_ns': _cpu_ns(tables),
             'functions': [function_row(tables.functions[number])
                           for number in self._functions],
             'frames': array('i', [value for frame in self._frames
@@ -81,7 +97,7 @@ class _Part:
 
     def _stacks(self, wanted):
         """Copy stacks; return the numbers of their nodes."""
-        hidden = self._source.hidden
+        hidden = self._source.hidden_nodes
         if hidden is None:
             return self._places(wanted)
         numbers = {0: 0}
@@ -91,9 +107,8 @@ class _Part:
         for path in self._paths(wanted, numbers):
             for node, parent in path:
                 number = numbers[parent]
-                frame = frame_of_node[node]
-                if not hidden[frame]:
-                    key = number, frame
+                if not hidden[node]:
+                    key = number, frame_of_node[node]
                     number = known.get(key)
                     if number is None:
                         number = known[key] = self._add_node(*key)

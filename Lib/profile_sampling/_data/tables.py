@@ -46,6 +46,9 @@ class Tables:
     labels      list of (parent row, key, value, task id); see label_set()
     value_types tuple of ValueType: the columns of values
     own         which of them the profile is about, a number
+    whole_cpu_ns
+                of a part of a profile, the CPU time of all of it, which its
+                counters are of; else None
     totals      sums over all samples, one for each of them; what the program
                 counted itself by sample() is no number of samples
 
@@ -54,8 +57,8 @@ class Tables:
 
     __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
-                 'threads', 'functions', 'frames', 'nodes', 'labels', 'samples',
-                 'value_types', 'own', 'totals',
+                 'threads', 'functions', 'frames', 'nodes', 'labels',
+                 'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
                  '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
@@ -81,6 +84,7 @@ class Tables:
         self.nodes = bytes(raw['nodes'])
         self.labels = list(raw['labels'])
         self.samples = bytes(raw['samples'])
+        self.whole_cpu_ns = raw.get('whole_cpu_ns')
         pairs = raw.get('value_types')
         self.value_types = (MEASURED if pairs is None
                             else unique_value_types(pairs))

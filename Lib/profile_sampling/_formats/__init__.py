@@ -87,6 +87,18 @@ def pruning(format, min_share):
     return {'min_share': min_share}
 
 
+def sourcing(format, with_source):
+    """Return the options of encode() that leave out the text of functions.
+
+    Raise ValueError if that is asked of a format that has none.
+    """
+    if with_source:
+        return {}
+    if format != 'html':
+        raise ValueError(f'only pages have sources, not {format}')
+    return {'with_source': False}
+
+
 def encoder(format):
     """Return the function that makes bytes of tables in *format*."""
     match format:

@@ -26,14 +26,17 @@ def quality(tables, sites):
     missed_share    of the ticks: they came when the thread had stopped
     biased_share    of the captures: at the next safe point, not at the tick
     unsampled_share of the time: too short to meet any tick
-    overhead_share  of the CPU time: the profiler's own in sampled threads
+    overhead_share  of the CPU time of the whole session: the profiler's own
+                    in sampled threads
     """
     stats = tables.stats
     running = sites.whole.by_state[_RUNNING]
     own = tables.value_types[tables.own]
     is_time = own.unit == 'nanoseconds' and COUNT in tables.value_types
     captures = stats.get('captures', 0)
-    cpu_ns = _total(tables, 'cpu_ns')
+    cpu_ns = tables.whole_cpu_ns
+    if cpu_ns is None:
+        cpu_ns = _total(tables, 'cpu_ns')
     return {
         'rate_hz': tables.rate_hz or None,
         'achieved_hz': (round(sites.whole.running_records * 1e9 / running)

@@ -18,6 +18,8 @@
  * by         key of the pivot
  * up         whether graphs and trees begin at the leaves
  * flip       whether the flame graph grows upwards
+ * side       of two profiles 'base', or '': the new one
+ * scale      how they are compared: 'share', or '': as they are
  *
  * @typedef {object} Query
  * @property {string} value
@@ -35,20 +37,26 @@
  * @property {string} by
  * @property {boolean} up
  * @property {boolean} flip
+ * @property {string} side
+ * @property {string} scale
  */
 
 /** @type {Query} */
 export const NO_QUERY = Object.freeze({
   value: '', where: [], focus: [], ignore: [], hide: [], fold: [],
   collapse: [], root: '', view: 'flame', selected: '', search: '',
-  sort: 'self', by: 'thread', up: false, flip: false});
+  sort: 'self', by: 'thread', up: false, flip: false, side: '',
+  scale: ''});
 /** @type {('focus' | 'ignore' | 'hide' | 'fold' | 'collapse')[]} */
 const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
 /** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort'
- *          | 'by')[]} */
-const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by'];
+ *          | 'by' | 'side' | 'scale')[]} */
+const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by',
+               'side', 'scale'];
 /** @type {('up' | 'flip')[]} */
 const FLAGS = ['up', 'flip'];
+
+export const FOLDS = ['C', 'operators', 'pseudo', 'stdlib', 'packages'];
 
 /**
  * @param {Query} query
@@ -94,6 +102,19 @@ export function fromFragment(fragment) {
     query[name] = params.get(name) ?? NO_QUERY[name];
   }
   return query;
+}
+
+/**
+ * A sentence for each part of a fragment that is no part of a query.
+ * @param {string} fragment
+ */
+export function unreadOf(fragment) {
+  const known = ['where', ...LISTS, ...TEXTS, ...FLAGS];
+  return [...new URLSearchParams(fragment.replace(/^#/, ''))].flatMap(
+    ([name, text]) => (!known.includes(name)
+      ? [`The address has ${name} in it, which this page does not know.`]
+      : name === 'where' && text.indexOf('=') < 1
+        ? [`where=${text} in the address has no label and pattern.`] : []));
 }
 
 /**

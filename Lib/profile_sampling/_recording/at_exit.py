@@ -16,6 +16,8 @@ from profile_sampling._data.tables import Tables
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
+# '0': pages are to have no text of functions in them.
+SOURCE_VARIABLE = 'PYTHONSAMPLEPROF_SOURCE'
 _STDERR = 2
 # A handler of signals may raise while the profile is written.
 _TRIES = 5
@@ -48,7 +50,7 @@ def writer(out, format, cwd, duration_s):
     of the program if *duration_s* is 0, or at most so many seconds away.
     """
     format = _format_of(out, format)
-    encode = _formats.encoder(format)
+    encode = _encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
     if duration_s:
@@ -60,6 +62,14 @@ def writer(out, format, cwd, duration_s):
         return write(raw, out, format, cwd, quiet, encode, say)
 
     return write_at_exit
+
+
+def _encoder(format):
+    """Return the encoder of a format that does what the environment asks."""
+    encode = _formats.encoder(format)
+    if format != 'html' or os.environ.get(SOURCE_VARIABLE) != '0':
+        return encode
+    return lambda tables: encode(tables, with_source=False)
 
 
 def _take_meta():
@@ -87,7 +97,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
                 out = _DEFAULT_OUT + _formats.FORMATS[format]
             shown = os.fsdecode(_formats.with_pid(out))
             tables = Tables(raw)
-            encode = encode or _formats.encoder(format)
+            encode = encode or _encoder(format)
             _replace(shown, encode(tables), os.fsdecode(cwd or b''))
             line = _success(tables, shown, format)
             break

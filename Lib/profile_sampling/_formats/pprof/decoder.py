@@ -175,7 +175,7 @@ def _take_comment(comment, facts):
             raise ValueError(f'has the unknown names {text[:40]!r}')
         # Of merged files, what any of them names.
         facts['names'] |= NAMES.index(text)
-    elif key in ('rate_hz', 'depth_frames'):
+    elif key in ('rate_hz', 'depth_frames', 'whole_cpu_ns'):
         facts[key] = _number(text)
     elif key == 'meta':
         name, _, text = text.partition(' ')

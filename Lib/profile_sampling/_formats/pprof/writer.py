@@ -95,6 +95,8 @@ def _comments(tables):
     yield f'# rate_hz {tables.rate_hz}'
     yield f'# depth_frames {tables.depth_frames}'
     yield f'# names {NAMES[tables.names]}'
+    if tables.whole_cpu_ns is not None:
+        yield f'# whole_cpu_ns {tables.whole_cpu_ns}'
     for name, text in tables.meta.items():
         yield f'# meta {name} {text}'
     for name, value in tables.stats.items():
