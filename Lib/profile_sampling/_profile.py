@@ -152,6 +152,14 @@ class Profile:
         """Sum of the wall-clock time of all samples, over all threads."""
         return self._tables.total('wall_ns')
 
+    @property
+    def timeline(self):
+        """The Timeline: which sample was when; None if nobody recorded it.
+
+        See `record --timeline` and Aggregator.
+        """
+        return self._tables.timeline
+
     def functions(self):
         """Return a list of FunctionRow, the most expensive first.
 
@@ -278,7 +286,10 @@ class Profile:
         needs more memory than that; OSError if it cannot be read.
         """
         from profile_sampling._formats.pprof import reader
-        return cls._from_raw(reader.read(path, max_bytes))
+        self = cls._from_raw(reader.read(path, max_bytes))
+        # What is damaged is to be known now.
+        self._tables.timeline
+        return self
 
     @classmethod
     def merge(cls, *profiles, max_bytes=None):
@@ -350,6 +361,19 @@ class Profile:
         """
         from profile_sampling._data import select
         return self._from_tables(select.hidden(self._tables, pattern))
+
+    def between(self, begin_ns, end_ns):
+        """Return a Profile of a range of time, from its time line.
+
+        The range is in nanoseconds since start_time_ns.  A sample that was
+        only partly in it weighs that part; ranges that meet add up to their
+        whole.
+
+        Raise ValueError if there is no time line, or the range is none.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(select.between(self._tables, begin_ns,
+                                                end_ns))
 
     def group_by(self, key):
         """Return a dict of Profiles by the value of *key*.
@@ -439,7 +463,7 @@ class Profile:
                        width=width, color=color)
 
     def __eq__(self, other):
-        """Whether both say the same, in whatever order."""
+        """Whether both say the same, in whatever order, but for moments."""
         if not isinstance(other, Profile):
             return NotImplemented
         from profile_sampling._data import content

@@ -83,7 +83,11 @@ def load(path):
     if path == '-' and sys.stdin is None:
         raise Failure('cannot read from stdin: it is closed')
     try:
-        return Tables(reader.read(sys.stdin.buffer if path == '-' else path))
+        tables = Tables(reader.read(
+            sys.stdin.buffer if path == '-' else path))
+        # What is damaged is to be known now.
+        tables.timeline
+        return tables
     except OSError as exc:
         raise Failure(f'cannot read {path}: {exc.strerror}') from None
     except ValueError as exc:

@@ -48,6 +48,8 @@ class Tables:
     own         which of them the profile is about, a number
     totals      sums over all samples, one for each of them; what the program
                 counted itself by sample() is no number of samples
+    timeline    a Timeline, or None; or, in raw tables, what makes it of the
+                Tables when it is first asked for
 
     Raise ValueError when a row refers to one that does not exist.
     """
@@ -56,7 +58,7 @@ class Tables:
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
                  'threads', 'functions', 'frames', 'nodes', 'labels', 'samples',
                  'value_types', 'own', 'totals',
-                 '_frame_cache', '_label_cache')
+                 '_timeline', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
         self.mode = raw['mode']
@@ -105,8 +107,27 @@ class Tables:
         self.totals = tuple(map(sum, self.value_columns()))
         if COUNT in self.value_types and _CUSTOM in self.column(STATE):
             self._take_custom_from_totals()
+        self._timeline = raw.get('timeline')
         self._frame_cache = {}
         self._label_cache = {}
+
+    @property
+    def has_timeline(self):
+        return self._timeline is not None
+
+    @property
+    def timeline(self):
+        if callable(self._timeline):
+            self._timeline = self._timeline(self)
+        return self._timeline
+
+    def with_timeline(self, timeline):
+        """Return the same tables with a time line."""
+        tables = object.__new__(Tables)
+        for name in self.__slots__:
+            setattr(tables, name, getattr(self, name))
+        tables._timeline = timeline
+        return tables
 
     def facts(self):
         """Return what is said of the whole, as the core gives it."""
