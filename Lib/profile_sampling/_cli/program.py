@@ -13,6 +13,7 @@ from profile_sampling._cli.common import DASHES, Failure
 from profile_sampling._data.values import MODES, NAMES
 from profile_sampling._options import (
     MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ)
+from profile_sampling._recording.at_exit import TIMELINE_VARIABLE
 
 USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 # What the text of -X sampleprof gives a meaning.
@@ -126,6 +127,20 @@ def add(parser):
     parser.add_argument(
         '--names', choices=NAMES,
         help='what to name beyond Python functions (default: all)')
+
+
+def add_timeline(parser):
+    """Add the option that keeps moments."""
+    parser.add_argument(
+        '--timeline', action='store_true',
+        help='keep when each sample was taken: see report --from, and the '
+             'time view of a page')
+
+
+def environment(options):
+    """Return what the environment of the program has that is not the
+    session's text."""
+    return {TIMELINE_VARIABLE: '1'} if options.timeline else {}
 
 
 def program_of(options):

@@ -48,9 +48,17 @@ class Moments:
                       if kind == _SAMPLE]
             kept = [array(column.format, [column[place] for place in places])
                     for column in kept]
-        if len(kept[0]):
-            self._parts.append((serial, kept))
-            self._length += len(kept[0])
+        self._add(serial, kept)
+
+    def add_numbers(self, serial, columns):
+        """Add samples whose columns are lists."""
+        self._add(serial, [array(item, columns[name])
+                           for name, item in _COLUMNS.items()])
+
+    def _add(self, serial, columns):
+        if len(columns[0]):
+            self._parts.append((serial, columns))
+            self._length += len(columns[0])
         if self._length > timeline.MAX_RECORDS:
             self._make_fewer()
 

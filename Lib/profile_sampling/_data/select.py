@@ -79,7 +79,15 @@ def between(tables, begin_ns, end_ns):
     return Source(tables).part(
         [(*rows[row][:KEY_COLUMNS], *[values[number] for number in order])
          for row, values in sorted(timeline.sums(part).items())], part,
-        value_types=kinds, mode=mode)
+        value_types=kinds, mode=mode,
+        span_ns=_span(tables, begin_ns, end_ns))
+
+
+def _span(tables, begin_ns, end_ns):
+    """Return what there is of a range."""
+    first_ns, last_ns = tables.span_ns or (0, tables.duration_ns)
+    begin_ns = min(max(begin_ns, first_ns), last_ns)
+    return begin_ns, max(begin_ns, min(end_ns, last_ns))
 
 
 def hidden(tables, pattern):

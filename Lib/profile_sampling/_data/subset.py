@@ -101,7 +101,7 @@ class _Part:
             'nodes': self._nodes.tobytes(), 'labels': self._label_rows,
             'threads': [thread_row(tables.threads[number])
                         for number in self._threads],
-            'samples': packed.tobytes()}
+            'samples': packed.tobytes(), 'span_ns': tables.span_ns}
 
     def _stacks(self, wanted):
         """Copy stacks; return the numbers of their nodes."""

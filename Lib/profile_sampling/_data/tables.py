@@ -48,6 +48,7 @@ class Tables:
     own         which of them the profile is about, a number
     totals      sums over all samples, one for each of them; what the program
                 counted itself by sample() is no number of samples
+    span_ns     of a part by time, its (begin, end); else None
     timeline    a Timeline, or None; or, in raw tables, what makes it of the
                 Tables when it is first asked for
 
@@ -58,7 +59,7 @@ class Tables:
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
                  'threads', 'functions', 'frames', 'nodes', 'labels', 'samples',
                  'value_types', 'own', 'totals',
-                 '_timeline', '_frame_cache', '_label_cache')
+                 'span_ns', '_timeline', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
         self.mode = raw['mode']
@@ -107,9 +108,18 @@ class Tables:
         self.totals = tuple(map(sum, self.value_columns()))
         if COUNT in self.value_types and _CUSTOM in self.column(STATE):
             self._take_custom_from_totals()
+        self.span_ns = raw.get('span_ns')
         self._timeline = raw.get('timeline')
         self._frame_cache = {}
         self._label_cache = {}
+
+    @property
+    def length_ns(self):
+        """How long it is what these samples are of."""
+        if self.span_ns is None:
+            return self.duration_ns
+        begin_ns, end_ns = self.span_ns
+        return end_ns - begin_ns
 
     @property
     def has_timeline(self):

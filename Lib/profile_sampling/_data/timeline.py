@@ -131,31 +131,28 @@ def fitting(timeline, tables):
 
 
 def settled(records, tables):
-    """Return records without the first ones of each sample that weigh more,
-    together, than it does.
+    """Return records that weigh no more, together, than each sample does.
 
     What was recorded before its session began, or was cleared, is not in the
-    samples.  *records* are (time_ns, sample, count, cpu_ns, wall_ns).
+    samples: it is taken from the first ones.  *records* are (time_ns, sample,
+    count, cpu_ns, wall_ns).
     """
-    left = [list(row[KEY_COLUMNS:]) for row in tables.row_tuples()]
     numbers = value_numbers(tables)
+    left = [[row[KEY_COLUMNS + number] for number in numbers]
+            for row in tables.row_tuples()]
     for _, row, *values in records:
-        for number, value in zip(numbers, values):
-            left[row][number] -= value
-    over = {row for row, values in enumerate(left)
-            if any([values[number] < 0 for number in numbers])}
-    if not over:
+        left[row] = list(map(int.__sub__, left[row], values))
+    if all([min(values) >= 0 for values in left]):
         return records
     kept = []
-    for record in sorted(records):
-        _, row, *values = record
-        if row in over:
-            for number, value in zip(numbers, values):
-                left[row][number] += value
-            if all([left[row][number] >= 0 for number in numbers]):
-                over.remove(row)
-        else:
-            kept.append(record)
+    for time_ns, row, *values in sorted(records):
+        if min(left[row]) < 0:
+            over = [min(value, max(-rest, 0)) for value, rest
+                    in zip(values, left[row])]
+            left[row] = list(map(int.__add__, left[row], over))
+            values = list(map(int.__sub__, values, over))
+        if any(values):
+            kept.append((time_ns, row, *values))
     return kept
 
 
@@ -180,7 +177,7 @@ def together(records, resolution_ns):
 def between(timeline, begin_ns, end_ns):
     """Return the Timeline of a range, after *begin_ns* until *end_ns*."""
     return of_records(list(_parts(timeline, begin_ns, end_ns)),
-                      timeline.resolution_ns)
+                      timeline.resolution_ns, is_stale=timeline.is_stale)
 
 
 def _parts(timeline, begin_ns, end_ns):

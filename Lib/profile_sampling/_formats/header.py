@@ -4,6 +4,7 @@ This file owns these facts and their lines.  It must not know the tables of a
 report.
 """
 
+from profile_sampling._data import timeline
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.tables import STATE
@@ -140,11 +141,34 @@ def _asides(tables):
     if count:
         yield (f'Custom: {count:,} counted by sample(), which weigh no time '
                'and are not in the samples above')
+    if tables.has_timeline:
+        yield ', '.join(_timeline(tables))
     wall_ns, cpu_ns = [tables.stats.get(f'subscribers_{clock}_ns', 0)
                        for clock in ('wall', 'cpu')]
     if wall_ns or cpu_ns:
         yield (f'Aside: {seconds(wall_ns)} wall, {seconds(cpu_ns)} CPU of '
                'serving subscribers, not in the times above')
+
+
+def _timeline(tables):
+    """How far the moments of samples are known."""
+    line = tables.timeline
+    text = 'Time line: '
+    if line.is_stale:
+        yield text + ('left out, as another tool has changed the samples that '
+                      'it was of')
+        return
+    if tables.span_ns is not None:
+        begin_ns, end_ns = tables.span_ns
+        yield (f'{text}from {seconds(begin_ns)} to {seconds(end_ns)} of '
+               f'{seconds(tables.duration_ns)}')
+        text = ''
+    yield text + counted(len(line), 'record')
+    if line.resolution_ns:
+        yield f'those within {seconds(line.resolution_ns)} are one'
+    *_, wall_ns = timeline.untimed(tables)
+    if wall_ns:
+        yield f'{seconds(wall_ns)} at no moment'
 
 
 def _custom(tables):
