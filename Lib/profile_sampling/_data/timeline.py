@@ -191,10 +191,13 @@ def _parts(timeline, begin_ns, end_ns):
             length_ns = time_ns - first_ns
             before_ns = max(begin_ns - first_ns, 0)
             until_ns = min(end_ns - first_ns, length_ns)
-            yield (min(time_ns, end_ns), row, count if is_moment_in else 0,
-                   *[value * until_ns // length_ns
-                     - value * before_ns // length_ns
-                     for value in (cpu_ns, wall_ns)])
+            values = [value * until_ns // length_ns
+                      - value * before_ns // length_ns
+                      for value in (cpu_ns, wall_ns)]
+            if not is_moment_in:
+                count = 0
+            if count or any(values):
+                yield (min(time_ns, end_ns), row, count, *values)
 
 
 def sums(timeline):

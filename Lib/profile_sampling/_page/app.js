@@ -21,6 +21,7 @@ import {Models} from './model.js';
 import {NO_QUERY, fromFragment, toFragment, toOptions} from './query.js';
 import {sourceView} from './source.js';
 import {functionsView, sitesView} from './tables.js';
+import {timeView} from './time.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -37,7 +38,8 @@ const VIEWS = {
   source: {name: 'Source', make: sourceView},
   by: {name: 'Labels', make: pivotView},
   gil: {name: 'GIL', make: gilView},
-  quality: {name: 'Quality', make: qualityView}};
+  quality: {name: 'Quality', make: qualityView},
+  time: {name: 'Time', make: timeView}};
 
 export class App {
   /**
@@ -92,6 +94,8 @@ export class App {
       const names = valueChoices(this.profile).map(({name}) => name);
       const at = Math.max(0, names.indexOf(this.query.value));
       this.change({value: names[(at + 1) % names.length]});
+    } else if (key === 't') {
+      this.change({view: 'time'});
     } else if (key === 'l') {
       this.change({up: !this.query.up});
     } else if (key === 'i') {
@@ -322,6 +326,13 @@ export class App {
     if (query.root) {
       chips.push(button(`root ${printable(query.root)} ×`,
                         () => this.change({root: ''})));
+    }
+    for (const name of /** @type {const} */ (['time', 'than', 'zoom'])) {
+      if (query[name]) {
+        const range = printable(query[name]).replace(',', ' to ');
+        chips.push(button(`${name} ${range} s ×`,
+                          () => this.change({[name]: ''})));
+      }
     }
     if (chips.length) {
       chips.push(button('undo', () => this.undo(),

@@ -46,6 +46,10 @@ const MARK = '# profile_sampling 1';
  * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
  * @property {Nodes} nodes
  * @property {Samples} samples
+ * @property {string[]} timelineTexts what timelineOf() reads
+ * @property {import('./timeline.js').Timeline | null} timeline
+ * @property {[number, number] | null} spanNs of a part by time, its range
+ * @property {Uint8Array} [isIn] of that which samples are in it
  */
 
 /**
@@ -101,7 +105,7 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples};
+    samples, timeline: null, spanNs: null};
 }
 
 /**
@@ -119,6 +123,7 @@ function factsOf(comments, parts) {
     hasOpcodes: false,
     stats: /** @type {Map<string, number>} */ (new Map()),
     meta: /** @type {Map<string, string>} */ (new Map()),
+    timelineTexts: /** @type {string[]} */ ([]),
     modules: /** @type {Set<string>} */ (new Set())};
   if (!comments.includes(MARK)) {
     return facts;
@@ -131,6 +136,7 @@ function factsOf(comments, parts) {
       case 'module': facts.modules.add(text); break;
       case 'python': facts.pythonVersion = text; break;
       case 'pid': pids.add(Number(text)); break;
+      case 'timeline': facts.timelineTexts.push(text); break;
       case 'mode': facts.mode = text; break;
       case 'rate_hz': facts.rateHz = Number(text); break;
       case 'names':

@@ -98,7 +98,7 @@ export function qualityLine(part, sites) {
  * @param {Part} part
  */
 export function asides(part) {
-  const {profile: {stats, samples}, rows} = part;
+  const {profile: {stats, samples, spanNs, durationNs}, rows} = part;
   const texts = [];
   const missed = missedShare(stats);
   if (missed > MISSED_SHARE_TOLD) {
@@ -115,6 +115,10 @@ export function asides(part) {
   if (custom) {
     texts.push(`Custom: ${grouped(custom)} counted by sample(), which weigh `
                + 'no time and are not in the samples above');
+  }
+  if (spanNs !== null) {
+    texts.push(`Time line: from ${seconds(spanNs[0])} to ${
+      seconds(spanNs[1])} of ${seconds(durationNs)}`);
   }
   const wall = stats.get('subscribers_wall_ns') ?? 0;
   const cpu = stats.get('subscribers_cpu_ns') ?? 0;

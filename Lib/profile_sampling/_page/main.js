@@ -6,6 +6,7 @@ import {decompressed, fromBase64} from './bytes.js';
 import {decodeProfile} from './decode.js';
 import {byId, element} from './dom.js';
 import {listenToFiles, listenToKeys} from './keys.js';
+import {timelineOf} from './timeline.js';
 import {printable} from './words.js';
 
 /** @param {HTMLElement} block */
@@ -29,16 +30,23 @@ async function orSay(show) {
   }
 }
 
+/** @param {Uint8Array} bytes */
+async function profileIn(bytes) {
+  const profile = decodeProfile(bytes);
+  profile.timeline = await timelineOf(profile);
+  return profile;
+}
+
 async function main() {
   const block = document.getElementById('sources');
   const sources = block === null ? null
     : JSON.parse(new TextDecoder().decode(await bytesIn(block)));
   const app = new App(
-    decodeProfile(await bytesIn(byId('profile'))), sources);
+    await profileIn(await bytesIn(byId('profile'))), sources);
   app.start();
   listenToKeys(app);
   listenToFiles((bytes) => orSay(async () => (
-    app.take(decodeProfile(await decompressed(bytes))))));
+    app.take(await profileIn(await decompressed(bytes))))));
 }
 
 await orSay(main);
