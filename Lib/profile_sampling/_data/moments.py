@@ -15,6 +15,8 @@ from profile_sampling._data.values import NOT_KNOWN
 
 _SAMPLE = 0
 _NO_THREAD = 0xFFFFFFFF
+# No session is as long.
+_MAX_RESOLUTION_NS = 1 << 62
 # What is kept of a record, and its items (see memoryview.cast): its moment,
 # what samples are told apart by, and what it weighs.
 _COLUMNS = {'time_ns': 'Q', 'node': 'I', 'thread': 'I', 'labels_row': 'I',
@@ -29,6 +31,7 @@ class Moments:
         # (serial of the rows, columns)
         self._parts = []
         self._length = 0
+        self._bound = timeline.MAX_RECORDS
         self.resolution_ns = 0
 
     def __len__(self):
@@ -59,27 +62,41 @@ class Moments:
         if len(columns[0]):
             self._parts.append((serial, columns))
             self._length += len(columns[0])
-        if self._length > timeline.MAX_RECORDS:
+        if self._length > self._bound:
             self._make_fewer()
 
     def _make_fewer(self):
-        """Make half of them be enough, however coarse they become."""
+        """Make them be half of the bound, however coarse they become.
+
+        There are more only if there are more samples.
+        """
+        self._put_together()
         while (self._length > timeline.MAX_RECORDS // 2
-               and self.resolution_ns < 1 << 62):
-            self.resolution_ns = max(2 * self.resolution_ns,
-                                     timeline.FIRST_RESOLUTION_NS)
-            parts = self._parts
-            self._parts = []
-            self._length = 0
-            # Two by two, so that what is worked on stays small at first.
-            while parts:
-                serial, columns = parts.pop(0)
-                records = _records(columns)
-                if parts and parts[0][0] == serial:
-                    records += _records(parts.pop(0)[1])
-                records = timeline.together(records, self.resolution_ns)
-                self._parts.append((serial, _columns(records)))
-                self._length += len(records)
+               and (self.resolution_ns < _MAX_RESOLUTION_NS
+                    or len(self._parts) > 1)):
+            self._put_together()
+        self._bound = max(timeline.MAX_RECORDS, 2 * self._length)
+
+    def _put_together(self):
+        self.resolution_ns = min(_MAX_RESOLUTION_NS, max(
+            2 * self.resolution_ns, timeline.FIRST_RESOLUTION_NS))
+        parts = iter(self._parts)
+        self._parts = []
+        self._length = 0
+        # Two by two, so that what is worked on stays small at first.
+        for serial, columns in parts:
+            records = _records(columns)
+            other, columns = next(parts, (None, None))
+            if other == serial:
+                records += _records(columns)
+            self._append(serial, records)
+            if other not in (None, serial):
+                self._append(other, _records(columns))
+
+    def _append(self, serial, records):
+        records = timeline.together(records, self.resolution_ns)
+        self._parts.append((serial, _columns(records)))
+        self._length += len(records)
 
     def timeline(self, tables, rows, start_ns):
         """Return the Timeline of the samples of *tables*.

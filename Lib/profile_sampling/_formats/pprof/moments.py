@@ -122,9 +122,9 @@ def _columns(data, kind, length):
         data = _unpacked(data, size)
     if kind not in (_PACKED, _PLAIN) or len(data) != size:
         raise ValueError('has a damaged time line: it has another length')
-    return [_column(data[start:start + length * _ITEM_BYTES], length)
-            for start in range(0, size, length * _ITEM_BYTES)] or [
-                array('q') for _ in range(_COLUMNS)]
+    width = length * _ITEM_BYTES
+    return [_column(data[number * width:(number + 1) * width], length)
+            for number in range(_COLUMNS)]
 
 
 def _unpacked(data, size):
