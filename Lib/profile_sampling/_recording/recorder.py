@@ -65,13 +65,13 @@ class Recorder:
     def _run(self):
         _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
         pause_s = _SHORT_PAUSE_S
+        until_s = time.monotonic() + _MAX_WAIT_S
         while not self._is_over.acquire(timeout=pause_s):
             if self._core.is_written_at_exit():
                 pause_s = _PAUSE_S
                 self._core.call_excluded(self._collect, None)
-            elif self._subscription is not None:
-                # The program has ended the session.
-                self._subscription.close()
+            elif time.monotonic() > until_s:
+                # It could not be begun.
                 return
 
     def _collect(self, _):
