@@ -127,9 +127,13 @@ class Tables:
 
     @property
     def timeline(self):
+        self.read_timeline()
+        return self._timeline
+
+    def read_timeline(self):
+        """Make the time line if it is still to be made."""
         if callable(self._timeline):
             self._timeline = self._timeline(self)
-        return self._timeline
 
     def with_timeline(self, timeline):
         """Return the same tables with a time line."""

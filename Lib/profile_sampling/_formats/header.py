@@ -27,7 +27,8 @@ def quality(tables, sites):
     missed_share    of the ticks: they came when the thread had stopped
     biased_share    of the captures: at the next safe point, not at the tick
     unsampled_share of the time: too short to meet any tick
-    overhead_share  of the CPU time: the profiler's own in sampled threads
+    overhead_share  of the CPU time: the profiler's own in sampled threads;
+                    of a part by time it is not known
     """
     stats = tables.stats
     running = sites.whole.by_state[_RUNNING]
@@ -46,7 +47,8 @@ def quality(tables, sites):
         'unsampled_share': (_state(sites, 'unsampled') / sites.busy
                             if sites.busy else None),
         'overhead_share': (overhead_ns(stats) / cpu_ns
-                           if cpu_ns and captures else None),
+                           if cpu_ns and captures
+                           and tables.span_ns is None else None),
     }
 
 

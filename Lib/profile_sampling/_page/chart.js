@@ -31,6 +31,7 @@ export class ChartView {
     this.note = element('p', {class: 'note'});
     this.plot = new Plot({
       name: 'chart', label: 'Stacks of one lane over time',
+      hint: 'Click on a frame to select its function',
       height: (width) => AXIS + STEP * Math.min(this.rows(width), MOST_ROWS),
       draw: (context, width) => this.draw(context, width),
       at: (x, _, width) => view.column(x, width, this.window),

@@ -69,7 +69,7 @@ export function statesLine({whole, busy}) {
  * @param {Sites} sites
  */
 export function qualityLine(part, sites) {
-  const {profile: {rateHz, stats}} = part;
+  const {profile: {rateHz, stats, spanNs}} = part;
   const parts = [];
   const achieved = achievedHz(part, sites);
   if (achieved !== null) {
@@ -87,7 +87,7 @@ export function qualityLine(part, sites) {
     parts.push(`unsampled ${share(unsampled, sites.busy)}`);
   }
   const cpuNs = totalOf(part, 'cpu_ns');
-  if (cpuNs && captures) {
+  if (cpuNs && captures && spanNs === null) {
     parts.push(`overhead ${share(overheadNs(stats), cpuNs)}`);
   }
   return parts;

@@ -26,6 +26,7 @@ export class HeatView {
     this.heading = element('h2');
     this.plot = new Plot({
       name: 'heat', label: 'Heat map over time',
+      hint: 'The darker, the more; point at a cell for when it was',
       height: () => AXIS + CELLS * HEIGHT,
       draw: (context, width) => this.draw(context, width),
       at: (x, y, width) => this.cell(

@@ -34,6 +34,7 @@ export class LanesView {
     this.known = {width: -1, lanes: []};
     this.plot = new Plot({
       name: 'lanes', label: 'What each lane did over time',
+      hint: 'Point at a lane for what it did; click for its stacks below',
       height: (width) => AXIS + LANE * this.lanes(width).length,
       draw: (context, width) => this.draw(context, width),
       at: (x, _, width) => view.column(x, width),

@@ -17,6 +17,7 @@ export const AXIS = 16;
  * What a plot is of.
  *
  * name    of its class
+ * hint    what is said before a place is pointed at
  * label   for who cannot see it
  * height  in pixels, of a width
  * draw    draws it
@@ -29,6 +30,7 @@ export const AXIS = 16;
  * @typedef {object} Content
  * @property {string} name
  * @property {string} label
+ * @property {string} hint
  * @property {(width: number) => number} height
  * @property {(context: CanvasRenderingContext2D, width: number) => void} draw
  * @property {(x: number, y: number, width: number) => Range} at
@@ -47,7 +49,8 @@ export class Plot {
       class: 'plot', tabindex: 0, role: 'application',
       'aria-label': `${content.label}; arrow keys move, with Shift they `
         + 'choose a range, Enter takes it, Escape takes all'}, this.canvas);
-    this.said = element('p', {class: 'said', 'aria-live': 'polite'});
+    this.said = element('p', {class: 'said', 'aria-live': 'polite'},
+                        content.hint);
     /** @type {Range | null} where a range begins, and where it is now */
     this.anchor = null;
     /** @type {Range | null} */

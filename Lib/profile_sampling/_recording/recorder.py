@@ -22,9 +22,6 @@ _PAUSE_S = 0.25
 _SHORT_PAUSE_S = 0.0005
 _MAX_WAIT_S = 1.0
 _OPTIONS = {'rate_hz': 1, 'max_events': 65_536, 'batch_events': 65_536}
-_KEYS = ('node', 'thread', 'labels_row', 'state', 'holder_thread',
-         'holder_node')
-_WEIGHTS = 'count', 'cpu_ns', 'wall_ns'
 
 
 class Recorder:
@@ -85,9 +82,7 @@ class Recorder:
         self._epoch_ns = time.time_ns()
         self._clock_ns = time.monotonic_ns()
         # What has been recorded so far: the beginning of the session.
-        self._before = [
-            (*key_of(*row[:KEY_COLUMNS]), *row[KEY_COLUMNS:]) for row
-            in Tables(self._core.snapshot(False)).row_tuples()]
+        self._before = list(Tables(self._core.snapshot(False)).row_tuples())
 
     def _take(self):
         while (raw := self._subscription.take()) is not None:
@@ -114,8 +109,8 @@ class Recorder:
             in enumerate(tables.row_tuples())}, start_ns)
 
     def _add_beginning(self):
-        if self._before:
-            columns = dict(zip(_KEYS + _WEIGHTS, zip(*self._before)))
-            columns['time_ns'] = [self._clock_ns] * len(self._before)
-            self._moments.add_numbers(self._serial, columns)
-            self._before = ()
+        self._moments.add_records([
+            (self._clock_ns,
+             (self._serial, *key_of(*row[:KEY_COLUMNS])), *row[KEY_COLUMNS:])
+            for row in self._before])
+        self._before = ()

@@ -18,7 +18,9 @@ _NO_LIMIT = 1 << 62
 def rows_as_read(tables, message):
     """Return which sample of the file each sample of the tables is in.
 
-    *message* returns the bytes of the message of some tables.  Samples that differ in what files do not have are one there.  What that
+    *message* returns the bytes of the message of some tables.
+
+    Samples that differ in what files do not have are one there.  What that
     is, a file tells best: in one in which each sample is of a thread of its
     own none are one, and what is read of it tells which would be.
     """

@@ -53,8 +53,8 @@ def comment(tables, rows):
         kind, data = _PACKED, zlib.compress(data)
     totals = [sum(column) for column in _values(tables)]
     return '# ' + ' '.join(map(str, (
-        TIMELINE, _VERSION, len(set(rows)), *totals, line.resolution_ns, len(line),
-        kind, binascii.b2a_base64(data, newline=False).decode())))
+        TIMELINE, _VERSION, len(set(rows)), *totals, line.resolution_ns,
+        len(line), kind, binascii.b2a_base64(data, newline=False).decode())))
 
 
 def read(texts, tables, budget):
