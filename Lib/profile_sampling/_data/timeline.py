@@ -62,6 +62,13 @@ class Timeline:
     def columns(self):
         return self.time_ns, self.sample, self.count, self.cpu_ns, self.wall_ns
 
+    def untimed(self, tables):
+        """Return the (count, cpu_ns, wall_ns) that no record has."""
+        columns = list(tables.value_columns())
+        return tuple([
+            sum(columns[number]) - sum(column) for number, column
+            in zip(value_numbers(tables), self.columns[2:])])
+
     def of_rows(self, numbers):
         """Return the same of some samples: *numbers* has their new numbers
         by their old ones."""
@@ -104,14 +111,6 @@ def value_numbers(tables):
     if not set(MEASURED) <= set(tables.value_types):
         return None
     return [tables.value_types.index(value_type) for value_type in MEASURED]
-
-
-def untimed(tables):
-    """Return the (count, cpu_ns, wall_ns) that no record has."""
-    columns = list(tables.value_columns())
-    return tuple([
-        sum(columns[number]) - sum(column) for number, column
-        in zip(value_numbers(tables), tables.timeline.columns[2:])])
 
 
 def fitting(timeline, tables):

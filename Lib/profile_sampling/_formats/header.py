@@ -4,7 +4,6 @@ This file owns these facts and their lines.  It must not know the tables of a
 report.
 """
 
-from profile_sampling._data import timeline
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.tables import STATE
@@ -168,7 +167,7 @@ def _timeline(tables):
     yield text + counted(len(line), 'record')
     if line.resolution_ns:
         yield f'those within {seconds(line.resolution_ns)} are one'
-    *_, wall_ns = timeline.untimed(tables)
+    *_, wall_ns = line.untimed(tables)
     if wall_ns:
         yield f'{seconds(wall_ns)} at no moment'
 

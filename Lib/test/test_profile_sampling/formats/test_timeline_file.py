@@ -54,8 +54,8 @@ class RoundTripTest(unittest.TestCase):
         self.assertEqual(loaded.timeline.resolution_ns,
                          profile.timeline.resolution_ns)
         self.assertEqual(what(loaded), what(profile))
-        self.assertEqual(timeline.untimed(loaded._tables),
-                         timeline.untimed(profile._tables))
+        self.assertEqual(loaded.timeline.untimed(loaded._tables),
+                         profile.timeline.untimed(profile._tables))
         # Written again it is the same, to the byte.
         data = writer.encode(loaded._tables)
         self.assertEqual(
@@ -110,7 +110,7 @@ class RoundTripTest(unittest.TestCase):
             sum(range(500_000))
         profile = aggregator.profile()
         self.assertGreater(len(profile.timeline), 1)
-        self.assertEqual(timeline.untimed(profile._tables), (0, 0, 0))
+        self.assertEqual(profile.timeline.untimed(profile._tables), (0, 0, 0))
         self.check(profile)
 
     def test_other_formats(self):
@@ -237,7 +237,8 @@ class DamagedTest(unittest.TestCase):
                 profile = self.load(''.join(text))
             except ValueError:
                 continue
-            self.assertLessEqual(0, min(timeline.untimed(profile._tables)))
+            self.assertLessEqual(
+                0, min(profile.timeline.untimed(profile._tables)))
 
     def test_a_file_without_zlib(self):
         saved = moments.zlib

@@ -31,7 +31,7 @@ def values(profile):
 
 
 def untimed(profile):
-    return timeline.untimed(profile._tables)
+    return profile.timeline.untimed(profile._tables)
 
 
 class RangeTest(unittest.TestCase):
