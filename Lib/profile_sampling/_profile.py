@@ -152,6 +152,11 @@ class Profile:
         """Sum of the wall-clock time of all samples, over all threads."""
         return self._tables.total('wall_ns')
 
+    @property
+    def timeline(self):
+        """The Timeline, which sample was when; None: it was not recorded."""
+        return self._tables.timeline
+
     def functions(self):
         """Return a list of FunctionRow, the most expensive first.
 
@@ -183,10 +188,9 @@ class Profile:
         """Return a list of InstructionRow, the most expensive first.
 
         A row is an instruction at which the innermost Python frame of some
-        sample was.  Its weights include the C functions, operators and
-        pseudo functions it was in, so that the rows add up to all samples
-        with a Python frame.  The order is by self time on the mode's own
-        clock, then by name and place.
+        sample was.  Its weights include what it was in that is not Python:
+        the rows add up to all samples with a Python frame.  The order is by
+        self time on the mode's own clock, then by name and place.
 
         Rows tell instructions apart, and specialized from unspecialized
         executions, as well as the profile does: a file keeps both only if
@@ -220,9 +224,8 @@ class Profile:
         """Return a list of GILHolderRow: who held the GIL while others
         waited for it, the longest time first.
 
-        There is a row for each place of a thread that waited and each place
-        of a thread that held the GIL meanwhile.  They add up to the wall
-        time of all samples in the state 'gil_wait'.
+        A row is of the place of a thread that waited and that of one that
+        held the GIL meanwhile.  They add up to the wall time of 'gil_wait'.
         """
         from profile_sampling._data import by_gil_holder
         return by_gil_holder.rows(self._tables)
@@ -231,9 +234,8 @@ class Profile:
              source=True):
         """Write the profile to a file, whole or not at all.
 
-        *path* may also be a file object that is opened in binary mode, or
-        the system's name of an open file, such as '/dev/stdout': then what
-        there is in it stays.
+        *path* may also be a binary file object, or the system's name of an
+        open file, such as '/dev/stdout': then what there is in it stays.
 
         *format* is 'pprof', 'collapsed', 'text', 'speedscope', 'gecko',
         'pstats', 'callgrind', 'dot', 'svg', 'html' or 'profile-json';
@@ -274,14 +276,12 @@ class Profile:
         """Read a pprof file, one of ours or another tool's, or the page that
         was made of one.
 
-        *path* may also be a file object that is opened in binary mode.
-        *max_bytes* bounds the memory spent on it (default 512 MiB).
-
-        Raise ValueError if the file is not a pprof file, is damaged or
-        needs more memory than that; OSError if it cannot be read.
+        *path* may also be a binary file object.  Raise ValueError if it is
+        not a pprof file, is damaged or needs more memory than *max_bytes*
+        (default 512 MiB); OSError if it cannot be read.
         """
         from profile_sampling._formats.pprof import reader
-        return cls._from_raw(reader.read(path, max_bytes))
+        return cls._from_tables(reader.tables(path, max_bytes))
 
     @classmethod
     def merge(cls, *profiles, max_bytes=None):
@@ -293,10 +293,8 @@ class Profile:
         one of the sessions was running.  The rate is 0 if it was not the
         same in all.
 
-        *max_bytes* bounds the memory spent on the sum (default 512 MiB).
-
         Raise ValueError for profiles of different modes, for none, and if
-        the sum needs more memory than that.
+        the sum needs more memory than *max_bytes* (default 512 MiB).
         """
         from profile_sampling._data.merge import Merger
         merger = Merger(max_bytes)
@@ -354,13 +352,25 @@ class Profile:
         from profile_sampling._data import select
         return self._from_tables(select.hidden(self._tables, pattern))
 
+    def between(self, begin_ns, end_ns):
+        """Return a Profile of a range of time, from its time line.
+
+        It is in nanoseconds since start_time_ns.  A sample that was only
+        partly in it weighs that part: ranges that meet add up to their whole.
+
+        Raise ValueError if there is no time line, or the range is none.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(
+            select.between(self._tables, begin_ns, end_ns))
+
     def group_by(self, key):
         """Return a dict of Profiles by the value of *key*.
 
-        *key* is 'thread', 'state', 'task_name', 'function' (the one at the
-        leaf of the stack), 'file' (that of the innermost Python function)
-        or a label.  Samples without such a value are in the group None.
-        The most expensive come first; together they are the profile.
+        *key* is 'thread', 'state', 'task_name', 'function' (the leaf of the
+        stack), 'file' (of the innermost Python function) or a label.  Samples
+        without such a value are in the group None.  The most expensive come
+        first; together they are the profile.
 
         Raise ValueError for another key, with those there are.
         """
@@ -442,7 +452,7 @@ class Profile:
                        width=width, color=color)
 
     def __eq__(self, other):
-        """Whether both say the same, in whatever order."""
+        """Whether both say the same but for moments, in whatever order."""
         if not isinstance(other, Profile):
             return NotImplemented
         from profile_sampling._data import content
@@ -455,10 +465,10 @@ class Profile:
     def __add__(self, other):
         """The sum of two profiles.
 
-        As by merge(), but samples get the label 'pid' only if they are of
-        different processes, and the counters of one session count once: the
-        sum of the parts of a profile is the profile.  A profile and itself
-        are no parts: p + p has all counters twice, as it has all weights.
+        As by merge(), but samples get the label 'pid' only if processes
+        differ, and the counters of one session count once: the sum of the
+        parts of a profile is the profile.  A profile and itself are no parts:
+        p + p has all counters twice, as it has all weights.
         """
         if not isinstance(other, Profile):
             return NotImplemented

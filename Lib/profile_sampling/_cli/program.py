@@ -12,6 +12,7 @@ from profile_sampling import _files, _formats
 from profile_sampling._arguments import add_kind, add_rate, whole
 from profile_sampling._cli.common import DASHES, Failure
 from profile_sampling._options import MAX_DURATION_S
+from profile_sampling._recording.at_exit import TIMELINE_VARIABLE
 
 USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 # What the text of -X sampleprof gives a meaning.
@@ -103,6 +104,20 @@ def add(parser):
         help='profile each process for so many seconds at most, and write '
              'the profile then; the program goes on')
     add_kind(parser)
+
+
+def add_timeline(parser):
+    """Add the option that keeps moments."""
+    parser.add_argument(
+        '--timeline', action='store_true',
+        help='keep when each sample was taken: see report --from, and the '
+             'time view of a page')
+
+
+def environment(options):
+    """Return what the environment of the program has that is not the
+    session's text."""
+    return {TIMELINE_VARIABLE: '1'} if options.timeline else {}
 
 
 def program_of(options):

@@ -30,6 +30,7 @@ def add(commands):
                         help='leave the text of functions out of a page')
     parser.add_argument('-q', '--quiet', action='store_true',
                         help='print nothing if all goes well')
+    program.add_timeline(parser)
     repeat.add(parser)
     meta.add(parser)
     parser.set_defaults(run=_run, program=None)
@@ -38,6 +39,9 @@ def add(commands):
 def _run(options):
     wanted = program.program_of(options)
     format, output = _output(options)
+    if options.timeline and format not in _formats.WITH_TIMELINE:
+        raise Failure(f'a {format} file has no time line: choose one of '
+                      + ', '.join(_formats.WITH_TIMELINE), 2)
     if options.repeat is not None:
         return repeat.run_all(wanted, options, format, output)
     if options.versus is not None:
@@ -55,6 +59,7 @@ def _run(options):
     if options.meta:
         os.environ[META_VARIABLE] = '\n'.join(
             [f'{name}={text}' for name, text in meta.of(wanted).items()])
+    os.environ.update(program.environment(options))
     try:
         os.execv(command[0], command)
     except OSError as exc:

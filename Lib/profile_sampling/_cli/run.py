@@ -23,7 +23,8 @@ def profiled(wanted, options, parts):
     """
     session = program.session_text(options, out=parts.out, quiet=True)
     ended = child.run(wanted.command(),
-                      os.environ | {'PYTHONSAMPLEPROF': session})
+                      os.environ | {'PYTHONSAMPLEPROF': session}
+                      | program.environment(options))
     return ended, parts.merged(meta.of(wanted) if options.meta else {})
 
 

@@ -30,6 +30,8 @@ FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'dot': '.dot', 'gecko': '.gecko.json', 'html': '.html'}
 PPROF = tuple([extension for extension, format in EXTENSIONS.items()
                if format == 'pprof'])
+# What can hold a time line.
+WITH_TIMELINE = 'pprof', 'html'
 # What is no text.
 BINARY = 'pprof', 'pstats'
 

@@ -28,6 +28,7 @@ import {Side, againstOf} from './sides.js';
 import {sourceView} from './source.js';
 import {Steps} from './steps.js';
 import {functionsView, sitesView} from './tables.js';
+import {timeView} from './time.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -46,7 +47,8 @@ const VIEWS = {
   source: {name: 'Source', make: sourceView},
   by: {name: 'Labels', make: pivotView},
   gil: {name: 'GIL', make: gilView},
-  quality: {name: 'Quality', make: qualityView}};
+  quality: {name: 'Quality', make: qualityView},
+  time: {name: 'Time', make: timeView}};
 
 export class App {
   /**
@@ -164,6 +166,8 @@ export class App {
       const names = valueChoices(this.profile).map(({name}) => name);
       const at = Math.max(0, names.indexOf(this.query.value));
       this.change({value: names[(at + 1) % names.length]});
+    } else if (key === 't') {
+      this.change({view: 'time'});
     } else if (key === 'l') {
       this.change({up: !this.query.up});
     } else if (key === 'i') {

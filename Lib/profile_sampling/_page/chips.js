@@ -29,6 +29,13 @@ export function chipsOf(app) {
     chips.push(button(`root ${printable(query.root)} ×`,
                       () => app.change({root: ''})));
   }
+  for (const name of /** @type {const} */ (['time', 'than', 'zoom'])) {
+    if (query[name]) {
+      const range = printable(query[name]).replace(',', ' to ');
+      chips.push(button(`${name} ${range} s ×`,
+                        () => app.change({[name]: ''})));
+    }
+  }
   if (chips.length) {
     chips.push(button('undo', () => app.steps.back(),
                       {disabled: !app.steps.count}));

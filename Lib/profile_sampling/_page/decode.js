@@ -49,6 +49,10 @@ const MARK = '# profile_sampling 1';
  * @property {Samples} samples
  * @property {boolean} isRounded whether sums may be more than numbers can say
  * @property {string[]} [moreKeys] that a profile it is compared with has
+ * @property {string[]} timelineTexts what timelineOf() reads
+ * @property {import('./timeline.js').Timeline | null} timeline
+ * @property {[number, number] | null} spanNs of a part by time, its range
+ * @property {Uint8Array} [isIn] of that which samples are in it
  */
 
 /**
@@ -104,7 +108,8 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples, isRounded: samples.values.some(isTooLarge)};
+    samples, timeline: null, spanNs: null,
+    isRounded: samples.values.some(isTooLarge)};
 }
 
 /**
@@ -135,6 +140,7 @@ function factsOf(comments, parts) {
     hasOpcodes: false,
     stats: /** @type {Map<string, number>} */ (new Map()),
     meta: /** @type {Map<string, string>} */ (new Map()),
+    timelineTexts: /** @type {string[]} */ ([]),
     modules: /** @type {Set<string>} */ (new Set())};
   if (!comments.includes(MARK)) {
     return facts;
@@ -147,6 +153,7 @@ function factsOf(comments, parts) {
       case 'module': facts.modules.add(text); break;
       case 'python': facts.pythonVersion = text; break;
       case 'pid': pids.add(Number(text)); break;
+      case 'timeline': facts.timelineTexts.push(text); break;
       case 'mode': facts.mode = text; break;
       case 'whole_cpu_ns': facts.wholeCpuNs = Number(text); break;
       case 'rate_hz': facts.rateHz = Number(text); break;

@@ -69,7 +69,7 @@ export function statesLine({whole, busy}) {
  * @param {Sites} sites
  */
 export function qualityLine(part, sites) {
-  const {profile: {rateHz, stats, wholeCpuNs}} = part;
+  const {profile: {rateHz, stats, spanNs, wholeCpuNs}} = part;
   const parts = [];
   const achieved = achievedHz(part, sites);
   if (achieved !== null) {
@@ -88,7 +88,7 @@ export function qualityLine(part, sites) {
   }
   // Counters are of the whole session, whatever part is looked at.
   const cpuNs = wholeCpuNs || totalOf(part, 'cpu_ns');
-  if (cpuNs && captures) {
+  if (cpuNs && captures && spanNs === null) {
     parts.push(`overhead ${share(overheadNs(stats), cpuNs)}`);
   }
   return parts;
@@ -99,7 +99,7 @@ export function qualityLine(part, sites) {
  * @param {Part} part
  */
 export function asides(part) {
-  const {profile: {stats, samples, isRounded}, rows} = part;
+  const {profile: {stats, samples, spanNs, durationNs, isRounded}, rows} = part;
   const texts = [];
   if (isRounded) {
     texts.push('Rounded: values add up to more than 2**53, and from there on '
@@ -120,6 +120,10 @@ export function asides(part) {
   if (custom) {
     texts.push(`Custom: ${grouped(custom)} counted by sample(), which weigh `
                + 'no time and are not in the samples above');
+  }
+  if (spanNs !== null) {
+    texts.push(`Time line: from ${seconds(spanNs[0])} to ${
+      seconds(spanNs[1])} of ${seconds(durationNs)}`);
   }
   const wall = stats.get('subscribers_wall_ns') ?? 0;
   const cpu = stats.get('subscribers_cpu_ns') ?? 0;

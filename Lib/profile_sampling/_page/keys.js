@@ -10,7 +10,8 @@ import {button, byId, element} from './dom.js';
 
 /** @type {[string, string][]} */
 const HELP = [
-  ['1 to 9', 'the views, in their order'], ['/', 'search'],
+  ['1 to 9', 'the views, in their order'], ['t', 'the view of time'],
+  ['/', 'search'],
   ['v', 'the next type of values'], ['l', 'from the leaves, or the roots'],
   ['i', 'icicles, or flames that grow upwards'],
   ['f', 'focus: only stacks with what is selected'],
@@ -22,6 +23,7 @@ const HELP = [
   ['u', 'undo'], ['0', 'all again'], ['?', 'this help'],
   ['arrows, Home, End', 'move among rows or frames'],
   ['right, left, *', 'in the call tree open, close, open all below'],
+  ['Shift and arrows, Enter', 'over time: choose a range'],
   ['Enter', 'select a row, zoom in on a frame'],
   ['Escape', 'zoom out, close, select nothing']];
 

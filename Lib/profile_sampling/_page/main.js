@@ -6,6 +6,7 @@ import {decompressed, fromBase64} from './bytes.js';
 import {decodeProfile} from './decode.js';
 import {byId, element} from './dom.js';
 import {listenToFiles, listenToKeys} from './keys.js';
+import {timelineOf} from './timeline.js';
 import {printable} from './words.js';
 
 const LESS_THAN = 0x3c;
@@ -16,12 +17,22 @@ function bytesIn(block) {
 }
 
 /**
+ * The profile in an unpacked pprof file.
+ * @param {Uint8Array} bytes
+ */
+async function profileOf(bytes) {
+  const profile = decodeProfile(bytes);
+  profile.timeline = await timelineOf(profile);
+  return profile;
+}
+
+/**
  * The profile in a file: a pprof file, or a page.
  * @param {Uint8Array} bytes
  */
 async function profileIn(bytes) {
   if (bytes[0] !== LESS_THAN) {
-    return decodeProfile(await decompressed(bytes));
+    return profileOf(await decompressed(bytes));
   }
   // What is in a page is neither run nor loaded so.
   const page = new DOMParser().parseFromString(
@@ -30,7 +41,7 @@ async function profileIn(bytes) {
   if (block === null) {
     throw new Error('the file is a page without a profile in it');
   }
-  return decodeProfile(await bytesIn(block));
+  return profileOf(await bytesIn(block));
 }
 
 /**
@@ -60,11 +71,11 @@ async function orSay(show) {
 }
 
 async function main() {
-  const app = new App(decodeProfile(await bytesIn(byId('profile'))),
+  const app = new App(await profileOf(await bytesIn(byId('profile'))),
                       await jsonIn('sources'), await jsonIn('findings'));
   const base = document.getElementById('base');
   if (base !== null) {
-    app.compare(decodeProfile(await bytesIn(base)), await jsonIn('changes'));
+    app.compare(await profileOf(await bytesIn(base)), await jsonIn('changes'));
     app.beginWith(app.changes);
   }
   app.show();

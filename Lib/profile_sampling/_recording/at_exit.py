@@ -18,6 +18,8 @@ from profile_sampling._data.tables import Tables
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
 # '0': pages are to have no text of functions in them.
 SOURCE_VARIABLE = 'PYTHONSAMPLEPROF_SOURCE'
+# Whether moments are to be kept: 1.  The program's children see it as well.
+TIMELINE_VARIABLE = 'PYTHONSAMPLEPROF_TIMELINE'
 _STDERR = 2
 # A handler of signals may raise while the profile is written.
 _TRIES = 5
@@ -53,12 +55,15 @@ def writer(out, format, cwd, duration_s):
     encode = _encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
+    recorder = _recorder(format)
     if duration_s:
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
     def write_at_exit(raw, quiet):
         raw['meta'] = meta
+        if recorder is not None:
+            recorder.finish(raw)
         return write(raw, out, format, cwd, quiet, encode, say)
 
     return write_at_exit
@@ -70,6 +75,17 @@ def _encoder(format):
     if format != 'html' or os.environ.get(SOURCE_VARIABLE) != '0':
         return encode
     return lambda tables: encode(tables, with_source=False)
+
+
+def _recorder(format):
+    """Return who records a time line, if it is asked for and can be kept."""
+    if (os.environ.get(TIMELINE_VARIABLE, '') in ('', '0')
+            or format not in _formats.WITH_TIMELINE):
+        return None
+    from profile_sampling._formats.pprof import writer
+    from profile_sampling._recording import recorder
+    writer.import_moments()
+    return recorder.Recorder()
 
 
 def _take_meta():
