@@ -60,7 +60,8 @@ export const NO_QUERY = Object.freeze({
 /** @type {('focus' | 'ignore' | 'hide' | 'fold' | 'collapse')[]} */
 const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
 /** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort' | 'by'
- *          | 'time' | 'than' | 'zoom' | 'lanes' | 'lane' | 'side' | 'scale')[]} */
+ *          | 'time' | 'than' | 'zoom' | 'lanes' | 'lane' | 'side'
+ *          | 'scale')[]} */
 const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by',
                'time', 'than', 'zoom', 'lanes', 'lane', 'side', 'scale'];
 /** @type {('up' | 'flip')[]} */
