@@ -26,10 +26,7 @@ class Profile:
 
     @classmethod
     def _from_raw(cls, raw):
-        """Build a profile from the tables of the core.
-
-        Raise ValueError when a row refers to one that does not exist.
-        """
+        """Raise ValueError when a row refers to one that does not exist."""
         return cls._from_tables(Tables(raw))
 
     @classmethod
@@ -42,8 +39,7 @@ class Profile:
     def mode(self):
         """'wall' or 'cpu': the clock that the session sampled by.
 
-        Of another tool's file that has neither clock, the kind of the values
-        that it is about.
+        Of another tool's file with neither, the kind of its values.
         """
         return self._tables.mode
 
@@ -104,18 +100,12 @@ class Profile:
 
     @property
     def pid(self):
-        """Number of the process that was profiled.
-
-        None if it is not known, or if there were several: see merge().
-        """
+        """Number of the process; None: it is unknown, or there are several."""
         return self._tables.pid
 
     @property
     def threads(self):
-        """Tuple of the Thread objects.
-
-        A loaded profile has those that any sample names.
-        """
+        """Tuple of Thread; a loaded profile has those that samples name."""
         return self._tables.threads
 
     @property
@@ -246,13 +236,12 @@ class Profile:
         functions with less than *min_share* of the total are left out, 0.005
         by default, and calls with less than a fifth of that.  A page has the
         text of the profile's functions in it, as it is now, unless *source*
-        is false.  The file is readable by its owner alone.  '{pid}' in
-        *path* stands for the number of this process.  A symbolic link or
-        another user's file at *path* is refused.
+        is false.  The file is its owner's alone.  '{pid}' in *path* stands
+        for the number of this process.  A link or another user's file at
+        *path* is refused.
 
-        Raise ValueError for an unknown format, one that has no such option
-        or one that cannot show this profile, OSError if it cannot be
-        written.
+        Raise ValueError for a format that is unknown, has no such option or
+        cannot show this profile, OSError if it cannot be written.
         """
         from profile_sampling import _files, _formats
         is_file = hasattr(path, 'write')
@@ -442,8 +431,7 @@ class Profile:
         sort   'self' or 'cum': rank functions by that alone
         limit  how many functions (default 50)
         width  how many columns (default 100)
-        color  'always', 'never' or 'auto': on a terminal, unless the
-               environment asks for none (NO_COLOR)
+        color  'always', 'never' or 'auto': on a terminal, without NO_COLOR
 
         Raise TypeError or ValueError for a wrong argument.
         """
