@@ -73,9 +73,13 @@ class Recorder:
 
     def _collect(self, _):
         with self._taking:
-            if self._subscription is None:
-                self._subscribe()
-            self._take()
+            try:
+                if self._subscription is None:
+                    self._subscribe()
+                self._take()
+            except RuntimeError:
+                # The session has ended meanwhile; what there is is taken then.
+                return
 
     def _subscribe(self):
         self._subscription = self._core.subscribe(**_OPTIONS)

@@ -5,7 +5,6 @@ import sys
 import unittest
 
 from profile_sampling import Profile
-from profile_sampling._data import timeline
 
 from ..support.sessions import ProgramTest, on_stack, weight
 

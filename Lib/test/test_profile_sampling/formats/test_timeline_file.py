@@ -9,7 +9,6 @@ import zlib
 
 import profile_sampling
 from profile_sampling import Profile
-from profile_sampling._data import timeline
 from profile_sampling._formats.pprof import moments, reader, writer
 
 from ..support import hard_profiles
