@@ -116,7 +116,8 @@ export function lanesOf(model, line, key, window, columns) {
     });
   }
   return [...lanes.values()].filter(({total}) => total).sort(
-    (one, other) => other.busy - one.busy || other.total - one.total || one.value - other.value);
+    (one, other) => other.busy - one.busy || other.total - one.total
+      || one.value - other.value);
 }
 
 /**
