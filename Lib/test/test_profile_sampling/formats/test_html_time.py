@@ -189,6 +189,8 @@ class ViewTest(TimeTest):
         wait_for(self.driver, lambda driver:
                  'Another tool' in self.text('#view'))
         self.assertEqual(complaints(self.driver), [])
+        self.look(view='functions', time='0,1')
+        self.assertIn('no time line that is of its', self.text('.fault'))
 
     def test_all_that_there_is_is_drawn(self):
         rng = random.Random(3)

@@ -195,6 +195,8 @@ class DamagedTest(unittest.TestCase):
         loaded = Profile.load(io.BytesIO(gzip.compress(message)))
         self.assertTrue(loaded.timeline.is_stale)
         self.assertIn('left out', str_of(loaded))
+        with self.assertRaisesRegex(ValueError, 'another tool'):
+            loaded.between(0, 10)
 
     def test_damage(self):
         good = [6, 3, 3], [0, 1, 0], [1, 1, 1], [2, 0, 2], [5, 5, 5]
