@@ -67,7 +67,7 @@ class NumbersTest(TimeTest):
         rng = random.Random(12)
         for name, profile in timed_profiles():
             profile = self.show(profile, view='functions')
-            for _ in range(3):
+            for _ in range(2):
                 begin, end = sorted(rng.sample(range(2 * SECOND), 2))
                 with self.subTest(name, begin=begin, end=end):
                     self.assertEqual(
@@ -194,10 +194,11 @@ class ViewTest(TimeTest):
 
     def test_all_that_there_is_is_drawn(self):
         rng = random.Random(3)
-        for name, profile in [*profiles(), ('deep', hard_profiles.deep()
-                                            .profile())]:
+        kinds = dict(profiles())
+        kinds['deep'] = hard_profiles.deep().profile()
+        for name in 'hostile', 'idle', 'tasks', 'nothing', 'deep':
+            profile = kinds[name]
             with self.subTest(name):
-                profile.save(self.path)
                 timed(profile, rng).save(self.path)
                 self.look_at_time()
                 for plot in 'lanes', 'heat', 'chart':
