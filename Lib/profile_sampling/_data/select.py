@@ -66,6 +66,9 @@ def between(tables, begin_ns, end_ns):
     if not tables.has_timeline:
         raise ValueError('the profile has no time line: record it with '
                          '--timeline')
+    if tables.timeline.is_stale:
+        raise ValueError('the time line is not of these samples any more: '
+                         'another tool has changed them')
     if not begin_ns < end_ns:
         raise ValueError('the range of time ends before it begins')
     part = timeline.between(tables.timeline, begin_ns, end_ns)

@@ -111,18 +111,30 @@ export class LanesView {
       context.fillRect(0, y, width, LANE - GAP);
       drawCells(context, lane.cells, y, columns, color,
                 (window[1] - window[0]) / columns);
-      const isOn = lane.name === query.lane;
-      const name = printable(lane.name);
-      context.globalAlpha = 0.8;
-      context.fillStyle = color('back');
-      context.fillRect(0, y, context.measureText(name).width + 8, LABEL);
-      context.globalAlpha = 1;
-      context.fillStyle = color(isOn ? 'accent' : 'text');
-      context.fillText(name, 4, y + LABEL / 2);
     });
     this.view.shade(context, width, AXIS, LANE * this.known.lanes.length,
                     this.plot, color);
+    this.known.lanes.forEach(({name}, number) => {
+      drawName(context, printable(name), AXIS + number * LANE, color,
+               name === query.lane);
+    });
   }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} name
+ * @param {number} y
+ * @param {(name: string) => string} color
+ * @param {boolean} isOn
+ */
+function drawName(context, name, y, color, isOn) {
+  context.globalAlpha = 0.8;
+  context.fillStyle = color('back');
+  context.fillRect(0, y, context.measureText(name).width + 8, LABEL);
+  context.globalAlpha = 1;
+  context.fillStyle = color(isOn ? 'accent' : 'text');
+  context.fillText(name, 4, y + LABEL / 2);
 }
 
 /**

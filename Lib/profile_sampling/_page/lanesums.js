@@ -14,13 +14,15 @@ import {valuesOf} from './match.js';
 /**
  * What one thread, task or other value of a key did.
  *
+ * total  in the window of time, as is
+ * busy   the same without what was blocked
  * cells  for each column and state how many nanoseconds; column by column
  *
  * @typedef {object} Lane
  * @property {number} value number of the value
  * @property {string} name
  * @property {number} total
- * @property {number} busy without what was blocked
+ * @property {number} busy
  * @property {Float64Array} cells
  */
 
@@ -49,6 +51,21 @@ function eachColumn(from, until, [begin, end], columns, take) {
   }
 }
 
+/**
+ * The names of lanes; those that read alike are told apart by their numbers.
+ * @param {import('./decode.js').Profile} profile
+ * @param {string} key
+ */
+export function laneNames(profile, key) {
+  const {texts} = valuesOf(profile, key);
+  const counts = new Map();
+  for (const text of texts) {
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return texts.map((text, number) => (
+    counts.get(text) === 1 ? text : `${text} #${number}`));
+}
+
 /** Which samples are in a part; @param {Model} model */
 function isInPart({part}) {
   const found = new Uint8Array(part.profile.samples.length);
@@ -59,7 +76,8 @@ function isInPart({part}) {
 }
 
 /**
- * The lanes of a key in a window of time, the busiest first.
+ * The lanes of a key that have anything in a window of time, the busiest
+ * first.
  * @param {Model} model
  * @param {Timeline} line
  * @param {string} key
@@ -69,7 +87,8 @@ function isInPart({part}) {
  */
 export function lanesOf(model, line, key, window, columns) {
   const {profile} = model;
-  const {of, texts} = valuesOf(profile, key);
+  const {of} = valuesOf(profile, key);
+  const names = laneNames(profile, key);
   const {state} = profile.samples;
   const isIn = isInPart(model);
   /** @type {Map<number, Lane>} */
@@ -82,21 +101,23 @@ export function lanesOf(model, line, key, window, columns) {
     }
     let lane = lanes.get(of[row]);
     if (lane === undefined) {
-      lane = {value: of[row], name: texts[of[row]], total: 0, busy: 0,
+      lane = {value: of[row], name: names[of[row]], total: 0, busy: 0,
               cells: new Float64Array(columns * STATES.length)};
       lanes.set(of[row], lane);
     }
     const wall = values[WALL][at];
     const {cells} = lane;
-    lane.total += wall;
-    lane.busy += state[row] === BLOCKED ? 0 : wall;
     const kind = state[row];
+    const its = lane;
     eachColumn(time[at] - wall, time[at], window, columns, (column, ns) => {
       cells[column * STATES.length + kind] += ns;
+      its.total += ns;
+      its.busy += kind === BLOCKED ? 0 : ns;
     });
   }
-  return [...lanes.values()].sort((one, other) => other.busy - one.busy
-    || other.total - one.total || one.value - other.value);
+  return [...lanes.values()].filter(({total}) => total).sort(
+    (one, other) => other.busy - one.busy || other.total - one.total
+      || one.value - other.value);
 }
 
 /**

@@ -50,8 +50,9 @@ export function secondsOf(ns) {
  */
 export function inRange(profile, range) {
   const line = profile.timeline;
-  if (line === null) {
-    throw new Error('this profile has no time line');
+  if (line === null || line.isStale) {
+    throw new Error('this profile has no time line'
+                    + (line === null ? '' : ' that is of its samples'));
   }
   const length = profile.samples.length;
   const sums = line.places.map(() => new Float64Array(length));

@@ -10,8 +10,8 @@ import {ChartView} from './chart.js';
 import {button, element} from './dom.js';
 import {HeatView} from './heat.js';
 import {LanesView} from './lanes.js';
-import {lanesOf} from './lanesums.js';
-import {keysOf, valuesOf} from './match.js';
+import {laneNames, lanesOf} from './lanesums.js';
+import {keysOf} from './match.js';
 import {rangeOf, textOf} from './ranges.js';
 import {tableOf} from './table.js';
 import {sumOf} from './timeline.js';
@@ -66,8 +66,8 @@ export class TimeView {
   parts() {
     const {app: {query, profile}, key, line} = this;
     const order = lanesOf(this.model, line, key, this.window, 1);
-    const {texts} = valuesOf(profile, key);
-    const chosen = texts.indexOf(query.lane);
+    const names = laneNames(profile, key);
+    const chosen = names.indexOf(query.lane);
     const lane = chosen >= 0 ? chosen : order[0]?.value ?? 0;
     const lanes = new LanesView(this, LANES);
     const more = button(
@@ -80,7 +80,7 @@ export class TimeView {
     return [
       this.tools(), ...lanes.plot.parts(), more,
       heat.heading, ...heat.plot.parts(),
-      element('h2', {}, `Stacks of ${printable(texts[lane] ?? 'nothing')}`),
+      element('h2', {}, `Stacks of ${printable(names[lane] ?? 'nothing')}`),
       ...chart.plot.parts(), chart.note,
       ...this.quality(), ...this.comparison()];
   }

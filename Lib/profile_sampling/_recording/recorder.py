@@ -14,6 +14,7 @@ import os
 import time
 
 from profile_sampling import _core
+from profile_sampling._data import timeline
 from profile_sampling._data.moments import Moments, key_of
 from profile_sampling._data.tables import KEY_COLUMNS, Tables
 
@@ -73,9 +74,13 @@ class Recorder:
 
     def _collect(self, _):
         with self._taking:
-            if self._subscription is None:
-                self._subscribe()
-            self._take()
+            try:
+                if self._subscription is None:
+                    self._subscribe()
+                self._take()
+            except RuntimeError:
+                # The session has ended meanwhile; what there is is taken then.
+                return
 
     def _subscribe(self):
         self._subscription = self._core.subscribe(**_OPTIONS)
@@ -94,7 +99,11 @@ class Recorder:
         self._give_up()
         has_lock = self._taking.acquire(timeout=_MAX_WAIT_S)
         try:
-            if self._subscription is None or not has_lock:
+            if not has_lock:
+                return
+            if self._subscription is None:
+                # It was too short for the thread to begin.
+                raw['timeline'] = _at_the_end
                 return
             self._take()
             self._subscription.close()
@@ -114,3 +123,10 @@ class Recorder:
              (self._serial, *key_of(*row[:KEY_COLUMNS])), *row[KEY_COLUMNS:])
             for row in self._before])
         self._before = ()
+
+
+def _at_the_end(tables):
+    """Return a Timeline that has one moment."""
+    return timeline.of_records([
+        (max(tables.duration_ns, 1), number, *row[KEY_COLUMNS:])
+        for number, row in enumerate(tables.row_tuples())])

@@ -5,7 +5,6 @@ import sys
 import unittest
 
 from profile_sampling import Profile
-from profile_sampling._data import timeline
 
 from ..support.sessions import ProgramTest, on_stack, weight
 
@@ -132,6 +131,17 @@ class TimelineTest(ProgramTest):
         self.assertEqual(len(names), 3)
         for name in names:
             self.check_whole(self.load(name))
+
+    def test_a_child_that_ends_at_once(self):
+        self.file('short.py', 'import os\nif not os.fork(): os._exit(0)\n'
+                              'os.wait()')
+        self.cli('record', '--timeline', '-o', '{pid}.pb.gz', 'short.py')
+        names = [name for name in self.files() if name.endswith('.pb.gz')]
+        self.assertEqual(len(names), 2)
+        for name in names:
+            profile = self.load(name)
+            self.assertGreater(len(profile.timeline), 0)
+            self.check_whole(profile)
 
     def test_a_duration(self):
         self.file('long.py', 'import time; time.sleep(3)')

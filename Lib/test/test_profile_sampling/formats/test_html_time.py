@@ -12,7 +12,7 @@ from ..support.browser import complaints, needs_browser, wait_for
 from ..support.builders import Builder, example
 from ..support.pages import READY, BrowserTest, named, placed, profiles
 from ..support.random_profiles import random_profile
-from ..support.timed import records_of, timed, with_records
+from ..support.timed import timed, with_records
 
 SECOND = 1_000_000_000
 # Below a cent of a full record's cost; see the tests of formats.
@@ -67,7 +67,7 @@ class NumbersTest(TimeTest):
         rng = random.Random(12)
         for name, profile in timed_profiles():
             profile = self.show(profile, view='functions')
-            for _ in range(3):
+            for _ in range(2):
                 begin, end = sorted(rng.sample(range(2 * SECOND), 2))
                 with self.subTest(name, begin=begin, end=end):
                     self.assertEqual(
@@ -189,13 +189,16 @@ class ViewTest(TimeTest):
         wait_for(self.driver, lambda driver:
                  'Another tool' in self.text('#view'))
         self.assertEqual(complaints(self.driver), [])
+        self.look(view='functions', time='0,1')
+        self.assertIn('no time line that is of its', self.text('.fault'))
 
     def test_all_that_there_is_is_drawn(self):
         rng = random.Random(3)
-        for name, profile in [*profiles(), ('deep', hard_profiles.deep()
-                                            .profile())]:
+        kinds = dict(profiles())
+        kinds['deep'] = hard_profiles.deep().profile()
+        for name in 'hostile', 'idle', 'tasks', 'nothing', 'deep':
+            profile = kinds[name]
             with self.subTest(name):
-                profile.save(self.path)
                 timed(profile, rng).save(self.path)
                 self.look_at_time()
                 for plot in 'lanes', 'heat', 'chart':
@@ -276,6 +279,32 @@ class ViewTest(TimeTest):
         self.assertNotIn('time=0', self.driver.current_url)
         self.look_at_time(time='0.5,1')
         self.assertIn('report --from 0.5 --to 1', self.text('#chips'))
+
+    def test_lanes_of_one_name(self):
+        b = Builder(duration_ns=SECOND)
+        for number in range(2):
+            b.sample(f'a.f{number}:1', wall_ns=SECOND - number,
+                     thread=b.thread('worker', ident=number))
+        with_records(b.profile(), [
+            (SECOND - 1, 0, 1, 0, SECOND), (SECOND - 1, 1, 1, 0, SECOND - 1)
+            ]).save(self.path)
+        from selenium.webdriver import ActionChains
+        self.look_at_time()
+        for number, y in enumerate((28, 52)):
+            canvas = self.driver.find_element('css selector', '.plot-lanes')
+            ActionChains(self.driver).move_to_element_with_offset(
+                canvas, 0, y - canvas.size['height'] // 2).click().perform()
+            wait_for(self.driver, lambda driver: f'Stacks of worker #{number}'
+                     in self.text('#view'))
+            self.look_at_stacks(f'a.f{number}')
+
+    def look_at_stacks(self, name):
+        """The stack chart says what is pointed at."""
+        from selenium.webdriver import ActionChains
+        chart = self.driver.find_element('css selector', '.plot-chart')
+        ActionChains(self.driver).move_to_element_with_offset(
+            chart, 5, 5).perform()
+        self.assertIn(name, self.text('.plot:has(.plot-chart) + .said'))
 
     def test_many_lanes(self):
         b = Builder()

@@ -9,7 +9,6 @@ import zlib
 
 import profile_sampling
 from profile_sampling import Profile
-from profile_sampling._data import timeline
 from profile_sampling._formats.pprof import moments, reader, writer
 
 from ..support import hard_profiles
@@ -196,6 +195,8 @@ class DamagedTest(unittest.TestCase):
         loaded = Profile.load(io.BytesIO(gzip.compress(message)))
         self.assertTrue(loaded.timeline.is_stale)
         self.assertIn('left out', str_of(loaded))
+        with self.assertRaisesRegex(ValueError, 'another tool'):
+            loaded.between(0, 10)
 
     def test_damage(self):
         good = [6, 3, 3], [0, 1, 0], [1, 1, 1], [2, 0, 2], [5, 5, 5]
