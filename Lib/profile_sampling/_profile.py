@@ -244,12 +244,13 @@ class Profile:
         functions with less than *min_share* of the total are left out, 0.005
         by default, and calls with less than a fifth of that.  A page has the
         text of the profile's functions in it, as it is now, unless *source*
-        is false.  The file is its owner's alone.  '{pid}' in *path* stands
-        for the number of this process.  A symbolic link or another user's
-        file at *path* is refused.
+        is false.  The file is readable by its owner alone.  '{pid}' in
+        *path* stands for the number of this process.  A symbolic link or
+        another user's file at *path* is refused.
 
-        Raise ValueError for an unknown format, one without such an option or
-        that cannot show this profile, OSError if it cannot be written.
+        Raise ValueError for an unknown format, one that has no such option
+        or one that cannot show this profile, OSError if it cannot be
+        written.
         """
         from profile_sampling import _files, _formats
         is_file = hasattr(path, 'write')
@@ -370,9 +371,10 @@ class Profile:
     def call_tree(self, inverted=False, *, by='function'):
         """Return the root CallNode of the tree of calls.
 
-        The children of a function are what it called, or in an inverted
-        tree, which begins at the leaves of stacks, its callers.  With *by*
-        'line', what a function did at different lines is apart.
+        The children of a function are what it called.  In an inverted tree
+        those of the root are the functions at the leaves of stacks, and
+        the children of a function are its callers.  With *by* 'line', what
+        a function did at different lines is apart.
         """
         from profile_sampling._data import tree
         return tree.call_tree(self._tables, inverted=inverted, by=by)
