@@ -18,7 +18,7 @@ def without_notebook(tables, filename):
     """Return Tables in which stacks begin at the code of one cell.
 
     *filename* is that of the code.  Threads of the notebook itself are left
-    out, and those without any frame; others are as they are.
+    out, and those without a frame of Python; others are as they are.
     """
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)
@@ -32,10 +32,12 @@ def without_notebook(tables, filename):
     notebooks = _with(source, function_of_node, is_notebook)
     rows = list(tables.row_tuples())
     threads = {row[THREAD] for row in rows if cells[row[NODE]]}
-    # Of a thread that hardly ran there may be no stack at all.
-    with_stack = {row[THREAD] for row in rows if row[NODE]}
+    # Of a thread that hardly ran nothing may be known but its state.
+    python = _with(source, function_of_node, [
+        function.kind == 'python' for function in functions])
+    known = {row[THREAD] for row in rows if python[row[NODE]]}
     left_out = {row[THREAD] for row in rows if notebooks[row[NODE]]
-                or row[THREAD] not in with_stack} - threads
+                or row[THREAD] not in known} - threads
     # Below the cell's outermost call.
     below = bytearray(len(cells))
     for node in range(len(cells) - 1, 0, -1):

@@ -49,10 +49,11 @@ def _output(instead, encode):
 def _frame(page, instead):
     # Base64 has nothing to be escaped.
     return (
-        f'<div style="position: relative; height: {_HEIGHT}; overflow: auto">'
+        f'<div style="position: relative; height: {_HEIGHT}; '
+        'overflow: hidden"><div style="height: 100%; overflow: auto">'
         '<p>The page of this profile is not shown: the notebook is not '
         f'trusted, or this viewer leaves frames out. {_SAVE}</p>{instead}'
-        '<iframe title="profile" sandbox="allow-scripts" '
+        '</div><iframe title="profile" sandbox="allow-scripts" '
         'style="position: absolute; inset: 0; width: 100%; height: 100%; '
         'border: 0; background: Canvas" '
         f'srcdoc="{_html.escape(page)}"></iframe></div>')
