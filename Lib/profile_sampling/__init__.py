@@ -38,5 +38,16 @@ def __getattr__(name):
     return value
 
 
+def load_ipython_extension(shell):
+    """Add %sampleprof to a notebook; %load_ext profile_sampling calls it."""
+    from profile_sampling import _notebook
+    _notebook.load(shell)
+
+
+def unload_ipython_extension(shell):
+    from profile_sampling import _notebook
+    _notebook.unload(shell)
+
+
 def __dir__():
     return sorted({*globals(), *__all__})

@@ -56,6 +56,33 @@ class ProfileDiff:
         """
         return self._difference.labels(key)
 
+    def save(self, path, *, source=True):
+        """Write a page for browsers that compares the two profiles.
+
+        *path* ends in '.html' or '.htm'; it may also be a file object that is
+        opened in binary mode.  With *source* the page has the text of the
+        functions of *after*, as it is now.  Profile.load() reads *after* back
+        from it.
+
+        Raise ValueError for another extension, OSError if it cannot be
+        written.
+        """
+        from profile_sampling import _files, _formats
+        from profile_sampling._formats import page_of_changes
+        is_file = hasattr(path, 'write')
+        if is_file:
+            _files.check_binary(path)
+        elif _formats.choose(path) != 'html':
+            raise ValueError('a difference is saved as a page: give a name '
+                             "that ends in '.html'")
+        data = page_of_changes.of_two(
+            self.before._tables, self.after._tables,
+            normalized=self.normalized, with_source=source)
+        if is_file:
+            _files.write_to(path, data)
+        else:
+            _files.replace(_formats.with_pid(path), data)
+
     def __eq__(self, other):
         if type(other) is not ProfileDiff:
             return NotImplemented
@@ -73,6 +100,16 @@ class ProfileDiff:
         from profile_sampling._formats import short
         tables = self.after._tables
         return short.changes(self.functions(), tables.value_types, tables.own)
+
+    def _repr_html_(self):
+        """The page, in a notebook."""
+        from profile_sampling._formats import notebook
+        return notebook.difference(self.before._tables, self.after._tables,
+                                   str(self), self.normalized)
+
+    def _repr_pretty_(self, printer, cycle):
+        """What IPython prints."""
+        printer.text(str(self))
 
     def __repr__(self):
         return (f'<ProfileDiff before={self.before!r} after={self.after!r} '

@@ -26,10 +26,7 @@ class Profile:
 
     @classmethod
     def _from_raw(cls, raw):
-        """Build a profile from the tables of the core.
-
-        Raise ValueError when a row refers to one that does not exist.
-        """
+        """Raise ValueError when a row refers to one that does not exist."""
         return cls._from_tables(Tables(raw))
 
     @classmethod
@@ -42,8 +39,7 @@ class Profile:
     def mode(self):
         """'wall' or 'cpu': the clock that the session sampled by.
 
-        Of another tool's file that has neither clock, the kind of the values
-        that it is about.
+        Of another tool's file with neither, the kind of its values.
         """
         return self._tables.mode
 
@@ -104,18 +100,12 @@ class Profile:
 
     @property
     def pid(self):
-        """Number of the process that was profiled.
-
-        None if it is not known, or if there were several: see merge().
-        """
+        """Number of the process; None: it is unknown, or there are several."""
         return self._tables.pid
 
     @property
     def threads(self):
-        """Tuple of the Thread objects.
-
-        A loaded profile has those that any sample names.
-        """
+        """Tuple of Thread; a loaded profile has those that samples name."""
         return self._tables.threads
 
     @property
@@ -152,6 +142,11 @@ class Profile:
         """Sum of the wall-clock time of all samples, over all threads."""
         return self._tables.total('wall_ns')
 
+    @property
+    def timeline(self):
+        """The Timeline, which sample was when; None: it was not recorded."""
+        return self._tables.timeline
+
     def functions(self):
         """Return a list of FunctionRow, the most expensive first.
 
@@ -183,10 +178,9 @@ class Profile:
         """Return a list of InstructionRow, the most expensive first.
 
         A row is an instruction at which the innermost Python frame of some
-        sample was.  Its weights include the C functions, operators and
-        pseudo functions it was in, so that the rows add up to all samples
-        with a Python frame.  The order is by self time on the mode's own
-        clock, then by name and place.
+        sample was.  Its weights include what it was in that is not Python:
+        the rows add up to all samples with a Python frame.  The order is by
+        self time on the mode's own clock, then by name and place.
 
         Rows tell instructions apart, and specialized from unspecialized
         executions, as well as the profile does: a file keeps both only if
@@ -220,19 +214,18 @@ class Profile:
         """Return a list of GILHolderRow: who held the GIL while others
         waited for it, the longest time first.
 
-        There is a row for each place of a thread that waited and each place
-        of a thread that held the GIL meanwhile.  They add up to the wall
-        time of all samples in the state 'gil_wait'.
+        A row is of the place of a thread that waited and that of one that
+        held the GIL meanwhile.  They add up to the wall time of 'gil_wait'.
         """
         from profile_sampling._data import by_gil_holder
         return by_gil_holder.rows(self._tables)
 
-    def save(self, path, format=None, *, annotate=False, min_share=None):
+    def save(self, path, format=None, *, annotate=False, min_share=None,
+             source=True):
         """Write the profile to a file, whole or not at all.
 
-        *path* may also be a file object that is opened in binary mode, or
-        the system's name of an open file, such as '/dev/stdout': then what
-        there is in it stays.
+        *path* may also be a binary file object, or the system's name of an
+        open file, such as '/dev/stdout': then what there is in it stays.
 
         *format* is 'pprof', 'collapsed', 'text', 'speedscope', 'gecko',
         'pstats', 'callgrind', 'dot', 'svg', 'html' or 'profile-json';
@@ -241,14 +234,14 @@ class Profile:
         flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]'
         for operators, '_[j]' for pseudo functions.  Of call graphs (dot),
         functions with less than *min_share* of the total are left out, 0.005
-        by default, and calls with less than a fifth of that.  The file is
-        readable by its owner alone.  '{pid}' in *path* stands for the number
-        of this process.  A symbolic link or another user's file at *path* is
-        refused.
+        by default, and calls with less than a fifth of that.  A page has the
+        text of the profile's functions in it, as it is now, unless *source*
+        is false.  The file is its owner's alone.  '{pid}' in *path* stands
+        for the number of this process.  A link or another user's file at
+        *path* is refused.
 
-        Raise ValueError for an unknown format, one that has no such option
-        or one that cannot show this profile, OSError if it cannot be
-        written.
+        Raise ValueError for a format that is unknown, has no such option or
+        cannot show this profile, OSError if it cannot be written.
         """
         from profile_sampling import _files, _formats
         is_file = hasattr(path, 'write')
@@ -260,7 +253,8 @@ class Profile:
         format = _formats.choose(path, format)
         data = _formats.encode(
             self._tables, format, **_formats.annotation(format, annotate),
-            **_formats.pruning(format, min_share))
+            **_formats.pruning(format, min_share),
+            **_formats.sourcing(format, source))
         if is_file:
             _files.write_to(path, data)
         else:
@@ -271,14 +265,12 @@ class Profile:
         """Read a pprof file, one of ours or another tool's, or the page that
         was made of one.
 
-        *path* may also be a file object that is opened in binary mode.
-        *max_bytes* bounds the memory spent on it (default 512 MiB).
-
-        Raise ValueError if the file is not a pprof file, is damaged or
-        needs more memory than that; OSError if it cannot be read.
+        *path* may also be a binary file object.  Raise ValueError if it is
+        not a pprof file, is damaged or needs more memory than *max_bytes*
+        (default 512 MiB); OSError if it cannot be read.
         """
         from profile_sampling._formats.pprof import reader
-        return cls._from_raw(reader.read(path, max_bytes))
+        return cls._from_tables(reader.tables(path, max_bytes))
 
     @classmethod
     def merge(cls, *profiles, max_bytes=None):
@@ -290,10 +282,8 @@ class Profile:
         one of the sessions was running.  The rate is 0 if it was not the
         same in all.
 
-        *max_bytes* bounds the memory spent on the sum (default 512 MiB).
-
         Raise ValueError for profiles of different modes, for none, and if
-        the sum needs more memory than that.
+        the sum needs more memory than *max_bytes* (default 512 MiB).
         """
         from profile_sampling._data.merge import Merger
         merger = Merger(max_bytes)
@@ -351,13 +341,25 @@ class Profile:
         from profile_sampling._data import select
         return self._from_tables(select.hidden(self._tables, pattern))
 
+    def between(self, begin_ns, end_ns):
+        """Return a Profile of a range of time, from its time line.
+
+        It is in nanoseconds since start_time_ns.  A sample that was only
+        partly in it weighs that part: ranges that meet add up to their whole.
+
+        Raise ValueError if there is no time line, or the range is none.
+        """
+        from profile_sampling._data import select
+        return self._from_tables(
+            select.between(self._tables, begin_ns, end_ns))
+
     def group_by(self, key):
         """Return a dict of Profiles by the value of *key*.
 
-        *key* is 'thread', 'state', 'task_name', 'function' (the one at the
-        leaf of the stack), 'file' (that of the innermost Python function)
-        or a label.  Samples without such a value are in the group None.
-        The most expensive come first; together they are the profile.
+        *key* is 'thread', 'state', 'task_name', 'function' (the leaf of the
+        stack), 'file' (of the innermost Python function) or a label.  Samples
+        without such a value are in the group None.  The most expensive come
+        first; together they are the profile.
 
         Raise ValueError for another key, with those there are.
         """
@@ -429,8 +431,7 @@ class Profile:
         sort   'self' or 'cum': rank functions by that alone
         limit  how many functions (default 50)
         width  how many columns (default 100)
-        color  'always', 'never' or 'auto': on a terminal, unless the
-               environment asks for none (NO_COLOR)
+        color  'always', 'never' or 'auto': on a terminal, without NO_COLOR
 
         Raise TypeError or ValueError for a wrong argument.
         """
@@ -439,7 +440,7 @@ class Profile:
                        width=width, color=color)
 
     def __eq__(self, other):
-        """Whether both say the same, in whatever order."""
+        """Whether both say the same but for moments, in whatever order."""
         if not isinstance(other, Profile):
             return NotImplemented
         from profile_sampling._data import content
@@ -452,10 +453,10 @@ class Profile:
     def __add__(self, other):
         """The sum of two profiles.
 
-        As by merge(), but samples get the label 'pid' only if they are of
-        different processes, and the counters of one session count once: the
-        sum of the parts of a profile is the profile.  A profile and itself
-        are no parts: p + p has all counters twice, as it has all weights.
+        As by merge(), but samples get the label 'pid' only if processes
+        differ, and the counters of one session count once: the sum of the
+        parts of a profile is the profile.  A profile and itself are no parts:
+        p + p has all counters twice, as it has all weights.
         """
         if not isinstance(other, Profile):
             return NotImplemented
@@ -479,8 +480,13 @@ class Profile:
         return short.text(self._tables)
 
     def _repr_html_(self):
-        from profile_sampling._formats import short
-        return short.html(self._tables)
+        """The page, in a notebook."""
+        from profile_sampling._formats import notebook
+        return notebook.output(self._tables)
+
+    def _repr_pretty_(self, printer, cycle):
+        """What IPython prints."""
+        printer.text(str(self))
 
     def __repr__(self):
         tables = self._tables

@@ -46,6 +46,8 @@ show() {
         -o "$demo/$1.txt"
     "$python" -m profile_sampling report "$demo/$1.pb.gz" \
         -o "$demo/$1.collapsed"
+    "$python" -m profile_sampling report "$demo/$1.pb.gz" \
+        -o "$demo/$1.html"
     say ""
     "$python" -m profile_sampling report --top "$2" "$demo/$1.pb.gz"
 }
@@ -77,6 +79,7 @@ for name in json http; do
     say "  $demo/$name.pb.gz       the profile, in pprof's format"
     say "  $demo/$name.collapsed   the same as collapsed stacks"
     say "  $demo/$name.txt         the report as text"
+    say "  $demo/$name.html        the page for browsers"
 done
 cat <<LOOK
 
@@ -91,5 +94,8 @@ cat <<LOOK
                           a picture (weights are microseconds)
 
 == And your own program
-  $python -X sampleprof your_program.py
+  $python -m profile_sampling record -o profile.html your_program.py
+
+== The page of http.server's profile: open it in a browser
+  file://$(pwd)/$demo/http.html
 LOOK

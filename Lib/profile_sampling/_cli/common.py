@@ -8,7 +8,6 @@ import os
 import sys
 
 from profile_sampling import _files, _formats
-from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
 
@@ -83,7 +82,7 @@ def load(path):
     if path == '-' and sys.stdin is None:
         raise Failure('cannot read from stdin: it is closed')
     try:
-        return Tables(reader.read(sys.stdin.buffer if path == '-' else path))
+        return reader.tables(sys.stdin.buffer if path == '-' else path)
     except OSError as exc:
         raise Failure(f'cannot read {path}: {exc.strerror}') from None
     except ValueError as exc:

@@ -12,8 +12,9 @@ from profile_sampling._data.runs import (
 from profile_sampling._formats import changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
-_FORMATS = 'text', 'json', 'markdown', 'tsv'
-_EXTENSIONS = {'.json': 'json', '.md': 'markdown', '.tsv': 'tsv'}
+_FORMATS = 'text', 'json', 'markdown', 'tsv', 'html'
+_EXTENSIONS = {'.json': 'json', '.md': 'markdown', '.tsv': 'tsv',
+               '.html': 'html', '.htm': 'html'}
 _THRESHOLD = re.compile(r'(.*):(\d+(?:\.\d+)?)%', re.DOTALL)
 
 
@@ -51,6 +52,8 @@ def add_options(parser):
                              '%(default)s)')
     parser.add_argument('--format', choices=_FORMATS,
                         help='(default: by the extension of OUT, or text)')
+    parser.add_argument('--no-source', action='store_true',
+                        help='leave the text of functions out of a page')
     add_output(parser)
 
 
@@ -111,11 +114,17 @@ def show(before, after, options):
     """Write the difference of two sides; return the exit status.
 
     A side is an iterable of pairs: the name of a run, for messages, and its
-    Tables.  These are let go of one after the other.
+    Tables.  These are let go of one after the other, but for a page.
     """
     format = _format(options)
+    if format == 'html':
+        before, after = list(before), list(after)
     comparison = _compared(before, after, options)
-    write(options.output, _encoded(comparison, format, options))
+    if format == 'html':
+        data = _page(before, after, comparison, options)
+    else:
+        data = _encoded(comparison, format, options)
+    write(options.output, data)
     match comparison.verdict():
         case compare.REGRESSION:
             return REGRESSION
@@ -183,6 +192,16 @@ def _check_targets(question, sides, scale):
             [value is not None for run in runs for value in run.rows]):
         raise Failure(f'no sample of any file has the label {question.by!r}',
                       2)
+
+
+def _page(before, after, comparison, options):
+    from profile_sampling._formats import page_of_changes
+    sides = [[tables for _, tables in side] for side in (before, after)]
+    try:
+        return page_of_changes.encode(*sides, comparison,
+                                      with_source=not options.no_source)
+    except ValueError as exc:
+        raise Failure(str(exc)) from None
 
 
 def _encoded(comparison, format, options):

@@ -77,11 +77,10 @@ class Parts:
                 raise Failure(str(exc)) from None
         return Tables(merger.raw())
 
-
-    def save(self, tables, output, format):
+    def save(self, tables, output, format, **options):
         """Write the sum; if that fails, the parts stay where they are."""
         try:
-            write(output, _formats.encode(tables, format))
+            write(output, _formats.encode(tables, format, **options))
         except Failure as exc:
             self._is_needed = True
             raise Failure(f'{exc}. The profiles of its processes are in '

@@ -9,10 +9,10 @@ import re
 import sys
 
 from profile_sampling import _files, _formats
+from profile_sampling._arguments import add_kind, add_rate, whole
 from profile_sampling._cli.common import DASHES, Failure
-from profile_sampling._data.values import MODES, NAMES
-from profile_sampling._options import (
-    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ)
+from profile_sampling._options import MAX_DURATION_S
+from profile_sampling._recording.at_exit import TIMELINE_VARIABLE
 
 USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 # What the text of -X sampleprof gives a meaning.
@@ -86,17 +86,6 @@ class _Rest(argparse.Action):
         namespace.program = [option, *values]
 
 
-def whole(largest):
-    """Return the type of an argument that is a number from 1."""
-    def number(text):
-        if not (text.isascii() and text.isdigit()
-                and 1 <= int(text) <= largest):
-            raise argparse.ArgumentTypeError(
-                f'expected a whole number from 1 to {largest}, not {text!r}')
-        return int(text)
-    return number
-
-
 def add(parser):
     """Add the program, and the options of its session, to a command."""
     parser.add_argument(
@@ -109,23 +98,26 @@ def add(parser):
         'words', metavar='PROGRAM', nargs=argparse.REMAINDER,
         help='a script, -m MODULE or -c CODE; or -- COMMAND: all processes '
              'of it that run this Python are profiled, as one profile')
-    parser.add_argument(
-        '-r', '-F', '--rate', metavar='HZ', type=whole(MAX_RATE_HZ),
-        default=1000, help='samples per second of each thread (default: '
-                           '%(default)s)')
+    add_rate(parser)
     parser.add_argument(
         '-d', '--duration', metavar='SEC', type=whole(MAX_DURATION_S),
         help='profile each process for so many seconds at most, and write '
              'the profile then; the program goes on')
+    add_kind(parser)
+
+
+def add_timeline(parser):
+    """Add the option that keeps moments."""
     parser.add_argument(
-        '--mode', choices=MODES, default='wall',
-        help='what the profile is about (default: %(default)s)')
-    parser.add_argument(
-        '--depth', metavar='FRAMES', type=whole(MAX_DEPTH_FRAMES),
-        help='how many frames of a stack to keep (default: 512)')
-    parser.add_argument(
-        '--names', choices=NAMES,
-        help='what to name beyond Python functions (default: all)')
+        '--timeline', action='store_true',
+        help='keep when each sample was taken: see report --from, and the '
+             'time view of a page')
+
+
+def environment(options):
+    """Return what the environment of the program has that is not the
+    session's text."""
+    return {TIMELINE_VARIABLE: '1'} if options.timeline else {}
 
 
 def program_of(options):

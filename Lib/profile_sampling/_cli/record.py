@@ -6,7 +6,7 @@ from profile_sampling import _formats
 from profile_sampling._cli import child, meta, program, repeat, run
 from profile_sampling._cli.common import (
     Failure, add_format, flush, format_of)
-from profile_sampling._recording.at_exit import META_VARIABLE
+from profile_sampling._recording.at_exit import META_VARIABLE, SOURCE_VARIABLE
 
 DEFAULT_OUTPUT = 'sampleprof.{pid}'
 
@@ -26,8 +26,11 @@ def add(commands):
         help='the file to write; {pid} stands for the number of the process '
              '(default: sampleprof.{pid} with the extension of the format)')
     add_format(parser, 'pprof')
+    parser.add_argument('--no-source', action='store_true',
+                        help='leave the text of functions out of a page')
     parser.add_argument('-q', '--quiet', action='store_true',
                         help='print nothing if all goes well')
+    program.add_timeline(parser)
     repeat.add(parser)
     meta.add(parser)
     parser.set_defaults(run=_run, program=None)
@@ -36,6 +39,9 @@ def add(commands):
 def _run(options):
     wanted = program.program_of(options)
     format, output = _output(options)
+    if options.timeline and format not in _formats.WITH_TIMELINE:
+        raise Failure(f'a {format} file has no time line: choose one of '
+                      + ', '.join(_formats.WITH_TIMELINE), 2)
     if options.repeat is not None:
         return repeat.run_all(wanted, options, format, output)
     if options.versus is not None:
@@ -48,9 +54,12 @@ def _run(options):
                                 format=format)
     command = wanted.command(text)
     flush()
+    if options.no_source:
+        os.environ[SOURCE_VARIABLE] = '0'
     if options.meta:
         os.environ[META_VARIABLE] = '\n'.join(
             [f'{name}={text}' for name, text in meta.of(wanted).items()])
+    os.environ.update(program.environment(options))
     try:
         os.execv(command[0], command)
     except OSError as exc:
@@ -62,5 +71,11 @@ def _output(options):
     output = options.output
     if output is None:
         format = options.format or 'pprof'
-        return format, DEFAULT_OUTPUT + _formats.FORMATS[format]
-    return format_of(output, options.format), output
+        output = DEFAULT_OUTPUT + _formats.FORMATS[format]
+    else:
+        format = format_of(output, options.format)
+    try:
+        _formats.sourcing(format, not options.no_source)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+    return format, output

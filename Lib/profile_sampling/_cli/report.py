@@ -18,6 +18,8 @@ from profile_sampling._formats.table import MIN_WIDTH
 
 _MORE = ('Also: --functions --tree --callers NAME --callees NAME --by KEY '
          '--gil --opcodes --source NAME --stats')
+# In nanoseconds they are in 63 bits.
+_MAX_SECONDS = 1 << 33
 # Functions that --source shows.
 _LISTINGS = 3
 
@@ -36,6 +38,15 @@ def _condition(text):
     return key, pattern
 
 
+def _seconds(text):
+    """Return nanoseconds."""
+    seconds = float(text)
+    if not 0 <= seconds < _MAX_SECONDS:
+        raise ValueError
+    return round(seconds * 1e9)
+
+
+_seconds.__name__ = 'number of seconds'
 _percent.__name__ = 'percentage'
 _condition.__name__ = 'KEY=PATTERN'
 
@@ -118,6 +129,11 @@ def _add_parts(group):
     group.add_argument('--hide', metavar='PATTERN', action='append',
                        default=[], help='leave such frames out; their time '
                                         'goes to their callers')
+    group.add_argument('--from', metavar='SEC', type=_seconds, dest='begin_ns',
+                       help='what was later than so many seconds after the '
+                            'beginning (record --timeline)')
+    group.add_argument('--to', metavar='SEC', type=_seconds, dest='end_ns',
+                       help='what was earlier than that')
 
 
 def _run(options):
@@ -180,6 +196,12 @@ def _newest():
 
 
 def _part(tables, options):
+    if options.begin_ns is not None or options.end_ns is not None:
+        begin_ns = options.begin_ns or 0
+        end_ns = options.end_ns
+        if end_ns is None:
+            end_ns = int(_MAX_SECONDS * 1e9)
+        tables = _between(tables, begin_ns, end_ns)
     had_samples = bool(tables.samples)
     for pattern in options.focus:
         tables = select.focused(tables, pattern, matching=True)
@@ -192,6 +214,14 @@ def _part(tables, options):
     if had_samples and not tables.samples:
         raise Failure('no sample is like that: see --focus, --ignore and '
                       '--where')
+    return tables
+
+
+def _between(tables, begin_ns, end_ns):
+    tables = select.between(tables, begin_ns, end_ns)
+    if not tables.samples:
+        raise Failure('there is nothing in this range of time: see --from '
+                      'and --to')
     return tables
 
 

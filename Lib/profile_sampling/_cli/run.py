@@ -7,7 +7,7 @@ a child is waited for, nor how profiles are added up.
 import os
 import sys
 
-from profile_sampling import _files
+from profile_sampling import _files, _formats
 from profile_sampling._cli import child, gather, meta, program
 from profile_sampling._cli.common import say
 from profile_sampling._formats import words
@@ -23,7 +23,8 @@ def profiled(wanted, options, parts):
     """
     session = program.session_text(options, out=parts.out, quiet=True)
     ended = child.run(wanted.command(),
-                      os.environ | {'PYTHONSAMPLEPROF': session})
+                      os.environ | {'PYTHONSAMPLEPROF': session}
+                      | program.environment(options))
     return ended, parts.merged(meta.of(wanted) if options.meta else {})
 
 
@@ -39,7 +40,8 @@ def to_file(wanted, options, format, output):
         if tables is None:
             say_nothing_written(wanted)
             return ended.status or 1
-        parts.save(tables, output, format)
+        parts.save(tables, output, format, **_formats.sourcing(
+            format, not options.no_source))
         files = len(parts.paths())
     finally:
         parts.remove()

@@ -39,7 +39,8 @@ def _add(commands, name, help, description, *, report):
         parser.add_argument('--format', choices=_FORMATS, default='text',
                             help='how to say it (default: %(default)s)')
     meta.add(parser)
-    parser.set_defaults(run=_run, program=None, report=report)
+    parser.set_defaults(run=_run, program=None, report=report,
+                        timeline=False)
 
 
 def _run(options):

@@ -96,7 +96,7 @@ class _Loops:
 
 def _bored_threads(tables, states, nodes, threads):
     """Return the numbers of threads that did nothing but wait."""
-    present_ns = _PRESENT * tables.duration_ns
+    present_ns = _PRESENT * tables.length_ns
     totals = [0] * len(tables.threads)
     values = tables.column(KEY_COLUMNS + tables.own)
     for thread, value in zip(threads, values):

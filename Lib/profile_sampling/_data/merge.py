@@ -9,7 +9,7 @@ Those of different modes are not: what a sample was taken for differs.
 
 from array import array
 
-from profile_sampling._data import content
+from profile_sampling._data import content, timeline
 from profile_sampling._data.numbering import number_nodes, number_of
 from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
@@ -50,6 +50,8 @@ class Merger:
         # Rows by what they say; a row's number is its place.
         self._rows = {table: {} for table in _ROW_BYTES}
         self._rows['labels'][EMPTY_LABELS] = 0
+        # (start_time_ns, Timeline, keys here of its samples)
+        self._timelines = []
 
     def add(self, tables):
         """Add the tables of a profile.
@@ -112,6 +114,7 @@ class Merger:
         self._add_sums(tables, places)
         n_values = len(self._types)
         in_place = places == list(range(n_values))
+        keys = []
         for (node, thread, label, state, holder_thread, holder_node,
              *weights) in tables.row_tuples():
             holder = NOBODY
@@ -126,6 +129,10 @@ class Merger:
             if known is not None:
                 weights = [a + b for a, b in zip(known, weights)]
             samples[key] = weights
+            keys.append(key)
+        if tables.has_timeline:
+            self._timelines.append(
+                (tables.start_time_ns, tables.timeline, keys))
 
     def _add_sums(self, tables, places):
         """Refuse now what Tables would not take in the end."""
@@ -160,8 +167,12 @@ class Merger:
             raise ValueError('there are no profiles to merge')
         start_time_ns, duration_ns = _united(self._spans)
         rows = self._rows
+        line = None
+        if self._timelines:
+            line = _joined(self._timelines, rows['samples'],
+                           start_time_ns)
         return {
-            'mode': self._mode,
+            'mode': self._mode, 'timeline': line,
             # 0: not known, since there is not one for all.
             'rate_hz': (self._rates.pop() if len(self._rates) == 1 else 0),
             'depth_frames': self._depth_frames, 'names': self._names,
@@ -176,6 +187,19 @@ class Merger:
             'threads': list(rows['threads']),
             'samples': _packed('q', [(*key, *weights) for key, weights
                                      in rows['samples'].items()])}
+
+
+def _joined(timelines, samples, start_time_ns):
+    """Return one Timeline of all, since *start_time_ns*."""
+    numbers = {key: number for number, key in enumerate(samples)}
+    records = []
+    for its_start_ns, line, keys in timelines:
+        after_ns = max(its_start_ns - start_time_ns, 0)
+        for time_ns, row, *values in zip(*line.columns):
+            records.append((time_ns + after_ns, numbers[keys[row]], *values))
+    return timeline.bounded(
+        records, max([line.resolution_ns for _, line, _ in timelines]),
+        is_stale=any([line.is_stale for _, line, _ in timelines]))
 
 
 def plus(one, other):

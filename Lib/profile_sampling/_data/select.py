@@ -4,12 +4,12 @@ This file owns which samples a part has.  It must not know how names and
 patterns are looked up, nor how tables are copied.
 """
 
-from profile_sampling._data import by_label, keys, match
+from profile_sampling._data import by_label, keys, match, timeline
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import STATES
+from profile_sampling._data.values import MEASURED, STATES, WALL
 
 
 def filtered(tables, *, function, file, state, thread, task, labels):
@@ -56,6 +56,41 @@ def where(tables, key, pattern):
     return Source(tables).part([
         row for row, value in zip(tables.row_tuples(), values)
         if found[value]])
+
+
+def between(tables, begin_ns, end_ns):
+    """Return what a range of time has; see Profile.between().
+
+    Raise ValueError if there is no time line, or the range is none.
+    """
+    if not tables.has_timeline:
+        raise ValueError('the profile has no time line: record it with '
+                         '--timeline')
+    if tables.timeline.is_stale:
+        raise ValueError('the time line is not of these samples any more: '
+                         'another tool has changed them')
+    if not begin_ns < end_ns:
+        raise ValueError('the range of time ends before it begins')
+    part = timeline.between(tables.timeline, begin_ns, end_ns)
+    rows = list(tables.row_tuples())
+    # What has no moments cannot be there.
+    types = [value_type for value_type in tables.value_types
+             if value_type in MEASURED]
+    order = [MEASURED.index(value_type) for value_type in types]
+    kinds = [(value_type.kind, value_type.unit) for value_type in types]
+    mode = tables.mode if tables.mode in dict(kinds) else WALL.kind
+    return Source(tables).part(
+        [(*rows[row][:KEY_COLUMNS], *[values[number] for number in order])
+         for row, values in sorted(timeline.sums(part).items())], part,
+        value_types=kinds, mode=mode,
+        span_ns=_span(tables, begin_ns, end_ns))
+
+
+def _span(tables, begin_ns, end_ns):
+    """Return what there is of a range."""
+    first_ns, last_ns = tables.span_ns or (0, tables.duration_ns)
+    begin_ns = min(max(begin_ns, first_ns), last_ns)
+    return begin_ns, max(begin_ns, min(end_ns, last_ns))
 
 
 def hidden(tables, pattern):

@@ -10,7 +10,8 @@ from array import array
 from profile_sampling._data.numbering import number_of
 from profile_sampling._data.sums import added
 from profile_sampling._data.tables import (
-    HOLDER_NODE, NODE, NODE_COLUMNS, Tables, function_row, thread_row)
+    HOLDER_NODE, KEY_COLUMNS, NODE, NODE_COLUMNS, Tables, function_row,
+    thread_row)
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 
 
@@ -18,20 +19,54 @@ class Source:
     """The tables of a profile, ready to be copied in parts.
 
     *hidden*, if given, has 1 for each frame that is to be left out of the
-    stacks.  Not of the places of who held the GIL: a wait would be none.
+    stacks, or *hidden_nodes* for each node.  Not of the places of who held
+    the GIL: a wait would be none.
     """
 
-    def __init__(self, tables, hidden=None):
+    def __init__(self, tables, hidden=None, hidden_nodes=None):
         nodes = tables.nodes_view()
         self.tables = tables
         self.parents = nodes[0::NODE_COLUMNS].tolist()
         self.frame_of_node = nodes[1::NODE_COLUMNS].tolist()
         self.frames = list(tables.frame_tuples())
-        self.hidden = hidden
+        if hidden is not None:
+            # Node 0 has no frame.
+            hidden_nodes = bytearray([0, *[
+                hidden[frame] for frame in self.frame_of_node[1:]]])
+        self.hidden_nodes = hidden_nodes
 
-    def part(self, rows):
-        """Return Tables of *rows*, as row_tuples() has them."""
-        return Tables(_Part(self).raw(list(rows)))
+    def part(self, rows, timeline=None, **facts):
+        """Return Tables of *rows*, as row_tuples() has them.
+
+        Its time line is what *timeline*, or that of the tables, has of them;
+        *facts* are what is true of the part and was not before.
+        """
+        part = _Part(self)
+        rows = list(rows)
+        raw = part.raw(rows) | facts
+        if self.tables.has_timeline:
+            keys = [row[:KEY_COLUMNS] for row in rows]
+            # Most parts are asked for their sums alone.
+            raw['timeline'] = lambda _: self._timeline(
+                timeline, dict(zip(keys, part.numbers)))
+        return Tables(raw)
+
+    def _timeline(self, timeline, numbers):
+        if timeline is None:
+            timeline = self.tables.timeline
+        keys = [row[:KEY_COLUMNS] for row in self.tables.row_tuples()]
+        return timeline.of_rows({row: numbers[key] for row, key
+                                 in enumerate(keys) if key in numbers})
+
+
+def _cpu_ns(tables):
+    """Return the CPU time of the whole that tables are of; None: no clock."""
+    if tables.whole_cpu_ns is not None:
+        return tables.whole_cpu_ns
+    try:
+        return tables.total('cpu_ns')
+    except AttributeError:
+        return None
 
 
 class _Part:
@@ -47,6 +82,9 @@ class _Part:
         self._threads = {}
         self._labels = {0: 0}
         self._label_rows = [EMPTY_LABELS]
+        self._samples = {}
+        # Of the rows that were given.
+        self.numbers = []
 
     def raw(self, rows):
         tables = self._source.tables
@@ -63,6 +101,7 @@ class _Part:
                           places[holder_node])
             key = (stacks[node], number_of(threads, thread),
                    self._label(labels), state, *holder)
+            self.numbers.append(number_of(self._samples, key))
             known = samples.get(key)
             samples[key] = values if known is None else added(known, values)
         packed = array('q')
@@ -70,6 +109,7 @@ class _Part:
             packed.extend(key)
             packed.extend(values)
         return tables.facts() | {
+            'whole_cpu_ns': _cpu_ns(tables),
             'functions': [function_row(tables.functions[number])
                           for number in self._functions],
             'frames': array('i', [value for frame in self._frames
@@ -77,11 +117,11 @@ class _Part:
             'nodes': self._nodes.tobytes(), 'labels': self._label_rows,
             'threads': [thread_row(tables.threads[number])
                         for number in self._threads],
-            'samples': packed.tobytes()}
+            'samples': packed.tobytes(), 'span_ns': tables.span_ns}
 
     def _stacks(self, wanted):
         """Copy stacks; return the numbers of their nodes."""
-        hidden = self._source.hidden
+        hidden = self._source.hidden_nodes
         if hidden is None:
             return self._places(wanted)
         numbers = {0: 0}
@@ -91,9 +131,8 @@ class _Part:
         for path in self._paths(wanted, numbers):
             for node, parent in path:
                 number = numbers[parent]
-                frame = frame_of_node[node]
-                if not hidden[frame]:
-                    key = number, frame
+                if not hidden[node]:
+                    key = number, frame_of_node[node]
                     number = known.get(key)
                     if number is None:
                         number = known[key] = self._add_node(*key)

@@ -46,17 +46,23 @@ class Tables:
     labels      list of (parent row, key, value, task id); see label_set()
     value_types tuple of ValueType: the columns of values
     own         which of them the profile is about, a number
+    whole_cpu_ns
+                of a part of a profile, the CPU time of all of it, which its
+                counters are of; else None
     totals      sums over all samples, one for each of them; what the program
                 counted itself by sample() is no number of samples
+    span_ns     of a part by time, its (begin, end); else None
+    timeline    a Timeline, or None; or, in raw tables, what makes it of the
+                Tables when it is first asked for
 
     Raise ValueError when a row refers to one that does not exist.
     """
 
     __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
-                 'threads', 'functions', 'frames', 'nodes', 'labels', 'samples',
-                 'value_types', 'own', 'totals',
-                 '_frame_cache', '_label_cache')
+                 'threads', 'functions', 'frames', 'nodes', 'labels',
+                 'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
+                 'span_ns', '_timeline', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
         self.mode = raw['mode']
@@ -81,6 +87,7 @@ class Tables:
         self.nodes = bytes(raw['nodes'])
         self.labels = list(raw['labels'])
         self.samples = bytes(raw['samples'])
+        self.whole_cpu_ns = raw.get('whole_cpu_ns')
         pairs = raw.get('value_types')
         self.value_types = (MEASURED if pairs is None
                             else unique_value_types(pairs))
@@ -105,8 +112,40 @@ class Tables:
         self.totals = tuple(map(sum, self.value_columns()))
         if COUNT in self.value_types and _CUSTOM in self.column(STATE):
             self._take_custom_from_totals()
+        self.span_ns = raw.get('span_ns')
+        self._timeline = raw.get('timeline')
         self._frame_cache = {}
         self._label_cache = {}
+
+    @property
+    def length_ns(self):
+        """How long it is what these samples are of."""
+        if self.span_ns is None:
+            return self.duration_ns
+        begin_ns, end_ns = self.span_ns
+        return end_ns - begin_ns
+
+    @property
+    def has_timeline(self):
+        return self._timeline is not None
+
+    @property
+    def timeline(self):
+        self.read_timeline()
+        return self._timeline
+
+    def read_timeline(self):
+        """Make the time line if it is still to be made."""
+        if callable(self._timeline):
+            self._timeline = self._timeline(self)
+
+    def with_timeline(self, timeline):
+        """Return the same tables with a time line."""
+        tables = object.__new__(Tables)
+        for name in self.__slots__:
+            setattr(tables, name, getattr(self, name))
+        tables._timeline = timeline
+        return tables
 
     def facts(self):
         """Return what is said of the whole, as the core gives it."""

@@ -30,6 +30,8 @@ FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'dot': '.dot', 'gecko': '.gecko.json', 'html': '.html'}
 PPROF = tuple([extension for extension, format in EXTENSIONS.items()
                if format == 'pprof'])
+# What can hold a time line.
+WITH_TIMELINE = 'pprof', 'html'
 # What is no text.
 BINARY = 'pprof', 'pstats'
 
@@ -85,6 +87,18 @@ def pruning(format, min_share):
         raise ValueError('only dot leaves out what has less than a share, '
                          f'not {format}')
     return {'min_share': min_share}
+
+
+def sourcing(format, with_source):
+    """Return the options of encode() that leave out the text of functions.
+
+    Raise ValueError if that is asked of a format that has none.
+    """
+    if with_source:
+        return {}
+    if format != 'html':
+        raise ValueError(f'only pages have sources, not {format}')
+    return {'with_source': False}
 
 
 def encoder(format):

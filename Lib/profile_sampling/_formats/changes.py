@@ -57,6 +57,14 @@ def markdown(comparison, *, top=TOP):
     return '\n'.join(lines) + '\n'
 
 
+def words(comparison):
+    """Return what is said of a comparison beside its rows, as a dict."""
+    view = _View(comparison, TOP)
+    return {'what': view.what(), 'heading': [*view.heading()],
+            'gates': [view.gate(gate) for gate in comparison.gates],
+            'notes': [*view.notes()]}
+
+
 class _View:
     """A comparison in words and figures."""
 

@@ -17,8 +17,13 @@ _COLUMNS = ('name', 'kind', 'file', 'line', 'in', 'before', 'after',
 
 def json(comparison):
     """Return a JSON document with everything, all rows included."""
+    return _json.dumps(document(comparison), indent=1) + '\n'
+
+
+def document(comparison):
+    """Return the same as a dict."""
     question = comparison.question
-    document = {
+    return {
         'schema': SCHEMA,
         'mode': comparison.before[0].mode,
         'value': question.value,
@@ -40,7 +45,6 @@ def json(comparison):
         'rows': [_place(row.place) | _change(row) | {'verdict': row.verdict}
                  for row in comparison.rows],
     }
-    return _json.dumps(document, indent=1) + '\n'
 
 
 def tsv(comparison):

@@ -26,14 +26,17 @@ def quality(tables, sites):
     missed_share    of the ticks: they came when the thread had stopped
     biased_share    of the captures: at the next safe point, not at the tick
     unsampled_share of the time: too short to meet any tick
-    overhead_share  of the CPU time: the profiler's own in sampled threads
+    overhead_share  of the CPU time of the whole session: the profiler's own
+                    in sampled threads; of a part by time it is not known
     """
     stats = tables.stats
     running = sites.whole.by_state[_RUNNING]
     own = tables.value_types[tables.own]
     is_time = own.unit == 'nanoseconds' and COUNT in tables.value_types
     captures = stats.get('captures', 0)
-    cpu_ns = _total(tables, 'cpu_ns')
+    cpu_ns = tables.whole_cpu_ns
+    if cpu_ns is None:
+        cpu_ns = _total(tables, 'cpu_ns')
     return {
         'rate_hz': tables.rate_hz or None,
         'achieved_hz': (round(sites.whole.running_records * 1e9 / running)
@@ -45,7 +48,8 @@ def quality(tables, sites):
         'unsampled_share': (_state(sites, 'unsampled') / sites.busy
                             if sites.busy else None),
         'overhead_share': (overhead_ns(stats) / cpu_ns
-                           if cpu_ns and captures else None),
+                           if cpu_ns and captures
+                           and tables.span_ns is None else None),
     }
 
 
@@ -140,11 +144,34 @@ def _asides(tables):
     if count:
         yield (f'Custom: {count:,} counted by sample(), which weigh no time '
                'and are not in the samples above')
+    if tables.has_timeline:
+        yield ', '.join(_timeline(tables))
     wall_ns, cpu_ns = [tables.stats.get(f'subscribers_{clock}_ns', 0)
                        for clock in ('wall', 'cpu')]
     if wall_ns or cpu_ns:
         yield (f'Aside: {seconds(wall_ns)} wall, {seconds(cpu_ns)} CPU of '
                'serving subscribers, not in the times above')
+
+
+def _timeline(tables):
+    """How far the moments of samples are known."""
+    line = tables.timeline
+    text = 'Time line: '
+    if line.is_stale:
+        yield text + ('left out, as another tool has changed the samples that '
+                      'it was of')
+        return
+    if tables.span_ns is not None:
+        begin_ns, end_ns = tables.span_ns
+        yield (f'{text}from {seconds(begin_ns)} to {seconds(end_ns)} of '
+               f'{seconds(tables.duration_ns)}')
+        text = ''
+    yield text + counted(len(line), 'record')
+    if line.resolution_ns:
+        yield f'those within {seconds(line.resolution_ns)} are one'
+    *_, wall_ns = line.untimed(tables)
+    if wall_ns:
+        yield f'{seconds(wall_ns)} at no moment'
 
 
 def _custom(tables):

@@ -18,15 +18,15 @@ import os
 import re
 import zlib
 
-from profile_sampling._formats import embedded
+from profile_sampling._data.by_site import Sites
+from profile_sampling._formats import embedded, findings, json_text, sources
 from profile_sampling._formats.pprof import writer
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), '_page')
 _IMPORT = re.compile(r"^import \{[^}]*\} from '\./([a-z_]+\.js)';$",
                      re.MULTILINE)
 _EXPORT = re.compile(r'^export (?:\{\};\n)?', re.MULTILINE)
-_SOURCES = (b'</script>\n<script type="application/octet-stream" '
-            b'id="sources">')
+_BLOCK = '</script>\n<script type="application/octet-stream" id="%s">'
 # No text of ours has what begins a comment in it.
 _COMMENT = re.compile(r'^[ \t]*//[^\n]*|/\*(?:(?!\*/).)*\*/',
                       re.MULTILINE | re.DOTALL)
@@ -35,17 +35,33 @@ _GZIP_WBITS = 31
 _BLANKS = re.compile(r'\s*\n\s*')
 
 
-def encode(tables, *, with_source=False):
+def encode(tables, *, with_source=True, base=None, changes=None):
     """Return the bytes of the page of a profile.
 
-    *with_source*: with the text of its functions, as it is now.
+    *with_source*: with the text of its functions, as it is now.  *base*: the
+    Tables of another profile that it is compared with.  *changes*: what is
+    known of how the runs of both differ, as changes_data.document() has it.
     """
     parts = [_HEAD, embedded.encoded(writer.encode(tables))]
+    found = [{'rule': finding.rule, 'text': finding.text}
+             for finding in findings.findings(tables, Sites(tables))]
+    if found:
+        parts += _block('findings', _packed(json_text.text(found).encode()))
+    if base is not None:
+        parts += _block('base', writer.encode(base))
+    if changes is not None:
+        parts += _block('changes', _packed(json_text.text(changes).encode()))
     if with_source:
-        from profile_sampling._formats import sources
-        parts += [_SOURCES, embedded.encoded(
-            zlib.compress(sources.encode(tables), 9, _GZIP_WBITS))]
+        parts += _block('sources', _packed(sources.encode(tables)))
     return b''.join([*parts, _TAIL])
+
+
+def _block(name, data):
+    return (_BLOCK % name).encode(), embedded.encoded(data)
+
+
+def _packed(data):
+    return zlib.compress(data, 9, _GZIP_WBITS)
 
 
 def _shell():
@@ -59,8 +75,7 @@ def _shell():
     # Before there is a script: that may have braces in it.
     head, _, tail = _text('page.html').partition('{profile}')
     head = head.replace('{policy}', policy).replace('{style}', style)
-    packed = embedded.encoded(zlib.compress(
-        program.encode(), 9, _GZIP_WBITS)).decode()
+    packed = embedded.encoded(_packed(program.encode())).decode()
     tail = tail.replace('{program}', packed).replace('{loader}', loader)
     return head.encode() + embedded.BEGIN, tail.encode()
 

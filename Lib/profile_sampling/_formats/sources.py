@@ -36,11 +36,12 @@ def encode(tables):
     lines = by_function.lines_of(tables, wanted)
     found = []
     room = _MOST_BYTES
+    files = source_text.Files()
     n_left_out = 0
     for row in rows:
         function = row.function
         text, notes = source_text.read(tables, function,
-                                       max(lines[function]))
+                                       max(lines[function]), files)
         text = _near(text, lines[function])
         size = sum(map(len, text.values()))
         if size > room:

@@ -136,7 +136,7 @@ class _Listing:
             Column('source', 'source', 'code'),
             Column('instruction_offset', '', 'count', 'data')]
         text, notes = source_text.read(self._tables, function,
-                                       max(self._cum))
+                                       max(self._cum), source_text.Files())
         rows = []
         for line in sorted(text.keys() | self._cum.keys()):
             rows += self._rows(line, text.get(line, ''))

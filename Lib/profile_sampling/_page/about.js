@@ -6,10 +6,11 @@
 
 import {element} from './dom.js';
 import {qualityLine} from './header.js';
+import {joinedValues} from './joined.js';
 import {exactly, keysOf, valuesOf} from './match.js';
 import {stateSums} from './sums.js';
 import {tableOf} from './table.js';
-import {stateColumns, valueCell} from './tables.js';
+import {changedSums, stateColumns, valueCell} from './tables.js';
 import {grouped, printable} from './words.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -17,12 +18,11 @@ import {grouped, printable} from './words.js';
 
 /**
  * What each value of a key cost; idle time is apart.
- * @param {App} app
+ * @param {import('./model.js').Model} model
  * @param {string} key
  */
-export function rowsBy(app, key) {
-  const {part, sites: {isIdle}} = app.model;
-  const {of, texts} = valuesOf(app.profile, key);
+export function rowsBy({profile, part, sites: {isIdle}}, key) {
+  const {of, texts} = valuesOf(profile, key);
   const busy = stateSums(
     part, (row) => (isIdle[row] ? -1 : of[row]), texts.length);
   const idle = stateSums(
@@ -44,13 +44,16 @@ export function pivotView(app) {
                onchange: () => app.change({by: choice.value})},
     ...keys.map((name) => element(
       'option', {value: name, selected: name === key}, printable(name))));
-  const rows = rowsBy(app, key);
+  const {rows, otherOf} = joinedValues(
+    rowsBy(app.model, key),
+    app.against === null ? [] : rowsBy(app.against.rival, key));
   const {where} = app.query;
   return [
     element('div', {class: 'bar-of-tools'}, element(
       'label', {}, 'by ', choice)),
     tableOf('by', [
       ...stateColumns(app, rows, ({sums}) => sums),
+      ...changedSums(app, (row) => row.sums, (row) => otherOf(row)?.sums),
       ...app.model.sites.idle ? [
         /** @type {import('./table.js').Column<(typeof rows)[0]>} */ ({
           key: 'idle', heading: 'idle', kind: 'number',
@@ -61,12 +64,22 @@ export function pivotView(app) {
       {where: [...where, [key, exactly(text)]]})})];
 }
 
+/**
+ * @param {import('./decode.js').Profile} profile
+ * @returns {[string, string][]}
+ */
+function countersOf({meta, stats}) {
+  return [...meta, ...[...stats].map(([name, value]) => (
+    /** @type {[string, string]} */ ([name, grouped(value)])))];
+}
+
 /** @param {App} app */
 export function qualityView(app) {
   const {model, profile} = app;
   const facts = qualityLine(model.part, model.sites);
-  const rows = [...profile.meta, ...[...profile.stats].map(
-    ([name, value]) => [name, grouped(value)])];
+  const rows = countersOf(profile);
+  const others = new Map(app.against === null ? []
+    : countersOf(app.against.rival.profile));
   return [
     element('h2', {}, 'How far this profile can be trusted'),
     element('ul', {}, ...facts.map((text) => element('li', {}, text))),
@@ -74,6 +87,10 @@ export function qualityView(app) {
     tableOf('stats', [
       {key: 'value', heading: 'value', kind: 'number', cell: ([, value]) => (
         {text: value})},
+      ...app.against === null ? [] : [
+        /** @type {import('./table.js').Column<[string, string]>} */ ({
+          key: 'other', heading: app.against.isBase ? 'new' : 'base',
+          kind: 'number', cell: ([name]) => ({text: others.get(name)})})],
       {key: 'counter', heading: 'counter', kind: 'text',
        cell: ([name]) => ({text: name})}], rows)];
 }

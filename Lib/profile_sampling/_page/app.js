@@ -1,4 +1,4 @@
-// The page: one profile, one query, one view at a time.
+// The page: one query, one view at a time, of one profile or of two.
 //
 // This file owns the state of the page and what is around the view.  It must
 // not know how a view is drawn.
@@ -8,28 +8,38 @@
 // @ts-check
 
 import {pivotView, qualityView} from './about.js';
-import {TreeView, sandwichView} from './calls.js';
-import {button, byId, element} from './dom.js';
-import {FlameView} from './flame.js';
+import {TreeView, flameView, sandwichView} from './calls.js';
+import {changesView, comparedLines, sideTools} from './differences.js';
+import {chipsOf} from './chips.js';
+import {button, byId, element, keepingFocus} from './dom.js';
 import {
   asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
+import {faultsOf} from './faults.js';
+import {findingLines} from './findings.js';
 import {gilView} from './gil.js';
 import {STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
-import {Models} from './model.js';
-import {NO_QUERY, fromFragment, toFragment, toOptions} from './query.js';
+import {paired} from './pairing.js';
+import {
+  FOLDS, NO_QUERY, fromFragment, toFragment, unreadOf
+} from './query.js';
+import {Side, againstOf} from './sides.js';
 import {sourceView} from './source.js';
+import {Steps} from './steps.js';
 import {functionsView, sitesView} from './tables.js';
+import {timeView} from './time.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./query.js').Query} Query */
 
+// So long after the last letter the search begins.
+const TYPING_MS = 200;
 /** @type {Record<string, {name: string, make: (app: App) => Node[]}>} */
 const VIEWS = {
-  flame: {name: 'Flame graph', make: (app) => new FlameView(
-    app, app.model.tree(app.query.up), 'all', 'main').parts()},
+  changes: {name: 'Changes', make: changesView},
+  flame: {name: 'Flame graph', make: flameView},
   sites: {name: 'Lines', make: sitesView},
   functions: {name: 'Functions', make: functionsView},
   tree: {name: 'Call tree', make: (app) => new TreeView(app).parts()},
@@ -37,32 +47,56 @@ const VIEWS = {
   source: {name: 'Source', make: sourceView},
   by: {name: 'Labels', make: pivotView},
   gil: {name: 'GIL', make: gilView},
-  quality: {name: 'Quality', make: qualityView}};
+  quality: {name: 'Quality', make: qualityView},
+  time: {name: 'Time', make: timeView}};
 
 export class App {
   /**
    * @param {Profile} profile
    * @param {import('./source.js').Sources | null} sources
+   * @param {import('./findings.js').Finding[] | null} findings
    */
-  constructor(profile, sources) {
-    this.profile = profile;
+  constructor(profile, sources, findings) {
+    // The new one, and the base that it is compared with.
+    this.sides = [new Side(profile)];
+    // What Python says of how their runs differ.
+    /** @type {import('./differences.js').Changes | null} */
+    this.changes = null;
     this.sources = sources;
-    this.models = new Models(profile);
+    this.findings = findings ?? [];
     /** @type {Query} */
     this.query = fromFragment(location.hash);
-    // What is wrong with the query; then the model is that of the whole.
-    this.fault = '';
-    this.model = this.models.of(NO_QUERY);
-    this.selected = -1;
-    this.names = namesOf(profile);
-  }
-
-  start() {
-    addEventListener('popstate', () => {
-      this.query = fromFragment(location.hash);
+    this.unread = unreadOf(location.hash);
+    this.steps = new Steps(() => {
+      this.query = fromFragment(this.steps.fragment);
+      this.unread = unreadOf(this.steps.fragment);
+      this.isTyping = false;
       this.show();
     });
-    this.show();
+    // What is wrong with the query; then the model is that of the whole.
+    this.fault = '';
+    // Whether the last step was made by typing.
+    this.isTyping = false;
+    this.model = this.models.of(NO_QUERY);
+    /** @type {import('./against.js').Against | null} */
+    this.against = null;
+    this.selected = -1;
+  }
+
+  get side() {
+    return this.sides[this.query.side === 'base' ? 1 : 0] ?? this.sides[0];
+  }
+
+  get profile() {
+    return this.side.profile;
+  }
+
+  get models() {
+    return this.side.models;
+  }
+
+  get names() {
+    return this.side.names;
   }
 
   /**
@@ -70,11 +104,51 @@ export class App {
    * @param {Profile} profile
    */
   take(profile) {
-    this.profile = profile;
+    this.sides = [new Side(profile)];
+    this.changes = null;
     this.sources = null;
-    this.models = new Models(profile);
-    this.names = namesOf(profile);
+    this.findings = [];
     this.change(NO_QUERY);
+  }
+
+  /**
+   * Compare the profile with another one.
+   * @param {Profile} base
+   * @param {import('./differences.js').Changes | null} changes
+   */
+  compare(base, changes) {
+    const [before, after] = paired(base, this.sides[0].profile);
+    this.sides = [new Side(after, changes?.after),
+                  new Side(before, changes?.before)];
+    this.changes = changes;
+  }
+
+  /**
+   * Compare with a profile of a file, of whose runs nothing is known.
+   * @param {Profile} base
+   */
+  add(base) {
+    this.compare(base, null);
+    this.change({view: 'flame', side: ''});
+  }
+
+  /**
+   * Begin with what was compared, unless the address asks for something.
+   * @param {import('./differences.js').Changes | null} changes
+   */
+  beginWith(changes) {
+    if (changes !== null && !location.hash) {
+      const {scale, value} = changes;
+      const own = this.profile.valueTypes[this.profile.own].name;
+      this.query = {...this.query, value: value === own ? '' : value,
+                    scale: scale === 'share' ? scale : ''};
+    }
+  }
+
+  /** The views that there is something to show in. */
+  views() {
+    return Object.entries(VIEWS).filter(([view]) => (
+      view !== 'changes' || this.sides.length > 1));
   }
 
   /**
@@ -82,8 +156,8 @@ export class App {
    * @param {string} key
    */
   key(key) {
-    const view = Object.keys(VIEWS)[Number.parseInt(key, 10) - 1];
-    const step = this.steps()[key];
+    const view = this.views()[Number.parseInt(key, 10) - 1]?.[0];
+    const step = this.transforms()[key];
     if (view !== undefined) {
       this.change({view});
     } else if (step !== undefined && this.selected >= 0) {
@@ -92,12 +166,18 @@ export class App {
       const names = valueChoices(this.profile).map(({name}) => name);
       const at = Math.max(0, names.indexOf(this.query.value));
       this.change({value: names[(at + 1) % names.length]});
+    } else if (key === 't') {
+      this.change({view: 'time'});
     } else if (key === 'l') {
       this.change({up: !this.query.up});
     } else if (key === 'i') {
       this.change({flip: !this.query.flip});
+    } else if (key === 'b' && this.against !== null) {
+      this.change({side: this.query.side ? '' : 'base'});
+    } else if (key === 's' && this.against !== null) {
+      this.change({scale: this.query.scale ? '' : 'share'});
     } else if (key === 'u') {
-      this.undo();
+      this.steps.back();
     } else if (key === '0') {
       this.change({...NO_QUERY, view: this.query.view});
     } else if (key === 'Escape') {
@@ -108,18 +188,12 @@ export class App {
     return true;
   }
 
-  undo() {
-    if (this.stepsBack) {
-      history.back();
-    }
-  }
-
   /**
    * What can be done with the function that is selected, by its key.
    * @returns {Record<string, {name: string, title: string,
    *                           changes: Partial<Query>}>}
    */
-  steps() {
+  transforms() {
     const {focus, ignore, hide, collapse} = this.query;
     const func = this.profile.functions[this.selected];
     const pattern = func === undefined ? '' : exactly(func.name);
@@ -145,20 +219,35 @@ export class App {
     this.query = {...this.query, ...changes};
     const after = toFragment(this.query);
     if (after !== before) {
-      history.pushState({steps: this.stepsBack + 1}, '', `#${after}`);
+      this.steps.take(after);
     }
+    this.unread = [];
+    this.isTyping = false;
     this.show();
   }
 
-  /** How many steps there are to undo before one would leave the page. */
-  get stepsBack() {
-    return Number(history.state?.steps ?? 0);
+  /**
+   * Search for what is typed: that is one step, however many letters it has.
+   * @param {string} search
+   */
+  search(search) {
+    if (search === this.query.search) {
+      return;
+    }
+    if (this.isTyping) {
+      this.query = {...this.query, search};
+      this.steps.replace(toFragment(this.query));
+      this.show();
+    } else {
+      this.change({search});
+      this.isTyping = true;
+    }
   }
 
   /** @param {number} func -1: none */
   select(func) {
     this.query = {...this.query, selected: this.names.of[func] ?? ''};
-    history.replaceState(history.state, '', `#${toFragment(this.query)}`);
+    this.steps.replace(toFragment(this.query));
     this.selected = func;
     this.showSelected();
   }
@@ -194,15 +283,20 @@ export class App {
     this.findModel();
     this.selected = this.names.numbers.get(this.query.selected) ?? -1;
     const view = VIEWS[this.query.view] ?? VIEWS.flame;
-    const command = this.profile.meta.get('command') ?? 'Profile';
-    document.title = printable(command);
+    document.title = this.title();
     byId('facts').replaceChildren(...this.facts());
     keepingFocus(byId('tools'), this.tools());
-    keepingFocus(byId('chips'), this.chips());
-    byId('view').replaceChildren(...this.fault ? [element(
-      'p', {class: 'fault', role: 'alert'}, printable(this.fault))]
-      : view.make(this));
+    keepingFocus(byId('chips'), chipsOf(this));
+    byId('view').replaceChildren(
+      ...this.faults().map((text) => element(
+        'p', {class: 'fault', role: 'alert'}, printable(text))),
+      ...this.fault ? [] : view.make(this));
     this.showSelected();
+  }
+
+  faults() {
+    return this.fault ? [this.fault] : [...this.unread, ...faultsOf(
+      this, this.views().map(([view]) => view))];
   }
 
   /** A query may come from an address that somebody wrote. */
@@ -213,27 +307,59 @@ export class App {
       if (this.query.search) {
         this.model.matches(this.query.search);
       }
+      this.against = this.findAgainst();
     } catch (error) {
       this.model = this.models.of(NO_QUERY);
+      this.against = null;
       this.fault = /** @type {Error} */ (error).message;
     }
   }
 
+  /** What was worked out before is kept. */
+  findAgainst() {
+    if (this.sides.length < 2) {
+      return null;
+    }
+    const other = this.sides[this.side === this.sides[0] ? 1 : 0];
+    const found = againstOf(this.side, other, this.query);
+    const {against} = this;
+    return against?.model === found.model && against.rival === found.rival
+      && against.ratio === found.ratio ? against : found;
+  }
+
+  /**
+   * A tree beside the one of the other profile; null if there is none.
+   * @param {string} name
+   * @param {(model: import('./model.js').Model) =>
+   *         import('./layout.js').Tree} treeOf
+   */
+  treeAgainst(name, treeOf) {
+    return this.against?.tree(name, treeOf) ?? null;
+  }
+
+  /** What was run; of two profiles both, if that was not the same. */
+  title() {
+    const commands = new Set(this.sides.map(({profile: {meta}}) => (
+      meta.get('command') ?? 'Profile')));
+    return printable([...commands].join(' against '));
+  }
+
   facts() {
     const {part, sites} = this.model;
-    const command = this.profile.meta.get('command');
     return [
-      element('h1', {}, printable(command ?? 'Profile')),
+      element('h1', {}, this.title()),
       ...[whatLine(part), totalsLine(part, sites), statesLine(sites),
           ['Quality: ' + qualityLine(part, sites).join(', ')],
+          ...comparedLines(this),
           ...asides(part).map((text) => [text])]
         .filter((texts) => texts.length)
-        .map((texts) => element('p', {}, texts.join(', ')))];
+        .map((texts) => element('p', {}, texts.join(', '))),
+      ...findingLines(this)];
   }
 
   tools() {
     const {query} = this;
-    const tabs = Object.entries(VIEWS).map(([view, {name}]) => button(
+    const tabs = this.views().map(([view, {name}]) => button(
       name, () => this.change({view}),
       {'aria-current': query.view === view ? 'page' : undefined}));
     const values = element('select', {
@@ -247,16 +373,22 @@ export class App {
     }));
     return [element('div', {class: 'tabs'}, ...tabs),
             values, this.searchBox(), element(
-              'div', {class: 'filters'}, ...this.states(), ...this.folds(),
-              ...this.directions())];
+              'div', {class: 'filters'}, ...sideTools(this), ...this.states(),
+              ...this.folds(), ...this.directions())];
   }
 
   searchBox() {
     const {query} = this;
     const box = element('input', {
       type: 'search', placeholder: 'search, or /pattern/', value: query.search,
-      'aria-label': 'search', onchange: () => this.change(
-        {search: box.value})});
+      'aria-label': 'search', onchange: () => this.search(box.value)});
+    let timer = 0;
+    box.addEventListener('input', (event) => {
+      clearTimeout(timer);
+      if (!(/** @type {InputEvent} */ (event).isComposing)) {
+        timer = setTimeout(() => this.search(box.value), TYPING_MS);
+      }
+    });
     const found = element('output', {class: 'found'});
     if (query.search && !this.fault) {
       const {part} = this.model;
@@ -285,9 +417,8 @@ export class App {
 
   folds() {
     const {fold} = this.query;
-    const choices = {C: 'C', operators: 'operators', pseudo: '[ ]',
-                     stdlib: 'stdlib', packages: 'packages'};
-    return Object.entries(choices).map(([name, text]) => {
+    return FOLDS.map((name) => {
+      const text = name === 'pseudo' ? '[ ]' : name;
       const isOn = fold.includes(name);
       return button(text, () => this.change({
         fold: isOn ? fold.filter((one) => one !== name) : [...fold, name]}),
@@ -305,32 +436,6 @@ export class App {
       button('upwards', () => this.change({flip: !flip}),
              {'aria-pressed': String(flip),
               title: 'flames, not icicles'})];
-  }
-
-  /** What is asked for, each with a button that takes it back. */
-  chips() {
-    const {query} = this;
-    const chips = query.where.map(([key, pattern], number) => button(
-      `${key} = ${printable(pattern)} ×`, () => this.change({
-        where: query.where.filter((_, at) => at !== number)})));
-    for (const name of /** @type {const} */ (
-      ['focus', 'ignore', 'hide', 'collapse'])) {
-      query[name].forEach((pattern, number) => chips.push(button(
-        `${name} ${printable(pattern)} ×`, () => this.change({
-          [name]: query[name].filter((_, at) => at !== number)}))));
-    }
-    if (query.root) {
-      chips.push(button(`root ${printable(query.root)} ×`,
-                        () => this.change({root: ''})));
-    }
-    if (chips.length) {
-      chips.push(button('undo', () => this.undo(),
-                        {disabled: !this.stepsBack}));
-    }
-    const options = toOptions(query);
-    return [...chips, ...options
-      ? [element('code', {title: 'the same part in the command report'},
-                 `report ${options}`)] : []];
   }
 
   /** What is selected, and what can be done with it. */
@@ -351,40 +456,8 @@ export class App {
       element('span', {}, filename ? printable(`${filename}:${firstLine}`)
         : ''),
       element('span', {}, values),
-      ...Object.values(this.steps()).map(({name: step, title, changes}) => (
-        button(step, () => this.change(changes), {title}))),
+      ...Object.values(this.transforms()).map((step) => button(
+        step.name, () => this.change(step.changes), {title: step.title})),
       button('×', () => this.select(-1), {'aria-label': 'select nothing'}));
   }
-}
-
-/**
- * Put new children in a place; what has the focus keeps it.
- * @param {HTMLElement} place
- * @param {Node[]} children
- */
-function keepingFocus(place, children) {
-  const controls = () => [...place.querySelectorAll('button, select, input')];
-  const at = controls().indexOf(
-    /** @type {Element} */ (document.activeElement));
-  place.replaceChildren(...children);
-  const control = controls()[at];
-  if (control instanceof HTMLElement) {
-    control.focus();
-  }
-}
-
-/**
- * How functions are spelt where they are selected: the place is told too of
- * those that have a name in common.
- * @param {Profile} profile
- */
-function namesOf({functions}) {
-  const counts = new Map();
-  for (const {name} of functions) {
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  const of = functions.map(({name, filename, firstLine, kind}) => (
-    counts.get(name) === 1 ? name
-      : `${name} ${filename}:${firstLine}:${kind}`));
-  return {of, numbers: new Map(of.map((name, number) => [name, number]))};
 }

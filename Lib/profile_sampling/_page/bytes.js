@@ -26,12 +26,19 @@ export function fromBase64(text) {
  * @param {Uint8Array} bytes
  */
 export async function decompressed(bytes) {
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) {
-    return bytes;
-  }
+  return bytes[0] === 0x1f && bytes[1] === 0x8b
+    ? inflated(bytes, 'gzip', MAX_BYTES) : bytes;
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {CompressionFormat} format
+ * @param {number} most how many bytes it may come to
+ */
+export async function inflated(bytes, format, most) {
   const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream();
   const reader = stream.pipeThrough(
-    new DecompressionStream('gzip')).getReader();
+    new DecompressionStream(format)).getReader();
   const chunks = [];
   let length = 0;
   for (;;) {
@@ -41,7 +48,7 @@ export async function decompressed(bytes) {
     }
     chunks.push(value);
     length += value.length;
-    if (length > MAX_BYTES) {
+    if (length > most) {
       await reader.cancel();
       throw new Error('the profile is too large for this page');
     }

@@ -5,10 +5,11 @@
 // @ts-check
 
 import {button, element, styleOf} from './dom.js';
+import {changeColumns, goneNote} from './differences.js';
 import {FlameView} from './flame.js';
 import {tableOf} from './table.js';
 import {placeCell, valueCell} from './tables.js';
-import {ROOT} from './tree.js';
+import {FromRoots, ROOT} from './tree.js';
 import {counted, percent, printable, share} from './words.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -17,11 +18,25 @@ import {counted, percent, printable, share} from './words.js';
 // What is open at first: calls with that share, until there are so many rows.
 const OPEN_SHARE = 0.05;
 const FIRST_ROWS = 60;
+// The same of what leads to what is searched for.
+const ROWS_TO_FOUND = 400;
 // Of a node, that are shown at once.
 const CHILDREN = 100;
 const MAX_INDENT = 40;
 // What one key opens at most.
 const OPEN_AT_ONCE = 5000;
+
+/**
+ * The flame graph of all.
+ * @param {App} app
+ */
+export function flameView(app) {
+  const {up} = app.query;
+  const against = app.treeAgainst('all', (model) => model.tree(up));
+  return [...new FlameView(app, app.model.tree(up), 'all', 'main',
+                           against).parts(),
+          ...goneNote(app, against)];
+}
 
 /** The call tree as a table whose rows open and close. */
 export class TreeView {
@@ -29,6 +44,13 @@ export class TreeView {
   constructor(app) {
     this.app = app;
     this.tree = app.model.tree(app.query.up);
+    const against = app.treeAgainst('all', (model) => (
+      model.tree(app.query.up)));
+    /** @type {import('./table.js').Column<number>[]} */
+    this.changes = changeColumns(app, (node) => (
+      {own: this.tree.cum[node], other: against?.otherCum(node) ?? 0}));
+    this.found = app.query.search
+      ? app.model.matches(app.query.search).found : null;
     /** @type {Set<number>} */
     this.open = new Set();
     /** @type {Map<number, number>} */
@@ -41,9 +63,11 @@ export class TreeView {
   }
 
   parts() {
-    const heads = ['cum', 'self', 'cum', 'self', 'function'].map(
-      (text, number) => element(
-        'th', {scope: 'col', class: number < 4 ? 'number' : 'text'}, text));
+    const heads = [
+      ...['cum', 'self', 'cum', 'self',
+          ...this.changes.map(({heading}) => heading)].map((text) => element(
+        'th', {scope: 'col', class: 'number'}, text)),
+      element('th', {scope: 'col', class: 'text'}, 'function')];
     return [element('div', {class: 'table'}, element(
       'table', {role: 'treegrid', 'aria-label': 'call tree',
                 dataset: {name: 'tree'}},
@@ -52,16 +76,34 @@ export class TreeView {
 
   openFirst() {
     const least = OPEN_SHARE * this.tree.cum[ROOT];
+    const leads = this.leadsToFound();
     const pending = [...this.tree.children(ROOT)];
-    for (let rows = pending.length; pending.length && rows < FIRST_ROWS;) {
+    const most = leads === null ? FIRST_ROWS : ROWS_TO_FOUND;
+    for (let rows = pending.length; pending.length && rows < most;) {
       const node = /** @type {number} */ (pending.shift());
-      if (this.tree.cum[node] >= least) {
+      if (leads === null ? this.tree.cum[node] >= least : leads[node]) {
         const children = this.tree.children(node);
         this.open.add(node);
         rows += children.length;
         children.forEach((child) => pending.push(child));
       }
     }
+  }
+
+  /**
+   * Which nodes have what is searched for below them; null if nothing is, or
+   * nodes are not made before they are opened.
+   */
+  leadsToFound() {
+    const {tree, found} = this;
+    if (found === null || !(tree instanceof FromRoots)) {
+      return null;
+    }
+    const leads = new Uint8Array(tree.length);
+    for (let node = tree.length - 1; node > 0; node--) {
+      leads[tree.parent[node]] |= leads[node] | found[tree.func[node]];
+    }
+    return leads;
   }
 
   /** Make the rows of what is open, without calling itself. */
@@ -116,8 +158,10 @@ export class TreeView {
     const {text, title} = placeCell(app, func, 0);
     const mark = element('span', {class: 'mark', 'aria-hidden': 'true'},
                          !hasChildren ? '' : open.has(node) ? '▾' : '▸');
-    const name = element('td', {class: `text ${indentClass(indent)}`, title},
-                         mark, printable(text ?? ''));
+    const isFound = this.found !== null && this.found[func];
+    const name = element(
+      'td', {class: `text ${indentClass(indent)}${isFound ? ' match' : ''}`,
+             title}, mark, printable(text ?? ''));
     const cells = [tree.cum[node], tree.self[node]];
     const made = element(
       'tr', {role: 'row', tabindex: node === this.at ? 0 : -1,
@@ -131,7 +175,9 @@ export class TreeView {
         return element('td', {class: 'number', title: cell.title,
                               dataset: {key: number ? 'self' : 'cum', value}},
                        cell.text ?? '');
-      }), name);
+      }), ...this.changes.map(({key, cell}) => element(
+        'td', {class: 'number', dataset: {key, value: cell(node).value ?? ''}},
+        cell(node).text ?? '')), name);
     mark.addEventListener('click', () => this.toggle(node));
     made.addEventListener('dblclick', () => this.toggle(node));
     made.addEventListener('click', () => {
@@ -154,7 +200,8 @@ export class TreeView {
       this.fill();
     });
     return element(
-      'tr', {role: 'row', 'aria-level': level}, element('td', {colspan: 4}),
+      'tr', {role: 'row', 'aria-level': level},
+      element('td', {colspan: 4 + this.changes.length}),
       element('td', {class: `text ${indentClass(indent)}`}, more));
   }
 
@@ -250,13 +297,31 @@ export function sandwichView(app) {
   const name = printable(app.profile.functions[func].name) || '[no name]';
   const above = app.model.callersOf(func);
   const below = app.model.calleesOf(func);
+  const aboveOther = app.treeAgainst(
+    'callers', (model) => model.callersOf(func));
+  const belowOther = app.treeAgainst(
+    'callees', (model) => model.calleesOf(func));
   return [
     element('h2', {}, `Callers of ${name}`),
-    ...neighbours(app, 'callers', above, '[nobody]'),
-    ...new FlameView(app, above, name, 'above').parts(),
+    ...neighbours(app, 'callers', above, '[nobody]', aboveOther),
+    ...new FlameView(app, above, name, 'above', aboveOther).parts(),
     element('h2', {}, `Callees of ${name}`),
-    ...neighbours(app, 'callees', below, '[itself]'),
-    ...new FlameView(app, below, name, 'below').parts()];
+    ...neighbours(app, 'callees', below, '[itself]', belowOther),
+    ...new FlameView(app, below, name, 'below', belowOther).parts()];
+}
+
+/**
+ * What is next to the root of a tree, and what the root has alone.
+ * @param {Tree} tree
+ */
+function nextTo(tree) {
+  const rows = tree.children(ROOT).map(
+    (node) => ({func: tree.func[node], value: tree.cum[node]}));
+  if (tree.self[ROOT]) {
+    rows.push({func: -1, value: tree.self[ROOT]});
+    rows.sort((one, other) => other.value - one.value);
+  }
+  return rows;
 }
 
 /**
@@ -265,15 +330,18 @@ export function sandwichView(app) {
  * @param {string} name
  * @param {Tree} tree
  * @param {string} alone
+ * @param {import('./against.js').TreeAgainst | null} against
  */
-function neighbours(app, name, tree, alone) {
+function neighbours(app, name, tree, alone, against) {
   const total = tree.cum[ROOT];
   const {part} = app.model;
-  const rows = tree.children(ROOT).map(
-    (node) => ({func: tree.func[node], value: tree.cum[node]}));
-  if (tree.self[ROOT]) {
-    rows.push({func: -1, value: tree.self[ROOT]});
-    rows.sort((one, other) => other.value - one.value);
+  const rows = nextTo(tree);
+  const others = new Map(against === null ? []
+    : nextTo(against.other).map(({func, value}) => [func, value]));
+  for (const func of others.keys()) {
+    if (!rows.some((row) => row.func === func)) {
+      rows.push({func, value: 0});
+    }
   }
   return [tableOf(name, [
     {key: 'share', heading: 'share', kind: 'number', cell: ({value}) => ({
@@ -282,6 +350,8 @@ function neighbours(app, name, tree, alone) {
      cell: ({value}) => ({text: share(value, part.total)})},
     {key: 'cum', heading: 'cum', kind: 'number',
      cell: ({value}) => valueCell(app, value)},
+    ...changeColumns(app, ({func, value}) => (
+      {own: value, other: others.get(func) ?? 0})),
     {key: 'function', heading: name.slice(0, -1), kind: 'text',
      cell: ({func}) => (func < 0 ? {text: alone} : placeCell(app, func, 0))}],
   rows, {onselect: ({func}) => {

@@ -34,6 +34,7 @@ const MARK = '# profile_sampling 1';
  * @property {number} rateHz
  * @property {number} startNs
  * @property {number} durationNs
+ * @property {number} wholeCpuNs of a part that was saved; 0 if it is none
  * @property {number | null} pid
  * @property {string} pythonVersion
  * @property {boolean} hasOpcodes
@@ -46,6 +47,12 @@ const MARK = '# profile_sampling 1';
  * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
  * @property {Nodes} nodes
  * @property {Samples} samples
+ * @property {boolean} isRounded whether sums may be more than numbers can say
+ * @property {string[]} [moreKeys] that a profile it is compared with has
+ * @property {string[]} timelineTexts what timelineOf() reads
+ * @property {import('./timeline.js').Timeline | null} timeline
+ * @property {[number, number] | null} spanNs of a part by time, its range
+ * @property {Uint8Array} [isIn] of that which samples are in it
  */
 
 /**
@@ -101,7 +108,21 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples};
+    samples, timeline: null, spanNs: null,
+    isRounded: samples.values.some(isTooLarge)};
+}
+
+/**
+ * Whether sums of a column may be larger than all whole numbers that there
+ * are here.
+ * @param {Float64Array} column
+ */
+function isTooLarge(column) {
+  let sum = 0;
+  for (const value of column) {
+    sum += Math.abs(value);
+  }
+  return sum > Number.MAX_SAFE_INTEGER;
 }
 
 /**
@@ -112,13 +133,14 @@ export function decodeProfile(bytes) {
 function factsOf(comments, parts) {
   const facts = {
     mode: /** @type {string | null} */ (null),
-    rateHz: parts.period >= SHORTEST_PERIOD_NS
+    wholeCpuNs: 0, rateHz: parts.period >= SHORTEST_PERIOD_NS
       ? Math.floor(1e9 / parts.period) : 0,
     startNs: parts.timeNs, durationNs: parts.durationNs,
     pid: /** @type {number | null} */ (null), pythonVersion: '',
     hasOpcodes: false,
     stats: /** @type {Map<string, number>} */ (new Map()),
     meta: /** @type {Map<string, string>} */ (new Map()),
+    timelineTexts: /** @type {string[]} */ ([]),
     modules: /** @type {Set<string>} */ (new Set())};
   if (!comments.includes(MARK)) {
     return facts;
@@ -131,7 +153,9 @@ function factsOf(comments, parts) {
       case 'module': facts.modules.add(text); break;
       case 'python': facts.pythonVersion = text; break;
       case 'pid': pids.add(Number(text)); break;
+      case 'timeline': facts.timelineTexts.push(text); break;
       case 'mode': facts.mode = text; break;
+      case 'whole_cpu_ns': facts.wholeCpuNs = Number(text); break;
       case 'rate_hz': facts.rateHz = Number(text); break;
       case 'names':
         facts.hasOpcodes ||= text === 'all' || text === 'opcodes';

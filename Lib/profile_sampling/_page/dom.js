@@ -87,3 +87,22 @@ export function shareClass(share) {
   styleOf(name).setProperty('--share', `${text}%`);
   return name;
 }
+
+/**
+ * Put new children in a place; what has the focus keeps it.
+ * @param {HTMLElement} place
+ * @param {Node[]} children
+ */
+export function keepingFocus(place, children) {
+  const controls = () => [...place.querySelectorAll('button, select, input')];
+  const old = document.activeElement;
+  const at = controls().indexOf(/** @type {Element} */ (old));
+  place.replaceChildren(...children);
+  const control = controls()[at];
+  if (control instanceof HTMLElement) {
+    control.focus();
+  }
+  if (control instanceof HTMLInputElement && old instanceof HTMLInputElement) {
+    control.setSelectionRange(old.selectionStart, old.selectionEnd);
+  }
+}

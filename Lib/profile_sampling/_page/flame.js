@@ -8,6 +8,7 @@
 // @ts-check
 
 import {C, OPERATOR, PYTHON} from './functions.js';
+import {CHANGES, changeLines, levelColor, levelSign} from './differences.js';
 import {button, element, styleOf} from './dom.js';
 import {hit, layOut} from './layout.js';
 import {ROOT} from './tree.js';
@@ -33,12 +34,14 @@ export class FlameView {
    * @param {import('./layout.js').Tree} tree
    * @param {string} rootName what its root stands for
    * @param {string} place 'main', or where it is no higher than it needs
+   * @param {import('./against.js').TreeAgainst | null} against
    */
-  constructor(app, tree, rootName, place) {
+  constructor(app, tree, rootName, place, against) {
     this.isSmall = place !== 'main';
     this.place = place;
     this.app = app;
     this.tree = tree;
+    this.against = against;
     this.rootName = rootName;
     this.canvas = element('canvas', {class: `canvas-${place}`});
     this.sizer = element('div', {class: `sizer sizer-${place}`}, this.canvas);
@@ -61,8 +64,9 @@ export class FlameView {
 
   /** What the view is made of. */
   parts() {
+    const colors = this.against === null ? LEGEND : CHANGES;
     const legend = element('p', {class: 'legend'}, ...this.isSmall ? []
-      : LEGEND.map(([name, color]) => element('span', {class: color}, name)));
+      : colors.map(([name, color]) => element('span', {class: color}, name)));
     const zooms = element('div', {class: 'zooms'}, this.zoomIn, this.zoomOut);
     return [element('div', {class: 'bar-of-tools'}, legend, zooms),
             this.box, this.said, this.note, this.tip];
@@ -187,13 +191,15 @@ export class FlameView {
     const values = `${title} ${amount(tree.cum[node], part.type)} (${
       share(tree.cum[node], total)}), self ${
       amount(tree.self[node], part.type)}`;
+    const changes = this.against === null ? []
+      : changeLines(this.app, this.against, node);
     if (node === ROOT) {
-      return [this.rootName, values];
+      return [this.rootName, values, ...changes];
     }
     const {name, filename, firstLine} = profile.functions[tree.func[node]];
     return [printable(name) || '[no name]',
             ...filename ? [`${printable(filename)}:${firstLine}`] : [],
-            values];
+            values, ...changes];
   }
 
   /** @param {number} node */
@@ -296,9 +302,11 @@ class Painter {
     const isDim = this.found !== null
       && (node === ROOT || !this.found[func]);
     context.globalAlpha = isDim ? 0.3 : 1;
-    context.fillStyle = this.color(colorOf(this.functions[func]));
+    const level = this.view.against?.level(node);
+    context.fillStyle = this.color(level === undefined
+      ? colorOf(this.functions[func]) : levelColor(level));
     context.fillRect(x, y, width, ROW - 1);
-    this.label(node, x, y, width);
+    this.label(node, x, y, width, level ? levelSign(level) : '');
     context.globalAlpha = 1;
     if (node === this.view.at || (node !== ROOT && func === this.selected)) {
       context.strokeStyle = this.color('text');
@@ -312,8 +320,9 @@ class Painter {
    * @param {number} x
    * @param {number} y
    * @param {number} width
+   * @param {string} sign before the name
    */
-  label(node, x, y, width) {
+  label(node, x, y, width, sign) {
     const room = width - 2 * INSET;
     if (room < 2 * this.charWidth) {
       return;
@@ -321,7 +330,8 @@ class Painter {
     const func = this.functions[this.view.tree.func[node]];
     const names = node === ROOT ? [this.view.rootName]
       : [func.name, func.qualname];
-    const [name, short] = names.map((text) => printable(text) || '[no name]');
+    const [name, short] = names.map(
+      (text) => sign + (printable(text) || '[no name]'));
     this.context.fillStyle = this.color('frame-text');
     this.context.fillText(
       this.fits(name, room) ? name : this.cut(short ?? name, room),

@@ -69,7 +69,7 @@ export function statesLine({whole, busy}) {
  * @param {Sites} sites
  */
 export function qualityLine(part, sites) {
-  const {profile: {rateHz, stats}} = part;
+  const {profile: {rateHz, stats, spanNs, wholeCpuNs}} = part;
   const parts = [];
   const achieved = achievedHz(part, sites);
   if (achieved !== null) {
@@ -86,8 +86,9 @@ export function qualityLine(part, sites) {
     const unsampled = sites.whole.byState[STATES.indexOf('unsampled')];
     parts.push(`unsampled ${share(unsampled, sites.busy)}`);
   }
-  const cpuNs = totalOf(part, 'cpu_ns');
-  if (cpuNs && captures) {
+  // Counters are of the whole session, whatever part is looked at.
+  const cpuNs = wholeCpuNs || totalOf(part, 'cpu_ns');
+  if (cpuNs && captures && spanNs === null) {
     parts.push(`overhead ${share(overheadNs(stats), cpuNs)}`);
   }
   return parts;
@@ -98,8 +99,12 @@ export function qualityLine(part, sites) {
  * @param {Part} part
  */
 export function asides(part) {
-  const {profile: {stats, samples}, rows} = part;
+  const {profile: {stats, samples, spanNs, durationNs, isRounded}, rows} = part;
   const texts = [];
+  if (isRounded) {
+    texts.push('Rounded: values add up to more than 2**53, and from there on '
+               + 'only the first 15 digits are exact');
+  }
   const missed = missedShare(stats);
   if (missed > MISSED_SHARE_TOLD) {
     texts.push(`Missed: at ${share(missed, 1)} of the ticks the kernel let `
@@ -115,6 +120,10 @@ export function asides(part) {
   if (custom) {
     texts.push(`Custom: ${grouped(custom)} counted by sample(), which weigh `
                + 'no time and are not in the samples above');
+  }
+  if (spanNs !== null) {
+    texts.push(`Time line: from ${seconds(spanNs[0])} to ${
+      seconds(spanNs[1])} of ${seconds(durationNs)}`);
   }
   const wall = stats.get('subscribers_wall_ns') ?? 0;
   const cpu = stats.get('subscribers_cpu_ns') ?? 0;
@@ -158,14 +167,11 @@ function lossesOf(stats) {
 }
 
 /**
+ * The sum of all samples, of whatever part.
  * @param {Part} part
  * @param {string} name
  */
-function totalOf({profile: {valueTypes, samples}, rows}, name) {
+function totalOf({profile: {valueTypes, samples}}, name) {
   const at = valueTypes.findIndex((type) => type.name === name);
-  let sum = 0;
-  for (const row of at < 0 ? [] : rows) {
-    sum += samples.values[at][row];
-  }
-  return sum;
+  return at < 0 ? 0 : samples.values[at].reduce((sum, one) => sum + one, 0);
 }

@@ -92,8 +92,9 @@ function loopsOf({profile: {functions, frames}, nodes}) {
  */
 function boredThreads(part) {
   const {profile, rows, nodeOf, value} = part;
-  const {samples, threads, frames, durationNs, pid} = profile;
-  const presentNs = PRESENT_SHARE * durationNs;
+  const {samples, threads, frames, durationNs, spanNs, pid} = profile;
+  const presentNs = PRESENT_SHARE
+    * (spanNs === null ? durationNs : spanNs[1] - spanNs[0]);
   const totals = new Float64Array(threads.length);
   for (const row of rows) {
     totals[samples.thread[row]] += value[row];

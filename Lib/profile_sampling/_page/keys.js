@@ -10,16 +10,20 @@ import {button, byId, element} from './dom.js';
 
 /** @type {[string, string][]} */
 const HELP = [
-  ['1 to 9', 'the views, in their order'], ['/', 'search'],
+  ['1 to 9', 'the views, in their order'], ['t', 'the view of time'],
+  ['/', 'search'],
   ['v', 'the next type of values'], ['l', 'from the leaves, or the roots'],
   ['i', 'icicles, or flames that grow upwards'],
   ['f', 'focus: only stacks with what is selected'],
   ['r', 'root: stacks begin at it'], ['d', 'drop: only stacks without it'],
   ['m', 'merge: leave it out, its time goes to its callers'],
   ['c', 'collapse: what it calls becomes its own'],
+  ['b', 'of two profiles the other one'],
+  ['s', 'compare shares, or values'],
   ['u', 'undo'], ['0', 'all again'], ['?', 'this help'],
   ['arrows, Home, End', 'move among rows or frames'],
   ['right, left, *', 'in the call tree open, close, open all below'],
+  ['Shift and arrows, Enter', 'over time: choose a range'],
   ['Enter', 'select a row, zoom in on a frame'],
   ['Escape', 'zoom out, close, select nothing']];
 
@@ -56,24 +60,42 @@ function helpOf() {
   return help;
 }
 
+/** @typedef {(bytes: Uint8Array) => Promise<void>} Taker */
+
 /**
- * Show files that are dropped on the page instead of its own profile.
- * @param {(bytes: Uint8Array) => Promise<void>} show
+ * Compare with a file that is dropped on the page or chosen; or show one
+ * instead of the page's own profile.
+ * @param {Taker} compare
+ * @param {Taker} show
  */
-export function listenToFiles(show) {
-  /** @param {File | undefined} file */
-  const read = async (file) => {
-    if (file !== undefined) {
-      await show(new Uint8Array(await file.arrayBuffer()));
-    }
-  };
+export function listenToFiles(compare, show) {
   document.addEventListener('dragover', (event) => event.preventDefault());
   document.addEventListener('drop', (event) => {
     event.preventDefault();
-    read(event.dataTransfer?.files[0]);
+    give(event.dataTransfer?.files[0], compare);
   });
-  const input = element('input', {type: 'file', 'aria-label': 'pprof file'});
-  input.addEventListener('change', () => read(input.files?.[0]));
-  byId('file').replaceChildren(element(
-    'label', {}, 'Look at another pprof file: ', input));
+  byId('file').replaceChildren(
+    chooser('Compare with a base (or drop it here): ', 'base', compare),
+    chooser('Look at another profile: ', 'pprof file', show));
+}
+
+/**
+ * @param {File | undefined} file
+ * @param {Taker} take
+ */
+async function give(file, take) {
+  if (file !== undefined) {
+    await take(new Uint8Array(await file.arrayBuffer()));
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {string} name
+ * @param {Taker} take
+ */
+function chooser(text, name, take) {
+  const input = element('input', {type: 'file', 'aria-label': name});
+  input.addEventListener('change', () => give(input.files?.[0], take));
+  return element('label', {}, text, input);
 }

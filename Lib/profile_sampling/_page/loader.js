@@ -4,6 +4,10 @@
 // browsers see at first; the program is allowed to run by its own digest.
 // @ts-check
 
+const note = document.querySelector('#view .note');
+if (note !== null && 'DecompressionStream' in globalThis) {
+  note.textContent = 'Loading the profile …';
+}
 const packed = document.getElementById('program')?.textContent ?? '';
 const stream = new Blob([Uint8Array.from(
   atob(packed), (char) => char.charCodeAt(0))]).stream();

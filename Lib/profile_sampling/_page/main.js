@@ -6,11 +6,52 @@ import {decompressed, fromBase64} from './bytes.js';
 import {decodeProfile} from './decode.js';
 import {byId, element} from './dom.js';
 import {listenToFiles, listenToKeys} from './keys.js';
+import {timelineOf} from './timeline.js';
 import {printable} from './words.js';
+
+const LESS_THAN = 0x3c;
 
 /** @param {HTMLElement} block */
 function bytesIn(block) {
   return decompressed(fromBase64(block.textContent ?? ''));
+}
+
+/**
+ * The profile in an unpacked pprof file.
+ * @param {Uint8Array} bytes
+ */
+async function profileOf(bytes) {
+  const profile = decodeProfile(bytes);
+  profile.timeline = await timelineOf(profile);
+  return profile;
+}
+
+/**
+ * The profile in a file: a pprof file, or a page.
+ * @param {Uint8Array} bytes
+ */
+async function profileIn(bytes) {
+  if (bytes[0] !== LESS_THAN) {
+    return profileOf(await decompressed(bytes));
+  }
+  // What is in a page is neither run nor loaded so.
+  const page = new DOMParser().parseFromString(
+    new TextDecoder().decode(bytes), 'text/html');
+  const block = page.getElementById('profile');
+  if (block === null) {
+    throw new Error('the file is a page without a profile in it');
+  }
+  return profileOf(await bytesIn(block));
+}
+
+/**
+ * What is in a block of that name; null: there is none.
+ * @param {string} id
+ */
+async function jsonIn(id) {
+  const block = document.getElementById(id);
+  return block === null ? null
+    : JSON.parse(new TextDecoder().decode(await bytesIn(block)));
 }
 
 /**
@@ -30,15 +71,18 @@ async function orSay(show) {
 }
 
 async function main() {
-  const block = document.getElementById('sources');
-  const sources = block === null ? null
-    : JSON.parse(new TextDecoder().decode(await bytesIn(block)));
-  const app = new App(
-    decodeProfile(await bytesIn(byId('profile'))), sources);
-  app.start();
+  const app = new App(await profileOf(await bytesIn(byId('profile'))),
+                      await jsonIn('sources'), await jsonIn('findings'));
+  const base = document.getElementById('base');
+  if (base !== null) {
+    app.compare(await profileOf(await bytesIn(base)), await jsonIn('changes'));
+    app.beginWith(app.changes);
+  }
+  app.show();
   listenToKeys(app);
-  listenToFiles((bytes) => orSay(async () => (
-    app.take(decodeProfile(await decompressed(bytes))))));
+  listenToFiles(
+    (bytes) => orSay(async () => app.add(await profileIn(bytes))),
+    (bytes) => orSay(async () => app.take(await profileIn(bytes))));
 }
 
 await orSay(main);

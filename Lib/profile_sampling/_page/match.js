@@ -11,6 +11,8 @@ import {STATES} from './labels.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
+const OWN_KEYS = ['thread', 'state', 'task'];
+
 /**
  * Raise an Error with a sentence for a text that is no pattern.
  * @param {string} text
@@ -64,6 +66,12 @@ export function keysOf(profile) {
   }
   if (profile.pid !== null) {
     names.add('pid');
+  }
+  for (const name of profile.moreKeys ?? []) {
+    hasTasks ||= name === 'task';
+    if (!OWN_KEYS.includes(name)) {
+      names.add(name);
+    }
   }
   return ['thread', 'state', ...hasTasks ? ['task'] : [],
           ...[...names].sort()];

@@ -18,13 +18,10 @@ import {FromLeaves, FromRoots} from './tree.js';
 const KEPT = 6;
 
 export class Model {
-  /**
-   * @param {Profile} profile
-   * @param {Query} query
-   */
-  constructor(profile, query) {
-    this.profile = profile;
-    this.part = partOf(profile, query);
+  /** @param {import('./part.js').Part} part */
+  constructor(part) {
+    this.profile = part.profile;
+    this.part = part;
     this.known = new Map();
   }
 
@@ -121,7 +118,8 @@ export class Models {
   /** @param {Query} query */
   of(query) {
     const key = partKey(query);
-    const model = this.kept.get(key) ?? new Model(this.profile, query);
+    const model = this.kept.get(key)
+      ?? new Model(partOf(this.profile, query));
     this.kept.delete(key);
     this.kept.set(key, model);
     if (this.kept.size > KEPT) {

@@ -13,6 +13,7 @@ import {CUSTOM} from './labels.js';
 import {compiled, functionsLike, valuesOf} from './match.js';
 import {originsOf} from './origins.js';
 import {PairTable} from './pairs.js';
+import {inRange, rangeOf} from './ranges.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./decode.js').Nodes} Nodes */
@@ -54,11 +55,13 @@ export function valueChoices({valueTypes, own}) {
 }
 
 /**
- * @param {Profile} profile
+ * @param {Profile} whole
  * @param {Query} query
  * @returns {Part}
  */
-export function partOf(profile, query) {
+export function partOf(whole, query) {
+  const range = rangeOf(query.time);
+  const profile = range === null ? whole : inRange(whole, range);
   const type = valueChoices(profile).find(({name}) => name === query.value)
     ?? profile.valueTypes[profile.own];
   const value = valuesOfType(profile, type);
@@ -96,7 +99,8 @@ function valuesOfType(profile, type) {
  */
 function chosen(profile, query) {
   const {samples} = profile;
-  const isIn = new Uint8Array(samples.length).fill(1);
+  const isIn = profile.isIn?.slice()
+    ?? new Uint8Array(samples.length).fill(1);
   for (const [patterns, wanted] of /** @type {[string[], number][]} */ (
     [[query.focus, 1], [query.ignore, 0]])) {
     for (const pattern of patterns) {

@@ -11,6 +11,11 @@
  * fold       kinds of frames and origins of code that are left out
  * collapse   patterns of functions that swallow what they call
  * root       pattern of the function that stacks begin at; '': their roots
+ * time       range of time that is looked at, 'from,to' in seconds; ''
+ * than       range that it is compared with; ''
+ * zoom       range that views of time show; '': all
+ * lanes      key of what has a lane of its own there
+ * lane       value of that key, of the lane that the stack chart shows; ''
  * view       which view is shown
  * selected   name of the function that is selected; ''
  * search     what is looked for, and marked
@@ -18,6 +23,8 @@
  * by         key of the pivot
  * up         whether graphs and trees begin at the leaves
  * flip       whether the flame graph grows upwards
+ * side       of two profiles 'base', or '': the new one
+ * scale      how they are compared: 'share', or '': as they are
  *
  * @typedef {object} Query
  * @property {string} value
@@ -28,6 +35,11 @@
  * @property {string[]} fold
  * @property {string[]} collapse
  * @property {string} root
+ * @property {string} time
+ * @property {string} than
+ * @property {string} zoom
+ * @property {string} lanes
+ * @property {string} lane
  * @property {string} view
  * @property {string} selected
  * @property {string} search
@@ -35,20 +47,27 @@
  * @property {string} by
  * @property {boolean} up
  * @property {boolean} flip
+ * @property {string} side
+ * @property {string} scale
  */
 
 /** @type {Query} */
 export const NO_QUERY = Object.freeze({
   value: '', where: [], focus: [], ignore: [], hide: [], fold: [],
   collapse: [], root: '', view: 'flame', selected: '', search: '',
-  sort: 'self', by: 'thread', up: false, flip: false});
+  sort: 'self', by: 'thread', time: '', than: '', zoom: '', lanes: 'thread',
+  lane: '', up: false, flip: false, side: '', scale: ''});
 /** @type {('focus' | 'ignore' | 'hide' | 'fold' | 'collapse')[]} */
 const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
-/** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort'
- *          | 'by')[]} */
-const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by'];
+/** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort' | 'by'
+ *          | 'time' | 'than' | 'zoom' | 'lanes' | 'lane' | 'side'
+ *          | 'scale')[]} */
+const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by',
+               'time', 'than', 'zoom', 'lanes', 'lane', 'side', 'scale'];
 /** @type {('up' | 'flip')[]} */
 const FLAGS = ['up', 'flip'];
+
+export const FOLDS = ['C', 'operators', 'pseudo', 'stdlib', 'packages'];
 
 /**
  * @param {Query} query
@@ -97,13 +116,27 @@ export function fromFragment(fragment) {
 }
 
 /**
+ * A sentence for each part of a fragment that is no part of a query.
+ * @param {string} fragment
+ */
+export function unreadOf(fragment) {
+  const known = ['where', ...LISTS, ...TEXTS, ...FLAGS];
+  return [...new URLSearchParams(fragment.replace(/^#/, ''))].flatMap(
+    ([name, text]) => (!known.includes(name)
+      ? [`The address has ${name} in it, which this page does not know.`]
+      : name === 'where' && text.indexOf('=') < 1
+        ? [`where=${text} in the address has no label and pattern.`] : []));
+}
+
+/**
  * What of a query changes the numbers.
  * @param {Query} query
  */
 export function partKey(query) {
-  const {value, where, focus, ignore, hide, fold, collapse, root} = query;
+  const {value, where, focus, ignore, hide, fold, collapse, root, time}
+    = query;
   return JSON.stringify(
-    [value, where, focus, ignore, hide, fold, collapse, root]);
+    [value, where, focus, ignore, hide, fold, collapse, root, time]);
 }
 
 /**
@@ -117,6 +150,9 @@ export function toOptions(query) {
   }
   options.push(...query.where.map(
     ([key, pattern]) => `--where ${quoted(`${key}=${pattern}`)}`));
+  const range = /^([\d.]*),([\d.]*)$/.exec(query.time) ?? [];
+  options.push(...['--from', '--to'].flatMap((name, at) => (
+    range[at + 1] ? [`${name} ${range[at + 1]}`] : [])));
   options.push(...query.hide.map((text) => `--hide ${quoted(text)}`));
   return options.join(' ');
 }

@@ -5,9 +5,11 @@
 // must not know where the text is from.
 // @ts-check
 
-import {element} from './dom.js';
+import {changeColumns} from './differences.js';
+import {button, element} from './dom.js';
 import {PYTHON, compareFunctions} from './functions.js';
 import {RUNNING} from './labels.js';
+import {lineIn} from './pairing.js';
 import {countsOf, innermostPython, sumsOfFrames} from './sums.js';
 import {tableOf} from './table.js';
 import {marginCell, stateCells, valueCell} from './tables.js';
@@ -131,25 +133,106 @@ export function instructionsOf(part, func, generic) {
     || one.offset - other.offset);
 }
 
+/**
+ * The source of a function; of all of that name where two profiles are
+ * compared, which do not tell them apart.
+ * @param {App} app
+ * @param {import('./functions.js').Func} func
+ * @returns {Source | undefined}
+ */
+function sourceOf(app, {name, filename, firstLine}) {
+  const found = (app.sources?.functions ?? []).filter((one) => (
+    one.name === name && one.filename === filename
+    && (app.against !== null || one.first_line === firstLine)));
+  return found.length < 2 ? found[0] : {
+    ...found[0], lines: Object.assign({}, ...found.map(({lines}) => lines)),
+    notes: [...new Set(found.flatMap(({notes}) => notes))]};
+}
+
+/**
+ * The function of the most expensive line that there is a text of; -1: there
+ * is no function of Python.
+ * @param {App} app
+ */
+function worthReading(app) {
+  const {functions} = app.profile;
+  const found = app.model.sites.rows.map(({func}) => func).filter(
+    (func) => functions[func]?.kind === PYTHON);
+  return found.find((func) => (
+    Object.keys(sourceOf(app, functions[func])?.lines ?? {}).length))
+    ?? found[0] ?? -1;
+}
+
 /** @param {App} app */
 export function sourceView(app) {
-  const {model, profile: {functions}} = app;
-  const isSelected = functions[app.selected]?.kind === PYTHON;
-  const func = isSelected ? app.selected : model.functionRows('self').find(
-    (row) => functions[row.func].kind === PYTHON)?.func ?? -1;
+  const {profile: {functions}} = app;
+  const func = functions[app.selected]?.kind === PYTHON ? app.selected
+    : worthReading(app);
   if (func < 0) {
     return [element('p', {class: 'note'}, 'There is no Python function here.')];
   }
-  const {name, filename, firstLine} = functions[func];
-  const source = app.sources?.functions.find((one) => (
-    one.name === name && one.filename === filename
-    && one.first_line === firstLine));
+  const {name, filename} = functions[func];
+  const source = sourceOf(app, functions[func]);
   const notes = source?.notes ?? ['The page has no source of this function.'];
+  const table = listing(app, func, source);
   return [
-    element('h2', {}, printable(`${name} in ${filename}`)),
-    listing(app, func, source),
+    element('h2', {}, printable(`${name} in ${filename} `),
+            button('most expensive line', () => goToMost(table))),
+    table,
     ...notes.map((note) => element('p', {class: 'note'}, printable(note)))];
 }
+
+/**
+ * A row for what is not shown before a line.
+ * @param {number} line
+ * @returns {Line}
+ */
+function gapTo(line) {
+  return {line, one: null, isGap: true};
+}
+
+/**
+ * Go to the line with the longest bar.
+ * @param {HTMLElement} table
+ */
+function goToMost(table) {
+  const cells = [...table.querySelectorAll('td[data-key="self"].bar')];
+  /** @param {Element} cell */
+  const valueOf = (cell) => Number(
+    /** @type {HTMLElement} */ (cell).dataset.value);
+  cells.sort((one, other) => valueOf(other) - valueOf(one));
+  const row = cells[0]?.closest('tr');
+  row?.scrollIntoView({block: 'center'});
+  row?.focus({preventScroll: true});
+}
+
+/**
+ * What lines of a function are in the other profile, by their numbers here.
+ * @param {App} app
+ * @param {number} func
+ */
+function otherLines({against, profile}, func) {
+  if (against === null) {
+    return {cums: new Map(), sums: new Map()};
+  }
+  const {rival} = against;
+  /** @param {number} line */
+  const here = (line) => lineIn(rival.profile, profile, func, line);
+  return {
+    cums: new Map([...linesOf(rival.part, func)].map(
+      ([line, value]) => [here(line), value])),
+    sums: new Map(rival.sites.rows.filter((row) => row.func === func)
+      .map((row) => [here(row.line), row.sums.total]))};
+}
+
+/**
+ * @typedef {object} Line
+ * @property {number} line
+ * @property {StateSums} [sums]
+ * @property {number} [cum]
+ * @property {Instruction | null} one
+ * @property {boolean} [isGap] whether it stands for lines that are left out
+ */
 
 /**
  * @param {App} app
@@ -167,10 +250,15 @@ function listing(app, func, source) {
     ([line, text]) => [Number(line), text]));
   // Rows are ranked.
   const most = sites.rows.find((row) => row.func === func)?.sums.total ?? 0;
-  const rows = [...new Set([...texts.keys(), ...cum.keys()])]
+  const {cums: otherCums, sums: otherSums} = otherLines(app, func);
+  /** @type {Line[]} */
+  const rows = [...new Set([...texts.keys(), ...cum.keys(),
+                            ...otherCums.keys()])]
     .sort((one, other) => one - other)
-    .flatMap((line) => [
-      {line, sums: sums.get(line), cum: cum.get(line), one: null},
+    .flatMap((line, at, lines) => [
+      ...at && lines[at - 1] < line - 1 ? [gapTo(line)] : [],
+      /** @type {Line} */ (
+        {line, sums: sums.get(line), cum: cum.get(line), one: null}),
       ...instructions.filter((one) => (
         one.line === line && one.self >= LEAST_SHARE * sites.busy
         && (one.name || one.callees.size))).slice(0, INSTRUCTIONS)
@@ -190,10 +278,20 @@ function listing(app, func, source) {
       its === undefined ? {} : stateCells(its))},
     {key: 'cum', heading: 'cum', kind: 'number', cell: (row) => (
       row.cum === undefined ? {} : valueCell(app, row.cum))},
-    {key: 'line', heading: 'line', kind: 'number', cell: ({line, one}) => (
-      one === null ? {text: String(line), value: line} : {})},
-    {key: 'source', heading: 'source', kind: 'code', cell: ({line, one}) => (
-      {text: one === null ? texts.get(line) ?? '' : told(app, one)})}],
+    ...['self', 'cum'].flatMap((which) => changeColumns(
+      app, (/** @type {Line} */ {line, one, isGap, ...own}) => (
+        one !== null || isGap || !(own.cum || otherCums.get(line))
+          ? null : which === 'cum'
+          ? {own: own.cum ?? 0, other: otherCums.get(line) ?? 0}
+          : {own: own.sums?.total ?? 0, other: otherSums.get(line) ?? 0}),
+      `${which}_`, which)),
+    {key: 'line', heading: 'line', kind: 'number',
+     cell: ({line, one, isGap}) => (
+       one !== null || isGap ? {text: isGap ? '⋮' : ''}
+         : {text: String(line), value: line})},
+    {key: 'source', heading: 'source', kind: 'code',
+     cell: ({line, one, isGap}) => ({text: one !== null ? told(app, one)
+       : isGap ? '' : texts.get(line) ?? ''})}],
   rows);
 }
 

@@ -141,7 +141,8 @@ function cellOf(key, kind, cell) {
            dataset: {key, ...value === undefined || value === null ? {}
              : {value}}},
     // Of a program, tabs are as wide as others see them.
-    printable(kind === 'code' ? text.replaceAll('\t', '        ') : text));
+    ...kind === 'text' ? breakable(printable(text))
+      : [printable(text.replaceAll('\t', '        '))]);
   if (share !== undefined && share > 0) {
     shown.classList.add('bar', shareClass(share));
   }
@@ -149,6 +150,15 @@ function cellOf(key, kind, cell) {
     shown.append(stackOf(bars));
   }
   return shown;
+}
+
+/**
+ * A name that may be broken behind its dots rather than anywhere.
+ * @param {string} text
+ */
+function breakable(text) {
+  return text.split(/(?<=[.])/).flatMap((part, at) => (
+    at ? [element('wbr'), part] : [part]));
 }
 
 /** @param {[string, number][]} bars */

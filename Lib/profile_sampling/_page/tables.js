@@ -5,8 +5,10 @@
 // @ts-check
 
 import {ranksOf} from './confidence.js';
+import {changeColumns} from './differences.js';
 import {element} from './dom.js';
 import {KINDS, PYTHON} from './functions.js';
+import {joinedFunctions, joinedSites} from './joined.js';
 import {RUNNING, STATES} from './labels.js';
 import {tableOf} from './table.js';
 import {
@@ -93,6 +95,22 @@ export function stateColumns(app, rows, sumsOf) {
 }
 
 /**
+ * The columns of the other profile.
+ * @template Row
+ * @param {App} app
+ * @param {(row: Row) => StateSums} sumsOf
+ * @param {(row: Row) => StateSums | undefined} othersOf
+ */
+export function changedSums(app, sumsOf, othersOf) {
+  return changeColumns(app, (/** @type {Row} */ row) => {
+    const sums = sumsOf(row);
+    const others = othersOf(row);
+    return {own: sums.total, other: others?.total ?? 0,
+            margin: app.against?.margin(sums.records, others?.records ?? 0)};
+  });
+}
+
+/**
  * What threads did, as a bar.
  * @param {StateSums} sums
  * @returns {Cell}
@@ -148,7 +166,8 @@ export function placeCell({profile}, func, line) {
 /** @param {App} app */
 export function sitesView(app) {
   const {sites, part} = app.model;
-  const rows = app.found(sites.rows, ({func}) => func);
+  const {rows: all, otherOf} = joinedSites(app);
+  const rows = app.found(all, ({func}) => func);
   const notes = sites.nowhere.map(([state, value]) => (
     `[${STATES[state]}] ${briefAmount(value, part.type)}: on no line`));
   if (sites.idle) {
@@ -161,6 +180,7 @@ export function sitesView(app) {
   return [
     tableOf('sites', [
       ...stateColumns(app, rows, ({sums}) => sums),
+      ...changedSums(app, (row) => row.sums, (row) => otherOf(row)?.sums),
       {key: 'site', heading: 'line', kind: 'text',
        cell: ({func, line}) => placeCell(app, func, line)},
       {key: 'in', heading: 'in', kind: 'text',
@@ -188,7 +208,8 @@ function mostlyIn({profile}, {callees, sums}) {
 export function functionsView(app) {
   const {query: {sort}, model} = app;
   const {total, type} = model.part;
-  const rows = app.found(model.functionRows(sort), ({func}) => func);
+  const {rows: all, otherOf} = joinedFunctions(app, sort);
+  const rows = app.found(all, ({func}) => func);
   /** @param {number} value */
   const shareCell = (value) => ({
     text: total ? percent(value / total) : '-',
@@ -213,6 +234,15 @@ export function functionsView(app) {
        cell: ({cum}) => valueCell(app, cum)},
       {key: 'cum_margin', heading: '±', kind: 'number',
        cell: ({cumRecords}) => marginCell(app, cumRecords)},
+      ...changeColumns(app, (/** @type {FunctionRow} */ row) => {
+        const other = otherOf(row);
+        return sort === 'cum'
+          ? {own: row.cum, other: other?.cum ?? 0, margin: app.against?.margin(
+            row.cumRecords, other?.cumRecords ?? 0)}
+          : {own: row.self, other: other?.self ?? 0,
+             margin: app.against?.margin(
+               row.selfRecords, other?.selfRecords ?? 0)};
+      }),
       {key: 'function', heading: 'function', kind: 'text',
        cell: ({func}) => placeCell(app, func, 0)},
       {key: 'place', heading: 'place', kind: 'text',

@@ -84,21 +84,30 @@ export class FromRoots extends CallTree {
     const merge = () => mergedNodes(this.nodes, this.frames.func, begin);
     const {tree, merged} = begin < 0
       ? ofShape(this.nodes, 'from roots', merge) : merge();
-    const own = selfOfNodes(part, part.value);
-    const self = new Float64Array(tree.length);
-    own.forEach((value, node) => {
+    this.merged = merged;
+    this.length = tree.length;
+    this.parent = tree.parents.subarray(0, tree.length);
+    this.func = tree.items.subarray(0, tree.length);
+    this.self = this.selfSums(part);
+    this.cum = cumulative(this.parent, this.self);
+    this.firstChild = new Int32Array(tree.length);
+    this.nextSibling = new Int32Array(tree.length);
+    this.link(part, merged);
+  }
+
+  /**
+   * The self values of all nodes, also those of another part of this shape.
+   * @param {Part} part
+   */
+  selfSums(part) {
+    const {merged} = this;
+    const self = new Float64Array(this.length);
+    selfOfNodes(part, part.value).forEach((value, node) => {
       if (merged[node] >= 0) {
         self[merged[node]] += value;
       }
     });
-    this.length = tree.length;
-    this.parent = tree.parents.subarray(0, tree.length);
-    this.func = tree.items.subarray(0, tree.length);
-    this.self = self;
-    this.cum = cumulative(this.parent, self);
-    this.firstChild = new Int32Array(tree.length);
-    this.nextSibling = new Int32Array(tree.length);
-    this.link(part, merged);
+    return self;
   }
 
   /**

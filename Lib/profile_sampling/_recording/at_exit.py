@@ -16,6 +16,10 @@ from profile_sampling._data.tables import Tables
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
+# '0': pages are to have no text of functions in them.
+SOURCE_VARIABLE = 'PYTHONSAMPLEPROF_SOURCE'
+# Whether moments are to be kept: 1.  The program's children see it as well.
+TIMELINE_VARIABLE = 'PYTHONSAMPLEPROF_TIMELINE'
 _STDERR = 2
 # A handler of signals may raise while the profile is written.
 _TRIES = 5
@@ -48,18 +52,40 @@ def writer(out, format, cwd, duration_s):
     of the program if *duration_s* is 0, or at most so many seconds away.
     """
     format = _format_of(out, format)
-    encode = _formats.encoder(format)
+    encode = _encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
+    recorder = _recorder(format)
     if duration_s:
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
     def write_at_exit(raw, quiet):
         raw['meta'] = meta
+        if recorder is not None:
+            recorder.finish(raw)
         return write(raw, out, format, cwd, quiet, encode, say)
 
     return write_at_exit
+
+
+def _encoder(format):
+    """Return the encoder of a format that does what the environment asks."""
+    encode = _formats.encoder(format)
+    if format != 'html' or os.environ.get(SOURCE_VARIABLE) != '0':
+        return encode
+    return lambda tables: encode(tables, with_source=False)
+
+
+def _recorder(format):
+    """Return who records a time line, if it is asked for and can be kept."""
+    if (os.environ.get(TIMELINE_VARIABLE, '') in ('', '0')
+            or format not in _formats.WITH_TIMELINE):
+        return None
+    from profile_sampling._formats.pprof import writer
+    from profile_sampling._recording import recorder
+    writer.import_moments()
+    return recorder.Recorder()
 
 
 def _take_meta():
@@ -87,7 +113,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
                 out = _DEFAULT_OUT + _formats.FORMATS[format]
             shown = os.fsdecode(_formats.with_pid(out))
             tables = Tables(raw)
-            encode = encode or _formats.encoder(format)
+            encode = encode or _encoder(format)
             _replace(shown, encode(tables), os.fsdecode(cwd or b''))
             line = _success(tables, shown, format)
             break

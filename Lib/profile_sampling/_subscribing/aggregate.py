@@ -10,7 +10,8 @@ import os
 import time
 from array import array
 
-from profile_sampling._data.tables import function_row, thread_row
+from profile_sampling._data.moments import Moments
+from profile_sampling._data.tables import Tables, function_row, thread_row
 from profile_sampling._data.values import (
     EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN)
 from profile_sampling._profile import Profile
@@ -25,10 +26,11 @@ class Aggregator:
             work()
         profile = aggregator.profile()
 
-    Its profile is that of a session of the same time.
+    Its profile is that of a session of the same time.  With *timeline*, it
+    has a time line: 36 bytes of memory for a sample, 9 MB at most.
     """
 
-    def __init__(self):
+    def __init__(self, *, timeline=False):
         # Batches come on another thread than the one that wants a profile.
         self._lock = _thread.RLock()
         self._start_time_ns = time.time_ns()
@@ -36,6 +38,7 @@ class Aggregator:
         self._pid = os.getpid()
         self._generations = {}
         self._samples = {}
+        self._moments = Moments() if timeline else None
         self._stats = {}
         self._lost = {'lost_records': 0, 'lost_wall_ns': 0, 'lost_cpu_ns': 0}
 
@@ -49,6 +52,8 @@ class Aggregator:
         self._generations[serial] = _Seen(batch.rows)
         self._stats = batch.counters
         samples = self._samples
+        if self._moments is not None:
+            self._moments.add(serial, batch.kind, vars(batch))
         for kind, *key, count, cpu_ns, wall_ns in zip(
                 batch.kind, batch.node, batch.thread, batch.labels_row,
                 batch.state, batch.holder_thread, batch.holder_node,
@@ -74,20 +79,25 @@ class Aggregator:
             return self._profile(mode, rate_hz, depth_frames, names)
 
     def _profile(self, mode, rate_hz, depth_frames, names):
-        tables = _Tables()
+        tables = _AllRows()
         for serial, rows in self._generations.items():
             tables.add_rows(serial, rows)
         stats = dict(self._stats)
         for name, value in self._lost.items():
             if value:
                 stats[name] = stats.get(name, 0) + value
-        return Profile._from_raw({
+        profile = Tables({
             **tables.raw(self._samples),
             'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
             'names': NAMES.index(names), 'stats': stats,
             'pid': self._pid,
             'start_time_ns': self._start_time_ns,
             'duration_ns': time.monotonic_ns() - self._start_ns})
+        if self._moments is not None:
+            profile = profile.with_timeline(self._moments.timeline(
+                profile, {key: row for row, key in enumerate(self._samples)},
+                self._start_ns))
+        return Profile._from_tables(profile)
 
 
 class _Seen:
@@ -112,7 +122,7 @@ class _Seen:
         return labels[1:end]
 
 
-class _Tables:
+class _AllRows:
     """The rows of all generations, one after the other."""
 
     def __init__(self):

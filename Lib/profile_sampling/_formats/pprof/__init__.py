@@ -11,3 +11,5 @@ STATE_TEXTS = tuple([state.replace('_', ' ') for state in STATES])
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 # The first hidden comment; the number rises if their meaning changes.
 MARK = '# profile_sampling 1'
+# The key of the hidden comment that has the time line.
+TIMELINE = 'timeline'

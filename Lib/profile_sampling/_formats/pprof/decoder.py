@@ -10,7 +10,7 @@ from array import array
 
 import _profile
 from profile_sampling._data.values import NAMES, OPCODES
-from profile_sampling._formats.pprof import MARK
+from profile_sampling._formats.pprof import MARK, TIMELINE, moments
 from profile_sampling._formats.pprof.functions import Functions, Names
 from profile_sampling._formats.pprof.labels import Labels
 from profile_sampling._formats.pprof.types import Columns
@@ -55,6 +55,10 @@ class _Decoder:
         comments = self._comments()
         columns = Columns(types, is_ours=MARK in comments)
         facts = self._facts(comments, columns)
+        timelines = facts.pop('timelines')
+        if timelines:
+            facts['timeline'] = lambda tables: moments.read(
+                timelines, tables, self._budget)
         functions = Functions(Names(facts.pop('modules'), self._budget),
                               self._budget)
         is_python = self._read_functions(functions)
@@ -107,6 +111,7 @@ class _Decoder:
             'duration_ns': self._message['duration_ns'],
             'python_version': '',
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
+            'timelines': [],
         }
         if MARK in comments:
             for comment in comments:
@@ -175,11 +180,13 @@ def _take_comment(comment, facts):
             raise ValueError(f'has the unknown names {text[:40]!r}')
         # Of merged files, what any of them names.
         facts['names'] |= NAMES.index(text)
-    elif key in ('rate_hz', 'depth_frames'):
+    elif key in ('rate_hz', 'depth_frames', 'whole_cpu_ns'):
         facts[key] = _number(text)
     elif key == 'meta':
         name, _, text = text.partition(' ')
         facts['meta'].setdefault(name, set()).add(text)
+    elif key == TIMELINE:
+        facts['timelines'].append(text)
     elif key == 'stat':
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.

@@ -7,6 +7,7 @@ what the message means.
 
 import os
 
+from profile_sampling._data.tables import Tables
 from profile_sampling._files import check_binary
 from profile_sampling._formats import embedded
 from profile_sampling._formats.pprof import decoder
@@ -30,6 +31,17 @@ def read(path, max_bytes=None):
     check_binary(path)
     name = getattr(path, 'name', None)
     return _read(path, name if isinstance(name, str) else 'the file', budget)
+
+
+def tables(path, max_bytes=None):
+    """The same as Tables, and nothing in them is still to be read."""
+    result = Tables(read(path, max_bytes))
+    try:
+        result.read_timeline()
+    except ValueError as exc:
+        name = path if isinstance(path, str) else 'the file'
+        raise ValueError(f'{name}: {exc}') from None
+    return result
 
 
 def _read(file, name, budget):

@@ -39,15 +39,31 @@ DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 _GZIP_WBITS = 31
 
 
+# What writes a time line, imported when it is known that there will be one.
+_parts = []
+
+
+def import_moments():
+    """Have what writes time lines imported."""
+    if not _parts:
+        from profile_sampling._formats.pprof import as_read, moments
+        _parts.append((as_read.rows_as_read, moments.comment))
+    return _parts[0]
+
+
 def encode(tables, *, compress=True):
     """Return the bytes of the pprof file of a profile."""
-    data = _message(tables)
+    more = []
+    if tables.has_timeline:
+        rows_as_read, comment = import_moments()
+        more.append(comment(tables, rows_as_read(tables, _message)))
+    data = _message(tables, more)
     if not compress or zlib is None:
         return data
     return zlib.compress(data, wbits=_GZIP_WBITS)
 
 
-def _message(tables):
+def _message(tables, more_comments=()):
     types = [(value_type.kind, value_type.unit)
              for value_type in tables.value_types]
     columns = list(range(len(types)))
@@ -62,7 +78,8 @@ def _message(tables):
         [types[column] for column in columns], columns, len(types),
         functions, tables.labels, threads, list(STATE_TEXTS),
         tables.frames, tables.nodes, tables.samples,
-        _header(tables, types[tables.own]), *_opnames(tables))
+        _header(tables, types[tables.own], more_comments),
+        *_opnames(tables))
 
 
 def _opnames(tables):
@@ -71,12 +88,13 @@ def _opnames(tables):
         yield [opcodes.name(number) for number in range(256)]
 
 
-def _header(tables, own):
+def _header(tables, own, more_comments):
     version = tables.python_version.split('.')
     period_ns = 1_000_000_000 // tables.rate_hz if tables.rate_hz else 0
     return ('python' + '.'.join(version[:2]),
             tables.start_time_ns, tables.duration_ns,
-            own, period_ns, list(_comments(tables)), own[0], DOC_URL)
+            own, period_ns, [*_comments(tables), *more_comments], own[0],
+            DOC_URL)
 
 
 def _comments(tables):
@@ -95,6 +113,8 @@ def _comments(tables):
     yield f'# rate_hz {tables.rate_hz}'
     yield f'# depth_frames {tables.depth_frames}'
     yield f'# names {NAMES[tables.names]}'
+    if tables.whole_cpu_ns is not None:
+        yield f'# whole_cpu_ns {tables.whole_cpu_ns}'
     for name, text in tables.meta.items():
         yield f'# meta {name} {text}'
     for name, value in tables.stats.items():

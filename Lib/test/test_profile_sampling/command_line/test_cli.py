@@ -233,14 +233,13 @@ class ReportTest(CommandLineTest):
             self.assertEqual(
                 self.run_cli('report', 'p.pb.gz', '-o', f'o{extension}'),
                 (0, b'', ''))
-            options = {'with_source': True} if format == 'html' else {}
             self.assertEqual(self.read(f'o{extension}'),
-                             _formats.encode(tables, format, **options))
+                             _formats.encode(tables, format))
         self.assertEqual(
             self.run_cli('report', 'p.pb.gz', '--no-source', '-o', 'o.html'),
             (0, b'', ''))
         self.assertEqual(self.read('o.html'),
-                         _formats.encode(tables, 'html'))
+                         _formats.encode(tables, 'html', with_source=False))
 
     def test_min_share(self):
         tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables

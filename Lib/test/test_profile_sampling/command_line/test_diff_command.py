@@ -41,6 +41,32 @@ class DiffTest(CommandLineTest):
                 *self.series('b', after, runs)]
 
 
+class PageTest(DiffTest):
+
+    def test_pages(self):
+        sides = self.sides()
+        self.diff(*sides, '-o', 'o.html')
+        after = Profile.merge(*[
+            Profile.load(os.path.join(self.directory, name))
+            for name in sides[sides.index('--') + 1:]])
+        page = os.path.join(self.directory, 'o.html')
+        self.assertEqual(Profile.load(page), after)
+        for block in 'base', 'changes', 'sources':
+            self.assertIn(f'id="{block}"'.encode(), self.read('o.html'))
+        self.diff(*sides, '-o', 'p.html', '--no-source')
+        self.assertNotIn(b'id="sources"', self.read('p.html'))
+        # Gates have their say, too.
+        self.diff(*sides, '-o', 'o.html', '--gate', 'total:3%', status=3)
+
+    def test_two_files(self):
+        a, b = self.pair()
+        self.diff(a, b, '-o', 'o.html')
+        before, after = [Profile.load(os.path.join(self.directory, name))
+                         for name in (a, b)]
+        after.diff(before).save(os.path.join(self.directory, 'p.html'))
+        self.assertEqual(self.read('o.html'), self.read('p.html'))
+
+
 class OutputTest(DiffTest):
 
     def test_two_files(self):

@@ -9,6 +9,7 @@ import sys
 import time
 import unittest
 
+from profile_sampling import Profile
 from test import support
 
 from ..support.sessions import (
@@ -163,6 +164,38 @@ class PythonTest(RecordTest):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(), -signal.SIGINT)
         self.assertTrue(self.load('p.pb.gz').samples)
+
+
+class SourceTest(RecordTest):
+    """The text of functions, in pages that are written at exit."""
+
+    def has_source(self, *arguments, **options):
+        result = self.record('-q', '-o', 'p.html', *arguments, **options)
+        self.assertEqual(result.status, 3, result.err)
+        self.check_work(Profile.load(os.path.join(self.directory, 'p.html')))
+        with open(os.path.join(self.directory, 'p.html'), 'rb') as file:
+            return b'id="sources"' in file.read()
+
+    def test_it_is_in_the_page(self):
+        self.assertTrue(self.has_source('work.py'))
+
+    def test_without(self):
+        self.assertFalse(self.has_source('--no-source', 'work.py'))
+        self.assertFalse(self.has_source(
+            '--no-source', '--', sys.executable, 'work.py'))
+
+    def test_by_the_environment(self):
+        result = self.run_python(
+            '-X', 'sampleprof=out=p.html', 'work.py',
+            env=environment(PYTHONSAMPLEPROF_SOURCE='0'))
+        self.assertEqual(result.status, 3, result.err)
+        with open(os.path.join(self.directory, 'p.html'), 'rb') as file:
+            self.assertNotIn(b'id="sources"', file.read())
+
+    def test_other_formats_have_none(self):
+        result = self.record('--no-source', '-o', 'p.pb.gz', 'work.py')
+        self.assertEqual(result.status, 2)
+        self.assertIn('only pages have sources, not pprof', result.err)
 
 
 class CommandTest(RecordTest):

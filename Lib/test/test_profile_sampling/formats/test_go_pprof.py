@@ -1,6 +1,7 @@
 """Real `go tool pprof` reads our files."""
 
 import os
+import random
 import re
 import unittest
 
@@ -8,6 +9,7 @@ from profile_sampling import Profile
 
 from ..support.builders import Builder, example
 from ..support.go_tool import GoTest, top_rows
+from ..support.timed import timed
 
 
 class GoPprofTest(GoTest):
@@ -34,6 +36,21 @@ class GoPprofTest(GoTest):
             'json.load': ('0', '700000000ns'),
             'time.sleep': ('0', '990000000ns'),
             'app.spin': ('0', '60001500ns')})
+
+    def test_a_time_line(self):
+        profile = timed(example().profile(), random.Random(1))
+        path = os.path.join(self.directory.name, 't.pb.gz')
+        again = os.path.join(self.directory.name, 'again.pb.gz')
+        profile.save(path)
+        for option in '-top', '-tags':
+            self.assertEqual(self.run_tool(self.pprof, option, path),
+                             self.report(example(), option))
+        self.run_tool(self.pprof, '-proto', f'-output={again}', path)
+        line = Profile.load(again).timeline
+        self.assertEqual(list(line.time_ns), list(profile.timeline.time_ns))
+        both = os.path.join(self.directory.name, 'both.pb.gz')
+        self.run_tool(self.pprof, '-proto', f'-output={both}', path, path)
+        self.assertTrue(Profile.load(both).timeline.is_stale)
 
     def test_header(self):
         text = self.report(example(python_version='3.13.5'), '-top')

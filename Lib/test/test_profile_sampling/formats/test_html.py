@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -25,10 +26,13 @@ NAME_AT_TOP = re.compile(
     re.MULTILINE)
 BLOCK = re.compile(r'<script type="application/octet-stream" id="profile">'
                    r'([A-Za-z0-9+/=]*)</script>')
+DATA = re.compile(
+    r'<script type="application/octet-stream" id="(?!program")[a-z]+">'
+    r'[A-Za-z0-9+/=]*</script>\n')
 
 
 def page_of(builder):
-    return _html.encode(builder.profile()._tables).decode()
+    return _html.encode(builder.profile()._tables, with_source=False).decode()
 
 
 def program_of(page):
@@ -59,7 +63,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(base64.b64decode(found), file.getvalue())
 
     def test_the_shell_is_small(self):
-        self.assertLess(len(BLOCK.sub('', page_of(example()))), SHELL_BYTES)
+        self.assertLess(len(DATA.sub('', page_of(example()))), SHELL_BYTES)
 
     def test_all_modules_are_in_it(self):
         page = page_of(example())
@@ -127,8 +131,8 @@ class SafetyTest(unittest.TestCase):
 
     def test_names_cannot_leave_their_block(self):
         page = page_of(hard_profiles.hostile())
-        self.assertEqual(BLOCK.sub('', page),
-                         BLOCK.sub('', page_of(example())))
+        self.assertEqual(DATA.sub('', page),
+                         DATA.sub('', page_of(example())))
 
     def test_texts_are_only_texts(self):
         for name, text in modules():
@@ -207,7 +211,7 @@ class LoadTest(unittest.TestCase):
 class SourceTest(unittest.TestCase):
 
     def sources(self, profile):
-        page = _html.encode(profile._tables, with_source=True)
+        page = _html.encode(profile._tables)
         packed, = re.findall(rb'id="sources">([A-Za-z0-9+/=]*)</script>', page)
         self.assertEqual(Profile.load(io.BytesIO(page)), Profile.load(
             io.BytesIO(_html.encode(profile._tables))))
@@ -246,6 +250,40 @@ class SourceTest(unittest.TestCase):
         self.assertEqual(function['lines'], {})
         self.assertEqual(function['notes'], [
             'There is no source: No such file or directory.'])
+
+    def test_frozen_modules(self):
+        import genericpath
+        first = genericpath.isdir.__code__.co_firstlineno
+        for version, is_there in (sys.version.split()[0], True), ('3.1', False):
+            b = Builder(python_version=version)
+            b.sample([(b.function('genericpath', 'isdir',
+                                  '<frozen genericpath>', first), first + 3)],
+                     wall_ns=1)
+            function, = self.sources(b.profile())['functions']
+            self.assertEqual(function['lines'].get(str(first)),
+                             'def isdir(s):' if is_there else None)
+
+    def test_what_was_typed_is_in_linecache(self):
+        import linecache
+        self.addCleanup(linecache.cache.pop, 'In[7]', None)
+        linecache.cache['In[7]'] = 20, None, ['def f():\n', '    g()\n'], 'x'
+        b = Builder()
+        b.sample([(b.function('a', 'f', 'In[7]', 1), 2)], wall_ns=1)
+        function, = self.sources(b.profile())['functions']
+        self.assertEqual(function['lines'], {'1': 'def f():', '2': '    g()'})
+
+    def test_where_functions_end(self):
+        path = self.file(
+            '@deco(lambda x:\n      x)\nasync def f():\n    """\nno end\n"""\n'
+            '    if x: pass\n\n    # still\n    return (\n1)\n\n'
+            '# not any more\nclass C:\n    def g(self): return 1\n\n'
+            '    def h(self):\n        pass\n')
+        for name, first, last in (('f', 1, 11), ('g', 15, 15), ('h', 17, 18)):
+            b = Builder()
+            b.sample([(b.function('a', name, path, first), first)], wall_ns=1)
+            function, = self.sources(b.profile())['functions']
+            self.assertEqual([*map(int, function['lines'])],
+                             [*range(first, last + 1)], name)
 
     def test_pages_without_it(self):
         self.assertNotIn('id="sources"', page_of(example()))

@@ -45,7 +45,8 @@ return [...document.querySelectorAll('tr[data-node]')].map((row) => [
   Number(row.querySelector('[data-key="cum"]').dataset.value),
   Number(row.querySelector('[data-key="self"]').dataset.value)]);
 '''
-READY = "return document.querySelector('#view table, #view .flame, .fault')"
+READY = ("return document.querySelector("
+         "'#view table, #view .flame, #view .plot, .fault')")
 
 
 def work(number):

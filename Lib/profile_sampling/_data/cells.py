@@ -1,0 +1,85 @@
+"""What a notebook makes of a profile: cells by their names, and not itself.
+
+This file owns which functions are of cells, and what of stacks and threads is
+the notebook's own.  It must not know any notebook's interface.
+"""
+
+from profile_sampling._data.subset import Source
+from profile_sampling._data.tables import (
+    NODE, THREAD, Tables, function_row, thread_row)
+
+# What runs cells, in whose threads nothing of the program is.
+_NOTEBOOK = 'IPython', 'ipykernel'
+# What compilers of cells call the code of one.
+_CODE = '<module>', '<cell line:'
+
+
+def without_notebook(tables, filename):
+    """Return Tables in which stacks begin at the code of one cell.
+
+    *filename* is that of the code.  Threads of the notebook itself are left
+    out, and those without a frame of Python; others are as they are.
+    """
+    functions = tables.functions
+    is_cell = [function.filename == filename and _is_code(function)
+               for function in functions]
+    is_notebook = [(function.module or '').partition('.')[0] in _NOTEBOOK
+                   for function in functions]
+    source = Source(tables)
+    function_of_node = [0] + [source.frames[frame][0] for frame
+                              in source.frame_of_node[1:]]
+    cells = _with(source, function_of_node, is_cell)
+    notebooks = _with(source, function_of_node, is_notebook)
+    rows = list(tables.row_tuples())
+    threads = {row[THREAD] for row in rows if cells[row[NODE]]}
+    # Of a thread that hardly ran nothing may be known but its state.
+    python = _with(source, function_of_node, [
+        function.kind == 'python' for function in functions])
+    known = {row[THREAD] for row in rows if python[row[NODE]]}
+    left_out = {row[THREAD] for row in rows if notebooks[row[NODE]]
+                or row[THREAD] not in known} - threads
+    # Below the cell's outermost call.
+    below = bytearray(len(cells))
+    for node in range(len(cells) - 1, 0, -1):
+        parent = source.parents[node]
+        if below[node] or (cells[node] and not cells[parent]):
+            below[parent] = 1
+    below[0] = 0
+    return Source(tables, hidden_nodes=below).part(
+        [row for row in rows if row[THREAD] not in left_out])
+
+
+def named(tables, name_of):
+    """Return Tables in which files of cells have the names of the cells.
+
+    name_of(filename) is that of a cell, or None.
+    """
+    return Tables(tables.facts() | {
+        'whole_cpu_ns': tables.whole_cpu_ns,
+        'functions': [_row(function, name_of(function.filename))
+                      for function in tables.functions],
+        'threads': [*map(thread_row, tables.threads)],
+        'frames': tables.frames, 'nodes': tables.nodes,
+        'labels': tables.labels, 'samples': tables.samples})
+
+
+def _row(function, cell):
+    if cell is None:
+        return function_row(function)
+    module, qualname, _, first_line, kind = function_row(function)
+    if _is_code(function):
+        qualname = f'<{cell}>'
+    return module, qualname, cell, first_line, kind
+
+
+def _is_code(function):
+    return function.qualname.startswith(_CODE)
+
+
+def _with(source, function_of_node, wanted):
+    """Return for each node whether such a function is on its stack."""
+    found = bytearray(len(function_of_node))
+    for node in range(1, len(found)):
+        found[node] = (found[source.parents[node]]
+                       or wanted[function_of_node[node]])
+    return found

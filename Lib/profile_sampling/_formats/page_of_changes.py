@@ -1,0 +1,42 @@
+"""Writer of a page that compares two profiles, or the runs of two versions.
+
+This file owns what such a page has beside that of one profile: the sums of
+both sides, and what the command diff says of them.  It must not compute
+anything: that is _data's.
+"""
+
+from profile_sampling._data import compare
+from profile_sampling._data.merge import Merger
+from profile_sampling._data.runs import FUNCTION, Question
+from profile_sampling._data.tables import Tables
+from profile_sampling._formats import changes, changes_data, html
+
+
+def encode(before, after, comparison, *, with_source=True):
+    """Return the bytes of the page.
+
+    *before* and *after* are lists of the Tables of runs, of which there is a
+    Comparison.
+    """
+    document = changes_data.document(comparison)
+    return html.encode(
+        _sum(after), with_source=with_source, base=_sum(before),
+        changes=document | {'words': changes.words(comparison)})
+
+
+def of_two(before, after, *, normalized=False, with_source=True):
+    """Return the bytes of the page of two Tables."""
+    own = after.value_types[after.own].name
+    comparison = compare.of_tables(
+        [before], [after], Question(FUNCTION, False, own, None, ()),
+        compare.SHARE if normalized else compare.PLAIN)
+    return encode([before], [after], comparison, with_source=with_source)
+
+
+def _sum(runs):
+    if len(runs) == 1:
+        return runs[0]
+    merger = Merger()
+    for tables in runs:
+        merger.add(tables)
+    return Tables(merger.raw())

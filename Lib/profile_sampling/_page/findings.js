@@ -1,0 +1,38 @@
+// What stands out in the profile, in words.
+//
+// This file owns which view shows more of a finding.  It must not find any:
+// _formats/findings.py does, and puts its sentences into the page.
+// @ts-check
+
+import {button, element} from './dom.js';
+import {exactly} from './match.js';
+import {NO_QUERY, partKey} from './query.js';
+import {printable} from './words.js';
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {import('./query.js').Query} Query */
+/** @typedef {{rule: string, text: string}} Finding */
+
+/** @param {string} state */
+function lines(state) {
+  return {view: 'sites', where: /** @type {[string, string][]} */ (
+    [['state', exactly(state)]])};
+}
+
+/** @type {Record<string, Partial<Query>>} */
+const MORE = {
+  gil: {view: 'gil'}, gil_asleep: lines('asleep_with_gil'),
+  loop_blocked: lines('blocked'), blocked: lines('blocked'),
+  gc: lines('gc'), generic: {view: 'source'}, few: {view: 'quality'}};
+
+/**
+ * The findings, which are of the whole profile: of a part there are none.
+ * @param {App} app
+ */
+export function findingLines(app) {
+  const isWhole = partKey({...app.query, value: ''}) === partKey(NO_QUERY)
+    && app.side === app.sides[0];
+  return app.findings.filter(() => isWhole).map(({rule, text}) => element(
+    'p', {class: 'finding', dataset: {rule}}, printable(text), ' ',
+    ...rule in MORE ? [button('show', () => app.change(MORE[rule]))] : []));
+}

@@ -1,0 +1,132 @@
+"""The moments of the command line's session, for its time line.
+
+This file owns the thread that collects them.  It must not know what becomes of
+the profile.
+
+The thread is no helper of the subscriptions that the program may have: a
+program that takes all modules out of sys.modules has others than we.  As
+theirs it is none of threading's, and what it does is not sampled, but counted.
+"""
+
+import _thread
+import atexit
+import os
+import time
+
+from profile_sampling import _core
+from profile_sampling._data import timeline
+from profile_sampling._data.moments import Moments, key_of
+from profile_sampling._data.tables import KEY_COLUMNS, Tables
+
+_PAUSE_S = 0.25
+# Until the session has begun, which it is about to when we are called.
+_SHORT_PAUSE_S = 0.0005
+_MAX_WAIT_S = 1.0
+_OPTIONS = {'rate_hz': 1, 'max_events': 65_536, 'batch_events': 65_536}
+
+
+class Recorder:
+    """Collects from the beginning of the session to its end.
+
+    In a child of a fork, too, if it is profiled.
+    """
+
+    def __init__(self):
+        # The program may take its modules out of sys.modules.
+        self._core = _core.load()
+        self._begin()
+        # After all that the program will have registered.
+        atexit.register(self._give_up)
+        os.register_at_fork(after_in_child=self._begin_in_child)
+
+    def _begin(self):
+        self._moments = Moments()
+        self._subscription = None
+        self._serial = 0
+        self._before = ()
+        self._is_over = _thread.allocate_lock()
+        self._is_over.acquire()
+        # Held while records are taken.
+        self._taking = _thread.allocate_lock()
+        self._core.start_helper(_thread.start_joinable_thread, self._run, True)
+
+    def _begin_in_child(self):
+        if self._core.is_written_at_exit():
+            self._begin()
+        else:
+            atexit.unregister(self._give_up)
+
+    def _give_up(self):
+        if self._is_over.locked():
+            self._is_over.release()
+
+    def _run(self):
+        _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
+        pause_s = _SHORT_PAUSE_S
+        until_s = time.monotonic() + _MAX_WAIT_S
+        while not self._is_over.acquire(timeout=pause_s):
+            if self._core.is_written_at_exit():
+                pause_s = _PAUSE_S
+                self._core.call_excluded(self._collect, None)
+            elif time.monotonic() > until_s:
+                # It could not be begun.
+                return
+
+    def _collect(self, _):
+        with self._taking:
+            try:
+                if self._subscription is None:
+                    self._subscribe()
+                self._take()
+            except RuntimeError:
+                # The session has ended meanwhile; what there is is taken then.
+                return
+
+    def _subscribe(self):
+        self._subscription = self._core.subscribe(**_OPTIONS)
+        self._epoch_ns = time.time_ns()
+        self._clock_ns = time.monotonic_ns()
+        # What has been recorded so far: the beginning of the session.
+        self._before = list(Tables(self._core.snapshot(False)).row_tuples())
+
+    def _take(self):
+        while (raw := self._subscription.take()) is not None:
+            self._serial = raw['serial']
+            self._moments.add(self._serial, raw['kind'], raw)
+
+    def finish(self, raw):
+        """Give tables of the core their time line, and end."""
+        self._give_up()
+        has_lock = self._taking.acquire(timeout=_MAX_WAIT_S)
+        try:
+            if not has_lock:
+                return
+            if self._subscription is None:
+                # It was too short for the thread to begin.
+                raw['timeline'] = _at_the_end
+                return
+            self._take()
+            self._subscription.close()
+            self._add_beginning()
+        finally:
+            if has_lock:
+                self._taking.release()
+        start_ns = self._clock_ns - (self._epoch_ns - raw['start_time_ns'])
+        moments, serial = self._moments, self._serial
+        raw['timeline'] = lambda tables: moments.timeline(tables, {
+            (serial, *key_of(*row[:KEY_COLUMNS])): number for number, row
+            in enumerate(tables.row_tuples())}, start_ns)
+
+    def _add_beginning(self):
+        self._moments.add_records([
+            (self._clock_ns,
+             (self._serial, *key_of(*row[:KEY_COLUMNS])), *row[KEY_COLUMNS:])
+            for row in self._before])
+        self._before = ()
+
+
+def _at_the_end(tables):
+    """Return a Timeline that has one moment."""
+    return timeline.of_records([
+        (max(tables.duration_ns, 1), number, *row[KEY_COLUMNS:])
+        for number, row in enumerate(tables.row_tuples())])

@@ -1,0 +1,162 @@
+"""What a page says in words: findings, faults of its address, what is rounded
+and what is only of the whole."""
+
+import random
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._data.by_site import Sites
+from profile_sampling._formats import header
+from profile_sampling._formats.findings import findings
+
+from ..support.browser import complaints, needs_browser, wait_for
+from ..support.builders import Builder, example
+from ..support.pages import BrowserTest
+from ..support.random_profiles import random_profile
+
+OVERHEAD = {'captures': 100, 'overhead_capture_ns': 40_000,
+            'overhead_drain_ns': 10_000}
+
+
+def busy():
+    b = Builder(stats=dict(OVERHEAD))
+    b.sample('a.main:1 a.f:2', wall_ns=900_000, cpu_ns=900_000, count=900)
+    b.sample('a.main:1 a.g:2', wall_ns=100_000, cpu_ns=100_000, count=100)
+    return b.profile()
+
+
+class OverheadTest(unittest.TestCase):
+
+    def overhead(self, profile):
+        tables = profile._tables
+        return header.quality(tables, Sites(tables))['overhead_share']
+
+    def test_it_is_a_share_of_the_whole(self):
+        profile = busy()
+        self.assertEqual(self.overhead(profile), 0.05)
+        for part in (profile.focus('a.g'), profile.ignore('a.g'),
+                     profile.hide('a.g'), profile.focus('a.g').focus('main')):
+            self.assertEqual(self.overhead(part), 0.05)
+        self.assertEqual(
+            self.overhead(profile.focus('a.g') + profile.ignore('a.g')), 0.05)
+
+    def test_a_part_in_a_file(self):
+        import io
+        file = io.BytesIO()
+        part = busy().focus('a.g')
+        part.save(file)
+        file.seek(0)
+        loaded = Profile.load(file)
+        self.assertEqual(loaded, part)
+        self.assertEqual(self.overhead(loaded), 0.05)
+
+
+@needs_browser
+class SaidTest(BrowserTest):
+
+    def faults(self):
+        return [fault.text for fault in self.driver.find_elements(
+            'css selector', '.fault')]
+
+    def found(self):
+        return [finding.text.removesuffix(' show') for finding
+                in self.driver.find_elements('css selector', '.finding')]
+
+    def test_overhead_of_parts(self):
+        self.show(busy(), focus='a.g')
+        self.assertIn('overhead 5.0 %', self.text('#facts'))
+        self.show(busy().focus('a.g'))
+        self.assertIn('overhead 5.0 %', self.text('#facts'))
+
+    def test_findings(self):
+        b = Builder()
+        b.sample('app.f:7 C:time.sleep', wall_ns=900, state='blocked')
+        b.sample('app.f:8', wall_ns=100, count=1)
+        tables = self.show(b.profile())._tables
+        self.assertEqual(self.found(), [
+            finding.text for finding in findings(tables, Sites(tables))])
+        self.assertEqual(len(self.found()), 2)
+        self.look(focus='app')
+        self.assertEqual(self.found(), [])
+
+    def test_a_finding_leads_to_its_lines(self):
+        b = Builder()
+        b.sample('a.f:7 C:time.sleep', wall_ns=900, state='blocked')
+        b.sample('a.f:8', wall_ns=100)
+        self.show(b.profile())
+        self.assertEqual(self.found()[0], 'blocked is 90.0 % of the time; '
+                         '100.0 % of it at a.f:7 (time.sleep)')
+        self.click('[data-rule="blocked"]', 'show')
+        self.assertEqual([row['site'] for row in self.table('sites')],
+                         ['a.f:7'])
+
+    def test_faults_of_an_address(self):
+        self.show(example().profile())
+        for query, words in (
+                ({'view': 'pie'}, 'no view "pie"'),
+                ({'value': 'joules'}, 'no value "joules"'),
+                ({'view': 'by', 'by': 'route'}, 'no label "route"'),
+                ({'sort': 'name'}, 'no order "name"'),
+                ({'fold': ['C', 'D']}, 'no kind of frames "D"'),
+                ({'selected': 'x.y'}, 'no function "x.y"'),
+                ({'side': 'base'}, 'no second profile "base"'),
+                ({'where': 'state'}, 'where=state in the address'),
+                ({'colour': 'red'}, 'has colour in it')):
+            self.look(**query)
+            fault, = self.faults()
+            self.assertIn(words, fault)
+            # What there is instead is shown below.
+            self.assertTrue(self.driver.find_elements(
+                'css selector', '#view table, #view .flame'))
+
+    def test_a_step_takes_the_faults_back(self):
+        self.show(example().profile(), colour='red')
+        self.click('.tabs', 'Functions')
+        self.assertEqual(self.faults(), [])
+
+    def test_good_addresses_have_no_faults(self):
+        self.show(random_profile(random.Random(2)))
+        for query in ({}, {'view': 'by', 'by': 'route'},
+                      {'value': 'wall_minus_cpu_ns'}, {'up': 1, 'flip': 1},
+                      {'sort': 'cum', 'fold': ['C', 'stdlib']}):
+            self.look(**query)
+            self.assertEqual(self.faults(), [])
+
+    def test_what_is_rounded_says_so(self):
+        for ns, is_rounded in ((2**53 - 10, False), (2**53 + 1, True)):
+            self.show(Builder().sample('a.f:1', wall_ns=ns).profile())
+            self.assertEqual('Rounded: ' in self.text('#facts'), is_rounded)
+
+    def test_the_call_tree_is_open_to_what_is_searched_for(self):
+        b = Builder()
+        for number in range(30):
+            b.sample(f'a.main:1 a.f{number}:1 a.g{number}:1 a.h{number}:1',
+                     wall_ns=1000 - number)
+        self.show(b.profile(), view='tree', search='h29')
+        names = [name.text for name in self.driver.find_elements(
+            'css selector', '.match')]
+        self.assertEqual(names, ['a.h29'])
+
+    def test_search_while_typing(self):
+        self.show(example().profile(), view='functions')
+        for letter in 'json':
+            box = self.driver.find_element('css selector',
+                                           'input[type="search"]')
+            box.send_keys(letter)
+        wait_for(self.driver, lambda driver: driver.execute_script(
+            "return location.hash.includes('search=json')"))
+        self.assertEqual([row['function'] for row
+                          in self.table('functions')], ['json.load'])
+        # The box is a new one, and has the focus and the cursor's place.
+        self.driver.switch_to.active_element.send_keys('.l')
+        wait_for(self.driver, lambda driver: driver.execute_script(
+            "return location.hash.includes('search=json.l')"))
+        # One step, however many letters.
+        self.driver.back()
+        self.assertEqual(self.run_js('return location.hash'),
+                         '#view=functions')
+        self.assertEqual(complaints(self.driver), [])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,283 @@
+"""Time lines as values: ranges, parts, sums, bounds."""
+
+import random
+import unittest
+from unittest import mock
+
+from profile_sampling import Profile
+from profile_sampling._data import moments, timeline
+from profile_sampling._data.tables import KEY_COLUMNS
+
+from ..support.builders import Builder, example, process
+from ..support.random_profiles import contents, random_profile, sum_of
+from ..support.timed import timed, with_records
+
+MS = 1_000_000
+
+
+def two_samples():
+    """a.f has 10 ms wall and 4 CPU, in two records; a.g 5 ms, in one."""
+    b = Builder(duration_ns=20 * MS)
+    b.sample('a.f:1', wall_ns=10 * MS, cpu_ns=4 * MS, count=7)
+    b.sample('a.g:2', wall_ns=5 * MS, cpu_ns=0, count=1, state='blocked')
+    return with_records(b.profile(), [
+        (6 * MS, 0, 3, MS, 6 * MS), (15 * MS, 0, 4, 3 * MS, 4 * MS),
+        (11 * MS, 1, 1, 0, 5 * MS)])
+
+
+def values(profile):
+    return {sample.stack[0].function.name: sample.values
+            for sample in profile.samples}
+
+
+def untimed(profile):
+    return profile.timeline.untimed(profile._tables)
+
+
+class RangeTest(unittest.TestCase):
+
+    def test_whole_records(self):
+        part = two_samples().between(6 * MS, 15 * MS)
+        self.assertEqual(values(part), {
+            'a.f': (4, 3 * MS, 4 * MS), 'a.g': (1, 0, 5 * MS)})
+
+    def test_a_record_that_is_partly_in_it(self):
+        profile = two_samples()
+        # It is from 0 to 6 ms; its moment is not in the range.
+        self.assertEqual(values(profile.between(MS, 4 * MS)),
+                         {'a.f': (0, MS // 2, 3 * MS)})
+        self.assertEqual(values(profile.between(4 * MS, 6 * MS)),
+                         {'a.f': (3, MS - 4 * MS // 6, 2 * MS)})
+
+    def test_what_it_is_after_and_until(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=0, count=3)
+        profile = with_records(b.profile(), [(5, 0, 1, 0, 0), (6, 0, 2, 0, 0)])
+        self.assertEqual(values(profile.between(4, 5)), {'a.f': (1, 0, 0)})
+        self.assertEqual(values(profile.between(5, 6)), {'a.f': (2, 0, 0)})
+
+    def test_one_that_began_before_the_session(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=10 * MS, cpu_ns=MS)
+        profile = with_records(b.profile(), [(4 * MS, 0, 1, MS, 10 * MS)])
+        self.assertEqual(values(profile.between(0, MS)),
+                         {'a.f': (0, MS // 4, 10 * MS // 4)})
+
+    def test_ranges_that_meet_add_up(self):
+        rng = random.Random(5)
+        for seed in range(20):
+            profile = timed(random_profile(random.Random(seed)), rng)
+            with self.subTest(seed):
+                cuts = sorted({0, 1 << 62, *[
+                    rng.randrange(profile.duration_ns) for _ in range(9)]})
+                parts = [profile.between(*pair)
+                         for pair in zip(cuts, cuts[1:])]
+                self.assertEqual(sum_of(map(contents, parts)), {
+                    key: row for key, row in contents(profile).items()
+                    if any(row)})
+                # Cut anew, what is cut is the same.
+                whole = profile.between(cuts[2], cuts[6])
+                self.assertEqual(sum_of([contents(part) for part
+                                         in parts[2:6]]), contents(whole))
+
+    def test_all_of_it_is_the_profile(self):
+        profile = timed(example().profile(), random.Random(1))
+        self.assertEqual(profile.between(0, 1 << 62), profile)
+
+    def test_a_part_has_its_records(self):
+        profile = two_samples()
+        part = profile.filter(state='blocked')
+        self.assertEqual([list(column) for column in part.timeline.columns],
+                         [[11 * MS], [0], [1], [0], [5 * MS]])
+        self.assertEqual(values(part.between(10 * MS, 11 * MS)),
+                         {'a.g': (1, 0, MS)})
+        self.assertEqual(
+            values(profile.between(10 * MS, 11 * MS).filter(state='blocked')),
+            {'a.g': (1, 0, MS)})
+        self.assertEqual(untimed(part), (0, 0, 0))
+
+    def test_a_range_of_a_range(self):
+        profile = two_samples()
+        part = profile.between(2 * MS, 14 * MS)
+        self.assertEqual(part._tables.span_ns, (2 * MS, 14 * MS))
+        self.assertEqual(values(part.between(7 * MS, 10 * MS)),
+                         values(profile.between(7 * MS, 10 * MS)))
+
+    def test_hidden_frames(self):
+        b = Builder()
+        b.sample('a.f:1 a.x:1', wall_ns=5)
+        b.sample('a.f:1', wall_ns=6)
+        profile = with_records(b.profile(), [(10, 0, 1, 0, 5), (20, 1, 1, 0, 6)
+                                             ]).hide(r'^a\.x$')
+        self.assertEqual(len(profile.samples), 1)
+        self.assertEqual(values(profile.between(0, 10)), {'a.f': (1, 0, 5)})
+
+    def test_what_has_no_moments(self):
+        b = Builder(value_types=[('samples', 'count'), ('cpu', 'nanoseconds'),
+                                 ('alloc', 'bytes'), ('wall', 'nanoseconds')])
+        b.sample('a.f:1', values=(1, 2, 4096, 8))
+        profile = with_records(b.profile(), [(10, 0, 1, 2, 8)])
+        part = profile.between(0, 10)
+        self.assertEqual([value_type.name for value_type in part.value_types],
+                         ['count', 'cpu_ns', 'wall_ns'])
+        self.assertEqual(values(part), {'a.f': (1, 2, 8)})
+
+    def test_no_time_line(self):
+        profile = example().profile()
+        self.assertIsNone(profile.timeline)
+        with self.assertRaisesRegex(ValueError, '--timeline'):
+            profile.between(0, 1)
+
+    def test_a_range_that_is_none(self):
+        for begin, end in (1, 1), (2, 1):
+            with self.assertRaisesRegex(ValueError, 'before it begins'):
+                two_samples().between(begin, end)
+
+    def test_an_idle_thread_of_a_range(self):
+        b = Builder(duration_ns=1000 * MS)
+        main = b.thread('MainThread')
+        pool = b.thread('pool')
+        b.sample('a.main:1', wall_ns=1000 * MS, thread=main)
+        b.sample('a.wait:1', wall_ns=1000 * MS, thread=pool, state='blocked')
+        profile = with_records(b.profile(), [
+            (1000 * MS, 0, 1, 0, 1000 * MS), (1000 * MS, 1, 1, 0, 1000 * MS)])
+        from profile_sampling._data import idle
+        for part in profile, profile.between(100 * MS, 200 * MS):
+            self.assertEqual(list(idle.samples(part._tables)), [0, 1])
+
+
+class SumTest(unittest.TestCase):
+
+    def test_merged_profiles(self):
+        start = 1_700_000_000_000_000_000
+        first = with_records(process(1, start_time_ns=start),
+                             [(500, 0, 1, 500, 1000)])
+        later = with_records(process(2, start_time_ns=start + 7_000),
+                             [(900, 0, 1, 500, 1000)])
+        both = Profile.merge(later, first)
+        self.assertEqual(
+            sorted(zip(both.timeline.time_ns,
+                       [both.samples[row].labels['pid']
+                        for row in both.timeline.sample])),
+            [(500, '1'), (7900, '2')])
+        self.assertEqual(untimed(both), (0, 0, 0))
+        # 6,900 to 7,900 ns is that of the second.
+        self.assertEqual(values(both.between(6_900, 8_000)),
+                         {'app.f': (1, 500, 1000)})
+
+    def test_one_without(self):
+        both = Profile.merge(
+            with_records(process(1), [(500, 0, 1, 500, 1000)]), process(2))
+        self.assertEqual(untimed(both), (1, 500, 1000))
+
+    def test_parts_of_a_profile(self):
+        rng = random.Random(8)
+        profile = timed(random_profile(random.Random(3)), rng)
+        half = profile.filter(state=['running', 'blocked'])
+        rest = profile.filter(state=[
+            'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
+            'asleep_with_gil'])
+        self.assertEqual(half + rest, profile)
+        self.assertEqual(untimed(half + rest), (0, 0, 0))
+
+    def test_too_many_records(self):
+        profile = timed(random_profile(random.Random(3)), random.Random(2), 30)
+        with mock.patch.object(timeline, 'MAX_RECORDS', 100):
+            both = Profile.merge(profile, profile)
+        line = both.timeline
+        self.assertLessEqual(len(line), 100)
+        self.assertGreaterEqual(line.resolution_ns,
+                                timeline.FIRST_RESOLUTION_NS)
+        self.assertEqual(untimed(both), (0, 0, 0))
+        self.assertEqual(contents(both.between(0, 1 << 62)), {
+            key: row for key, row in contents(both).items() if any(row)})
+
+
+class MomentsTest(unittest.TestCase):
+    """What keeps records while they come."""
+
+    @staticmethod
+    def batch(records):
+        """Columns of (time_ns, kind, node, count, cpu_ns, wall_ns)."""
+        from array import array
+        zeros = [0] * len(records)
+        times, kinds, nodes, *weights = zip(*records)
+        columns = {'time_ns': ('Q', times), 'node': ('I', nodes),
+                   'thread': ('I', zeros), 'labels_row': ('I', zeros),
+                   'state': ('B', zeros), 'holder_thread': ('I', zeros),
+                   'holder_node': ('I', zeros)}
+        columns |= {name: ('Q', weight) for name, weight in zip(
+            ('count', 'cpu_ns', 'wall_ns'), weights)}
+        return bytes(kinds), {
+            name: memoryview(array(item, numbers).tobytes()).cast(item)
+            for name, (item, numbers) in columns.items()}
+
+    def line(self, kept, profile, start_ns=0, serial=1):
+        tables = profile._tables
+        return kept.timeline(tables, {
+            (serial, *moments.key_of(*row[:KEY_COLUMNS])): number
+            for number, row in enumerate(tables.row_tuples())}, start_ns)
+
+    @staticmethod
+    def two(**values):
+        b = Builder()
+        b.sample('a.f:1', **values)
+        b.sample('a.g:1', **values)
+        return b.profile()
+
+    def test_other_records_are_left_out(self):
+        kept = moments.Moments()
+        kept.add(1, *self.batch([(10, 0, 1, 1, 0, 4), (11, 3, 1, 2, 0, 9),
+                                 (12, 0, 2, 1, 0, 5)]))
+        line = self.line(kept, self.two(wall_ns=5), start_ns=3)
+        self.assertEqual([list(column) for column in line.columns],
+                         [[7, 9], [0, 1], [1, 1], [0, 0], [4, 5]])
+
+    def test_rows_that_are_no_more(self):
+        kept = moments.Moments()
+        kept.add(1, *self.batch([(10, 0, 1, 1, 0, 4)]))
+        kept.add(2, *self.batch([(20, 0, 1, 1, 0, 5), (21, 0, 7, 1, 0, 5)]))
+        line = self.line(kept, self.two(wall_ns=5), serial=2)
+        self.assertEqual(list(line.time_ns), [20])
+
+    def test_what_was_before_its_session(self):
+        # The sample has 5 of the 9 ns, and one of the two.
+        kept = moments.Moments()
+        kept.add(1, *self.batch([(10, 0, 1, 1, 0, 6), (20, 0, 1, 1, 0, 3)]))
+        line = self.line(kept, self.two(wall_ns=5))
+        self.assertEqual([list(column) for column in line.columns],
+                         [[10, 20], [0, 0], [0, 1], [0, 0], [2, 3]])
+
+    def test_no_more_than_the_bound(self):
+        n = 0
+        with mock.patch.object(timeline, 'MAX_RECORDS', 1000):
+            kept = moments.Moments()
+            for batch in range(100):
+                kept.add(1, *self.batch([
+                    (1 + (n := n + 1) * MS, 0, 1 + n % 2, 1, 2, MS)
+                    for _ in range(64)]))
+                self.assertLessEqual(len(kept), 1000)
+            profile = self.two(count=n // 2, cpu_ns=n, wall_ns=n * MS // 2)
+            line = self.line(kept, profile)
+        self.assertGreaterEqual(kept.resolution_ns, 8 * MS)
+        self.assertEqual(line.resolution_ns, kept.resolution_ns)
+        self.assertEqual([sum(column) for column in line.columns[2:]],
+                         list(profile._tables.totals))
+        # No moment moved by more than that: each sample's are even.
+        moments_ = [time_ns for time_ns, row
+                    in zip(line.time_ns, line.sample) if row == 0]
+        self.assertLessEqual(
+            max([b - a for a, b in zip(moments_, moments_[1:])]),
+            2 * line.resolution_ns)
+
+    def test_more_samples_than_the_bound(self):
+        with mock.patch.object(timeline, 'MAX_RECORDS', 10):
+            kept = moments.Moments()
+            for n in range(10):
+                kept.add(1, *self.batch([(n * MS, 0, number, 1, 0, 1)
+                                         for number in range(1, 50)]))
+                self.assertLessEqual(len(kept), 98)
+
+
+if __name__ == '__main__':
+    unittest.main()
