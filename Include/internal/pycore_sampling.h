@@ -264,6 +264,8 @@ struct _sampling_runtime_state {
     struct _sampling_clock *clock;
     // How long a run is not looked at, because its ticks are its own.
     uint64_t own_ns;
+    uint64_t visit_ns;          // what a visit to a safepoint takes
+    int has_one_cpu;
     // Timers of threads (clock/timer.c).  Owner: who holds the GIL.
     int uses_timers;            // relaxed
     int has_no_timers;          // nor ever will in this session; relaxed

@@ -129,6 +129,7 @@ _PySampling_Safepoint(PyThreadState *tstate)
     }
     else if (only_waits(tstate, thread)) {
         thread->resumed.frame = NULL;
+        _PySampling_TimerPutOff(thread);
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);

@@ -33,7 +33,8 @@
    Threads that give the GIL up too often for a timer each time are looked at,
    too, but only when their runs have lasted for a while: a signal takes longer
    than a short run.  Until then a run's deadlines are its own: the thread takes
-   a tick that is due at its next safepoint, or when it gives the GIL up. */
+   a tick that is due at its next safepoint, or when it gives the GIL up.  On one
+   CPU the sampler thread stops it at the deadline, and no safepoint is needed. */
 
 #include "Python.h"
 
@@ -42,6 +43,7 @@
 #include "clock.h"
 #include "inside.h"
 
+#include <sched.h>                    // sched_getaffinity()
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -61,6 +63,11 @@
 
 /* For so long a run without a timer is not looked at. */
 #define OWN_NS SHORT_RUN_NS
+
+/* A visit to a safepoint takes as long as reading the clock does, and about
+   this for the way there from the eval loop and back. */
+#define VISIT_NS 10
+#define CLOCK_READS 32
 
 /* Looks that stand for this much time have to find running threads awake, one
    after the other. */
@@ -263,7 +270,8 @@ set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 {
     uint64_t deadline_ns = _PySampling_DeadlineFrom(from_ns);
     uint64_t until_ns = _PySampling_LookedAtFrom(thread);
-    thread->timer_fires_ns = UINT64_MAX;
+    // At every safepoint, or not before it gives the GIL up.
+    thread->timer_fires_ns = STATE->has_one_cpu ? 0 : UINT64_MAX;
     _Py_atomic_store_uint64_relaxed(
         &thread->timer_deadline_ns, deadline_ns < until_ns ? deadline_ns : 0);
 }
@@ -361,6 +369,23 @@ _PySampling_TimerIsSoon(_PySampling_Thread *thread)
 {
     uint64_t deadline_ns = deadline_set_for(thread);
     return deadline_ns != 0 && deadline_ns < thread->timer_fires_ns;
+}
+
+/* The thread has come to a safepoint before its deadline was over.  That takes
+   several times as long as what lies between two safepoints of a small loop, so
+   the deadline is put off by as much: it is a moment of the program's work. */
+void
+_PySampling_TimerPutOff(_PySampling_Thread *thread)
+{
+    uint64_t deadline_ns = deadline_set_for(thread);
+    if (deadline_ns != 0
+        && !_Py_atomic_load_int_relaxed(&thread->is_timed))
+    {
+        // Else the clock has taken it over.
+        (void)_Py_atomic_compare_exchange_uint64(
+            &thread->timer_deadline_ns, &deadline_ns,
+            deadline_ns + STATE->visit_ns);
+    }
 }
 
 /* At a safepoint: takes the tick that is due, whose signal comes too late.
@@ -529,6 +554,26 @@ _PySampling_TimersNoMore(void)
     _Py_atomic_store_int_relaxed(&STATE->uses_timers, 0);
 }
 
+static int
+has_one_cpu(void)
+{
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0
+        && CPU_COUNT(&cpus) == 1;
+}
+
+static uint64_t
+how_long_a_visit_takes(void)
+{
+    uint64_t from_ns = _PySampling_MonotonicNow();
+    uint64_t to_ns = from_ns;
+    for (int i = 0; i < CLOCK_READS; i++) {
+        to_ns = _PySampling_MonotonicNow();
+    }
+    return (to_ns - from_ns) / CLOCK_READS + VISIT_NS;
+}
+
 void
 _PySampling_TimersStart(void)
 {
@@ -537,6 +582,8 @@ _PySampling_TimersStart(void)
     STATE->has_no_timers = 0;
     STATE->next_timed_run_ns = 0;
     STATE->own_ns = STATE->options.manual ? 0 : OWN_NS;
+    STATE->has_one_cpu = has_one_cpu();
+    STATE->visit_ns = how_long_a_visit_takes();
     STATE->deadline_seed = _PySampling_MonotonicNow();
 }
 

@@ -4,6 +4,7 @@ import binascii
 import gzip
 import io
 import random
+import sysconfig
 import unittest
 import zlib
 
@@ -103,6 +104,8 @@ class RoundTripTest(unittest.TestCase):
             plain = random_profile(random.Random(seed))
             self.assertEqual(written(timed(plain, rng)), written(plain))
 
+    @unittest.skipUnless(sysconfig.get_config_var('WITH_SAMPLING_PROFILER'),
+                         'this build has no sampling profiler')
     def test_a_session_of_two_threads(self):
         aggregator = profile_sampling.Aggregator(timeline=True)
         with profile_sampling.subscribe(aggregator):
