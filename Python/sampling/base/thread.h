@@ -162,6 +162,7 @@ struct _sampling_thread {
     uint64_t overdue_ns;
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion
+    int ran_tasks;              // of some loop
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
     struct _PyInterpreterFrame *gc_frame;

@@ -16,6 +16,7 @@
 #include "../clock/clock.h"
 #include "../sample/sample.h"
 #include "../sinks/sinks.h"
+#include "../task/task.h"
 #include "session.h"
 
 #include <errno.h>
@@ -334,6 +335,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
             _PySampling_LEAVE_HOOK(own);
         }
     }
+    _PySampling_TasksForgetThread(thread);
     _PySampling_LockRegistry();
     if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
         _Py_atomic_store_ptr(&thread->interp->running, NULL);

@@ -104,6 +104,20 @@ _PySampling_EmitOfProgram(const struct _sampling_event *record)
 }
 
 void
+_PySampling_EmitOfTask(const struct _sampling_event *record)
+{
+    if (STATE->is_aggregating) {
+        _PySampling_TablesAdd(STATE->tables, &(struct _sampling_sample_row){
+            .node = record->node,
+            .thread = record->thread,
+            .labels = record->labels,
+            .state = record->state,
+            .task_ns = record->wall_ns,
+        });
+    }
+}
+
+void
 _PySampling_EmitRecord(_PySampling_EventKind kind, uint32_t thread,
                        uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
 {
