@@ -131,7 +131,7 @@ static int
 is_used(const struct _sampling_sample_row *s)
 {
     return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0
-        || s->task_ns != 0;
+        || s->task_ns != 0 || s->delay_ns != 0;
 }
 
 /* node, thread, labels, state, thread that held the GIL (-1: not known) and
@@ -164,7 +164,7 @@ sample_columns(const struct _sampling_tables *tables)
             *out++ = (int64_t)s->cpu_ns;
             *out++ = (int64_t)s->wall_ns;
             *out++ = (int64_t)s->task_ns;
-            *out++ = 0;
+            *out++ = (int64_t)s->delay_ns;
         }
     }
     return bytes;
@@ -197,7 +197,7 @@ PyObject *
 _PyProfile_Export(struct _sampling_tables *tables)
 {
     if (!_PySampling_TablesGuessModules(tables)
-        || !_PySampling_TablesShareSteps(tables))
+        || !_PySampling_TablesShareTasks(tables))
     {
         return PyErr_NoMemory();
     }

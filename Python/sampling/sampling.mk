@@ -24,6 +24,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/book.o \
 	Python/sampling/sample/buffer.o \
 	Python/sampling/sample/capture.o \
+	Python/sampling/sample/delays.o \
 	Python/sampling/sample/holders.o \
 	Python/sampling/sample/leftover.o \
 	Python/sampling/sample/stack.o \
@@ -48,6 +49,7 @@ SAMPLING_OBJS= \
 	Python/sampling/tables/store.o \
 	Python/sampling/tables/tables.o \
 	Python/sampling/task/awaits.o \
+	Python/sampling/task/deadline.o \
 	Python/sampling/task/entered.o \
 	Python/sampling/task/life.o
 

@@ -194,6 +194,8 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
         .blocked_ns = blocked_is_exact ? blocked_ns
             : _PySampling_Cover(&a->axes.blocked_to_go_ns, &c->blocked_ns,
                                 blocked_ns, period_ns, &a->axes.random),
+        .blocked_until_ns = asked_ns,
+        .is_block_exact = blocked_is_exact,
         .wait_from_ns = asked_ns,
         .wait_until_ns = now_ns,
         // A thread that only yields is between two instructions.

@@ -140,60 +140,108 @@ is_of_step(const struct _sampling_tables *tables,
         && sample->state != _PySampling_CUSTOM;
 }
 
-/* Of a coroutine: what its samples weigh, and how much of that is shared. */
-struct steps {
-    uint64_t wall_ns;
-    uint64_t seen_wall_ns;
+/* What some samples share, as their weights are to each other. */
+struct shared {
+    uint64_t ns;
+    uint64_t weight;            // of all of them
+    uint64_t seen_weight;
     uint64_t given_ns;
+    int is_by_wall;
 };
 
-/* Where the samples are so far, rounded down: so the parts add up to all. */
+/* The part of the next of them.  Rounded on the way, they add up to all. */
 static uint64_t
-give(struct steps *s, uint64_t wall_ns, uint64_t running_ns)
+take_part(struct shared *s, uint64_t weight)
 {
-    s->seen_wall_ns += wall_ns;
-    double part = s->seen_wall_ns == s->wall_ns
-        ? 1.0 : (double)s->seen_wall_ns / (double)s->wall_ns;
-    uint64_t until_ns = part == 1.0
-        ? running_ns : (uint64_t)((double)running_ns * part);
-    until_ns = Py_MAX(Py_MIN(until_ns, running_ns), s->given_ns);
-    uint64_t given_ns = until_ns - s->given_ns;
+    s->seen_weight += weight;
+    uint64_t until_ns = s->ns;
+    if (s->seen_weight != s->weight) {
+        double part = (double)s->seen_weight / (double)s->weight;
+        until_ns = Py_MIN((uint64_t)((double)s->ns * part), s->ns);
+    }
+    until_ns = Py_MAX(until_ns, s->given_ns);
+    uint64_t ns = until_ns - s->given_ns;
     s->given_ns = until_ns;
-    return given_ns;
+    return ns;
 }
 
-int
-_PySampling_TablesShareSteps(struct _sampling_tables *tables)
+static void
+share_steps(struct _sampling_tables *tables, struct shared *steps)
 {
-    struct steps *steps = calloc(tables->num_coroutines + 1, sizeof(*steps));
-    if (steps == NULL) {
-        return 0;
-    }
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         const struct _sampling_sample_row *s = &tables->samples[i];
         if (is_of_step(tables, s)) {
-            steps[tables->labels[s->labels].coroutine - 1].wall_ns +=
+            steps[tables->labels[s->labels].coroutine - 1].weight +=
                 s->wall_ns;
-        }
-    }
-    for (uint32_t i = 0; i < tables->num_samples; i++) {
-        struct _sampling_sample_row *s = &tables->samples[i];
-        if (!is_of_step(tables, s)) {
-            continue;
-        }
-        uint32_t coroutine = tables->labels[s->labels].coroutine - 1;
-        if (steps[coroutine].wall_ns != 0) {
-            s->task_ns = give(&steps[coroutine], s->wall_ns,
-                              tables->coroutines[coroutine].running_ns);
         }
     }
     for (uint32_t i = 0; i < tables->num_coroutines; i++) {
         struct _sampling_coroutine_row *c = &tables->coroutines[i];
-        if (steps[i].wall_ns == 0 && c->unsampled_sample != 0) {
+        steps[i].ns = c->running_ns;
+        if (steps[i].weight == 0 && c->unsampled_sample != 0) {
             tables->samples[c->unsampled_sample].task_ns = c->running_ns;
         }
         c->unsampled_sample = 0;        // samples may get other numbers now
     }
-    free(steps);
+    for (uint32_t i = 0; i < tables->num_samples; i++) {
+        struct _sampling_sample_row *s = &tables->samples[i];
+        if (is_of_step(tables, s)) {
+            struct shared *own =
+                &steps[tables->labels[s->labels].coroutine - 1];
+            if (own->weight != 0) {
+                s->task_ns = take_part(own, s->wall_ns);
+            }
+        }
+    }
+}
+
+/* If no sample had to answer for it, all do, by their wall time. */
+static uint64_t
+delay_weight(const struct _sampling_sample_row *s, const struct shared *thread)
+{
+    return thread->is_by_wall ? s->wall_ns : s->delay_ns;
+}
+
+static void
+share_delays(struct _sampling_tables *tables, struct shared *threads)
+{
+    for (uint32_t i = 0; i < tables->num_samples; i++) {
+        const struct _sampling_sample_row *s = &tables->samples[i];
+        if (s->state == _PySampling_LOOP_WAIT) {
+            threads[s->thread].ns += s->task_ns;
+        }
+        threads[s->thread].weight += s->delay_ns;
+    }
+    for (uint32_t i = 0; i < tables->num_threads; i++) {
+        threads[i].is_by_wall = threads[i].weight == 0;
+    }
+    for (uint32_t i = 0; i < tables->num_samples; i++) {
+        const struct _sampling_sample_row *s = &tables->samples[i];
+        if (threads[s->thread].is_by_wall) {
+            threads[s->thread].weight += s->wall_ns;
+        }
+    }
+    for (uint32_t i = 0; i < tables->num_samples; i++) {
+        struct _sampling_sample_row *s = &tables->samples[i];
+        struct shared *thread = &threads[s->thread];
+        uint64_t weight = delay_weight(s, thread);
+        s->delay_ns = weight != 0 ? take_part(thread, weight) : 0;
+    }
+}
+
+int
+_PySampling_TablesShareTasks(struct _sampling_tables *tables)
+{
+    if (tables->num_coroutines == 0) {
+        return 1;
+    }
+    struct shared *shared = calloc(
+        (size_t)tables->num_coroutines + tables->num_threads, sizeof(*shared));
+    if (shared == NULL) {
+        return 0;
+    }
+    share_steps(tables, shared);
+    share_delays(tables, shared + tables->num_coroutines);
+    free(shared);
     return 1;
 }

@@ -22,7 +22,7 @@ _PySampling_TablesMark(const struct _sampling_tables *tables,
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         const struct _sampling_sample_row *s = &tables->samples[i];
         weights[i] = (struct _sampling_weight){
-            s->count, s->cpu_ns, s->wall_ns, s->task_ns};
+            s->count, s->cpu_ns, s->wall_ns, s->task_ns, s->delay_ns};
     }
     mark->coroutines = malloc((tables->num_coroutines + 1)
                               * sizeof(*mark->coroutines));
@@ -73,6 +73,7 @@ subtract_samples(struct _sampling_tables *tables,
         s->cpu_ns -= mark->weights[i].cpu_ns;
         s->wall_ns -= mark->weights[i].wall_ns;
         s->task_ns -= mark->weights[i].task_ns;
+        s->delay_ns -= mark->weights[i].delay_ns;
     }
 }
 
@@ -105,7 +106,7 @@ leave_out_empty(struct _sampling_tables *tables)
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         struct _sampling_sample_row s = tables->samples[i];
         if (s.count != 0 || s.cpu_ns != 0 || s.wall_ns != 0
-            || s.task_ns != 0)
+            || s.task_ns != 0 || s.delay_ns != 0)
         {
             tables->samples[kept++] = s;
         }
@@ -241,7 +242,7 @@ _PySampling_TablesSince(struct _sampling_tables *tables,
     _PySampling_CountersSince(&tables->counters, mark);
     subtract_samples(tables, mark);
     subtract_coroutines(tables, mark);
-    if (!_PySampling_TablesShareSteps(tables)) {
+    if (!_PySampling_TablesShareTasks(tables)) {
         return 0;
     }
     leave_out_empty(tables);

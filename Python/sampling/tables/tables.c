@@ -188,6 +188,7 @@ _PySampling_TablesAdd(struct _sampling_tables *tables,
     row->cpu_ns += sample->cpu_ns;
     row->wall_ns += sample->wall_ns;
     row->task_ns += sample->task_ns;
+    row->delay_ns += sample->delay_ns;
     _PySampling_COUNT(samples, sample->count);
 }
 
@@ -362,7 +363,8 @@ _PySampling_TablesClearSamples(struct _sampling_tables *tables)
     tables->num_samples = 1;
     tables->num_held_samples = 0;
     struct _sampling_sample_row *lost = &tables->samples[0];
-    lost->count = lost->cpu_ns = lost->wall_ns = lost->task_ns = 0;
+    lost->count = lost->cpu_ns = lost->wall_ns = lost->task_ns
+        = lost->delay_ns = 0;
     _PySampling_TablesClearCoroutines(tables);
     index_put(index, hash_sample_row(lost), 0);
 }

@@ -131,6 +131,8 @@ struct _sampling_sample_row {
     uint64_t wall_ns;
     uint64_t task_ns;           // of tasks' lives; of those that run, it is
                                 // shared out in the end (tables/coroutines.c)
+    uint64_t delay_ns;          // tasks waited for their loop because of
+                                // this: a proportion, until the end
 };
 
 struct _sampling_thread_row {
@@ -252,6 +254,7 @@ struct _sampling_weight {
     uint64_t cpu_ns;
     uint64_t wall_ns;
     uint64_t task_ns;
+    uint64_t delay_ns;
 };
 
 struct _sampling_mark {
@@ -349,9 +352,11 @@ _PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
                                 uint32_t coroutine, uint32_t thread);
 extern void _PySampling_TablesClearCoroutines(struct _sampling_tables *tables);
 // Gives the samples of tasks that run their task_ns: those of a coroutine
-// share all that its tasks ran as they share wall time.  For tables that take
-// no more samples.
-extern int _PySampling_TablesShareSteps(struct _sampling_tables *tables);
+// share all that its tasks ran as they share wall time.  And the samples of a
+// thread share what tasks waited for its loops as their delays are to each
+// other.  For tables that take no more samples.  Returns 0 if there is no
+// memory.
+extern int _PySampling_TablesShareTasks(struct _sampling_tables *tables);
 
 // The row of a sample, which may be new, or UINT32_MAX if the limit is reached.
 extern uint32_t

@@ -106,6 +106,26 @@ free_record(struct _sampling_task *task)
     free(task);
 }
 
+/* The task is to run on that thread, or not any more. */
+static void
+set_woken(struct _sampling_task *task, _PySampling_Thread *thread)
+{
+    task->state = _PySampling_TASK_IS_WOKEN;
+    task->thread = thread;
+    thread->ran_tasks = 1;
+    thread->num_woken++;
+}
+
+static void
+unset_woken(struct _sampling_task *task)
+{
+    if (task->state == _PySampling_TASK_IS_WOKEN && task->thread != NULL
+        && task->thread->num_woken > 0)
+    {
+        task->thread->num_woken--;
+    }
+}
+
 static uint64_t
 since(struct _sampling_task *task, uint64_t now_ns)
 {
@@ -275,6 +295,40 @@ add_step(struct _sampling_tables *tables, struct _sampling_task *task,
 
 /* What happens to a task. */
 
+/* The moment at which what it waited for happened, if the loop saw it late. */
+static uint64_t
+woken_since(PyThreadState *tstate, const struct _sampling_task *task,
+            uint64_t now_ns)
+{
+    if (((_PyThreadStateImpl *)tstate)->sampling.entered.task != NULL
+        || STATE->manual_wall_ns != 0)
+    {
+        return now_ns;      // another task woke it
+    }
+    uint64_t deadline_ns = _PySampling_DeadlineOfCallback(tstate);
+    return deadline_ns != 0
+        ? Py_MIN(Py_MAX(deadline_ns, task->since_ns), now_ns) : now_ns;
+}
+
+static void
+wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
+              struct _sampling_task *task, uint64_t now_ns)
+{
+    uint64_t woken_ns = woken_since(tstate, task, now_ns);
+    task->awaited_ns += since(task, woken_ns);
+    if (woken_ns != now_ns) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+        if (_PySampling_TABLES_OF(thread) != NULL) {
+            _PySampling_DelaysBlame(thread, woken_ns);
+        }
+        PyMutex_Unlock(&STATE->tables_mutex);
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    set_woken(task, thread);
+}
+
 void
 (_PySampling_TaskWoken)(const _PySampling_ToldTask *told)
 {
@@ -286,11 +340,13 @@ void
     struct _sampling_task *task = record_of(told);
     uint64_t now_ns = _PySampling_WallNow();
     if (task == NULL) {
-        (void)begin(told, _PySampling_TASK_IS_WOKEN, now_ns);
+        task = begin(told, _PySampling_TASK_IS_WOKEN, now_ns);
+        if (task != NULL) {
+            set_woken(task, thread);
+        }
     }
     else if (task->state == _PySampling_TASK_AWAITS) {
-        task->awaited_ns += since(task, now_ns);
-        task->state = _PySampling_TASK_IS_WOKEN;
+        wake_awaiting(tstate, thread, task, now_ns);
     }
     else if (task->state == _PySampling_TASK_RUNS) {
         task->is_woken = 1;
@@ -313,6 +369,7 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
             return;
         }
     }
+    unset_woken(task);
     task->thread = thread;
     thread->ran_tasks = 1;
     struct _sampling_tables *tables = open_tables(task, thread);
@@ -361,8 +418,10 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
         }
         close_tables();
     }
-    task->state = task->is_woken ? _PySampling_TASK_IS_WOKEN
-                                 : _PySampling_TASK_AWAITS;
+    task->state = _PySampling_TASK_AWAITS;
+    if (task->is_woken && !told->is_done) {
+        set_woken(task, thread);
+    }
     task->is_woken = 0;
     if (told->is_done) {
         free_record(task);
@@ -408,6 +467,7 @@ _PySampling_TaskEnd(struct _sampling_task **record)
         settle(tstate, thread, task, now_ns, period_of_waits(now_ns));
         _PySampling_LEAVE_HOOK(thread);
     }
+    unset_woken(task);
     free_record(task);
 }
 

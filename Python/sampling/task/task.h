@@ -31,6 +31,10 @@ extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
                                   unsigned int to_epoch);
 extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
+// task/deadline.c.  Of the timer whose callback the thread runs, on the clock
+// of _PySampling_MonotonicNow(); 0: it runs none, or it is not known.
+extern uint64_t _PySampling_DeadlineOfCallback(PyThreadState *tstate);
+
 // task/awaits.c.  Lock: tables_mutex.
 // The stack of a task that waits, below `node`, down to what it awaits.  A
 // coroutine that runs is on its thread's stack.
