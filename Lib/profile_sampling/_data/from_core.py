@@ -59,6 +59,8 @@ def _width(raw):
 def _samples(raw, moved):
     """Return the samples, packed, and the types of values that they have."""
     width = _width(raw)
+    if len(raw['samples']) % (width * _SAMPLE_BYTES):
+        raise ValueError('the table of samples has a broken row')
     given = memoryview(raw['samples']).cast(_SAMPLE)
     measured = _KEY_COLUMNS + len(MEASURED)
     more = [number for number in range(measured, width)
@@ -69,6 +71,8 @@ def _samples(raw, moved):
     for place, number in enumerate(columns):
         samples[place::len(columns)] = given[number::width]
     for place, labels in enumerate(given[_LABELS::width]):
+        if not 0 <= labels < len(moved):
+            raise ValueError('a row refers to labels that do not exist')
         samples[place * len(columns) + _LABELS] = moved[labels]
     for place, state in enumerate(given[_STATE::width]):
         if state in OFF_CLOCKS:
@@ -86,7 +90,10 @@ def _labels(raw):
     classes = {}
     for parent, key, value, task_id, task_class in raw['labels']:
         # The first row is its own parent.
-        parent = moved[parent] if moved else 0
+        if moved:
+            if not 0 <= parent < len(moved):
+                raise ValueError('a label comes before its parent')
+            parent = moved[parent]
         if task_class:
             label = parent, TASK_CLASS, names[task_class - 1], 0
             parent = classes.get(label)

@@ -72,7 +72,6 @@ class Tables:
     def __init__(self, raw):
         if 'value_types' not in raw:
             raw = from_core.converted(raw)
-        self.mode = raw['mode']
         self.rate_hz = raw['rate_hz']
         self.depth_frames = raw['depth_frames']
         self.names = raw.get('names', 0)
@@ -98,13 +97,7 @@ class Tables:
         self.value_types = unique_value_types(raw['value_types'])
         self.task_classes = lives.united(raw.get('task_classes', ()))
         self.latencies = lives.united(raw.get('latencies', ()))
-        kinds = [value_type.kind for value_type in self.value_types]
-        if self.mode not in kinds:
-            raise ValueError(f'the mode {self.mode!r} is no kind of value in '
-                             f'this profile; there are: {", ".join(kinds)}')
-        # Kinds may differ in their unit only: the last one, as in files.
-        self.own = max([number for number, kind in enumerate(kinds)
-                        if kind == self.mode])
+        self._choose(raw['mode'])
         _check_labels(self.labels)
         _profile.check_tables(
             self.frames, self.nodes, self.samples, len(self.value_types),
@@ -117,6 +110,8 @@ class Tables:
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
         self._add_up()
+        if 'lives' in raw:
+            self.task_classes, self.latencies = raw['lives'](self)
         self.span_ns = raw.get('span_ns')
         self._timeline = raw.get('timeline')
         self._frame_cache = {}
@@ -149,6 +144,25 @@ class Tables:
         tables = self._copy()
         tables._timeline = timeline
         return tables
+
+    def about(self, kind):
+        """Return the same tables, about another kind of values.
+
+        Raise ValueError if there is none.
+        """
+        tables = self._copy()
+        tables._choose(kind)
+        return tables
+
+    def _choose(self, kind):
+        kinds = [value_type.kind for value_type in self.value_types]
+        if kind not in kinds:
+            raise ValueError(f'the mode {kind!r} is no kind of value in '
+                             f'this profile; there are: {", ".join(kinds)}')
+        self.mode = kind
+        # Kinds may differ in their unit only: the last one, as in files.
+        self.own = max([number for number, its_kind in enumerate(kinds)
+                        if its_kind == kind])
 
     def with_samples(self, numbers):
         """Return the same tables with those samples alone."""
