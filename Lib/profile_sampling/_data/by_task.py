@@ -62,10 +62,16 @@ def rows(tables):
 def _counters(known):
     if known is None:
         return (None,) * 8
-    lives = known.lives
+    lives, longest_ns = known.lives, known.longest_life_ns
     return (known.finished, known.cancelled, known.steps, lives.mean(),
-            lives.quantile(_P50), lives.quantile(_P99),
-            known.longest_life_ns, known.longest_step_ns)
+            *_shares(lives, longest_ns),
+            longest_ns if lives.count else None, known.longest_step_ns)
+
+
+def _shares(times, longest_ns):
+    """Return two quantiles; a bucket may end behind the longest."""
+    return [None if ns is None else min(ns, longest_ns)
+            for ns in map(times.quantile, (_P50, _P99))]
 
 
 def rows_of_label(tables, key):
@@ -96,10 +102,8 @@ def rows_of_label(tables, key):
 def _times(latency):
     if latency is None:
         return (None,) * 5
-    times = latency.times
     return (latency.count, round(latency.sum_ns / latency.count),
-            *[min(times.quantile(share), latency.longest_ns)
-              for share in (_P50, _P99)], latency.longest_ns)
+            *_shares(latency.times, latency.longest_ns), latency.longest_ns)
 
 
 def _ranked(found):

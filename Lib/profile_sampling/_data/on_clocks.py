@@ -9,12 +9,15 @@ from profile_sampling._data.values import OF_TASKS, OFF_CLOCKS
 
 
 def on_clocks(tables):
-    """Return the samples of threads, or all if the profile is about tasks.
+    """Return the samples of threads; if the profile is about tasks, those
+    that weigh something there.
 
-    On a thread's clock the others weigh nothing.
+    On a thread's clock what tasks wait for weighs nothing.
     """
     if tables.value_types[tables.own] in OF_TASKS:
-        return tables
+        return tables.with_samples([
+            number for number, value
+            in enumerate(tables.column(KEY_COLUMNS + tables.own)) if value])
     states = tables.column(STATE)
     if OFF_CLOCKS.isdisjoint(states):
         return tables

@@ -33,7 +33,8 @@ def quality(tables, sites):
     stats = tables.stats
     running = sites.whole.by_state[_RUNNING]
     own = tables.value_types[tables.own]
-    is_time = own.unit == 'nanoseconds' and COUNT in tables.value_types
+    is_time = (own.unit == 'nanoseconds' and own not in OF_TASKS
+               and COUNT in tables.value_types)
     captures = stats.get('captures', 0)
     cpu_ns = tables.whole_cpu_ns
     if cpu_ns is None:
@@ -94,7 +95,8 @@ def _totals(tables, sites):
             continue
         text = f'{title(value_type)} {brief_amount(total, value_type)}'
         if number == tables.own:
-            text += ' in all threads'
+            text += (' of all tasks' if value_type in OF_TASKS
+                     else ' in all threads')
             if sites.idle:
                 text += (f', {brief_amount(sites.idle, value_type)} of it '
                          'idle')
