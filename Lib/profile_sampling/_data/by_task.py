@@ -8,7 +8,7 @@ does; it waits for its loop, or awaits something, while none does.
 """
 
 from profile_sampling._data import by_label
-from profile_sampling._data.label_names import TASK_CLASS
+from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
 from profile_sampling._data.rows import (
     AwaitedRow, LoopHolderRow, TaskRow, TaskLabelRow, function_rank)
 from profile_sampling._data.tables import (
@@ -84,10 +84,14 @@ def rows_of_label(tables, key):
                      if row.key == key}
     values = by_label.values(tables.labels, key)
     classes = by_label.values(tables.labels, TASK_CLASS)
-    # What requests started lives on its own.
-    spawned = [
-        value in latencies and its_class not in latencies[value].roots
-        for value, its_class in zip(values, classes)]
+    answered = by_label.values(tables.labels, ANSWERED)
+    spawned = []
+    for value, its_class, later in zip(values, classes, answered):
+        known = latencies.get(value)
+        roots = () if known is None else known.roots
+        # What requests started lives on its own.
+        spawned.append(later is not None or bool(
+            roots and its_class not in roots))
     sums, awaited = _lives(tables, list(zip(values, spawned)))
     found = []
     for value in {**dict.fromkeys([value for value, _ in sums]), **latencies}:

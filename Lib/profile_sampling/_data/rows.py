@@ -232,7 +232,8 @@ class TaskLabelRow(_LifeRow):
     value         the text; None for tasks without the label
     running_ns, loop_wait_ns, awaiting_ns, awaited
                   as in TaskRow, without the tasks that a request started
-    spawned_ns    the lives of these
+                  and what it did after it was answered
+    spawned_ns    the lives of these, and that
     count         how many requests have ended
     mean_ns, p50_ns, p99_ns, longest_ns
                   how long they took
