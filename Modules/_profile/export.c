@@ -116,7 +116,7 @@ static PyObject *
 coroutine(const struct _sampling_tables *tables, uint32_t row)
 {
     const struct _sampling_coroutine_row *c = &tables->coroutines[row];
-    return Py_BuildValue("(IKKKKKKKKN)", c->function,
+    return Py_BuildValue("(IKKKKKKKKKN)", c->function,
                          (unsigned long long)c->num_finished,
                          (unsigned long long)c->num_cancelled,
                          (unsigned long long)c->running_ns,
@@ -124,7 +124,8 @@ coroutine(const struct _sampling_tables *tables, uint32_t row)
                          (unsigned long long)c->awaiting.all_ns,
                          (unsigned long long)c->longest_step_ns,
                          (unsigned long long)c->longest_life_ns,
-                         (unsigned long long)c->num_steps, lives(c));
+                         (unsigned long long)c->num_steps,
+                         (unsigned long long)c->lives_ns, lives(c));
 }
 
 static int

@@ -76,15 +76,6 @@ class Histogram:
     def count(self):
         return sum(self.counts)
 
-    def mean(self):
-        """Return the mean of the middles of buckets; None of nothing."""
-        total = self.count
-        if not total:
-            return None
-        twice = sum([count * (sum(bounds(number, self.bits)) - 1)
-                     for number, count in enumerate(self.counts) if count])
-        return round(twice / total / 2)
-
     def quantile(self, share):
         """Return what that share of the durations is not longer than.
 

@@ -31,7 +31,10 @@ struct _sampling_task {
     int is_whole;               // nothing of its life was before
     uint64_t since_ns;          // it is in that state
     uint64_t awaited_ns;        // before it was woken, on no record yet
-    uint64_t step_ns;           // it has run, of this step
+    uint64_t ran_ns;            // in steps that are on no row yet
+    uint64_t num_steps;         // these
+    uint64_t step_ns;           // of the step that it is in
+    uint64_t longest_step_ns;
     uint64_t life_ns;           // all that is on records, or carried
     unsigned int serial;        // of the tables that `coroutine` is a row of
     uint32_t coroutine;

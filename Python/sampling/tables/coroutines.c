@@ -88,6 +88,7 @@ _PySampling_TablesAddLife(struct _sampling_tables *tables, uint32_t coroutine,
     struct _sampling_coroutine_row *row = &tables->coroutines[coroutine];
     row->num_finished++;
     row->num_cancelled += is_cancelled != 0;
+    row->lives_ns += life_ns;
     row->longest_life_ns = Py_MAX(row->longest_life_ns, life_ns);
     row->lives[life_bucket(life_ns)]++;
 }

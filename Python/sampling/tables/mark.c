@@ -92,6 +92,7 @@ subtract_coroutines(struct _sampling_tables *tables,
         c->num_steps -= before->num_steps;
         c->num_finished -= before->num_finished;
         c->num_cancelled -= before->num_cancelled;
+        c->lives_ns -= before->lives_ns;
         for (int bucket = 0; bucket < _PySampling_LIFE_BUCKETS; bucket++) {
             c->lives[bucket] -= before->lives[bucket];
         }

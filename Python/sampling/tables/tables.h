@@ -169,6 +169,7 @@ struct _sampling_coroutine_row {
     uint64_t num_cancelled;     // of these
     uint64_t longest_step_ns;
     uint64_t longest_life_ns;
+    uint64_t lives_ns;          // of those that finished
     uint32_t lives[_PySampling_LIFE_BUCKETS];   // of those that finished
 };
 

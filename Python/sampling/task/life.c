@@ -90,7 +90,9 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     task->is_woken = 0;
     task->is_whole = is_new && state == _PySampling_TASK_IS_WOKEN;
     task->since_ns = now_ns;
-    task->awaited_ns = task->step_ns = task->life_ns = 0;
+    task->awaited_ns = task->life_ns = 0;
+    task->ran_ns = task->num_steps = 0;
+    task->step_ns = task->longest_step_ns = 0;
     task->serial = 0;
     task->thread = NULL;
     return task;
@@ -261,6 +263,29 @@ close_tables(void)
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
+/* Its step, up to now.  Needs no lock: it goes to the row with the next
+   wait. */
+static void
+run_until(struct _sampling_task *task, uint64_t now_ns)
+{
+    uint64_t ns = since(task, now_ns);
+    task->ran_ns += ns;
+    task->step_ns += ns;
+    task->life_ns += ns;
+    task->longest_step_ns = Py_MAX(task->longest_step_ns, task->step_ns);
+}
+
+static void
+add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
+{
+    struct _sampling_coroutine_row *row = &tables->coroutines[task->coroutine];
+    row->running_ns += task->ran_ns;
+    row->num_steps += task->num_steps;
+    row->longest_step_ns = Py_MAX(row->longest_step_ns, task->longest_step_ns);
+    task->ran_ns = 0;
+    task->num_steps = 0;
+}
+
 /* Its waits, up to now. */
 static void
 add_waits(struct waiting *w, uint64_t now_ns)
@@ -275,21 +300,9 @@ add_waits(struct waiting *w, uint64_t now_ns)
         loop_wait_ns = since(task, now_ns);
     }
     task->awaited_ns = 0;
+    add_steps(w->tables, task);
     add_wait(w, _PySampling_AWAITING, awaited_ns);
     add_wait(w, _PySampling_LOOP_WAIT, loop_wait_ns);
-}
-
-/* Its step, up to now. */
-static void
-add_step(struct _sampling_tables *tables, struct _sampling_task *task,
-         uint64_t now_ns)
-{
-    uint64_t ns = since(task, now_ns);
-    struct _sampling_coroutine_row *row = &tables->coroutines[task->coroutine];
-    row->running_ns += ns;
-    task->step_ns += ns;
-    task->life_ns += ns;
-    row->longest_step_ns = Py_MAX(row->longest_step_ns, task->step_ns);
 }
 
 
@@ -338,15 +351,14 @@ void
         return;
     }
     struct _sampling_task *task = record_of(told);
-    uint64_t now_ns = _PySampling_WallNow();
     if (task == NULL) {
-        task = begin(told, _PySampling_TASK_IS_WOKEN, now_ns);
+        task = begin(told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
         if (task != NULL) {
             set_woken(task, thread);
         }
     }
     else if (task->state == _PySampling_TASK_AWAITS) {
-        wake_awaiting(tstate, thread, task, now_ns);
+        wake_awaiting(tstate, thread, task, _PySampling_WallNow());
     }
     else if (task->state == _PySampling_TASK_RUNS) {
         task->is_woken = 1;
@@ -386,13 +398,19 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 static void
-finish(struct _sampling_tables *tables, struct _sampling_task *task,
+finish(struct _sampling_task *task, _PySampling_Thread *thread,
        int is_cancelled)
 {
-    if (task->is_whole) {
-        _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
-                                  is_cancelled);
+    struct _sampling_tables *tables = open_tables(task, thread);
+    if (tables != NULL) {
+        add_steps(tables, task);
+        if (task->is_whole) {
+            _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
+                                      is_cancelled);
+        }
+        close_tables();
     }
+    free_record(task);
 }
 
 void
@@ -409,23 +427,17 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     if (task == NULL || task->state != _PySampling_TASK_RUNS) {
         return;
     }
-    struct _sampling_tables *tables = open_tables(task, thread);
-    if (tables != NULL) {
-        add_step(tables, task, now_ns);
-        tables->coroutines[task->coroutine].num_steps++;
-        if (told->is_done) {
-            finish(tables, task, told->is_cancelled);
-        }
-        close_tables();
+    run_until(task, now_ns);
+    task->num_steps++;
+    if (told->is_done) {
+        finish(task, thread, told->is_cancelled);
+        return;
     }
     task->state = _PySampling_TASK_AWAITS;
-    if (task->is_woken && !told->is_done) {
+    if (task->is_woken) {
         set_woken(task, thread);
     }
     task->is_woken = 0;
-    if (told->is_done) {
-        free_record(task);
-    }
 }
 
 /* All of its life, up to now. */
@@ -438,7 +450,8 @@ settle(PyThreadState *tstate, _PySampling_Thread *own,
         return;
     }
     if (task->state == _PySampling_TASK_RUNS) {
-        add_step(tables, task, now_ns);
+        run_until(task, now_ns);
+        add_steps(tables, task);
     }
     else {
         add_waits(&(struct waiting){

@@ -343,7 +343,7 @@ class FileTest(unittest.TestCase):
         def with_data(lines):
             kind, data = packed.pack(lines)
             return lambda fields: [*fields[:4], str(len(lines)), kind, data]
-        good = ('class\tpython\t1\ta\tf\tx.py\t1\t1\t1\t1\t1\t1\t1\t1\t3:1')
+        good = ('class\tpython\t1\ta\tf\tx.py\t1\t1\t1\t1\t1\t1\t1\t1\t1\t3:1')
         self.comments(with_data(good.encode()))
         for lines in (b'bogus', b'', good.encode()[:-4],
                       good.replace('python', 'pyth').encode(),
@@ -408,10 +408,7 @@ class HistogramTest(unittest.TestCase):
             exact = values[round(share * 1_000) - 1]
             self.assertAlmostEqual(found.quantile(share) / exact, 1,
                                    delta=0.02)
-        self.assertAlmostEqual(found.mean() / (sum(values) / 1_000), 1,
-                               delta=0.01)
         self.assertIsNone(histogram.Histogram(5).quantile(0.5))
-        self.assertIsNone(histogram.Histogram(5).mean())
 
     def test_bytes(self):
         found = histogram.Histogram(3, [0, 2, 1, 0])
