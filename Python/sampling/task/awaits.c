@@ -133,6 +133,15 @@ _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
     return awaited != NULL ? add_awaited(tables, node, awaited) : node;
 }
 
+int
+_PySampling_HasNotBegun(const _PySampling_ToldTask *told)
+{
+    PyObject *coroutine = *told->coroutine;
+    return coroutine != NULL
+        && (!is_generator(coroutine)
+            || ((PyGenObject *)coroutine)->gi_frame_state == FRAME_CREATED);
+}
+
 PyObject *
 _PySampling_RootOf(const _PySampling_ToldTask *told)
 {

@@ -88,7 +88,7 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     task->epoch = _PySampling_EPOCH();
     task->state = state;
     task->is_woken = 0;
-    task->is_whole = is_new && state == _PySampling_TASK_IS_WOKEN;
+    task->is_whole = is_new && _PySampling_HasNotBegun(told);
     task->since_ns = now_ns;
     task->awaited_ns = task->life_ns = 0;
     task->ran_ns = task->num_steps = 0;

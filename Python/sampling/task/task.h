@@ -41,8 +41,9 @@ extern uint64_t _PySampling_DeadlineOfCallback(PyThreadState *tstate);
 extern uint32_t _PySampling_AwaitsNode(struct _sampling_tables *tables,
                                        uint32_t node,
                                        const _PySampling_ToldTask *told);
+// Has no step been run yet?  If it is not known, yes.
+extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
 // The code of its coroutine, or the type of what is none: a new reference.
-// `globals`: of the coroutine, or NULL.
 extern PyObject *_PySampling_RootOf(const _PySampling_ToldTask *told);
 // The row of that in the tables, or UINT32_MAX.
 extern uint32_t _PySampling_CoroutineRow(struct _sampling_tables *tables,
