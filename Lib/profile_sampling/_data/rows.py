@@ -210,8 +210,9 @@ class TaskRow(_LifeRow):
     cancelled     how many of these by being cancelled
     steps         how often they were run
     mean_ns, p50_ns, p99_ns, longest_ns
-                  of the lives of those that have ended.  The first three are
-                  known to within 6 %; None if none has ended
+                  of the lives of those that have ended.  The percentiles
+                  are known to within 6 %, and so is the mean if some have not
+                  ended yet; None if none has
     longest_step_ns
                   the longest that one ran without giving way to others
     awaited       tuple of AwaitedRow, the longest first

@@ -27,7 +27,7 @@ class TasksTest(unittest.TestCase):
             'Tasks by how long they lived',
             '  life  ended     mean      p99  running  loop wait  awaiting  '
             '  step  task',
-            '52.0ms      4  271.6ms  900.0ms    9.0ms      8.0ms    35.0ms  '
+            '52.0ms      4  270.0ms  900.0ms    9.0ms      8.0ms    35.0ms  '
             '48.0ms  app.handle',
             '        awaited db.fetch 30.0ms, lock.acquire 5.0ms',
             ' 2.0ms      0                          -          -     2.0ms  '
