@@ -63,9 +63,8 @@ def _counters(known):
     if known is None:
         return (None,) * 8
     lives, longest_ns = known.lives, known.longest_life_ns
-    # Those that have not ended are in these sums.
-    all_ns = known.running_ns + known.loop_wait_ns + known.awaiting_ns
-    return (known.finished, known.cancelled, known.steps, lives.mean(all_ns),
+    mean_ns = round(known.lives_ns / lives.count) if lives.count else None
+    return (known.finished, known.cancelled, known.steps, mean_ns,
             *_shares(lives, longest_ns),
             longest_ns if lives.count else None, known.longest_step_ns)
 

@@ -76,21 +76,6 @@ class Histogram:
     def count(self):
         return sum(self.counts)
 
-    def mean(self, sum_ns):
-        """Return the mean; None of nothing.
-
-        *sum_ns* is what all durations come to, if some that are not in here
-        are in it, too: the mean is where the buckets let it be.
-        """
-        total = self.count
-        if not total:
-            return None
-        used = [(count, *bounds(number, self.bits))
-                for number, count in enumerate(self.counts) if count]
-        least = sum([count * first for count, first, _ in used])
-        most = sum([count * (behind - 1) for count, _, behind in used])
-        return round(min(max(sum_ns, least), most) / total)
-
     def quantile(self, share):
         """Return what that share of the durations is not longer than.
 

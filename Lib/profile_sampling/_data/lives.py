@@ -22,12 +22,13 @@ class TaskClass(Value):
     longest_step_ns  the longest that one ran without giving way to others
     longest_life_ns  of those that ended
     steps            how often they were run
+    lives_ns         the lives of those that ended, all together
     lives            Histogram of the lives of those that ended
     """
 
     __slots__ = ('function', 'finished', 'cancelled', 'running_ns',
                  'loop_wait_ns', 'awaiting_ns', 'longest_step_ns',
-                 'longest_life_ns', 'steps', 'lives')
+                 'longest_life_ns', 'steps', 'lives_ns', 'lives')
 
     @property
     def what(self):
@@ -43,7 +44,8 @@ class TaskClass(Value):
             self.awaiting_ns + other.awaiting_ns,
             max(self.longest_step_ns, other.longest_step_ns),
             max(self.longest_life_ns, other.longest_life_ns),
-            self.steps + other.steps, self.lives.plus(other.lives))
+            self.steps + other.steps, self.lives_ns + other.lives_ns,
+            self.lives.plus(other.lives))
 
 
 class Latency(Value):

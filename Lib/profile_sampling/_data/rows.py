@@ -211,8 +211,7 @@ class TaskRow(_LifeRow):
     steps         how often they were run
     mean_ns, p50_ns, p99_ns, longest_ns
                   of the lives of those that have ended.  The percentiles
-                  are known to within 6 %, and so is the mean if some have not
-                  ended yet; None if none has
+                  are known to within 6 %; None if none has ended
     longest_step_ns
                   the longest that one ran without giving way to others
     awaited       tuple of AwaitedRow, the longest first

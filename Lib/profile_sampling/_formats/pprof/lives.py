@@ -96,7 +96,7 @@ def read(texts, tables, budget):
 
 def _read_line(fields, classes, latencies):
     match fields:
-        case [kind, *fields] if kind == _CLASS and len(fields) == 14:
+        case [kind, *fields] if kind == _CLASS and len(fields) == 15:
             classes.append(_task_class(*fields))
         case [kind, *fields] if kind == _LABEL and len(fields) >= 6:
             latencies.append(_latency(*fields))

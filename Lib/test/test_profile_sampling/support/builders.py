@@ -61,7 +61,7 @@ class Builder:
         self.task_classes.append((
             function, finished or len(lives), cancelled, running_ns,
             loop_wait_ns, awaiting_ns, longest_step_ns,
-            longest_life_ns or max(lives, default=0), steps,
+            longest_life_ns or max(lives, default=0), steps, sum(lives),
             array('I', counts).tobytes()))
         return len(self.task_classes)
 
