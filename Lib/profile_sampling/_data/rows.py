@@ -259,7 +259,8 @@ class LoopHolderRow(Value):
     function         its innermost Python function, or what else is at the
                      leaf of the stack; None if there was nothing
     line             where in it; 0 when there is none
-    callee           what was directly below that is not Python, or None
+    callee           what was directly below that is not Python, most of that
+                     time; or None
     delay_ns         how long all others waited because of it, together
     longest_step_ns  the longest step of a task of that class, or None
     """

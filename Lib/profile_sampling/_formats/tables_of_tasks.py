@@ -87,16 +87,24 @@ def _holders(tables, top):
         Column('function', '', 'text', 'data'),
         Column('file', '', 'text', 'data'),
         Column('line', '', 'count', 'data'),
-        Column('callee', 'in', 'text'),
-        Column('task_class', 'task', 'text')]
+        Column('callee', 'in', 'text', 'wide'),
+        Column('task_class', 'task', 'name', 'wide')]
+    functions = {function.name: function for function in tables.functions}
     cells = []
     for row in rows[:top]:
         site, *place, _ = place_cells(row.function, row.line)
         cells.append((row.delay_ns / total, row.delay_ns, row.longest_step_ns,
                       site, *place, _callee(row),
-                      _NO_TASK if row.task_class is None else row.task_class))
+                      _class_name(row.task_class, functions)))
     yield Table('loop_holders', 'Held the loop while others waited', columns,
                 cells, value_type=DELAY, notes=_more(rows, top, 'place'))
+
+
+def _class_name(name, functions):
+    function = functions.get(name)
+    if function is None:
+        return '', _NO_TASK if name is None else name
+    return function.module or '', function.qualname
 
 
 def _callee(row):

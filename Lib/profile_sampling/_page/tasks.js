@@ -146,8 +146,8 @@ function holdersOf(app) {
   const {profile, rows, nodeOf, value} = part;
   const {samples, frames, functions, labels} = profile;
   const {innermost, called} = innermostPython(part);
-  /** @type {Map<string, {func: number, line: number, callee: number,
-   *                      task: string, ns: number}>} */
+  /** @type {Map<string, {func: number, line: number, task: string,
+   *                      ns: number, callees: Map<number, number>}>} */
   const holders = new Map();
   for (const row of rows) {
     const node = nodeOf[row];
@@ -157,11 +157,11 @@ function holdersOf(app) {
     const callee = called[node] < 0 ? -1 : frames.func[called[node]];
     const task = labels[samples.labels[row]].labels.get('task_class')
       ?? '[no task]';
-    const key = `${func},${line},${callee},${task}`;
+    const key = `${func},${line},${task}`;
     const known = holders.get(key)
-      ?? {func, line, callee: callee >= 0 && functions[callee].kind !== PSEUDO
-        ? callee : -1, task, ns: 0};
+      ?? {func, line, task, ns: 0, callees: new Map()};
     known.ns += value[row];
+    known.callees.set(callee, (known.callees.get(callee) ?? 0) + value[row]);
     holders.set(key, known);
   }
   const ranked = [...holders.values()].sort(
@@ -175,8 +175,12 @@ function holdersOf(app) {
        cell: ({ns}) => nsCell(ns)},
       {key: 'holder', heading: 'held by', kind: 'text',
        cell: ({func, line}) => placeCell(app, func, line)},
-      {key: 'callee', heading: 'in', kind: 'text', cell: ({callee}) => ({
-        text: callee < 0 ? '' : functions[callee].name})},
+      {key: 'callee', heading: 'in', kind: 'text', cell: ({callees}) => {
+        const [[callee]] = [...callees].sort(
+          (one, other) => other[1] - one[1]);
+        const kind = functions[callee]?.kind ?? PSEUDO;
+        return {text: kind === PSEUDO ? '' : functions[callee].name};
+      }},
       {key: 'task', heading: 'task', kind: 'text',
        cell: ({task}) => ({text: task})}],
     ranked, app.choosing(({func}) => func))];
