@@ -173,20 +173,27 @@ def holders(tables):
             tables.column(NODE), tables.column(LABELS),
             tables.column(tables.value_column(DELAY.name))):
         if ns:
-            key = (classes[labels], *_place(tables, frames, innermost[node],
-                                            called[node], node))
-            sums[key] = sums.get(key, 0) + ns
+            *place, callee = _place(tables, frames, innermost[node],
+                                    called[node], node)
+            callees = sums.setdefault((classes[labels], *place), {})
+            callees[callee] = callees.get(callee, 0) + ns
     longest = {}
     for row in () if _is_part(tables) else tables.task_classes:
         name = row.function.name
         longest[name] = max(longest.get(name, 0), row.longest_step_ns)
-    found = [LoopHolderRow(name, function, line, callee, ns,
-                           longest.get(name))
-             for (name, function, line, callee), ns in sums.items()]
+    found = [LoopHolderRow(name, function, line, _most(callees),
+                           sum(callees.values()), longest.get(name))
+             for (name, function, line), callees in sums.items()]
     found.sort(key=lambda row: (
         -row.delay_ns, *function_rank(row.function), row.line,
-        row.task_class or '', *function_rank(row.callee)))
+        row.task_class or ''))
     return found
+
+
+def _most(callees):
+    """Return who has most of what a place has."""
+    return min(callees, key=lambda callee: (-callees[callee],
+                                            *function_rank(callee)))
 
 
 def _place(tables, frames, frame, called, node):

@@ -210,8 +210,8 @@ class TaskRow(_LifeRow):
     cancelled     how many of these by being cancelled
     steps         how often they were run
     mean_ns, p50_ns, p99_ns, longest_ns
-                  of the lives of those that have ended.  The first three are
-                  known to within 6 %; None if none has ended
+                  of the lives of those that have ended.  The percentiles
+                  are known to within 6 %; None if none has ended
     longest_step_ns
                   the longest that one ran without giving way to others
     awaited       tuple of AwaitedRow, the longest first
@@ -259,7 +259,8 @@ class LoopHolderRow(Value):
     function         its innermost Python function, or what else is at the
                      leaf of the stack; None if there was nothing
     line             where in it; 0 when there is none
-    callee           what was directly below that is not Python, or None
+    callee           what was directly below that is not Python, most of that
+                     time; or None
     delay_ns         how long all others waited because of it, together
     longest_step_ns  the longest step of a task of that class, or None
     """

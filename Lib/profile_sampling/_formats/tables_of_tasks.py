@@ -7,7 +7,7 @@ from profile_sampling._data import by_task
 from profile_sampling._data.values import DELAY, TASK
 from profile_sampling._formats.sites import place_cells
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import counted
+from profile_sampling._formats.words import brief, counted
 
 # How many things that tasks awaited are told.
 _AWAITED = 3
@@ -87,16 +87,24 @@ def _holders(tables, top):
         Column('function', '', 'text', 'data'),
         Column('file', '', 'text', 'data'),
         Column('line', '', 'count', 'data'),
-        Column('callee', 'in', 'text'),
-        Column('task_class', 'task', 'text')]
+        Column('callee', 'in', 'text', 'wide'),
+        Column('task_class', 'task', 'name', 'wide')]
+    functions = {function.name: function for function in tables.functions}
     cells = []
     for row in rows[:top]:
         site, *place, _ = place_cells(row.function, row.line)
         cells.append((row.delay_ns / total, row.delay_ns, row.longest_step_ns,
                       site, *place, _callee(row),
-                      _NO_TASK if row.task_class is None else row.task_class))
+                      _class_name(row.task_class, functions)))
     yield Table('loop_holders', 'Held the loop while others waited', columns,
                 cells, value_type=DELAY, notes=_more(rows, top, 'place'))
+
+
+def _class_name(name, functions):
+    function = functions.get(name)
+    if function is None:
+        return '', _NO_TASK if name is None else name
+    return function.module or '', function.qualname
 
 
 def _callee(row):
@@ -108,9 +116,14 @@ def by_label(tables, top, key):
     """The Table of the values of a label: latencies, if the program told
     of requests, and what they come of."""
     rows = by_task.rows_of_label(tables, key)
-    if any([row.count for row in rows]):
+    notes = []
+    requests = [row for row in rows if row.count]
+    if requests:
+        rest_ns = sum([row.life_ns for row in rows if not row.count])
+        if rest_ns:
+            notes.append(f'Tasks in no request: {brief(rest_ns)}')
         # Those first that have waited longest for an answer, all together.
-        rows.sort(key=lambda row: -(row.mean_ns or 0) * (row.count or 0))
+        rows = sorted(requests, key=lambda row: -row.mean_ns * row.count)
         title, columns = f'Requests by {key}', _of_requests(rows)
     else:
         title, columns = f'Tasks by {key}', _of_all()
@@ -122,7 +135,7 @@ def by_label(tables, top, key):
     return Table(f'tasks_by_{key}', title, [column for column, _ in columns],
                  [tuple([cell(row) for _, cell in columns])
                   for row in rows[:top]],
-                 value_type=TASK, notes=_more(rows, top, 'value'))
+                 value_type=TASK, notes=_more(rows, top, 'value') + notes)
 
 
 def _of_all():
@@ -144,13 +157,14 @@ def _of_requests(rows):
         (Column('count', 'count', 'count'), lambda row: row.count),
         *[(Column(key, '', 'count', 'data'), cell)
           for key, _, cell in _STATES],
-        *[(Column('', heading, 'time', 'text'),
+        *[(Column(f'mean_{key}', heading, 'time',
+                  'wide' if heading == 'spawned' else 'both'),
            lambda row, cell=cell: _each(row, cell(row)))
-          for _, heading, cell in states]]
+          for key, heading, cell in states]]
 
 
 def _each(row, ns):
-    """Return the part of one request; all where none is known of."""
+    """Return the part of one request; all where there are none."""
     return round(ns / row.count) if row.count else ns
 
 

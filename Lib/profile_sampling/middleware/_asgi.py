@@ -25,16 +25,21 @@ class ASGIMiddleware(Middleware):
     async def __call__(self, scope, receive, send):
         if scope['type'] == 'http':
             labels, watch = self._watched(known(scope['method']), scope)
-            try:
-                with labels:
-                    return await self.app(scope, receive,
-                                          _answering(send, watch))
-            finally:
-                watch.stop()
-        if scope['type'] == 'websocket':
-            with self._route('WEBSOCKET', scope):
-                return await self.app(scope, receive, send)
-        return await self.app(scope, receive, send)
+            if watch is not None:
+                return await self._timed(labels, watch, scope, receive, send)
+        elif scope['type'] == 'websocket':
+            labels = self._route('WEBSOCKET', scope)
+        else:
+            return await self.app(scope, receive, send)
+        with labels:
+            return await self.app(scope, receive, send)
+
+    async def _timed(self, labels, watch, scope, receive, send):
+        try:
+            with labels:
+                return await self.app(scope, receive, _answering(send, watch))
+        finally:
+            watch.stop()
 
 
 def _answering(send, watch):

@@ -7,6 +7,7 @@ a framework names its routes, which is the business of _routes.
 import time
 
 from profile_sampling._recording import labels
+from profile_sampling._recording.latencies import is_collecting
 from profile_sampling._recording.requests import Watch
 from profile_sampling.middleware._routes import finder
 
@@ -35,7 +36,9 @@ class Middleware:
 
     def _watched(self, method, request):
         """The same, and the Watch of its latency, which looking it up is
-        part of."""
+        part of; None: nobody wants to know."""
+        if not is_collecting():
+            return self._route(method, request), None
         begin_ns = time.monotonic_ns()
         block = self._route(method, request)
         return block, Watch(block._changes, begin_ns)

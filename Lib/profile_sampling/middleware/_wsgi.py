@@ -26,17 +26,22 @@ class WSGIMiddleware(Middleware):
     def __call__(self, environ, start_response):
         labels, watch = self._watched(known(environ['REQUEST_METHOD']),
                                       environ)
-        body = None
         try:
             with labels:
                 body = self.app(environ, start_response)
-        finally:
-            if body is None or _is_for_server(body, environ):
-                watch.stop()
+        except BaseException:
+            _stop(watch)
+            raise
         if _is_for_server(body, environ):
+            _stop(watch)
             return body
         kind = _SizedBody if hasattr(body, '__len__') else _Body
         return kind(body, labels, watch)
+
+
+def _stop(watch):
+    if watch is not None:
+        watch.stop()
 
 
 def _is_for_server(body, environ):
@@ -70,12 +75,12 @@ class _Body:
                 return next(self._iterator)
         except BaseException:
             # It is exhausted, or has failed.
-            self._watch.stop()
+            _stop(self._watch)
             raise
 
     def close(self):
         # A server that gives up calls nothing else.
-        self._watch.stop()
+        _stop(self._watch)
         close = getattr(self._body, 'close', None)
         if close is not None:
             with self._labels:
