@@ -71,6 +71,22 @@ struct _sampling_mark;
 // The record of a thread (Python/sampling/base/thread.h).
 typedef struct _sampling_thread _PySampling_Thread;
 
+/* A task, as its scheduler tells of it.  The fields are the task's own and
+   live until _PySampling_TaskEnd(). */
+typedef struct _sampling_told_task {
+    PyObject *task;
+    PyObject **coroutine;       // what it runs
+    PyObject **context;         // and in which
+    PyObject **name;            // a str, or the number in the name that
+                                // asyncio gives; NULL: it has none
+    // What it waits for: an object whose type says it, the coroutine of
+    // another task, or NULL.  Borrowed; runs no code.
+    PyObject *(*awaited)(PyObject *task);
+    struct _sampling_task **record;     // for the profiler; NULL: a task that
+                                        // nobody tells of when it is woken
+    int state;                  // 0: pending, 1: cancelled, 2: finished
+} _PySampling_ToldTask;
+
 typedef enum {
     _PySampling_ANY_MODE = -1,      // as the session
     _PySampling_WALL = 0,
@@ -137,6 +153,8 @@ typedef struct {
     X(lost_labels)          /* samples whose labels were too many to keep */ \
     X(lost_tasks)           /* samples whose task was one too many to keep */ \
     X(lost_holders)         /* waits whose holder was one too many to keep */ \
+    X(lost_task_ns)         /* of tasks' lives, on no record */ \
+    X(tasks_unheard)        /* steps of tasks that nobody said were woken */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
     X(collections_gen0)     /* garbage collections of generation 0 that ended */ \
     X(collections_gen1)     /* of generation 1 */ \
@@ -180,6 +198,13 @@ struct _sampling_interpreter_state {
     // What the thread waits for that delivers to subscribers (borrowed from
     // the same).
     struct _sampling_bell *bell;
+    // Tasks that a session has seen and that have not ended.  Same owner.
+    struct _sampling_task *tasks;
+    struct _sampling_task_rate {
+        uint64_t period_ns;     // between points of the axes of their waits
+        uint64_t since_ns;
+        uint64_t num_booked;    // since then
+    } task_rate;
 };
 
 /* What can be read without asking the kernel, and how to ask it
@@ -198,8 +223,7 @@ struct _sampling_thread_state {
     struct _sampling_thread *record;    // owned; NULL until first sampled
     int is_bound;               // to its OS thread, until cleared; atomic
     int is_excluded;            // it serves a subscriber of samples
-    PyObject *task;             // owned; asyncio's current task
-    PyObject **task_name;       // its field; NULL: it has none
+    struct _sampling_told_task entered; // asyncio's current task; owned
     struct _sampling_outer_task *outer_tasks;   // owned; it is inside
 };
 
@@ -298,6 +322,9 @@ struct _sampling_runtime_state {
 /* --- Hooks.  Each is called with the GIL unless it says otherwise, leaves
    --- errno alone, allocates no Python object and runs no Python code. */
 
+// Of a hook that is a macro, too: one compare while nobody profiles.
+#define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
+
 #ifdef WITH_SAMPLING_PROFILER
 
 // Is a session running?  A plain load of what another thread may be storing:
@@ -313,9 +340,6 @@ struct _sampling_runtime_state {
 #else
 #  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 #endif
-
-// Of a hook that is a macro, too: one compare while nobody profiles.
-#define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
 
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set, and before
 // anything changes that the samples which wait belong to: they are recorded.
@@ -334,11 +358,18 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 
 // The current task of some loop is `entered` instead of `left`; NULL: none.
 // If the loop is run inside a task of another, that one is the thread's again
-// when nothing is entered any more.  `name`: the field of `entered` for its
-// name, a str or the number in the name that asyncio gives, or NULL.
+// when nothing is entered any more.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_SwapTask(PyObject *left, PyObject *entered,
-                                      PyObject **name);
+PyAPI_FUNC(void) _PySampling_SwapTask(_PySampling_ToldTask left,
+                                      _PySampling_ToldTask entered);
+
+// A task's loop is to run it soon: it is new, or what it waited for happened.
+// Export for '_asyncio' shared extension.
+PyAPI_FUNC(void) _PySampling_TaskWoken(_PySampling_ToldTask task);
+
+// The task is done for, or never to run again: its fields are cleared.
+// Export for '_asyncio' shared extension.
+PyAPI_FUNC(void) _PySampling_TaskEnd(struct _sampling_task **record);
 
 // The thread has no task any more.
 extern void _PySampling_ForgetTasks(PyThreadState *tstate);
@@ -432,8 +463,9 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_ACTIVE() 0
 #define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
-#define _PySampling_SwapTask(LEFT, ENTERED, NAME) \
-    ((void)(LEFT), (void)(ENTERED), (void)(NAME))
+#define _PySampling_SwapTask(LEFT, ENTERED) ((void)(LEFT), (void)(ENTERED))
+#define _PySampling_TaskWoken(TASK) ((void)(TASK))
+#define _PySampling_TaskEnd(RECORD) ((void)(RECORD))
 #define _PySampling_ForgetTasks(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeYield(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeDetach(TSTATE) ((void)(TSTATE))

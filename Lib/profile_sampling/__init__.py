@@ -15,8 +15,8 @@ from profile_sampling._recording.session import profile, region, \
     running, snapshot, start, stats, stop
 
 __all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
-           'Subscription', 'label', 'labels', 'profile', 'region', 'running',
-           'sample', 'snapshot', 'start', 'stats', 'stop', 'subscribe']
+           'Subscription', 'label', 'labels', 'profile', 'region', 'request',
+           'running', 'sample', 'snapshot', 'start', 'stats', 'stop', 'subscribe']
 
 
 def __getattr__(name):
@@ -31,6 +31,8 @@ def __getattr__(name):
         from profile_sampling._subscribing import aggregate as home
     elif name in ('label', 'labels', 'sample'):
         from profile_sampling._recording import labels as home
+    elif name == 'request':
+        from profile_sampling._recording import requests as home
     else:
         raise AttributeError(
             f'module {__name__!r} has no attribute {name!r}')

@@ -89,24 +89,55 @@ node_columns(const struct _sampling_tables *tables)
         (Py_ssize_t)tables->num_nodes * sizeof(struct _sampling_node_row));
 }
 
-/* (parent row, key or None for a task, value or None, id of the task) */
+/* (parent row, key or None for a task, value or None, id of the task, what it
+   runs: row of coroutines + 1, or 0: not known) */
 static PyObject *
 label(const struct _sampling_tables *tables, uint32_t row)
 {
     const struct _sampling_label_row *l = &tables->labels[row];
-    return Py_BuildValue("(INNK)", l->parent, text_of(tables, l->key),
+    return Py_BuildValue("(INNKI)", l->parent, text_of(tables, l->key),
                          text_of(tables, l->value),
-                         (unsigned long long)l->task_id);
+                         (unsigned long long)l->task_id, l->coroutine);
+}
+
+/* uint32_t, without the zeros at the end */
+static PyObject *
+lives(const struct _sampling_coroutine_row *c)
+{
+    Py_ssize_t used = _PySampling_LIFE_BUCKETS;
+    while (used > 0 && c->lives[used - 1] == 0) {
+        used--;
+    }
+    return PyBytes_FromStringAndSize((const char *)c->lives,
+                                     used * (Py_ssize_t)sizeof(*c->lives));
+}
+
+static PyObject *
+coroutine(const struct _sampling_tables *tables, uint32_t row)
+{
+    const struct _sampling_coroutine_row *c = &tables->coroutines[row];
+    return Py_BuildValue("(IKKKKKKKKKN)", c->function,
+                         (unsigned long long)c->num_finished,
+                         (unsigned long long)c->num_cancelled,
+                         (unsigned long long)c->running_ns,
+                         (unsigned long long)c->loop_wait.all_ns,
+                         (unsigned long long)c->awaiting.all_ns,
+                         (unsigned long long)c->longest_step_ns,
+                         (unsigned long long)c->longest_life_ns,
+                         (unsigned long long)c->num_steps,
+                         (unsigned long long)c->lives_ns, lives(c));
 }
 
 static int
 is_used(const struct _sampling_sample_row *s)
 {
-    return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0;
+    return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0
+        || s->task_ns != 0 || s->delay_ns != 0;
 }
 
 /* node, thread, labels, state, thread that held the GIL (-1: not known) and
-   its place (0: no wait for the GIL), count, CPU and wall time */
+   its place (0: no wait for the GIL), count, CPU and wall time, time of
+   tasks' lives, and how long others waited for that */
 static PyObject *
 sample_columns(const struct _sampling_tables *tables)
 {
@@ -115,7 +146,7 @@ sample_columns(const struct _sampling_tables *tables)
         used += is_used(&tables->samples[row]);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, used * 9 * (Py_ssize_t)sizeof(int64_t));
+        NULL, used * 11 * (Py_ssize_t)sizeof(int64_t));
     if (bytes == NULL) {
         return NULL;
     }
@@ -133,6 +164,8 @@ sample_columns(const struct _sampling_tables *tables)
             *out++ = (int64_t)s->count;
             *out++ = (int64_t)s->cpu_ns;
             *out++ = (int64_t)s->wall_ns;
+            *out++ = (int64_t)s->task_ns;
+            *out++ = (int64_t)s->delay_ns;
         }
     }
     return bytes;
@@ -164,11 +197,13 @@ _PyProfile_ExportCounters(const struct _sampling_counters *counters)
 PyObject *
 _PyProfile_Export(struct _sampling_tables *tables)
 {
-    if (!_PySampling_TablesGuessModules(tables)) {
+    if (!_PySampling_TablesGuessModules(tables)
+        || !_PySampling_TablesShareTasks(tables))
+    {
         return PyErr_NoMemory();
     }
     return Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", tables->options.rate_hz,
         "depth_frames", tables->options.depth_frames,
@@ -181,6 +216,7 @@ _PyProfile_Export(struct _sampling_tables *tables)
         "nodes", node_columns(tables),
         "labels", list_of(tables, tables->num_labels, label),
         "samples", sample_columns(tables),
+        "task_classes", list_of(tables, tables->num_coroutines, coroutine),
         "threads", list_of(tables, tables->num_threads, thread),
         "stats", _PyProfile_ExportCounters(&tables->counters));
 }

@@ -5,7 +5,6 @@
 SAMPLING_OBJS= \
 	Python/sampling/hooks.o \
 	Python/sampling/objects.o \
-	Python/sampling/tasks.o \
 	Python/sampling/base/process.o \
 	Python/sampling/base/time.o \
 	Python/sampling/clock/ask.o \
@@ -25,6 +24,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/book.o \
 	Python/sampling/sample/buffer.o \
 	Python/sampling/sample/capture.o \
+	Python/sampling/sample/delays.o \
 	Python/sampling/sample/holders.o \
 	Python/sampling/sample/leftover.o \
 	Python/sampling/sample/stack.o \
@@ -42,16 +42,23 @@ SAMPLING_OBJS= \
 	Python/sampling/sinks/batch.o \
 	Python/sampling/sinks/dispatch.o \
 	Python/sampling/sinks/subscription.o \
+	Python/sampling/tables/coroutines.o \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \
 	Python/sampling/tables/mark.o \
 	Python/sampling/tables/store.o \
-	Python/sampling/tables/tables.o
+	Python/sampling/tables/tables.o \
+	Python/sampling/task/awaits.o \
+	Python/sampling/task/deadline.o \
+	Python/sampling/task/entered.o \
+	Python/sampling/task/life.o
 
 SAMPLING_HEADERS= \
 	$(srcdir)/Include/cpython/sampling.h \
 	$(srcdir)/Include/internal/pycore_sampling.h \
+	$(srcdir)/Python/sampling/base/axis.h \
 	$(srcdir)/Python/sampling/base/common.h \
+	$(srcdir)/Python/sampling/base/task.h \
 	$(srcdir)/Python/sampling/base/thread.h \
 	$(srcdir)/Python/sampling/clock/clock.h \
 	$(srcdir)/Python/sampling/clock/inside.h \
@@ -67,7 +74,8 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/sinks/sinks.h \
 	$(srcdir)/Python/sampling/tables/labels.h \
 	$(srcdir)/Python/sampling/tables/store.h \
-	$(srcdir)/Python/sampling/tables/tables.h
+	$(srcdir)/Python/sampling/tables/tables.h \
+	$(srcdir)/Python/sampling/task/task.h
 
 # The folders that "make install" copies.
 SAMPLING_LIBSUBDIRS= \

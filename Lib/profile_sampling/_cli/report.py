@@ -9,15 +9,18 @@ from profile_sampling._cli.common import (
     refuse_terminal, say, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import select
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import (
     report_files, tables_of, tables_of_calls, tables_of_code, tables_of_gil,
-    text)
+    tables_of_tasks, text)
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
+from profile_sampling._formats.words import wrapped
 
-_MORE = ('Also: --functions --tree --callers NAME --callees NAME --by KEY '
-         '--gil --opcodes --source NAME --stats')
+_MORE = ('Also:', '--functions', '--tree', '--callers NAME',
+         '--callees NAME', '--by KEY', '--gil', '--tasks', '--opcodes',
+         '--source NAME', '--stats')
 # In nanoseconds they are in 63 bits.
 _MAX_SECONDS = 1 << 33
 # Functions that --source shows.
@@ -108,6 +111,10 @@ def _add_tables(group):
                             'label')
     group.add_argument('--gil', action='store_true',
                        help='who waited for the GIL while who held it')
+    group.add_argument('--tasks', action='store_true',
+                       help='what asyncio tasks spent their lives in, and '
+                            'who held their loop; with --by, the same by '
+                            'its KEY')
     group.add_argument('--opcodes', action='store_true',
                        help='instructions, and how they were specialized')
     group.add_argument('--source', metavar='NAME', action='append',
@@ -129,6 +136,10 @@ def _add_parts(group):
     group.add_argument('--hide', metavar='PATTERN', action='append',
                        default=[], help='leave such frames out; their time '
                                         'goes to their callers')
+    group.add_argument('--value', metavar='KIND',
+                       help='another kind of values: wall, cpu, samples; '
+                            'task, the lives of asyncio tasks, and delay, '
+                            'how long they waited for their loop')
     group.add_argument('--from', metavar='SEC', type=_seconds, dest='begin_ns',
                        help='what was later than so many seconds after the '
                             'beginning (record --timeline)')
@@ -202,6 +213,8 @@ def _part(tables, options):
         if end_ns is None:
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
+    if options.value is not None:
+        tables = tables.about(options.value)
     had_samples = bool(tables.samples)
     for pattern in options.focus:
         tables = select.focused(tables, pattern, matching=True)
@@ -227,7 +240,7 @@ def _between(tables, begin_ns, end_ns):
 
 def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
-    sites = Sites(tables)
+    sites = Sites(on_clocks(tables))
     shown = _tables(tables, sites, options)
     match format:
         case 'json':
@@ -240,12 +253,13 @@ def _report(tables, path, format, options):
             # A file is what save() makes of the profile.
             is_shown = (options.output is None or
                         _files.descriptor(options.output) is not None)
+            width = options.width or width_of(options.output)
             return showable(text.with_tables(
-                tables, sites, shown,
-                width=options.width or width_of(options.output),
+                tables, sites, shown, width=width,
                 color=is_colored(options.output),
                 name=path if is_shown else None,
-                more=[_MORE] if is_shown else ()), options.output)
+                more=wrapped(_MORE, width, ' ') if is_shown else ()),
+                options.output)
     return report.encode()
 
 
@@ -255,7 +269,9 @@ def _tables(tables, sites, options):
     Raise ValueError if there is nothing like that.
     """
     top = options.top
-    shown = []
+    shown = _tables_of_tasks(tables, options)
+    # On a thread's clock there is nothing else.
+    tables = on_clocks(tables)
     if options.functions or options.sort:
         shown.append(tables_of.functions(tables, sites, top,
                                          options.sort or 'self'))
@@ -266,7 +282,7 @@ def _tables(tables, sites, options):
     shown += [tables_of_calls.neighbours(tables, top, pattern, False)
               for pattern in options.callees]
     shown += [tables_of.by_key(tables, sites, top, key)
-              for key in options.by]
+              for key in options.by if not options.tasks]
     if options.gil:
         shown += tables_of_gil.gil(tables, top)
     if options.opcodes:
@@ -276,3 +292,12 @@ def _tables(tables, sites, options):
     if options.stats:
         shown.append(tables_of_code.counters(tables))
     return shown or [site_table(tables, sites, top)]
+
+
+def _tables_of_tasks(tables, options):
+    if not options.tasks:
+        return []
+    if options.by:
+        return [tables_of_tasks.by_label(tables, options.top, key)
+                for key in options.by]
+    return tables_of_tasks.tasks(tables, options.top)

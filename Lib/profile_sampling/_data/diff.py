@@ -9,6 +9,7 @@ to other lines, and another checkout to other files.
 """
 
 from profile_sampling._data import by_function, by_label
+from profile_sampling._data.on_clocks import without_tasks
 from profile_sampling._data.rows import (
     FunctionDiff, FunctionRow, LabelDiff, LabelRow, LineDiff, LineRow,
     function_rank)
@@ -21,10 +22,14 @@ class Difference:
     With *normalize* each kind of value of the second is scaled so that its
     total is that of the first.
 
+    Values of tasks are compared if both have them.
+
     Raise ValueError if they measure different things.
     """
 
     def __init__(self, before, after, normalize):
+        if before.value_types != after.value_types:
+            before, after = without_tasks(before), without_tasks(after)
         for what in 'mode', 'value_types':
             one, other = getattr(before, what), getattr(after, what)
             if one != other:

@@ -20,6 +20,10 @@ HOLDER_THREAD_ID = 'gil holder thread id'
 HOLDER_THREAD_NATIVE_ID = 'gil holder thread native id'
 OPCODE = 'opcode'
 OFFSET = 'instruction offset'
+# The name of the function that a task runs.
+TASK_CLASS = 'task_class'
+# What a request does after it was answered; see request().
+ANSWERED = 'answered'
 # What label_values() and group_by() call tasks; no file has it.
 TASKS = 'task_name'
 
@@ -27,4 +31,4 @@ OF_SAMPLES = (STATE, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE_ID,
               TASK_NAME, TASK_ID, HOLDER, HOLDER_PLACE, HOLDER_INTERPRETER,
               HOLDER_THREAD, HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
 OF_INSTRUCTIONS = OPCODE, OFFSET
-RESERVED = (*OF_SAMPLES, *OF_INSTRUCTIONS, TASKS)
+RESERVED = (*OF_SAMPLES, *OF_INSTRUCTIONS, TASK_CLASS, ANSWERED, TASKS)

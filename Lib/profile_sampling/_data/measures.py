@@ -11,7 +11,8 @@ from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import COUNT, STATES, Value, printable
 
 _CUSTOM = STATES.index('custom')
-_TITLES = {'wall': 'wall time', 'cpu': 'CPU time', 'samples': 'samples'}
+_TITLES = {'wall': 'wall time', 'cpu': 'CPU time', 'samples': 'samples',
+           'task': 'life of tasks', 'delay': 'delay of other tasks'}
 _NS = 'nanoseconds'
 
 

@@ -9,7 +9,7 @@ Those of different modes are not: what a sample was taken for differs.
 
 from array import array
 
-from profile_sampling._data import content, timeline
+from profile_sampling._data import content, lives, timeline
 from profile_sampling._data.numbering import number_nodes, number_of
 from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
@@ -52,6 +52,8 @@ class Merger:
         self._rows['labels'][EMPTY_LABELS] = 0
         # (start_time_ns, Timeline, keys here of its samples)
         self._timelines = []
+        self._task_classes = ()
+        self._latencies = ()
 
     def add(self, tables):
         """Add the tables of a profile.
@@ -77,10 +79,17 @@ class Merger:
         for name, value in tables.stats.items():
             self._stats[name] = self._stats.get(name, 0) + value
         self._add_samples(tables, self._nodes(tables), self._labels(tables))
+        self._add_lives(tables)
         if sum([_ROW_BYTES[table] * len(rows) for table, rows
                 in self._rows.items()]) > self._max_bytes:
             raise ValueError(f'all profiles together need more than '
                              f'{self._max_bytes:,} bytes of memory')
+
+    def _add_lives(self, tables):
+        self._task_classes = lives.united(
+            [*self._task_classes, *tables.task_classes])
+        self._latencies = lives.united(
+            [*self._latencies, *tables.latencies])
 
     def _number(self, table, row):
         return number_of(self._rows[table], row)
@@ -180,6 +189,7 @@ class Merger:
             'python_version': _AND.join(sorted(filter(None, self._versions))),
             'stats': self._stats, 'meta': self._meta,
             'value_types': tuple(self._types),
+            'task_classes': self._task_classes, 'latencies': self._latencies,
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
             'nodes': _packed('I', [(0, 0), *rows['nodes']]),

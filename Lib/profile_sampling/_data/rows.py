@@ -176,6 +176,99 @@ class GILHolderRow(_PlainRow):
                  'values')
 
 
+class AwaitedRow(Value):
+    """What tasks awaited, and for how long.
+
+    function  the Function of the innermost coroutine, or the type of what it
+              waits for; None where nothing is on the stack
+    ns        how long
+    """
+
+    __slots__ = ('function', 'ns')
+
+
+class _LifeRow(Value):
+    __slots__ = ()
+
+    @property
+    def life_ns(self):
+        """All that is known of the lives of tasks."""
+        return self.running_ns + self.loop_wait_ns + self.awaiting_ns
+
+
+class TaskRow(_LifeRow):
+    """What the tasks of a class spent their lives in.
+
+    name          of the function that they run, the outermost coroutine;
+                  None: it is not known
+    function      the Function, or None
+    running_ns    how long threads ran their steps, waits of these threads
+                  included
+    loop_wait_ns  how long they could have run and their loop was busy
+    awaiting_ns   how long what they waited for had not happened
+    finished      how many have ended
+    cancelled     how many of these by being cancelled
+    steps         how often they were run
+    mean_ns, p50_ns, p99_ns, longest_ns
+                  of the lives of those that have ended.  The percentiles
+                  are known to within 6 %; None if none has ended
+    longest_step_ns
+                  the longest that one ran without giving way to others
+    awaited       tuple of AwaitedRow, the longest first
+
+    From finished on, values are counters of all tasks of the session: of a
+    part of a profile they are None.
+    """
+
+    __slots__ = ('name', 'function', 'running_ns', 'loop_wait_ns',
+                 'awaiting_ns', 'finished', 'cancelled', 'steps', 'mean_ns',
+                 'p50_ns', 'p99_ns', 'longest_ns', 'longest_step_ns',
+                 'awaited')
+
+
+class TaskLabelRow(_LifeRow):
+    """What tasks with one value of a label spent their lives in.
+
+    value         the text; None for tasks without the label
+    running_ns, loop_wait_ns, awaiting_ns, awaited
+                  as in TaskRow, without the tasks that a request started
+                  and what it did after it was answered
+    spawned_ns    the lives of these, and that
+    count         how many requests have ended
+    mean_ns, p50_ns, p99_ns, longest_ns
+                  how long they took
+
+    The last five are None where the program told of no requests, see
+    request(), and in a part of a profile.
+    """
+
+    __slots__ = ('value', 'running_ns', 'loop_wait_ns', 'awaiting_ns',
+                 'spawned_ns', 'count', 'mean_ns', 'p50_ns', 'p99_ns',
+                 'longest_ns', 'awaited')
+
+    @property
+    def name(self):
+        return self.value
+
+
+class LoopHolderRow(Value):
+    """How long others waited for their loop while something ran in it.
+
+    task_class       name of the function of the task that ran, or None: a
+                     callback, or the loop itself
+    function         its innermost Python function, or what else is at the
+                     leaf of the stack; None if there was nothing
+    line             where in it; 0 when there is none
+    callee           what was directly below that is not Python, most of that
+                     time; or None
+    delay_ns         how long all others waited because of it, together
+    longest_step_ns  the longest step of a task of that class, or None
+    """
+
+    __slots__ = ('task_class', 'function', 'line', 'callee', 'delay_ns',
+                 'longest_step_ns')
+
+
 class InstructionRow(_SelfRow):
     """What an instruction of a Python function cost.
 

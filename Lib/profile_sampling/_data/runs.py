@@ -12,11 +12,13 @@ from array import array
 
 from profile_sampling._data import by_label, select
 from profile_sampling._data.diff import function_sums
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import (
     KEY_COLUMNS, LABELS, NODE, STATE, THREAD, Tables, function_row,
     thread_row)
-from profile_sampling._data.values import COUNT, NAMES, STATES, Value
+from profile_sampling._data.values import (
+    COUNT, NAMES, OF_TASKS, STATES, Value)
 
 # What is compared other than the values of a label.
 FUNCTION, SITE, STATE_NAME, THREAD_NAME = 'function', 'site', 'state', 'thread'
@@ -124,6 +126,8 @@ def _reduced(tables, value_type):
 
     So all sums have them.
     """
+    if value_type not in OF_TASKS:
+        tables = on_clocks(tables)
     value = tables.value_column(value_type.name)
     count = None
     if COUNT in tables.value_types:

@@ -12,8 +12,9 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 import sys
 
 import _profile
+from profile_sampling._data import from_core, lives
 from profile_sampling._data.values import (
-    COUNT, FUNCTION_KINDS, MEASURED, NAMES, NOT_KNOWN, STATES, Frame, Function,
+    COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function,
     Thread, gil_holder, label_set, unique_value_types, value_named)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
@@ -28,7 +29,8 @@ _SAMPLE = 'q'
 _CUSTOM = STATES.index('custom')
 # What a profile says of its whole.
 _FACTS = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
-          'duration_ns', 'pid', 'python_version', 'stats', 'meta')
+          'duration_ns', 'pid', 'python_version', 'stats', 'meta',
+          'task_classes', 'latencies')
 
 
 class Tables:
@@ -52,6 +54,8 @@ class Tables:
     totals      sums over all samples, one for each of them; what the program
                 counted itself by sample() is no number of samples
     span_ns     of a part by time, its (begin, end); else None
+    task_classes, latencies
+                tuples of TaskClass and of Latency; of a part those of all
     timeline    a Timeline, or None; or, in raw tables, what makes it of the
                 Tables when it is first asked for
 
@@ -62,10 +66,12 @@ class Tables:
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
                  'threads', 'functions', 'frames', 'nodes', 'labels',
                  'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
-                 'span_ns', '_timeline', '_frame_cache', '_label_cache')
+                 'span_ns', 'task_classes', 'latencies', '_timeline',
+                 '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
-        self.mode = raw['mode']
+        if 'value_types' not in raw:
+            raw = from_core.converted(raw)
         self.rate_hz = raw['rate_hz']
         self.depth_frames = raw['depth_frames']
         self.names = raw.get('names', 0)
@@ -88,16 +94,10 @@ class Tables:
         self.labels = list(raw['labels'])
         self.samples = bytes(raw['samples'])
         self.whole_cpu_ns = raw.get('whole_cpu_ns')
-        pairs = raw.get('value_types')
-        self.value_types = (MEASURED if pairs is None
-                            else unique_value_types(pairs))
-        kinds = [value_type.kind for value_type in self.value_types]
-        if self.mode not in kinds:
-            raise ValueError(f'the mode {self.mode!r} is no kind of value in '
-                             f'this profile; there are: {", ".join(kinds)}')
-        # Kinds may differ in their unit only: the last one, as in files.
-        self.own = max([number for number, kind in enumerate(kinds)
-                        if kind == self.mode])
+        self.value_types = unique_value_types(raw['value_types'])
+        self.task_classes = lives.united(raw.get('task_classes', ()))
+        self.latencies = lives.united(raw.get('latencies', ()))
+        self._choose(raw['mode'])
         _check_labels(self.labels)
         _profile.check_tables(
             self.frames, self.nodes, self.samples, len(self.value_types),
@@ -109,9 +109,9 @@ class Tables:
             for i in range(0, len(column), FRAME_COLUMNS):
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
-        self.totals = tuple(map(sum, self.value_columns()))
-        if COUNT in self.value_types and _CUSTOM in self.column(STATE):
-            self._take_custom_from_totals()
+        self._add_up()
+        if 'lives' in raw:
+            self.task_classes, self.latencies = raw['lives'](self)
         self.span_ns = raw.get('span_ns')
         self._timeline = raw.get('timeline')
         self._frame_cache = {}
@@ -141,10 +141,65 @@ class Tables:
 
     def with_timeline(self, timeline):
         """Return the same tables with a time line."""
+        tables = self._copy()
+        tables._timeline = timeline
+        return tables
+
+    def about(self, kind):
+        """Return the same tables, about another kind of values.
+
+        Raise ValueError if there is none.
+        """
+        tables = self._copy()
+        tables._choose(kind)
+        return tables
+
+    def _choose(self, kind):
+        kinds = [value_type.kind for value_type in self.value_types]
+        if kind not in kinds:
+            raise ValueError(f'the mode {kind!r} is no kind of value in '
+                             f'this profile; there are: {", ".join(kinds)}')
+        self.mode = kind
+        # Kinds may differ in their unit only: the last one, as in files.
+        self.own = max([number for number, its_kind in enumerate(kinds)
+                        if its_kind == kind])
+
+    def with_samples(self, numbers):
+        """Return the same tables with those samples alone."""
+        width = self.sample_columns
+        rows = self.samples_view()
+        tables = self._copy()
+        tables.samples = b''.join([
+            rows[number * width:(number + 1) * width].tobytes()
+            for number in numbers])
+        tables._add_up()
+        if self.has_timeline:
+            tables._timeline = lambda _: self.timeline.of_rows(
+                {old: new for new, old in enumerate(numbers)})
+        return tables
+
+    def with_values(self, numbers):
+        """Return the same tables with those values alone, its own too."""
+        width = self.sample_columns
+        rows = self.samples_view()
+        columns = [*range(KEY_COLUMNS),
+                   *[KEY_COLUMNS + number for number in numbers]]
+        samples = memoryview(bytearray(
+            len(rows) // width * len(columns) * rows.itemsize)).cast(_SAMPLE)
+        for place, number in enumerate(columns):
+            samples[place::len(columns)] = rows[number::width]
+        tables = self._copy()
+        tables.samples = samples.tobytes()
+        tables.value_types = tuple([self.value_types[number]
+                                    for number in numbers])
+        tables.own = numbers.index(self.own)
+        tables._add_up()
+        return tables
+
+    def _copy(self):
         tables = object.__new__(Tables)
         for name in self.__slots__:
             setattr(tables, name, getattr(self, name))
-        tables._timeline = timeline
         return tables
 
     def facts(self):
@@ -188,6 +243,11 @@ class Tables:
     def total(self, name):
         """Return the sum of the values *name*; see Profile.total()."""
         return value_named(name, self.value_types, self.totals)
+
+    def _add_up(self):
+        self.totals = tuple(map(sum, self.value_columns()))
+        if COUNT in self.value_types and _CUSTOM in self.column(STATE):
+            self._take_custom_from_totals()
 
     def _take_custom_from_totals(self):
         column = self.value_column(COUNT.name)

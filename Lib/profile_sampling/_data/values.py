@@ -10,7 +10,10 @@ from profile_sampling._data import opcodes
 # The clocks that sessions sample by: kinds of values.
 MODES = ('wall', 'cpu')
 STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil')
+          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait')
+# States of tasks that no thread runs: they are on no clock of a thread.
+AWAITING, LOOP_WAIT = STATES.index('awaiting'), STATES.index('loop_wait')
+OFF_CLOCKS = frozenset([AWAITING, LOOP_WAIT])
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # What a session names beyond Python frames, by the core's bits.
 NAMES = ('off', 'calls', 'opcodes', 'all')
@@ -85,8 +88,12 @@ def value_type(kind, unit):
 COUNT = value_type('samples', 'count')
 CPU = value_type('cpu', 'nanoseconds')
 WALL = value_type('wall', 'nanoseconds')
-# What the core measures, in the order of its columns.
+# What the core measures of threads, in the order of its columns, and then of
+# tasks.
 MEASURED = COUNT, CPU, WALL
+TASK = value_type('task', 'nanoseconds')
+DELAY = value_type('delay', 'nanoseconds')
+OF_TASKS = TASK, DELAY
 
 
 def unique_value_types(pairs):

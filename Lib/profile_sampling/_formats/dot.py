@@ -19,6 +19,7 @@ who held the GIL and counters.
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import own_measure
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import printable
 
 MIN_SHARE = 0.005
@@ -48,7 +49,7 @@ def encode(tables, *, min_share=MIN_SHARE):
 class _Graph:
 
     def __init__(self, tables, min_share):
-        self._tables = tables
+        self._tables = tables = on_clocks(tables)
         self._min_share = min_share
         self._measure = own_measure(tables)
         paths = CallPaths(tables)

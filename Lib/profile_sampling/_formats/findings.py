@@ -9,6 +9,8 @@ gil            how much of the time threads waited for     10 % of the time
 gil_asleep     how long threads slept with the GIL held    1 %
 loop_blocked   how long a task kept its event loop from    1 %
                running others, by a blocking call
+loop_wait      how much of their lives tasks waited for      10 % of them
+               their loop, and what held it
 blocked        which line threads waited at                50 %
 gc             how much the collector took                 5 %
 generic        how much of running time instructions took  20 % of it, in 100
@@ -16,7 +18,8 @@ generic        how much of running time instructions took  20 % of it, in 100
 few            that there are few running samples          less than 100
 """
 
-from profile_sampling._data import by_gil_holder, by_instruction, opcodes
+from profile_sampling._data import (
+    by_gil_holder, by_instruction, by_task, opcodes)
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.tables import (
@@ -24,6 +27,7 @@ from profile_sampling._data.tables import (
 from profile_sampling._data.values import STATES, printable
 from profile_sampling._formats.words import brief, counted, share
 
+_LOOP_WAIT_SHARE = 0.1
 _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
 _GENERIC_SHARE = 0.2
@@ -46,8 +50,8 @@ def findings(tables, sites):
     if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
         return []
     found = [rule(tables, sites) for rule in (
-        _gil, _gil_asleep, _loop_blocked, _blocked, _gc, _generic,
-        _few)]
+        _gil, _gil_asleep, _loop_blocked, _loop_wait, _blocked, _gc,
+        _generic, _few)]
     return [finding for finding in found if finding is not None]
 
 
@@ -151,6 +155,27 @@ def _waiting_call(tables, frame, called):
         if callee.kind != 'pseudo':
             text += f' ({callee.name})'
     return text
+
+
+def _loop_wait(tables, sites):
+    states = by_task.life(tables)
+    _, ns, _ = states
+    if not ns or ns < _LOOP_WAIT_SHARE * sum(states):
+        return None
+    text = (f'asyncio tasks waited for their loop for '
+            f'{share(ns, sum(states))} of their lives')
+    numbers = {'ns': ns, 'share': ns / sum(states)}
+    held = {}
+    for row in by_task.holders(tables):
+        name = '[unknown]' if row.function is None else row.function.name
+        held[name] = held.get(name, 0) + row.delay_ns
+    if held:
+        total = sum(held.values())
+        name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
+        text += (f'; {share(longest, total)} of it while {printable(name)} '
+                 'ran in it')
+        numbers |= {'holder': name, 'holder_share': longest / total}
+    return Finding('loop_wait', text, **numbers)
 
 
 def _blocked(tables, sites):

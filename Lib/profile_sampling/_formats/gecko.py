@@ -21,6 +21,7 @@ its label.
 
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.tables import LABELS, NODE, STATE, THREAD
 from profile_sampling._data.values import (
     CPU, FUNCTION_KINDS, STATES, WALL, Function, printable)
@@ -42,7 +43,7 @@ _INTERVAL = 1                   # the phase of a marker
 
 def encode(tables):
     """Return the bytes of the file of a profile."""
-    return json_text.text(_File(tables).value()).encode()
+    return json_text.text(_File(on_clocks(tables)).value()).encode()
 
 
 class _Strings:

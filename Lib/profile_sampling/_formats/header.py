@@ -4,10 +4,11 @@ This file owns these facts and their lines.  It must not know the tables of a
 report.
 """
 
+from profile_sampling._data import by_task
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.tables import STATE
-from profile_sampling._data.values import COUNT, STATES, printable
+from profile_sampling._data.values import COUNT, OF_TASKS, STATES, printable
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, date, seconds, share, shown_order,
     state_name, title)
@@ -32,7 +33,8 @@ def quality(tables, sites):
     stats = tables.stats
     running = sites.whole.by_state[_RUNNING]
     own = tables.value_types[tables.own]
-    is_time = own.unit == 'nanoseconds' and COUNT in tables.value_types
+    is_time = (own.unit == 'nanoseconds' and own not in OF_TASKS
+               and COUNT in tables.value_types)
     captures = stats.get('captures', 0)
     cpu_ns = tables.whole_cpu_ns
     if cpu_ns is None:
@@ -61,6 +63,8 @@ def lines(tables, sites, wrap):
               for state, value in zip(STATES, sites.whole.by_state) if value]
     if states:
         result += wrap(states)
+    if by_task.has_tasks(tables):
+        result += wrap(_tasks(tables))
     result += wrap(_quality(tables, sites))
     for more in _asides(tables):
         result += wrap([more])
@@ -83,16 +87,30 @@ def _totals(tables, sites):
     order.sort(key=lambda number: number != tables.own)
     for number in order:
         value_type, total = tables.value_types[number], tables.totals[number]
+        if value_type in OF_TASKS and number != tables.own:
+            # They have a line of their own.
+            continue
         if value_type == COUNT:
             yield counted(total, 'sample')
             continue
         text = f'{title(value_type)} {brief_amount(total, value_type)}'
         if number == tables.own:
-            text += ' in all threads'
+            text += (' of all tasks' if value_type in OF_TASKS
+                     else ' in all threads')
             if sites.idle:
                 text += (f', {brief_amount(sites.idle, value_type)} of it '
                          'idle')
         yield text
+
+
+def _tasks(tables):
+    """What tasks spent their lives in, which is no thread's time."""
+    count = by_task.finished(tables)
+    text = 'Tasks: ' + ('' if count is None else f'{count:,} ended, ')
+    states = by_task.life(tables)
+    parts = [f'{name} {share(ns, sum(states))}' for name, ns
+             in zip(('running', 'loop wait', 'awaiting'), states)]
+    return [text + parts[0], *parts[1:-1], parts[-1] + ': --tasks']
 
 
 def _quality(tables, sites):

@@ -23,6 +23,7 @@ import marshal
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import COUNT, printable
 
 # Without references between objects: what these are depends on how often an
@@ -39,6 +40,7 @@ def encode(tables):
 
 def stats(tables):
     """Return the dict that is in the file."""
+    tables = on_clocks(tables)
     paths = CallPaths(tables)
     graph = CallGraph(paths, [_key(function) for function, _ in paths.places])
     all_measures = measures(tables)

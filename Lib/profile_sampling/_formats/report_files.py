@@ -8,7 +8,7 @@ JSON; a change of what is there is a new number in SCHEMA.
 from profile_sampling._data.values import STATES, printable
 from profile_sampling._formats import header
 from profile_sampling._formats.findings import findings
-from profile_sampling._formats.table import number
+from profile_sampling._formats.table import below, number
 
 SCHEMA = 'profile_sampling.report/1'
 FORMATS = 'json', 'tsv', 'markdown'
@@ -61,6 +61,8 @@ def _table(table):
 
 
 def _plain(cell):
+    if isinstance(cell, list):
+        return [{'name': name, 'ns': ns} for name, ns in cell]
     return '.'.join(filter(None, cell)) if isinstance(cell, tuple) else cell
 
 
@@ -82,6 +84,8 @@ def as_tsv(shown):
 
 
 def _field(cell):
+    if isinstance(cell, list):
+        return ', '.join([f'{printable(name)} {ns}' for name, ns in cell])
     match _plain(cell):
         case None:
             return ''
@@ -141,6 +145,8 @@ def _shown(cell, column, table):
             return '&ensp;' * depth + _code(text)
         case 'text' | 'path' | 'code':
             return _code(cell)
+        case 'below':
+            return ', '.join(map(_code, below(cell)))
     return number(cell, column, table)
 
 

@@ -5,7 +5,7 @@ It must not know how a table is laid out.
 """
 
 from profile_sampling._data import confidence
-from profile_sampling._data.values import STATES
+from profile_sampling._data.values import STATES, TASK
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import brief_amount, counted, title
 
@@ -13,6 +13,8 @@ from profile_sampling._formats.words import brief_amount, counted, title
 # of the last two, that are mostly small, no less than a share.
 _HEADINGS = {'running': 'run', 'blocked': 'blocked', 'gil_wait': 'GIL',
              'gc': 'GC', 'asleep_with_gil': 'asleep'}
+# The same where the time is that of tasks.
+_OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
 _LEAST_SHARES = {'gc': 0.005, 'asleep_with_gil': 0.005}
 # Of the time of a line: a callee below is not told, above it needs no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
@@ -50,12 +52,13 @@ class TimeColumns:
         self._precision = sites.precision
         own = tables.value_types[tables.own]
         suffix = '_ns' if own.unit == 'nanoseconds' else ''
-        self._states = [STATES.index(state) for state in _HEADINGS]
+        headings = _HEADINGS | (_OF_TASKS if own == TASK else {})
+        self._states = [STATES.index(state) for state in headings]
         columns = [Column('rank', '#', 'count'),
                    Column('is_tied', '', 'flag'),
                    Column('self_share', 'self', 'share'),
                    Column(f'self{suffix}', '', 'value', 'data')]
-        for state, heading in _HEADINGS.items():
+        for state, heading in headings.items():
             number = STATES.index(state)
             most = sum([row.by_state[number] for row in sums])
             least = _LEAST_SHARES.get(state, 0) * sites.busy

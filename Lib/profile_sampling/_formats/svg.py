@@ -19,6 +19,7 @@ from unicodedata import east_asian_width
 
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import printable
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
@@ -56,6 +57,7 @@ def encode(tables):
 
     Raise ValueError if it has negative values, which have no width.
     """
+    tables = on_clocks(tables)
     paths = CallPaths(tables)
     all_measures = measures(tables)
     own = paths.self_sums([measure.column for measure in all_measures])

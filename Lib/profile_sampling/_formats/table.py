@@ -7,9 +7,13 @@ are.
 
 from profile_sampling._data.values import printable
 from profile_sampling._formats.words import (
-    brief_amount, short_end, short_name, start, wrapped)
+    brief, brief_amount, short_end, short_name, start, wrapped)
 
 WIDTH, MIN_WIDTH = 100, 60
+# Below that width a text has few columns.
+_WIDE = 80
+# How far lines below a row are indented.
+_INDENT = ' ' * 8
 _GAP = 2
 # Characters of a text below which a column is left out.
 _LEAST = 8
@@ -37,7 +41,10 @@ class Column:
              path    the path of a file, and a line; it may be cut
              tree    (indent, text)
              code    a line of a program; it may be cut
-    where    'both', 'text' (only there) or 'data' (never there)
+             time    a number of nanoseconds, in a unit of its own, or None
+             below   a list of (name, nanoseconds), in a line below its row
+    where    'both', 'text' (only there), 'data' (never there) or 'wide': in
+             text of few columns it is left out
     """
 
     __slots__ = ('key', 'heading', 'kind', 'where')
@@ -79,7 +86,8 @@ def lines(table, width=WIDTH, color=False):
     last text is left out where there is no room for it.
     """
     numbers = [number for number, column in enumerate(table.columns)
-               if column.where != 'data']
+               if column.where != 'data' and column.kind != 'below'
+               and (column.where != 'wide' or width >= _WIDE)]
     columns = [table.columns[number] for number in numbers]
     scale = _scale(table)
     cells = [[_cell(row[number], table.columns[number], table, scale)
@@ -102,9 +110,25 @@ def lines(table, width=WIDTH, color=False):
                 _role(kind, raw[numbers[number]]), widths[number], kind,
                 color))
         result.append((' ' * _GAP).join(texts).rstrip())
+        for column, cell in zip(table.columns, raw):
+            if column.kind == 'below' and cell:
+                result += _below(column, cell, width)
     for note in table.notes:
         result += wrapped(note.split(' '), width, ' ')
     return result
+
+
+def _below(column, cell, width):
+    parts = below(cell)
+    if column.heading:
+        parts[0] = f'{column.heading} {parts[0]}'
+    return [_INDENT + line for line
+            in wrapped(parts, width - len(_INDENT), indent='')]
+
+
+def below(cell):
+    """Return the texts of a cell of the kind 'below'."""
+    return [f'{printable(name)} {brief(ns)}' for name, ns in cell]
 
 
 def _scale(table):
@@ -140,6 +164,8 @@ def number(cell, column, table, scale=None):
             return f'{100 * cell:.1f}%'
         case 'count':
             return f'{cell:,}'
+        case 'time':
+            return brief(cell) if cell else '-'
     return brief_amount(cell, table.value_type, scale) if cell else '-'
 
 

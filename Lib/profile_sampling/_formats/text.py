@@ -7,6 +7,7 @@ It also runs when the interpreter ends, and so imports nothing else then.
 
 from profile_sampling._data.by_site import Sites
 from profile_sampling._data.losses import lost_counts
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._formats import header
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.sites import site_table
@@ -35,12 +36,13 @@ def render(tables, *, top=TOP, sort=None, width=WIDTH, color=False,
     if sort is not None and sort not in SORTS:
         raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
     check(top, width)
-    sites = Sites(tables)
+    threads = on_clocks(tables)
+    sites = Sites(threads)
     if sort is None:
-        shown = site_table(tables, sites, top)
+        shown = site_table(threads, sites, top)
     else:
         from profile_sampling._formats.tables_of import functions
-        shown = functions(tables, sites, top, sort)
+        shown = functions(threads, sites, top, sort)
     return with_tables(tables, sites, [shown], width=width, color=color,
                        name=name)
 

@@ -12,7 +12,8 @@ _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 _UNITS = {'count': '', 'bytes': ' B'}
 _KIND = 16
 _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
-                'asleep_with_gil': 'asleep with GIL'}
+                'asleep_with_gil': 'asleep with GIL',
+                'loop_wait': 'loop wait'}
 # Characters of a name; what is longer no person has written.
 _NAME = 200
 CUT = '\N{HORIZONTAL ELLIPSIS}'

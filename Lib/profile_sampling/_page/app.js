@@ -17,7 +17,7 @@ import {
 import {faultsOf} from './faults.js';
 import {findingLines} from './findings.js';
 import {gilView} from './gil.js';
-import {STATES} from './labels.js';
+import {AWAITING, LOOP_WAIT, STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
 import {paired} from './pairing.js';
@@ -28,7 +28,9 @@ import {Side, againstOf} from './sides.js';
 import {sourceView} from './source.js';
 import {Steps} from './steps.js';
 import {functionsView, sitesView} from './tables.js';
+import {hasTasks, tasksLine, tasksView} from './tasks.js';
 import {timeView} from './time.js';
+import {TASK} from './types.js';
 import {briefAmount, printable, share, stateName, titleOf} from './words.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -47,6 +49,7 @@ const VIEWS = {
   source: {name: 'Source', make: sourceView},
   by: {name: 'Labels', make: pivotView},
   gil: {name: 'GIL', make: gilView},
+  tasks: {name: 'Tasks', make: tasksView},
   quality: {name: 'Quality', make: qualityView},
   time: {name: 'Time', make: timeView}};
 
@@ -148,7 +151,8 @@ export class App {
   /** The views that there is something to show in. */
   views() {
     return Object.entries(VIEWS).filter(([view]) => (
-      view !== 'changes' || this.sides.length > 1));
+      (view !== 'changes' || this.sides.length > 1)
+      && (view !== 'tasks' || hasTasks(this.profile))));
   }
 
   /**
@@ -349,6 +353,7 @@ export class App {
     return [
       element('h1', {}, this.title()),
       ...[whatLine(part), totalsLine(part, sites), statesLine(sites),
+          tasksLine(this),
           ['Quality: ' + qualityLine(part, sites).join(', ')],
           ...comparedLines(this),
           ...asides(part).map((text) => [text])]
@@ -404,6 +409,10 @@ export class App {
   states() {
     const {where} = this.query;
     const used = new Set(this.profile.samples.state);
+    if (this.model.part.type.kind !== TASK) {
+      used.delete(AWAITING);
+      used.delete(LOOP_WAIT);
+    }
     return STATES.filter((_, number) => used.has(number)).map((state) => {
       const pattern = exactly(state);
       const isOn = where.some(([key, text]) => (

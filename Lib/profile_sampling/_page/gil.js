@@ -124,7 +124,7 @@ export function gilView(app) {
  * @param {number} ns
  * @returns {Cell}
  */
-function nsCell(ns) {
+export function nsCell(ns) {
   return {text: ns ? brief(ns) : '-', value: ns, title: seconds(ns)};
 }
 

@@ -9,6 +9,7 @@ import {
   lostCounts, lostTimes, missedShare, otherLosses, overheadNs
 } from './losses.js';
 import {countsOf} from './sums.js';
+import {isOfTasks} from './types.js';
 import {
   brief, briefAmount, counted, dateOf, grouped, printable, seconds, share,
   stateName, titleOf} from './words.js';
@@ -37,10 +38,11 @@ export function totalsLine(part, sites) {
   const {profile: {valueTypes, samples}, rows, type} = part;
   const text = `${titleOf(type)} ${type.name === 'count'
     ? counted(part.total, 'sample') : briefAmount(part.total, type)} `
-    + `in all threads${sites.idle
+    + `${isOfTasks(type) ? 'of all tasks' : 'in all threads'}${sites.idle
       ? `, ${briefAmount(sites.idle, type)} of it idle` : ''}`;
   const others = valueTypes.flatMap((one, at) => {
-    if (one === type) {
+    // Tasks have a line of their own.
+    if (one === type || isOfTasks(one)) {
       return [];
     }
     let sum = 0;

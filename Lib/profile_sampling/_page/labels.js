@@ -10,7 +10,7 @@
 
 export const STATES = [
   'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
-  'asleep_with_gil'];
+  'asleep_with_gil', 'awaiting', 'loop_wait'];
 const STATE_TEXTS = STATES.map((state) => state.replaceAll('_', ' '));
 const OF_SAMPLES = new Set([
   'state', 'interpreter', 'thread name', 'thread id', 'thread native id',
@@ -21,6 +21,9 @@ export const NOT_KNOWN = -1;
 export const RUNNING = STATES.indexOf('running');
 export const BLOCKED = STATES.indexOf('blocked');
 export const CUSTOM = STATES.indexOf('custom');
+// Of tasks that no thread runs: they are on no clock of a thread.
+export const AWAITING = STATES.indexOf('awaiting');
+export const LOOP_WAIT = STATES.indexOf('loop_wait');
 
 /**
  * @typedef {object} Thread

@@ -9,11 +9,12 @@
 // @ts-check
 
 import {C, OPERATOR, PSEUDO, PYTHON} from './functions.js';
-import {CUSTOM} from './labels.js';
+import {AWAITING, CUSTOM, LOOP_WAIT} from './labels.js';
 import {compiled, functionsLike, valuesOf} from './match.js';
 import {originsOf} from './origins.js';
 import {PairTable} from './pairs.js';
 import {inRange, rangeOf} from './ranges.js';
+import {isOfTasks} from './types.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./decode.js').Nodes} Nodes */
@@ -65,7 +66,7 @@ export function partOf(whole, query) {
   const type = valueChoices(profile).find(({name}) => name === query.value)
     ?? profile.valueTypes[profile.own];
   const value = valuesOfType(profile, type);
-  const rows = chosen(profile, query);
+  const rows = weighed(profile, chosen(profile, query), type, value);
   let total = 0;
   const isCount = type.name === 'count' && type.unit === 'count';
   for (const row of rows) {
@@ -75,6 +76,23 @@ export function partOf(whole, query) {
   }
   return {profile, rows, ...shaped(profile, query), value, type, total,
           isDifference: type === WAITING};
+}
+
+/**
+ * The samples that are of what is looked at: on the clock of a thread tasks
+ * that wait weigh nothing, and not all threads run tasks.
+ * @param {Profile} profile
+ * @param {Int32Array} rows
+ * @param {ValueType} type
+ * @param {Float64Array} value
+ */
+function weighed({samples}, rows, type, value) {
+  if (isOfTasks(type)) {
+    return rows.filter((row) => value[row]);
+  }
+  const {state} = samples;
+  return rows.filter((row) => value[row]
+    || (state[row] !== AWAITING && state[row] !== LOOP_WAIT));
 }
 
 /**

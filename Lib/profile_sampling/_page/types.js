@@ -25,6 +25,14 @@ const MEASURED = [
 const NS_PER_UNIT = {
   nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9};
 const MOST_TYPES = 256;
+// Kinds of values that are those of tasks.
+export const TASK = 'task';
+export const DELAY = 'delay';
+
+/** @param {ValueType} type */
+export function isOfTasks({kind}) {
+  return kind === TASK || kind === DELAY;
+}
 
 /**
  * @param {string} kind

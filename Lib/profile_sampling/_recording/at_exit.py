@@ -13,6 +13,7 @@ import sys
 from profile_sampling import _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
+from profile_sampling._recording import latencies
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -56,12 +57,14 @@ def writer(out, format, cwd, duration_s):
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
     recorder = _recorder(format)
+    latencies.begin_session()
     if duration_s:
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
     def write_at_exit(raw, quiet):
         raw['meta'] = meta
+        raw['latencies'] = latencies.end_session()
         if recorder is not None:
             recorder.finish(raw)
         return write(raw, out, format, cwd, quiet, encode, say)

@@ -15,8 +15,9 @@ import time
 
 from profile_sampling import _core
 from profile_sampling._data import timeline
+from profile_sampling._data.from_core import rows_on_clocks
 from profile_sampling._data.moments import Moments, key_of
-from profile_sampling._data.tables import KEY_COLUMNS, Tables
+from profile_sampling._data.tables import KEY_COLUMNS
 
 _PAUSE_S = 0.25
 # Until the session has begun, which it is about to when we are called.
@@ -87,7 +88,7 @@ class Recorder:
         self._epoch_ns = time.time_ns()
         self._clock_ns = time.monotonic_ns()
         # What has been recorded so far: the beginning of the session.
-        self._before = list(Tables(self._core.snapshot(False)).row_tuples())
+        self._before = list(rows_on_clocks(self._core.snapshot(False)))
 
     def _take(self):
         while (raw := self._subscription.take()) is not None:
@@ -113,20 +114,25 @@ class Recorder:
                 self._taking.release()
         start_ns = self._clock_ns - (self._epoch_ns - raw['start_time_ns'])
         moments, serial = self._moments, self._serial
-        raw['timeline'] = lambda tables: moments.timeline(tables, {
-            (serial, *key_of(*row[:KEY_COLUMNS])): number for number, row
-            in enumerate(tables.row_tuples())}, start_ns)
+        # Tables may number rows of labels anew, but not samples.
+        samples = {(serial, *key_of(*key)): number for number, key, _
+                   in rows_on_clocks(raw)}
+        raw['timeline'] = lambda tables: moments.timeline(tables, samples,
+                                                          start_ns)
 
     def _add_beginning(self):
         self._moments.add_records([
             (self._clock_ns,
-             (self._serial, *key_of(*row[:KEY_COLUMNS])), *row[KEY_COLUMNS:])
-            for row in self._before])
+             (self._serial, *key_of(*key)), *values)
+            for _, key, values in self._before])
         self._before = ()
 
 
 def _at_the_end(tables):
     """Return a Timeline that has one moment."""
+    numbers = timeline.value_numbers(tables)
+    rows = [(number, [row[KEY_COLUMNS + its] for its in numbers])
+            for number, row in enumerate(tables.row_tuples())]
     return timeline.of_records([
-        (max(tables.duration_ns, 1), number, *row[KEY_COLUMNS:])
-        for number, row in enumerate(tables.row_tuples())])
+        (max(tables.duration_ns, 1), number, *values)
+        for number, values in rows if any(values)])

@@ -7,6 +7,7 @@ function.  It must not know what a profile holds.
 from profile_sampling import _core
 from profile_sampling._options import checked
 from profile_sampling._profile import Profile
+from profile_sampling._recording import latencies
 
 
 def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
@@ -39,6 +40,7 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
     if defer:
         options['defer'] = True
     _core.load().start(**options)
+    latencies.begin_session()
     _core.give_names()
 
 
@@ -47,7 +49,9 @@ def stop():
 
     Raise RuntimeError if none is running.
     """
-    return Profile._from_raw(_core.load().stop())
+    raw = _core.load().stop()
+    return Profile._from_raw(
+        raw | {'latencies': latencies.end_session()})
 
 
 def snapshot(*, clear=False):
@@ -57,7 +61,10 @@ def snapshot(*, clear=False):
 
     Raise RuntimeError if no session is running.
     """
-    return Profile._from_raw(_core.load().snapshot(bool(clear)))
+    clear = bool(clear)
+    raw = _core.load().snapshot(clear)
+    return Profile._from_raw(
+        raw | {'latencies': latencies.of_session(clear=clear)})
 
 
 def running():
@@ -136,7 +143,7 @@ class profile:
         block = core.begin_block(**self._options)
         if is_first:
             _core.give_names()
-        return block
+        return block, latencies.collect()
 
     def __exit__(self, exc_type, exc, traceback):
         block = self._block
@@ -144,10 +151,12 @@ class profile:
         self._end(block)
 
     def _end(self, block):
+        block, collector = block
         raw = _core.load().end_block(block)
+        ended = latencies.end(collector)
         if raw is None:
             return      # it is the parent's, or the interpreter is ending
-        self.profile = Profile._from_raw(raw)
+        self.profile = Profile._from_raw(raw | {'latencies': ended})
         if self._out is not None:
             self.profile.save(self._out)
 

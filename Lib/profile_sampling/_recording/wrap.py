@@ -15,7 +15,7 @@ def profiled(session, function):
     """Return *function* with a block of *session* around each call."""
     # Held by the call that is being profiled.
     owner = _thread.allocate_lock()
-    wrapper = _wrapped('profile', lambda: _Call(session, owner, wrapper),
+    wrapper = within('profile', lambda: _Call(session, owner, wrapper),
                        function)
     wrapper.profile = None
     return wrapper
@@ -23,10 +23,10 @@ def profiled(session, function):
 
 def inside(region, function):
     """Return *function* with each call in *region*."""
-    return _wrapped('region', lambda: region, function)
+    return within('region', lambda: region, function)
 
 
-def _wrapped(decorator, block, function):
+def within(decorator, block, function):
     """Return *function* with what block() returns entered for each call."""
     _check(decorator, function)
     if inspect.isasyncgenfunction(function):

@@ -3,6 +3,7 @@
 This file owns when the label of a request is on.
 """
 
+from profile_sampling._recording.requests import mark_answered
 from profile_sampling.middleware._requests import Middleware, known
 
 
@@ -15,14 +16,37 @@ class ASGIMiddleware(Middleware):
     HTTP requests and websockets are labelled, the latter with the method
     'WEBSOCKET'.  What the application starts inherits the label: tasks, and
     functions that it runs in threads by asyncio.to_thread() or anyio.
+
+    The latency of an HTTP request ends when the last part of its answer has
+    been sent.  What the application still does then, such as Starlette's
+    background tasks, has the label 'answered' in addition.
     """
 
     async def __call__(self, scope, receive, send):
         if scope['type'] == 'http':
-            labels = self._route(known(scope['method']), scope)
+            labels, watch = self._watched(known(scope['method']), scope)
+            if watch is not None:
+                return await self._timed(labels, watch, scope, receive, send)
         elif scope['type'] == 'websocket':
             labels = self._route('WEBSOCKET', scope)
         else:
             return await self.app(scope, receive, send)
         with labels:
             return await self.app(scope, receive, send)
+
+    async def _timed(self, labels, watch, scope, receive, send):
+        try:
+            with labels:
+                return await self.app(scope, receive, _answering(send, watch))
+        finally:
+            watch.stop()
+
+
+def _answering(send, watch):
+    """Return a *send* that stops the watch when all has been sent."""
+    async def send_and_look(message):
+        await send(message)
+        if (message['type'] == 'http.response.body'
+                and not message.get('more_body') and watch.stop()):
+            mark_answered()
+    return send_and_look

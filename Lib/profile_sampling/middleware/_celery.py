@@ -4,6 +4,7 @@ This file owns when the label of a task is on.
 """
 
 from profile_sampling._recording import labels
+from profile_sampling._recording.requests import request
 
 
 def label_celery_tasks(label='job'):
@@ -20,7 +21,7 @@ def label_celery_tasks(label='job'):
     running = {}            # by id of the request, which is alive meanwhile
 
     def begin(task, **_):
-        block = labels.label(**{label: task.name})
+        block = request(**{label: task.name})
         block.__enter__()
         running[id(task.request)] = block
 

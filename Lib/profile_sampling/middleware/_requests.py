@@ -4,7 +4,11 @@ This file owns what its text is, whatever the protocol.  It must not know how
 a framework names its routes, which is the business of _routes.
 """
 
+import time
+
 from profile_sampling._recording import labels
+from profile_sampling._recording.latencies import is_collecting
+from profile_sampling._recording.requests import Watch
 from profile_sampling.middleware._routes import finder
 
 # Clients may send any text: a label for each would be without bound.
@@ -29,6 +33,15 @@ class Middleware:
         """The labels of a request; with the method while it is looked up."""
         with self._label(method):
             return self._label(self._text(method, request))
+
+    def _watched(self, method, request):
+        """The same, and the Watch of its latency, which looking it up is
+        part of; None: nobody wants to know."""
+        if not is_collecting():
+            return self._route(method, request), None
+        begin_ns = time.monotonic_ns()
+        block = self._route(method, request)
+        return block, Watch(block._changes, begin_ns)
 
     def _text(self, method, request):
         if self._find is None:

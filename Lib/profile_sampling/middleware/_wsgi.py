@@ -19,17 +19,29 @@ class WSGIMiddleware(Middleware):
     The value is the method, a space and the template; '(none)' stands for
     the template if no route matches.  It holds while the application is
     called and while the body is made, step by step and in close(), but not
-    in the server between the steps.
+    in the server between the steps.  The latency of a request ends when its
+    body is exhausted or closed.
     """
 
     def __call__(self, environ, start_response):
-        labels = self._route(known(environ['REQUEST_METHOD']), environ)
-        with labels:
-            body = self.app(environ, start_response)
+        labels, watch = self._watched(known(environ['REQUEST_METHOD']),
+                                      environ)
+        try:
+            with labels:
+                body = self.app(environ, start_response)
+        except BaseException:
+            _stop(watch)
+            raise
         if _is_for_server(body, environ):
+            _stop(watch)
             return body
         kind = _SizedBody if hasattr(body, '__len__') else _Body
-        return kind(body, labels)
+        return kind(body, labels, watch)
+
+
+def _stop(watch):
+    if watch is not None:
+        watch.stop()
 
 
 def _is_for_server(body, environ):
@@ -46,9 +58,10 @@ def _is_for_server(body, environ):
 class _Body:
     """The body of a response, with labels at each step."""
 
-    def __init__(self, body, labels):
+    def __init__(self, body, labels, watch):
         self._body = body
         self._labels = labels
+        self._watch = watch
         self._iterator = None
 
     def __iter__(self):
@@ -57,10 +70,17 @@ class _Body:
         return self
 
     def __next__(self):
-        with self._labels:
-            return next(self._iterator)
+        try:
+            with self._labels:
+                return next(self._iterator)
+        except BaseException:
+            # It is exhausted, or has failed.
+            _stop(self._watch)
+            raise
 
     def close(self):
+        # A server that gives up calls nothing else.
+        _stop(self._watch)
         close = getattr(self._body, 'close', None)
         if close is not None:
             with self._labels:

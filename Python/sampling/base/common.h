@@ -3,6 +3,7 @@
 
        hooks, objects      where the interpreter calls in
        session             who takes part, from when to when
+       task                tasks: what they wait for
        sample              WHAT: captures, stacks, a thread's time
        clock               WHEN: ticks, threads' timers, the signal
        sinks               who gets a record
@@ -32,6 +33,9 @@ typedef enum {
     _PySampling_UNSAMPLED = 5,
     _PySampling_CUSTOM = 6,         // the program's own: not of its time
     _PySampling_ASLEEP_WITH_GIL = 7,
+    // Of tasks: on no thread's clock.
+    _PySampling_AWAITING = 8,
+    _PySampling_LOOP_WAIT = 9,      // woken, and its loop is busy
 } _PySampling_State;
 
 // How something went that users asked for.

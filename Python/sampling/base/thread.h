@@ -162,6 +162,9 @@ struct _sampling_thread {
     uint64_t overdue_ns;
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion
+    int ran_tasks;              // of some loop
+    uint32_t num_woken;         // tasks that are to run on it
+    struct _sampling_delays *delays;    // NULL: none was seen
     int shadowed;               // another record has the OS thread's clock
     int gc_generation;          // -1: no collection
     struct _PyInterpreterFrame *gc_frame;

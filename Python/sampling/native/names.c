@@ -208,6 +208,15 @@ intern_name(struct _sampling_tables *tables, const struct _sampling_name *name)
         name->kind);
 }
 
+uint32_t
+_PySampling_TablesTypeFrame(struct _sampling_tables *tables,
+                            PyTypeObject *type)
+{
+    struct _sampling_name name = {.kind = _PySampling_KIND_C};
+    _PySampling_NameType(tables, type, &name);
+    return intern_name(tables, &name);
+}
+
 static uint32_t
 hash_callee_row(const struct _sampling_callee_row *row)
 {

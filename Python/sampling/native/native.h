@@ -171,6 +171,9 @@ extern uint32_t _PySampling_TablesCallee(struct _sampling_tables *tables,
                                          _PySampling_Frame mark);
 
 // A type is being deallocated: its address may become another's.
+// The frame of a type that something is called by.  The type is alive.
+extern uint32_t _PySampling_TablesTypeFrame(struct _sampling_tables *tables,
+                                            PyTypeObject *type);
 extern void _PySampling_TablesForgetType(struct _sampling_tables *tables,
                                          PyTypeObject *type);
 

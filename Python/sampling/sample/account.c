@@ -31,16 +31,12 @@
 
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../base/axis.h"
 #include "sample.h"
 
 /* At detach the CPU clock is read if the last reading is older than this: at
    0.4 microseconds per reading that costs 1.6 % at the most. */
 #define CPU_READ_INTERVAL_NS 25000
-
-/* Intervals off the GIL of a period divided by this, or longer, are booked one
-   by one.  Shorter ones never cover two points of their axis, which are three
-   quarters of a period apart at the least. */
-#define LONG_PERIOD_DIVISOR 2
 
 /* Samples of a thread that has not run for so long wait no longer for others
    to share its time with. */
@@ -163,34 +159,6 @@ split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
     }
 }
 
-/* A short interval at the end of its axis: booked if it covers a point, with
-   the distance to the point before.  What lies behind the point is carried. */
-static uint64_t
-cover(struct _sampling_account *a, uint64_t *to_go_ns, uint64_t *carried_ns,
-      uint64_t length_ns, uint64_t period_ns)
-{
-    if (*to_go_ns == 0) {
-        // The first point lies anywhere in the first period.
-        *to_go_ns = 1 + _PySampling_NextRandom(&a->axes.random) % period_ns;
-    }
-    if (length_ns < *to_go_ns) {
-        *to_go_ns -= length_ns;
-        *carried_ns += length_ns;
-        return 0;
-    }
-    uint64_t booked_ns = *carried_ns + *to_go_ns;
-    *carried_ns = length_ns - *to_go_ns;
-    *to_go_ns = _PySampling_Jittered(period_ns, &a->axes.random)
-                - *carried_ns;
-    return booked_ns;
-}
-
-static int
-is_long(uint64_t length_ns, uint64_t period_ns)
-{
-    return length_ns >= period_ns / LONG_PERIOD_DIVISOR;
-}
-
 /* What lies before the moment was the profiler's own work.  A thread that only
    yields does not block: there it is running time. */
 static void
@@ -220,12 +188,14 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     advance(a, now_ns);
 
     uint64_t period_ns = _PySampling_PeriodNow();
-    int blocked_is_exact = all || is_long(blocked_ns, period_ns);
-    int wait_is_exact = all || is_long(wait_ns, period_ns);
+    int blocked_is_exact = all || _PySampling_IsLong(blocked_ns, period_ns);
+    int wait_is_exact = all || _PySampling_IsLong(wait_ns, period_ns);
     struct _sampling_off_gil booked = {
         .blocked_ns = blocked_is_exact ? blocked_ns
-            : cover(a, &a->axes.blocked_to_go_ns, &c->blocked_ns, blocked_ns,
-                    period_ns),
+            : _PySampling_Cover(&a->axes.blocked_to_go_ns, &c->blocked_ns,
+                                blocked_ns, period_ns, &a->axes.random),
+        .blocked_until_ns = asked_ns,
+        .is_block_exact = blocked_is_exact,
         .wait_from_ns = asked_ns,
         .wait_until_ns = now_ns,
         // A thread that only yields is between two instructions.
@@ -236,8 +206,9 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     }
     else {
         uint64_t to_go_ns = a->axes.wait_to_go_ns;
-        booked.wait_ns =
-            cover(a, &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns, period_ns);
+        booked.wait_ns = _PySampling_Cover(
+            &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns, period_ns,
+            &a->axes.random);
         booked.wait_from_ns += Py_MIN(to_go_ns, wait_ns);
         booked.wait_until_ns = booked.wait_from_ns;
     }
@@ -273,12 +244,13 @@ _PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns)
     uint64_t hook_ns = take(&a->hook_ns);
     struct _sampling_off_gil booked = {.is_in_c = 1};
     uint64_t period_ns = _PySampling_PeriodNow();
-    if (is_long(hook_ns, period_ns)) {
+    if (_PySampling_IsLong(hook_ns, period_ns)) {
         booked.blocked_ns = hook_ns;
     }
     else if (hook_ns != 0) {
-        booked.blocked_ns = cover(a, &a->axes.hook_to_go_ns,
-                                  &a->carried.hook_ns, hook_ns, period_ns);
+        booked.blocked_ns = _PySampling_Cover(
+            &a->axes.hook_to_go_ns, &a->carried.hook_ns, hook_ns, period_ns,
+            &a->axes.random);
     }
     if (booked.blocked_ns != 0) {
         booked.cpu_span_ns = booked.blocked_ns;
@@ -402,7 +374,7 @@ _PySampling_AccountIsLong(const _PySampling_Thread *thread, uint64_t now_ns)
 {
     const struct _sampling_account *a = &thread->account;
     return a->detached_ns != 0
-        && is_long(now_ns - a->detached_ns, _PySampling_PeriodNow());
+        && _PySampling_IsLong(now_ns - a->detached_ns, _PySampling_PeriodNow());
 }
 
 int

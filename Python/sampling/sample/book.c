@@ -103,9 +103,11 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     };
     _PySampling_State state = capture->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    book_share(&place, _PySampling_ON_GIL,
-               record_of(&place, state, capture->count, capture->time_ns),
-               capture->span, capture->spent);
+    struct _sampling_event record =
+        record_of(&place, state, capture->count, capture->time_ns);
+    _PySampling_DelaysSawSample(thread, &record, capture->span.wall_ns);
+    book_share(&place, _PySampling_ON_GIL, record, capture->span,
+               capture->spent);
     _PySampling_HoldersSaw(thread, place.node, capture->time_ns);
     if (place.node != _PySampling_NO_NODE && state == _PySampling_RUNNING
         && !thread->excluded)
@@ -161,9 +163,10 @@ book_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
     uint64_t now_ns = thread->account.wall_ns;
     _PySampling_HoldersSaw(thread, place.node, now_ns);
     place = _PySampling_PlaceBelow(&place, _PySampling_PSEUDO_ASLEEP);
-    book_share(&place, _PySampling_ON_GIL,
-               record_of(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns),
-               span, spent);
+    struct _sampling_event record =
+        record_of(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns);
+    _PySampling_DelaysSawSample(thread, &record, span.wall_ns);
+    book_share(&place, _PySampling_ON_GIL, record, span, spent);
 }
 
 /* The thread does not answer signals: this is the best that can be had, what
@@ -181,9 +184,10 @@ book_biased(struct _sampling_tables *tables, PyThreadState *tstate,
     _PySampling_HoldersSaw(thread, place.node, now_ns);
     _PySampling_State state = thread->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    book_share(&place, _PySampling_ON_GIL,
-               record_of(&place, state, 1, now_ns),
-               _PySampling_TakeSpan(thread), spent);
+    struct _sampling_event record = record_of(&place, state, 1, now_ns);
+    struct _sampling_time span = _PySampling_TakeSpan(thread);
+    _PySampling_DelaysSawSample(thread, &record, span.wall_ns);
+    book_share(&place, _PySampling_ON_GIL, record, span, spent);
     _PySampling_COUNT(captures_biased, 1);
 }
 
@@ -216,6 +220,21 @@ _PySampling_BookNote(PyThreadState *tstate, _PySampling_Thread *thread)
 
 /* Time off the GIL. */
 
+/* An interval, or one that weighs for others, too. */
+static void
+saw_off_gil(const struct _sampling_place *leaf, _PySampling_State state,
+            uint64_t until_ns, uint64_t wall_ns, uint64_t weight_ns)
+{
+    struct _sampling_event record = record_of(leaf, state, 0, until_ns);
+    if (weight_ns == wall_ns) {
+        _PySampling_DelaysSawInterval(leaf->thread, &record,
+                                      until_ns - wall_ns, until_ns);
+    }
+    else {
+        _PySampling_DelaysSawSample(leaf->thread, &record, weight_ns);
+    }
+}
+
 /* A wait for the GIL that weighs what it took is booked on all who held the
    GIL meanwhile.  One that weighs for others is booked on who held it at the
    moment that chose it. */
@@ -226,11 +245,15 @@ book_wait(const struct _sampling_place *place,
     struct _sampling_place leaf =
         _PySampling_PlaceBelow(place, _PySampling_PSEUDO_GIL_WAIT);
     if (off->wait_from_ns == off->wait_until_ns) {
+        saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_from_ns, 0,
+                    off->wait_ns);
         leaf.holder = _PySampling_HolderAt(place->thread, off->wait_from_ns);
         _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
         return;
     }
     assert(off->wait_ns == off->wait_until_ns - off->wait_from_ns);
+    saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_until_ns, off->wait_ns,
+                off->wait_ns);
     const struct _sampling_wait_part *parts;
     int num_parts = _PySampling_HoldersSplit(
         place->thread, off->wait_from_ns, off->wait_until_ns, &parts);
@@ -248,6 +271,8 @@ book_block(const struct _sampling_place *place,
         _PySampling_PlaceBelow(place, _PySampling_PSEUDO_BLOCKED);
     _PySampling_Book(&leaf, _PySampling_BLOCKED, 1, off->cpu_ns,
                      off->blocked_ns);
+    saw_off_gil(&leaf, _PySampling_BLOCKED, off->blocked_until_ns,
+                off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
     if (off->cpu_span_ns != 0) {
         // The wall time is booked already.
         book_share(&leaf, _PySampling_OFF_GIL,

@@ -97,6 +97,8 @@ typedef struct _sampling_off_gil {
     uint64_t wait_from_ns;
     uint64_t wait_until_ns;
     uint64_t cpu_ns;
+    uint64_t blocked_until_ns;
+    int is_block_exact;         // it weighs what it took
     // If it was short, it shares CPU time with others: what it stands for, and
     // what there is to share.
     uint64_t cpu_span_ns;
@@ -221,5 +223,20 @@ extern struct _sampling_wait_part
 _PySampling_HolderAt(_PySampling_Thread *thread, uint64_t moment_ns);
 // Of a wait that no moment is known of.  With tables_mutex locked.
 extern struct _sampling_wait_part _PySampling_HolderNotKnown(void);
+
+// sample/delays.c.  Lock: tables_mutex.
+// The thread did this at a moment that stands for `span_ns`, or for a while.
+extern void
+_PySampling_DelaysSawSample(_PySampling_Thread *thread,
+                            const struct _sampling_event *record,
+                            uint64_t span_ns);
+extern void
+_PySampling_DelaysSawInterval(_PySampling_Thread *thread,
+                              const struct _sampling_event *record,
+                              uint64_t from_ns, uint64_t until_ns);
+// A task has waited for its loop, unseen, since that moment.
+extern void _PySampling_DelaysBlame(_PySampling_Thread *thread,
+                                    uint64_t since_ns);
+extern size_t _PySampling_DelaysBytes(const _PySampling_Thread *thread);
 
 #endif  // !Py_SAMPLING_SAMPLE_H

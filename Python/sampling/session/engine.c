@@ -18,6 +18,7 @@
 #include "../clock/clock.h"
 #include "../native/native.h"         // _PySampling_MemoryInit()
 #include "../sample/sample.h"
+#include "../task/task.h"
 #include "session.h"
 
 #include <errno.h>
@@ -195,11 +196,30 @@ for_threads(PyThreadState *tstate,
     return now_ns;
 }
 
+/* The same for tasks, which are on no thread's clock. */
+static void
+flush_tasks(PyThreadState *tstate, uint64_t now_ns)
+{
+    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
+    _PySampling_ENTER_HOOK(own);
+    _PySampling_LockRegistry();
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        if (_PySampling_SharesGIL(s, tstate)) {
+            _PySampling_TasksFlush(tstate, own, s, now_ns);
+        }
+    }
+    _PySampling_UnlockRegistry();
+    _PySampling_LEAVE_HOOK(own);
+}
+
 static uint64_t
 flush_threads(PyThreadState *tstate,
               void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
 {
     uint64_t now_ns = for_threads(tstate, account);
+    flush_tasks(tstate, now_ns);
     STATE->flushed_wall_ns = now_ns;
     _PySampling_Measure();
     return now_ns;
@@ -476,6 +496,9 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
+        if (_PySampling_SharesGIL(s, tstate)) {
+            _PySampling_TasksMove(s, STATE->epoch - 1, STATE->epoch);
+        }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             if (_PySampling_SharesGIL(s, tstate)
                 && t->epoch == STATE->epoch - 1)

@@ -16,6 +16,7 @@
 #include "../clock/clock.h"
 #include "../sample/sample.h"
 #include "../sinks/sinks.h"
+#include "../task/task.h"
 #include "session.h"
 
 #include <errno.h>
@@ -181,6 +182,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->timer_deadline_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
+    thread->num_woken = 0;
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
@@ -334,6 +336,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
             _PySampling_LEAVE_HOOK(own);
         }
     }
+    _PySampling_TasksForgetThread(thread);
     _PySampling_LockRegistry();
     if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
         _Py_atomic_store_ptr(&thread->interp->running, NULL);
@@ -349,6 +352,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
         free(thread->windows[i]);
     }
+    free(thread->delays);
     free(thread);
     errno = saved_errno;
 }
@@ -416,6 +420,7 @@ _PySampling_Measure(void)
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             bytes += sizeof(*t);
             bytes += _PySampling_WeightsBytes(t);
+            bytes += _PySampling_DelaysBytes(t);
         }
     }
     if (STATE->tables != NULL) {

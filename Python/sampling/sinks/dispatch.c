@@ -39,21 +39,28 @@ is_for(const struct _sampling_subscription *sub,
     return 0;
 }
 
-/* The table of samples is one of the sinks. */
-static void
-add_to_session(const struct _sampling_event *event)
+static struct _sampling_sample_row
+row_of(const struct _sampling_event *event)
 {
-    _PySampling_TablesAdd(STATE->tables, &(struct _sampling_sample_row){
+    return (struct _sampling_sample_row){
         .node = event->node,
         .thread = event->thread,
         .labels = event->labels,
         .state = event->state,
         .holder_thread = event->holder_thread,
         .holder_node = event->holder_node,
-        .count = event->count,
-        .cpu_ns = event->cpu_ns,
-        .wall_ns = event->wall_ns,
-    });
+    };
+}
+
+/* The table of samples is one of the sinks. */
+static void
+add_to_session(const struct _sampling_event *event)
+{
+    struct _sampling_sample_row row = row_of(event);
+    row.count = event->count;
+    row.cpu_ns = event->cpu_ns;
+    row.wall_ns = event->wall_ns;
+    _PySampling_TablesAdd(STATE->tables, &row);
 }
 
 static void
@@ -101,6 +108,26 @@ _PySampling_EmitOfProgram(const struct _sampling_event *record)
     lost.state = _PySampling_LOST;
     lost.holder_thread = lost.holder_node = 0;
     emit(&lost);
+}
+
+void
+_PySampling_EmitOfTask(const struct _sampling_event *record)
+{
+    if (STATE->is_aggregating) {
+        struct _sampling_sample_row row = row_of(record);
+        row.task_ns = record->wall_ns;
+        _PySampling_TablesAdd(STATE->tables, &row);
+    }
+}
+
+void
+_PySampling_EmitDelay(const struct _sampling_event *record)
+{
+    if (STATE->is_aggregating) {
+        struct _sampling_sample_row row = row_of(record);
+        row.delay_ns = record->wall_ns;
+        _PySampling_TablesAdd(STATE->tables, &row);
+    }
 }
 
 void

@@ -201,6 +201,12 @@ extern void _PySampling_Emit(_PySampling_Thread *thread,
                              const struct _sampling_event *record);
 extern void
 _PySampling_EmitOfProgram(const struct _sampling_event *record);
+// Time of a task's life, in wall_ns.  It is on no thread's clock, so
+// subscribers of samples do not get it.
+extern void _PySampling_EmitOfTask(const struct _sampling_event *record);
+// The same for time, in wall_ns, that a task waited for its loop because of
+// this.
+extern void _PySampling_EmitDelay(const struct _sampling_event *record);
 // Any other record.
 extern void _PySampling_EmitRecord(_PySampling_EventKind kind,
                                    uint32_t thread, uint64_t count,

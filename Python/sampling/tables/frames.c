@@ -149,6 +149,13 @@ _PySampling_InternLine(struct _sampling_tables *tables, uint32_t frame)
 }
 
 uint32_t
+_PySampling_InternFunction(struct _sampling_tables *tables, uint32_t function)
+{
+    return intern_frame(tables, (struct _sampling_frame_row){
+        .function = function, .offset = -1});
+}
+
+uint32_t
 _PySampling_InternPseudo(struct _sampling_tables *tables,
                          _PySampling_Pseudo pseudo, uint32_t value)
 {
@@ -178,6 +185,15 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
         break;
     case _PySampling_PSEUDO_UNKNOWN:
         strcpy(text, "[unknown]");
+        break;
+    case _PySampling_PSEUDO_AWAITING:
+        strcpy(text, "[awaiting]");
+        break;
+    case _PySampling_PSEUDO_LOOP_WAIT:
+        strcpy(text, "[loop wait]");
+        break;
+    case _PySampling_PSEUDO_OTHER_TASKS:
+        strcpy(text, "[other tasks]");
         break;
     default:
         Py_UNREACHABLE();
@@ -235,6 +251,17 @@ add_code(struct _sampling_tables *tables, PyCodeObject *code,
     tables->codes[row] = (struct _sampling_code_row){code, function, NO_ROW};
     index_put(&tables->code_index, hash_code_row(&tables->codes[row]), row);
     return row;
+}
+
+uint32_t
+_PySampling_TablesFunction(struct _sampling_tables *tables,
+                           PyCodeObject *code, PyObject *globals)
+{
+    uint32_t row = find_code(tables, code);
+    if (row == NO_ROW) {
+        row = add_code(tables, code, globals);
+    }
+    return row != NO_ROW ? tables->codes[row].function : NO_ROW;
 }
 
 static uint32_t

@@ -24,6 +24,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../base/task.h"
 #include "labels.h"
 #include "store.h"
 
@@ -42,7 +43,8 @@ hash_label(uint32_t parent, uint32_t key, uint32_t value, uint64_t task_id)
 static uint32_t
 hash_label_row(const struct _sampling_label_row *row)
 {
-    return hash_label(row->parent, row->key, row->value, row->task_id);
+    return hash_label(row->parent, row->key, row->value,
+                      row->task_id ^ (uint64_t)row->coroutine << 32);
 }
 
 DEFINE_INDEX(label, row == 0)           // row 0 is the empty set
@@ -55,7 +57,8 @@ find_or_add_label(struct _sampling_tables *tables,
     FOR_CANDIDATES(tables->label_index, hash, row) {
         const struct _sampling_label_row *label = &tables->labels[row];
         if (label->parent == key.parent && label->key == key.key
-            && label->value == key.value && label->task_id == key.task_id)
+            && label->value == key.value && label->task_id == key.task_id
+            && label->coroutine == key.coroutine)
         {
             return row;
         }
@@ -86,7 +89,8 @@ add_label(struct _sampling_tables *tables, uint32_t parent, uint32_t key,
         return tables->lost_labels;
     }
     uint32_t row = find_or_add_label(
-        tables, (struct _sampling_label_row){parent, key, value, 0});
+        tables, (struct _sampling_label_row){
+            .parent = parent, .key = key, .value = value});
     return row != NO_ROW ? row : tables->lost_labels;
 }
 
@@ -99,7 +103,7 @@ _PySampling_TablesInitLabels(struct _sampling_tables *tables)
         return 0;
     }
     tables->labels[tables->num_labels++] = (struct _sampling_label_row){
-        0, _PySampling_NO_STRING, _PySampling_NO_STRING, 0};
+        .key = _PySampling_NO_STRING, .value = _PySampling_NO_STRING};
     tables->lost_labels = find_or_add_label(
         tables, (struct _sampling_label_row){
             .key = _PySampling_InternBytes(tables, key, sizeof(key) - 1),
@@ -173,20 +177,30 @@ intern_task_name(struct _sampling_tables *tables, PyObject *name)
     return _PySampling_InternBytes(tables, text, (uint32_t)size);
 }
 
+/* What the task runs, if it is known in these tables: row + 1. */
+static uint32_t
+coroutine_of(const struct _sampling_tables *tables,
+             const _PySampling_ToldTask *told)
+{
+    const struct _sampling_task *task =
+        told->record != NULL ? *told->record : NULL;
+    return task != NULL && task->serial == tables->serial
+        ? task->coroutine + 1 : 0;
+}
+
 static uint32_t
 add_task(struct _sampling_tables *tables, uint32_t labels,
-         _PyThreadStateImpl *impl)
+         const _PySampling_ToldTask *task)
 {
     struct _sampling_label_row key = {
         .parent = labels,
         .key = _PySampling_NO_STRING,
         .value = _PySampling_NO_STRING,
-        .task_id = (uintptr_t)impl->sampling.task,
+        .coroutine = coroutine_of(tables, task),
+        .task_id = (uintptr_t)task->task,
     };
-    if (impl->sampling.task_name != NULL
-        && *impl->sampling.task_name != NULL)
-    {
-        key.value = intern_task_name(tables, *impl->sampling.task_name);
+    if (task->name != NULL && *task->name != NULL) {
+        key.value = intern_task_name(tables, *task->name);
     }
     uint32_t row = find_or_add_label(tables, key);
     if (row == NO_ROW) {
@@ -201,8 +215,8 @@ in_task(struct _sampling_tables *tables, uint32_t labels,
         PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    return impl->sampling.task != NULL
-        ? add_task(tables, labels, impl) : labels;
+    return impl->sampling.entered.task != NULL
+        ? add_task(tables, labels, &impl->sampling.entered) : labels;
 }
 
 uint32_t
@@ -211,6 +225,42 @@ _PySampling_LabelsOf(struct _sampling_tables *tables, PyThreadState *tstate,
 {
     _PySampling_LabelSet *set = set_of_context(tstate, context);
     return in_task(tables, set != NULL ? row_of_set(tables, set) : 0, tstate);
+}
+
+/* One row for all tasks that run the same, unless the program has named
+   them. */
+uint32_t
+_PySampling_LabelsOfWait(struct _sampling_tables *tables,
+                         PyThreadState *tstate,
+                         const _PySampling_ToldTask *task)
+{
+    _PySampling_LabelSet *set = set_of_context(tstate, *task->context);
+    struct _sampling_label_row key = {
+        .parent = set != NULL ? row_of_set(tables, set) : 0,
+        .key = _PySampling_NO_STRING,
+        .value = _PySampling_NO_STRING,
+        .coroutine = coroutine_of(tables, task),
+    };
+    if (task->name != NULL && *task->name != NULL
+        && PyUnicode_Check(*task->name))
+    {
+        key.value = _PySampling_InternText(tables, *task->name);
+    }
+    uint32_t row = find_or_add_label(tables, key);
+    if (row == NO_ROW) {
+        _PySampling_COUNT(lost_tasks, 1);
+        return key.parent;
+    }
+    return row;
+}
+
+uint32_t
+_PySampling_LabelsOfCoroutine(struct _sampling_tables *tables,
+                              uint32_t coroutine)
+{
+    return find_or_add_label(tables, (struct _sampling_label_row){
+        .key = _PySampling_NO_STRING, .value = _PySampling_NO_STRING,
+        .coroutine = coroutine + 1});
 }
 
 uint32_t

@@ -28,6 +28,12 @@ extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
                                      PyThreadState *tstate,
                                      PyObject *context);
 
+// The labels of a task that waits, and what it runs.
+extern uint32_t
+_PySampling_LabelsOfWait(struct _sampling_tables *tables,
+                         PyThreadState *tstate,
+                         const _PySampling_ToldTask *task);
+
 // These labels (tuple of str: key, value, ...; keys ascend) in the thread's
 // task.
 extern uint32_t _PySampling_LabelsWith(struct _sampling_tables *tables,

@@ -22,8 +22,19 @@ _PySampling_TablesMark(const struct _sampling_tables *tables,
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         const struct _sampling_sample_row *s = &tables->samples[i];
         weights[i] = (struct _sampling_weight){
-            s->count, s->cpu_ns, s->wall_ns};
+            s->count, s->cpu_ns, s->wall_ns, s->task_ns, s->delay_ns};
     }
+    mark->coroutines = malloc((tables->num_coroutines + 1)
+                              * sizeof(*mark->coroutines));
+    if (mark->coroutines == NULL) {
+        free(weights);
+        return 0;
+    }
+    if (tables->num_coroutines != 0) {
+        memcpy(mark->coroutines, tables->coroutines,
+               tables->num_coroutines * sizeof(*mark->coroutines));
+    }
+    mark->num_coroutines = tables->num_coroutines;
     mark->weights = weights;
     mark->num_samples = tables->num_samples;
     mark->counters = tables->counters;
@@ -36,6 +47,7 @@ _PySampling_MarkFree(struct _sampling_mark *mark)
 {
     if (mark != NULL) {
         free(mark->weights);
+        free(mark->coroutines);
         free(mark);
     }
 }
@@ -51,19 +63,52 @@ _PySampling_CountersSince(struct _sampling_counters *counters,
     counters->memory_bytes = memory_bytes;
 }
 
+static void
+subtract_samples(struct _sampling_tables *tables,
+                 const struct _sampling_mark *mark)
+{
+    for (uint32_t i = 0; i < mark->num_samples; i++) {
+        struct _sampling_sample_row *s = &tables->samples[i];
+        s->count -= mark->weights[i].count;
+        s->cpu_ns -= mark->weights[i].cpu_ns;
+        s->wall_ns -= mark->weights[i].wall_ns;
+        s->task_ns -= mark->weights[i].task_ns;
+        s->delay_ns -= mark->weights[i].delay_ns;
+    }
+}
+
+/* The longest step and the longest life may have been before: what they were
+   since is not known. */
+static void
+subtract_coroutines(struct _sampling_tables *tables,
+                    const struct _sampling_mark *mark)
+{
+    for (uint32_t i = 0; i < mark->num_coroutines; i++) {
+        struct _sampling_coroutine_row *c = &tables->coroutines[i];
+        const struct _sampling_coroutine_row *before = &mark->coroutines[i];
+        c->awaiting.all_ns -= before->awaiting.all_ns;
+        c->loop_wait.all_ns -= before->loop_wait.all_ns;
+        c->running_ns -= before->running_ns;
+        c->num_steps -= before->num_steps;
+        c->num_finished -= before->num_finished;
+        c->num_cancelled -= before->num_cancelled;
+        c->lives_ns -= before->lives_ns;
+        for (int bucket = 0; bucket < _PySampling_LIFE_BUCKETS; bucket++) {
+            c->lives[bucket] -= before->lives[bucket];
+        }
+    }
+}
+
 /* Samples that have got nothing since then go. */
 static void
-subtract(struct _sampling_tables *tables, const struct _sampling_mark *mark)
+leave_out_empty(struct _sampling_tables *tables)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         struct _sampling_sample_row s = tables->samples[i];
-        if (i < mark->num_samples) {
-            s.count -= mark->weights[i].count;
-            s.cpu_ns -= mark->weights[i].cpu_ns;
-            s.wall_ns -= mark->weights[i].wall_ns;
-        }
-        if (s.count != 0 || s.cpu_ns != 0 || s.wall_ns != 0) {
+        if (s.count != 0 || s.cpu_ns != 0 || s.wall_ns != 0
+            || s.task_ns != 0 || s.delay_ns != 0)
+        {
             tables->samples[kept++] = s;
         }
     }
@@ -95,6 +140,9 @@ find_used(const struct _sampling_tables *tables, struct numbers *to)
         {
             to->threads[s->holder_thread] = 1;
         }
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        to->functions[tables->coroutines[i].function] = 1;
     }
     // Rows come after their parents.
     for (uint32_t i = tables->num_labels; i-- > 1; ) {
@@ -141,6 +189,10 @@ keep_used(struct _sampling_tables *tables, struct numbers *to)
     for (uint32_t i = 0; i < tables->num_frames; i++) {
         struct _sampling_frame_row *f = &tables->frames[i];
         f->function = to->functions[f->function];
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        struct _sampling_coroutine_row *c = &tables->coroutines[i];
+        c->function = to->functions[c->function];
     }
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         struct _sampling_sample_row *s = &tables->samples[i];
@@ -189,6 +241,11 @@ _PySampling_TablesSince(struct _sampling_tables *tables,
     tables->start_time_ns = mark->start_time_ns;
     tables->duration_ns -= mark->after_ns;
     _PySampling_CountersSince(&tables->counters, mark);
-    subtract(tables, mark);
+    subtract_samples(tables, mark);
+    subtract_coroutines(tables, mark);
+    if (!_PySampling_TablesShareTasks(tables)) {
+        return 0;
+    }
+    leave_out_empty(tables);
     return leave_out_unused(tables);
 }

@@ -27,7 +27,7 @@ static uint32_t
 hash_sample_row(const struct _sampling_sample_row *row)
 {
     return mix((uint64_t)row->labels << 32 | row->node,
-               ((uint64_t)row->thread << 3 | row->state)
+               ((uint64_t)row->thread << 4 | row->state)
                ^ mix(row->holder_node, row->holder_thread));
 }
 
@@ -129,6 +129,14 @@ find_or_add_sample(struct _sampling_tables *tables,
     return &tables->samples[row];
 }
 
+uint32_t
+_PySampling_TablesSampleRow(struct _sampling_tables *tables,
+                            const struct _sampling_sample_row *key)
+{
+    struct _sampling_sample_row *row = find_or_add_sample(tables, key);
+    return row != NULL ? (uint32_t)(row - tables->samples) : NO_ROW;
+}
+
 /* Stacks that wait times places they wait for: many threads could fill the
    tables with that. */
 static void
@@ -173,11 +181,14 @@ _PySampling_TablesAdd(struct _sampling_tables *tables,
         _PySampling_COUNT(lost_table_full, sample->count);
         _PySampling_COUNT(lost_wall_ns, sample->wall_ns);
         _PySampling_COUNT(lost_cpu_ns, sample->cpu_ns);
+        _PySampling_COUNT(lost_task_ns, sample->task_ns);
         row = lost_sample(tables, sample->thread);
     }
     row->count += sample->count;
     row->cpu_ns += sample->cpu_ns;
     row->wall_ns += sample->wall_ns;
+    row->task_ns += sample->task_ns;
+    row->delay_ns += sample->delay_ns;
     _PySampling_COUNT(samples, sample->count);
 }
 
@@ -352,6 +363,8 @@ _PySampling_TablesClearSamples(struct _sampling_tables *tables)
     tables->num_samples = 1;
     tables->num_held_samples = 0;
     struct _sampling_sample_row *lost = &tables->samples[0];
-    lost->count = lost->cpu_ns = lost->wall_ns = 0;
+    lost->count = lost->cpu_ns = lost->wall_ns = lost->task_ns
+        = lost->delay_ns = 0;
+    _PySampling_TablesClearCoroutines(tables);
     index_put(index, hash_sample_row(lost), 0);
 }

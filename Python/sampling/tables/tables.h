@@ -25,6 +25,9 @@
 #define _PySampling_MAX_LABEL_SETS 262144
 #define _PySampling_MAX_TASKS 131072
 
+/* Functions that tasks run; further ones share a row. */
+#define _PySampling_MAX_COROUTINES 1024
+
 /* Samples that differ in who held the GIL, in one session: a row for each
    stack that waits with each place that it waits for.  Later ones have an
    unknown holder. */
@@ -58,6 +61,9 @@ typedef enum {
     _PySampling_PSEUDO_UNSAMPLED,
     _PySampling_PSEUDO_ASLEEP,
     _PySampling_PSEUDO_UNKNOWN,     // who held the GIL
+    _PySampling_PSEUDO_AWAITING,
+    _PySampling_PSEUDO_LOOP_WAIT,
+    _PySampling_PSEUDO_OTHER_TASKS,     // one coroutine too many to keep
     // No frames, but marks that say more about the entry before them, which is
     // the one nearer to the leaf.
     _PySampling_PSEUDO_OPCODE,      // value: its specialized opcode
@@ -107,6 +113,7 @@ struct _sampling_label_row {
     uint32_t parent;            // label; row 0 is the empty set
     uint32_t key;               // string; _PySampling_NO_STRING: a task
     uint32_t value;             // string; a task's name, if it has one
+    uint32_t coroutine;         // what the task runs: row + 1; 0: not known
     uint64_t task_id;           // id() of the task, or 0
 };
 
@@ -122,6 +129,10 @@ struct _sampling_sample_row {
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
+    uint64_t task_ns;           // of tasks' lives; of those that run, it is
+                                // shared out in the end (tables/coroutines.c)
+    uint64_t delay_ns;          // tasks waited for their loop because of
+                                // this: a proportion, until the end
 };
 
 struct _sampling_thread_row {
@@ -129,6 +140,37 @@ struct _sampling_thread_row {
     int64_t native_id;
     int64_t interpreter_id;
     uint32_t name;              // string, or _PySampling_NO_STRING
+};
+
+/* Waits of tasks, short ones laid end to end (base/axis.h), and where the
+   last of them was. */
+struct _sampling_task_waits {
+    uint64_t all_ns;
+    uint64_t to_go_ns;
+    uint64_t carried_ns;
+    uint32_t node;              // 0: there was none
+    uint32_t labels;
+    uint32_t thread;
+};
+
+/* Lives, by their length: eight buckets for each power of two nanoseconds. */
+#define _PySampling_LIFE_BUCKETS 400
+
+/* What tasks run, and all that they did. */
+struct _sampling_coroutine_row {
+    uint32_t function;
+    uint32_t base_node;         // the stack of a loop that ran it
+    uint32_t unsampled_sample;  // sample row, for steps that no tick hit
+    struct _sampling_task_waits awaiting;
+    struct _sampling_task_waits loop_wait;
+    uint64_t running_ns;
+    uint64_t num_steps;
+    uint64_t num_finished;
+    uint64_t num_cancelled;     // of these
+    uint64_t longest_step_ns;
+    uint64_t longest_life_ns;
+    uint64_t lives_ns;          // of those that finished
+    uint32_t lives[_PySampling_LIFE_BUCKETS];   // of those that finished
 };
 
 /* A code object that is alive and has been sampled. */
@@ -164,7 +206,7 @@ struct _sampling_index {
 
 #define _PySampling_TABLES(X) \
     X(string) X(function) X(frame) X(node) X(label) X(sample) X(code) \
-    X(place) X(callee) X(thread)
+    X(place) X(callee) X(thread) X(coroutine)
 
 struct _sampling_tables {
 #define X(name) \
@@ -212,11 +254,15 @@ struct _sampling_weight {
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
+    uint64_t task_ns;
+    uint64_t delay_ns;
 };
 
 struct _sampling_mark {
     uint32_t num_samples;
     struct _sampling_weight *weights;       // of these samples
+    uint32_t num_coroutines;
+    struct _sampling_coroutine_row *coroutines;
     struct _sampling_counters counters;
     int64_t start_time_ns;      // time.time_ns() at the moment
     uint64_t after_ns;          // that long after the beginning of the tables
@@ -260,6 +306,11 @@ extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
                                         _PySampling_Frame frame, int opcode,
                                         PyObject *globals);
 
+// The function of a code object, or UINT32_MAX if the limit is reached.
+extern uint32_t _PySampling_TablesFunction(struct _sampling_tables *tables,
+                                           PyCodeObject *code,
+                                           PyObject *globals);
+
 // Does the function of this frame still lack the name of its module?
 extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
                                          PyCodeObject *code);
@@ -280,8 +331,38 @@ extern uint32_t _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
 extern uint32_t
 _PySampling_TablesUnknownPlace(struct _sampling_tables *tables);
 
-// tables/labels.c.  Returns 0 if there is no memory.
+// tables/labels.c.
+// The labels of all tasks that run this, or UINT32_MAX.
+extern uint32_t
+_PySampling_LabelsOfCoroutine(struct _sampling_tables *tables,
+                              uint32_t coroutine);
+// Returns 0 if there is no memory.
 extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);
+
+// tables/coroutines.c: what tasks run.
+// The row of a function, or UINT32_MAX if the limit is reached.
+extern uint32_t
+_PySampling_TablesCoroutine(struct _sampling_tables *tables,
+                            uint32_t function);
+extern void
+_PySampling_TablesAddLife(struct _sampling_tables *tables, uint32_t coroutine,
+                          uint64_t life_ns, int is_cancelled);
+// Makes sure that there is a sample for its steps.
+extern void
+_PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
+                                uint32_t coroutine, uint32_t thread);
+extern void _PySampling_TablesClearCoroutines(struct _sampling_tables *tables);
+// Gives the samples of tasks that run their task_ns: those of a coroutine
+// share all that its tasks ran as they share wall time.  And the samples of a
+// thread share what tasks waited for its loops as their delays are to each
+// other.  For tables that take no more samples.  Returns 0 if there is no
+// memory.
+extern int _PySampling_TablesShareTasks(struct _sampling_tables *tables);
+
+// The row of a sample, which may be new, or UINT32_MAX if the limit is reached.
+extern uint32_t
+_PySampling_TablesSampleRow(struct _sampling_tables *tables,
+                            const struct _sampling_sample_row *key);
 
 // Adds weight.  A node of _PySampling_NO_NODE is booked as "[lost]".
 extern void

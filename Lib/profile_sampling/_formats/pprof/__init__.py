@@ -13,3 +13,5 @@ KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 MARK = '# profile_sampling 1'
 # The key of the hidden comment that has the time line.
 TIMELINE = 'timeline'
+# The same of counters of tasks and requests.
+LIVES = 'tasks'

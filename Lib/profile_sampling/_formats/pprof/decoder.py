@@ -10,7 +10,8 @@ from array import array
 
 import _profile
 from profile_sampling._data.values import NAMES, OPCODES
-from profile_sampling._formats.pprof import MARK, TIMELINE, moments
+from profile_sampling._formats.pprof import (
+    LIVES, MARK, TIMELINE, lives, moments)
 from profile_sampling._formats.pprof.functions import Functions, Names
 from profile_sampling._formats.pprof.labels import Labels
 from profile_sampling._formats.pprof.types import Columns
@@ -59,6 +60,10 @@ class _Decoder:
         if timelines:
             facts['timeline'] = lambda tables: moments.read(
                 timelines, tables, self._budget)
+        counters = facts.pop('counters')
+        if counters:
+            facts['lives'] = lambda tables: lives.read(
+                counters, tables, self._budget)
         functions = Functions(Names(facts.pop('modules'), self._budget),
                               self._budget)
         is_python = self._read_functions(functions)
@@ -111,7 +116,7 @@ class _Decoder:
             'duration_ns': self._message['duration_ns'],
             'python_version': '',
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
-            'timelines': [],
+            'timelines': [], 'counters': [],
         }
         if MARK in comments:
             for comment in comments:
@@ -187,6 +192,8 @@ def _take_comment(comment, facts):
         facts['meta'].setdefault(name, set()).add(text)
     elif key == TIMELINE:
         facts['timelines'].append(text)
+    elif key == LIVES:
+        facts['counters'].append(text)
     elif key == 'stat':
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.

@@ -16,22 +16,16 @@ what records weigh.  A column is of 64-bit numbers, little-endian, all their
 first bytes before all their second: most of these are 0.
 """
 
-import binascii
 import sys
 from array import array
 from itertools import accumulate
 
-try:
-    import zlib
-except ImportError:
-    # See writer.
-    zlib = None
-
 from profile_sampling._data import timeline
 from profile_sampling._formats.pprof import TIMELINE
+from profile_sampling._formats.pprof.packed import number, pack, unpack
 
 _VERSION = '1'
-_PLAIN, _PACKED = 'plain', 'zlib'
+_WHAT = 'time line'
 _ITEM_BYTES = 8
 _COLUMNS = 5
 _MOST = 1 << 63
@@ -47,14 +41,11 @@ def comment(tables, rows):
     columns = [array('q', map(int.__sub__, times, [0, *times][:-1])),
                array('q', [rows[row] for row in line.sample]),
                *line.columns[2:]]
-    data = b''.join(map(_planes, columns))
-    kind = _PLAIN
-    if zlib is not None:
-        kind, data = _PACKED, zlib.compress(data)
+    kind, data = pack(b''.join(map(_planes, columns)))
     totals = [sum(column) for column in _values(tables)]
     return '# ' + ' '.join(map(str, (
         TIMELINE, _VERSION, len(set(rows)), *totals, line.resolution_ns,
-        len(line), kind, binascii.b2a_base64(data, newline=False).decode())))
+        len(line), kind, data)))
 
 
 def read(texts, tables, budget):
@@ -67,8 +58,8 @@ def read(texts, tables, budget):
         # Another tool has added files up.
         return timeline.nothing(is_stale=True)
     version, *head, kind, data = _fields(texts[0])
-    n_samples, count, cpu_ns, wall_ns, resolution_ns, length = map(
-        _number, head)
+    n_samples, count, cpu_ns, wall_ns, resolution_ns, length = [
+        number(field, _WHAT) for field in head]
     n_rows = len(tables.samples) // (8 * tables.sample_columns)
     if version != _VERSION or n_rows != n_samples or (
             timeline.value_numbers(tables) is None) or (
@@ -104,35 +95,11 @@ def _fields(text):
     return fields
 
 
-def _number(text):
-    # 64 bits are at most 20 digits.
-    if not (text.isascii() and text.isdigit() and len(text) <= 20):
-        raise ValueError(f'has a damaged time line: {text[:40]!r} is no '
-                         'number')
-    return int(text)
-
-
 def _columns(data, kind, length):
-    size = length * _ITEM_BYTES * _COLUMNS
-    try:
-        data = binascii.a2b_base64(data, strict_mode=True)
-    except ValueError as exc:
-        raise ValueError(f'has a damaged time line ({exc})') from None
-    if kind == _PACKED:
-        data = _unpacked(data, size)
-    if kind not in (_PACKED, _PLAIN) or len(data) != size:
-        raise ValueError('has a damaged time line: it has another length')
+    data = unpack(data, kind, length * _ITEM_BYTES * _COLUMNS, _WHAT)
     width = length * _ITEM_BYTES
     return [_column(data[number * width:(number + 1) * width], length)
             for number in range(_COLUMNS)]
-
-
-def _unpacked(data, size):
-    import zlib
-    try:
-        return zlib.decompressobj().decompress(data, size + 1)
-    except zlib.error as exc:
-        raise ValueError(f'has a damaged time line ({exc})') from None
 
 
 def _planes(column):

@@ -35,8 +35,9 @@ def read(path, max_bytes=None):
 
 def tables(path, max_bytes=None):
     """The same as Tables, and nothing in them is still to be read."""
-    result = Tables(read(path, max_bytes))
+    raw = read(path, max_bytes)
     try:
+        result = Tables(raw)
         result.read_timeline()
     except ValueError as exc:
         name = path if isinstance(path, str) else 'the file'

@@ -10,7 +10,7 @@ of a session; those that the file does not have are 0.
 """
 
 from profile_sampling._data.values import (
-    COUNT, CPU, MEASURED, WALL, unique_value_types)
+    COUNT, CPU, MEASURED, OF_TASKS, WALL, unique_value_types)
 
 # Kinds that tools use for the same, best first.
 _KINDS = {
@@ -21,6 +21,7 @@ _KINDS = {
 _NS_PER_UNIT = {'nanoseconds': 1, 'microseconds': 1_000,
                 'milliseconds': 1_000_000, 'seconds': 1_000_000_000}
 _MISSING = 0, 0
+_OF_TASKS = [(value_type.kind, value_type.unit) for value_type in OF_TASKS]
 # No tool writes a tenth of that.
 _MOST_TYPES = 256
 
@@ -49,6 +50,9 @@ class Columns:
         taken = {number for number, factor in found.values() if factor}
         others = [number for number in range(len(types))
                   if number not in taken]
+        # What a profile is about is the last in its file.
+        others.sort(key=lambda number: _OF_TASKS.index(types[number])
+                    if types[number] in _OF_TASKS else len(_OF_TASKS))
         self.value_types = (
             *[(measured.kind, measured.unit) for measured in found],
             *[types[number] for number in others])

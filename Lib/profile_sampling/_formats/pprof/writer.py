@@ -30,7 +30,8 @@ from profile_sampling._data import opcodes
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import thread_row
 from profile_sampling._data.values import NAMES, OPCODES
-from profile_sampling._formats.pprof import KIND_PLACES, MARK, STATE_TEXTS
+from profile_sampling._formats.pprof import (
+    KIND_PLACES, MARK, STATE_TEXTS, lives)
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 
@@ -53,7 +54,7 @@ def import_moments():
 
 def encode(tables, *, compress=True):
     """Return the bytes of the pprof file of a profile."""
-    more = []
+    more = list(lives.comments(tables))
     if tables.has_timeline:
         rows_as_read, comment = import_moments()
         more.append(comment(tables, rows_as_read(tables, _message)))

@@ -10,7 +10,7 @@ import zlib
 
 import profile_sampling
 from profile_sampling import Profile
-from profile_sampling._formats.pprof import moments, reader, writer
+from profile_sampling._formats.pprof import moments, packed, reader, writer
 
 from ..support import hard_profiles
 from ..support.builders import Builder, example, facts_of
@@ -245,9 +245,9 @@ class DamagedTest(unittest.TestCase):
                 0, min(profile.timeline.untimed(profile._tables)))
 
     def test_a_file_without_zlib(self):
-        saved = moments.zlib
-        self.addCleanup(setattr, moments, 'zlib', saved)
-        moments.zlib = None
+        saved = packed.zlib
+        self.addCleanup(setattr, packed, 'zlib', saved)
+        packed.zlib = None
         comment = moments.comment(self.profile._tables, [0, 1])
         self.assertIn(' plain ', comment)
         self.assertEqual(what(self.load(comment)), what(self.profile))

@@ -199,10 +199,9 @@ class SumTest(unittest.TestCase):
 
     def test_other_values(self):
         times = process(1)
-        raw = Builder(pid=1).sample('a.x', wall_ns=7).raw()
-        raw['value_types'] = (('alloc', 'bytes'), ('cpu', 'nanoseconds'),
-                              ('wall', 'nanoseconds'))
-        bytes_ = Profile._from_raw(raw)
+        bytes_ = Builder(pid=1, value_types=(
+            ('alloc', 'bytes'), ('cpu', 'nanoseconds'),
+            ('wall', 'nanoseconds'))).sample('a.x', values=(1, 0, 7)).profile()
         total = times + bytes_
         self.assertEqual(total, bytes_ + times)
         self.assertEqual((total.total('alloc_bytes'), total.total_wall_ns,

@@ -429,7 +429,7 @@ class ReferencesTest(unittest.TestCase):
         self.assertRefused('nodes', samples=('q', 0, -1))
         self.assertRefused('threads', samples=('q', 1, 1))
         self.assertRefused('labels', samples=('q', 2, 1))
-        self.assertRefused('states', samples=('q', 3, 8))
+        self.assertRefused('states', samples=('q', 3, 10))
         self.assertRefused('threads', samples=('q', 4, 1))
         self.assertRefused('threads', samples=('q', 4, -2))
         self.assertRefused('nodes', samples=('q', 5, 3))

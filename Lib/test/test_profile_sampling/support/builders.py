@@ -21,7 +21,7 @@ from profile_sampling._data import opcodes as _opcodes
 from . import validator
 
 STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil')
+          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
 
 
@@ -44,6 +44,26 @@ class Builder:
         self.samples = {}
         self.labels = {(0, None, None, 0): 0}
         self.threads = []
+        self.task_classes = []
+
+    def task_class(self, name, *, finished=0, cancelled=0, running_ns=0,
+                   loop_wait_ns=0, awaiting_ns=0, longest_step_ns=0,
+                   longest_life_ns=0, steps=0, lives=()):
+        """A class of tasks, what its counters say, and the lives of those
+        that have ended.  Return what sample() takes."""
+        counts = [0] * 512
+        for life in lives:
+            exponent = max(life.bit_length() - 4, 0)
+            counts[8 * exponent + (life >> exponent)] += 1
+        while counts and not counts[-1]:
+            counts.pop()
+        function, *_ = self._frame(name)
+        self.task_classes.append((
+            function, finished or len(lives), cancelled, running_ns,
+            loop_wait_ns, awaiting_ns, longest_step_ns,
+            longest_life_ns or max(lives, default=0), steps, sum(lives),
+            array('I', counts).tobytes()))
+        return len(self.task_classes)
 
     def thread(self, name=None, *, ident=None, native_id=None,
                interpreter=0):
@@ -96,16 +116,17 @@ class Builder:
         return node
 
     def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, values=None,
-               thread=0, state='running', labels=(), task=None, holder=None):
+               thread=0, state='running', labels=(), task=None, holder=None,
+               task_ns=0, delay_ns=0, task_class=0):
         """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call').
 
-        *values* instead of the three, if there is a fact 'value_types'.
+        *values* instead of the five, if there is a fact 'value_types'.
         """
         if values is None:
-            values = count, cpu_ns, wall_ns
+            values = count, cpu_ns, wall_ns, task_ns, delay_ns
         if not self.threads:
             self.thread('MainThread')
-        key = (self.node(stack), thread, self._labels(labels, task),
+        key = (self.node(stack), thread, self._labels(labels, task, task_class),
                STATES.index(state), *self._holder(holder))
         old = self.samples.get(key, (0,) * len(values))
         self.samples[key] = tuple([a + b for a, b in zip(old, values)])
@@ -117,19 +138,26 @@ class Builder:
         thread, place = holder
         return thread, self.node(place)
 
-    def _labels(self, labels, task):
+    def _labels(self, labels, task, task_class):
         """Row of a dict of labels and a task, as (name, id)."""
         row = 0
         for key, value in sorted(dict(labels).items()):
             row = _number(self.labels, (row, key, value, 0))
-        if task is not None:
-            name, task_id = task
-            row = _number(self.labels, (row, None, name, task_id))
+        if task is not None or task_class:
+            name, task_id = task or (None, 0)
+            row = _number(self.labels, (row, None, name, task_id,
+                                        *[task_class] * bool(task_class)))
         return row
 
     def raw(self):
-        return self.facts | {
-            'labels': list(self.labels),
+        labels = list(self.labels)
+        of_tasks = {}
+        if 'value_types' not in self.facts:
+            # As the core gives them.
+            labels = [(*row, 0)[:5] for row in labels]
+            of_tasks = {'task_classes': self.task_classes}
+        return self.facts | of_tasks | {
+            'labels': labels,
             'functions': list(self.functions),
             'frames': _packed('i', self.frames),
             'nodes': _packed('I', [(0, 0), *self.nodes]),

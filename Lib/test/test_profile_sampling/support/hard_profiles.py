@@ -76,5 +76,5 @@ def full(rows=140_000, depth=35):
             key = nodes[level - 1] if level else 0, number
             nodes[level] = b.nodes.setdefault(key, len(b.nodes)) + 1
         key = nodes[-1], row % 4, 0, 0, 0, 0
-        b.samples[key] = 1 + b.samples.get(key, (0,))[0], 500, 1000
+        b.samples[key] = 1 + b.samples.get(key, (0,))[0], 500, 1000, 0, 0
     return b

@@ -9,7 +9,11 @@ _LEAVES = 'C:time.sleep', 'op:int.__mul__', 'C:builtins.sorted', '[blocked]'
 _ROUTES = None, '/', '/x', 'ü'
 
 
-def random_profile(random, *, samples=30, **facts):
+_OF_THREADS = [state for state in STATES
+               if state not in ('awaiting', 'loop_wait')]
+
+
+def random_profile(random, *, samples=30, tasks=False, **facts):
     """Return a profile with all that a sample may have."""
     b = Builder(**{'pid': random.randrange(1, 4), 'names': 3,
                    'mode': random.choice(['wall', 'cpu']),
@@ -17,7 +21,7 @@ def random_profile(random, *, samples=30, **facts):
     threads = [b.thread(name, interpreter=random.randrange(2))
                for name in ('MainThread', 'worker', 'worker', None)]
     for _ in range(samples):
-        state = random.choice(STATES)
+        state = random.choice(_OF_THREADS)
         holder = None
         if state == 'gil_wait':
             holder = random.choice([-1, *threads]), 'a.g:7 C:time.sleep'
@@ -27,7 +31,28 @@ def random_profile(random, *, samples=30, **facts):
                  thread=random.choice(threads), state=state, holder=holder,
                  labels=_random_labels(random),
                  task=random.choice([None, ('T1', 11), ('T2', 12)]))
+    if tasks:
+        _add_tasks(b, random, threads, samples)
     return b.profile()
+
+
+def _add_tasks(b, random, threads, samples):
+    classes = [b.task_class(
+        name, finished=random.randrange(9), steps=random.randrange(99),
+        longest_step_ns=random.randrange(999),
+        lives=[random.randrange(1 << 40) for _ in range(9)])
+        for name in _PYTHON[:3]]
+    for _ in range(samples):
+        state = random.choice(['running', 'awaiting', 'loop_wait'])
+        ns = random.randrange(1, 10_000)
+        is_running = state == 'running'
+        b.sample(random_stack(random), count=random.randrange(1, 9),
+                 cpu_ns=ns * is_running, wall_ns=ns * is_running, task_ns=ns,
+                 delay_ns=random.randrange(9) * is_running,
+                 thread=random.choice(threads), state=state,
+                 labels=_random_labels(random),
+                 task=random.choice([None, ('T1', 11)]),
+                 task_class=random.choice([0, *classes]))
 
 
 def random_stack(random):

@@ -8,7 +8,7 @@ import gzip
 import opcode
 
 STATES = {'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil'}
+          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait'}
 # As files spell them.
 STATE_TEXTS = {state.replace('_', ' ') for state in STATES}
 KINDS = {'python', 'C', 'operator', 'pseudo'}

@@ -1,0 +1,207 @@
+"""What the lives of tasks were spent in, and who held their loop.
+
+This file owns the sums over samples of tasks: per class, per value of a label,
+and per place that others waited for.  It must not know how they are shown.
+
+A task is running while a thread runs one of its steps, whatever that thread
+does; it waits for its loop, or awaits something, while none does.
+"""
+
+from profile_sampling._data import by_label
+from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
+from profile_sampling._data.rows import (
+    AwaitedRow, LoopHolderRow, TaskRow, TaskLabelRow, function_rank)
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE)
+from profile_sampling._data.values import (
+    AWAITING, DELAY, LOOP_WAIT, TASK)
+
+_P50, _P99 = 0.5, 0.99
+# Where the sums of a key are.
+_RUNNING, _LOOP_WAIT, _AWAITING = range(3)
+
+
+def has_tasks(tables):
+    return TASK in tables.value_types
+
+
+def life(tables):
+    """Return the (running, loop wait, awaiting) of all tasks."""
+    sums, _ = _lives(tables, [None] * len(tables.labels))
+    return tuple(sums.get(None, (0, 0, 0)))
+
+
+def finished(tables):
+    """Return how many tasks have ended; None: it is not known of a part."""
+    if not tables.task_classes or _is_part(tables):
+        return None
+    return sum([row.finished for row in tables.task_classes])
+
+
+def rows(tables):
+    """Return a list of TaskRow; see Profile.tasks()."""
+    of_labels = by_label.values(tables.labels, TASK_CLASS)
+    sums, awaited = _lives(tables, of_labels)
+    counters = {}
+    for row in () if _is_part(tables) else tables.task_classes:
+        name = row.function.name
+        known = counters.get(name)
+        counters[name] = row if known is None else known.plus(row)
+    functions = {function.name: function
+                 for function in reversed(tables.functions)}
+    found = []
+    for name in {**sums, **counters}:
+        known = counters.get(name)
+        function = functions.get(name) if known is None else known.function
+        found.append(TaskRow(
+            name, function, *sums.get(name, (0, 0, 0)), *_counters(known),
+            awaited.get(name, ())))
+    return _ranked(found)
+
+
+def _counters(known):
+    if known is None:
+        return (None,) * 8
+    lives, longest_ns = known.lives, known.longest_life_ns
+    mean_ns = round(known.lives_ns / lives.count) if lives.count else None
+    return (known.finished, known.cancelled, known.steps, mean_ns,
+            *_shares(lives, longest_ns),
+            longest_ns if lives.count else None, known.longest_step_ns)
+
+
+def _shares(times, longest_ns):
+    """Return two quantiles; a bucket may end behind the longest."""
+    return [None if ns is None else min(ns, longest_ns)
+            for ns in map(times.quantile, (_P50, _P99))]
+
+
+def rows_of_label(tables, key):
+    """Return a list of TaskLabelRow; see Profile.tasks_by()."""
+    by_label.check_key(key, sorted({
+        *by_label.keys(tables), *[row.key for row in tables.latencies]}))
+    latencies = {}
+    if not _is_part(tables):
+        latencies = {row.value: row for row in tables.latencies
+                     if row.key == key}
+    values = by_label.values(tables.labels, key)
+    classes = by_label.values(tables.labels, TASK_CLASS)
+    answered = by_label.values(tables.labels, ANSWERED)
+    spawned = []
+    for value, its_class, later in zip(values, classes, answered):
+        known = latencies.get(value)
+        roots = () if known is None else known.roots
+        # What requests started lives on its own.
+        spawned.append(later is not None or bool(
+            roots and its_class not in roots))
+    sums, awaited = _lives(tables, list(zip(values, spawned)))
+    found = []
+    for value in {**dict.fromkeys([value for value, _ in sums]), **latencies}:
+        its_own, others = [sums.get((value, flag), (0, 0, 0))
+                           for flag in (False, True)]
+        found.append(TaskLabelRow(
+            value, *its_own, sum(others), *_times(latencies.get(value)),
+            awaited.get((value, False), ())))
+    return _ranked(found)
+
+
+def _times(latency):
+    if latency is None:
+        return (None,) * 5
+    return (latency.count, round(latency.sum_ns / latency.count),
+            *_shares(latency.times, latency.longest_ns), latency.longest_ns)
+
+
+def _ranked(found):
+    found.sort(key=lambda row: (-row.life_ns, row.name is not None,
+                                row.name or ''))
+    return found
+
+
+def _is_part(tables):
+    # Counters are of all tasks.
+    return tables.whole_cpu_ns is not None
+
+
+def _lives(tables, key_of_labels):
+    """Return ({key: [running, loop wait, awaiting]}, {key: (AwaitedRow,
+    ...)}), by the keys of rows of labels."""
+    if not has_tasks(tables):
+        return {}, {}
+    sums, nodes = {}, {}
+    for node, labels, state, ns in zip(
+            tables.column(NODE), tables.column(LABELS), tables.column(STATE),
+            tables.column(tables.value_column(TASK.name))):
+        if not ns:
+            continue
+        key = key_of_labels[labels]
+        if key not in sums:
+            sums[key] = [0, 0, 0]
+            nodes[key] = {}
+        if state == AWAITING:
+            sums[key][_AWAITING] += ns
+            nodes[key][node] = nodes[key].get(node, 0) + ns
+        else:
+            sums[key][_LOOP_WAIT if state == LOOP_WAIT else _RUNNING] += ns
+    return sums, {key: _awaited(tables, its) for key, its in nodes.items()}
+
+
+def _awaited(tables, ns_of_node):
+    """Return what is awaited at nodes, the longest first."""
+    nodes = tables.nodes_view()
+    functions = tables.frames_view()[0::FRAME_COLUMNS]
+    sums = {}
+    for node, ns in ns_of_node.items():
+        # The leaf says that it is awaited.
+        caller = nodes[NODE_COLUMNS * node] if node else 0
+        number = functions[nodes[NODE_COLUMNS * caller + 1]] if caller else -1
+        sums[number] = sums.get(number, 0) + ns
+    found = [AwaitedRow(tables.functions[number] if number >= 0 else None, ns)
+             for number, ns in sums.items()]
+    found.sort(key=lambda row: (-row.ns, *function_rank(row.function)))
+    return tuple(found)
+
+
+def holders(tables):
+    """Return a list of LoopHolderRow; see Profile.loop_holders()."""
+    if DELAY not in tables.value_types:
+        return []
+    classes = by_label.values(tables.labels, TASK_CLASS)
+    frames = list(tables.frame_tuples())
+    innermost, called = tables.innermost_python()
+    sums = {}
+    for node, labels, ns in zip(
+            tables.column(NODE), tables.column(LABELS),
+            tables.column(tables.value_column(DELAY.name))):
+        if ns:
+            *place, callee = _place(tables, frames, innermost[node],
+                                    called[node], node)
+            callees = sums.setdefault((classes[labels], *place), {})
+            callees[callee] = callees.get(callee, 0) + ns
+    longest = {}
+    for row in () if _is_part(tables) else tables.task_classes:
+        name = row.function.name
+        longest[name] = max(longest.get(name, 0), row.longest_step_ns)
+    found = [LoopHolderRow(name, function, line, _most(callees),
+                           sum(callees.values()), longest.get(name))
+             for (name, function, line), callees in sums.items()]
+    found.sort(key=lambda row: (
+        -row.delay_ns, *function_rank(row.function), row.line,
+        row.task_class or ''))
+    return found
+
+
+def _most(callees):
+    """Return who has most of what a place has."""
+    return min(callees, key=lambda callee: (-callees[callee],
+                                            *function_rank(callee)))
+
+
+def _place(tables, frames, frame, called, node):
+    """Return (function, line, callee) of who runs at a node."""
+    functions = tables.functions
+    if frame < 0:
+        leaf = tables.nodes_view()[NODE_COLUMNS * node + 1]
+        return functions[frames[leaf][0]] if node else None, 0, None
+    number, line, *_ = frames[frame]
+    callee = functions[frames[called][0]] if called >= 0 else None
+    return functions[number], line, callee

@@ -1,0 +1,110 @@
+"""The tables of the core, made into what Tables takes.
+
+This file owns what the core says of tasks: two values more of each sample,
+and the class of a task in the table of labels.  It must not know what tasks
+come to.
+
+A row of labels that is a task has its class as a fifth item: 1 and a row of
+the task classes, or 0.  Here the class is a label of its own, outside of its
+task.  Samples of tasks that no thread runs are of no tick: they count 0.
+"""
+
+from profile_sampling._data.label_names import TASK_CLASS
+from profile_sampling._data.lives import of_core
+from profile_sampling._data.values import (
+    MEASURED, OF_TASKS, OFF_CLOCKS, Function, FUNCTION_KINDS)
+
+_SAMPLE, _SAMPLE_BYTES = 'q', 8
+_LABELS, _STATE, _KEY_COLUMNS = 2, 3, 6
+_COUNT = _KEY_COLUMNS
+
+
+def has_tasks(raw):
+    """Return whether samples have values of tasks.
+
+    Tables that were made by hand may have none.
+    """
+    return 'task_classes' in raw
+
+
+def converted(raw):
+    """Return the dict of tables with value types, and no class in labels."""
+    types = MEASURED
+    if has_tasks(raw):
+        labels, moved = _labels(raw)
+        samples, types = _samples(raw, moved)
+        functions = raw['functions']
+        raw = raw | {
+            'labels': labels, 'samples': samples,
+            'task_classes': [of_core(functions[row], *counters)
+                             for row, *counters in raw['task_classes']]}
+    return raw | {'value_types': [
+        (value_type.kind, value_type.unit) for value_type in types]}
+
+
+def rows_on_clocks(raw):
+    """Iterate over (number, key, values) of the samples of threads."""
+    width = _width(raw)
+    row = iter(memoryview(raw['samples']).cast(_SAMPLE).tolist())
+    for number, row in enumerate(zip(*[row] * width)):
+        if row[_STATE] not in OFF_CLOCKS:
+            yield (number, row[:_KEY_COLUMNS],
+                   row[_KEY_COLUMNS:_KEY_COLUMNS + len(MEASURED)])
+
+
+def _width(raw):
+    return _KEY_COLUMNS + len(MEASURED) + has_tasks(raw) * len(OF_TASKS)
+
+
+def _samples(raw, moved):
+    """Return the samples, packed, and the types of values that they have."""
+    width = _width(raw)
+    if len(raw['samples']) % (width * _SAMPLE_BYTES):
+        raise ValueError('the table of samples has a broken row')
+    given = memoryview(raw['samples']).cast(_SAMPLE)
+    measured = _KEY_COLUMNS + len(MEASURED)
+    more = [number for number in range(measured, width)
+            if any(given[number::width])]
+    columns = [*range(measured), *more]
+    samples = memoryview(bytearray(
+        len(given) // width * len(columns) * _SAMPLE_BYTES)).cast(_SAMPLE)
+    for place, number in enumerate(columns):
+        samples[place::len(columns)] = given[number::width]
+    for place, labels in enumerate(given[_LABELS::width]):
+        if not 0 <= labels < len(moved):
+            raise ValueError('a row refers to labels that do not exist')
+        samples[place * len(columns) + _LABELS] = moved[labels]
+    for place, state in enumerate(given[_STATE::width]):
+        if state in OFF_CLOCKS:
+            samples[place * len(columns) + _COUNT] = 0
+    return samples.tobytes(), [
+        *MEASURED, *[OF_TASKS[number - measured] for number in more]]
+
+
+def _labels(raw):
+    """Return the rows of labels without classes, and their new numbers."""
+    names = [_class_name(raw['functions'][row])
+             for row, *_ in raw['task_classes']]
+    labels = []
+    moved = []
+    classes = {}
+    for parent, key, value, task_id, task_class in raw['labels']:
+        # The first row is its own parent.
+        if moved:
+            if not 0 <= parent < len(moved):
+                raise ValueError('a label comes before its parent')
+            parent = moved[parent]
+        if task_class:
+            label = parent, TASK_CLASS, names[task_class - 1], 0
+            parent = classes.get(label)
+            if parent is None:
+                parent = classes[label] = len(labels)
+                labels.append(label)
+        moved.append(len(labels))
+        labels.append((parent, key, value, task_id))
+    return labels, moved
+
+
+def _class_name(row):
+    *names, kind = row
+    return Function(*names, FUNCTION_KINDS[kind]).name

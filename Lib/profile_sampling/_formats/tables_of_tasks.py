@@ -1,0 +1,176 @@
+"""Tables of tasks: what their lives were spent in, and who held their loop.
+
+This file owns what is in them.  It must not know how a table is laid out.
+"""
+
+from profile_sampling._data import by_task
+from profile_sampling._data.values import DELAY, TASK
+from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.words import brief, counted
+
+# How many things that tasks awaited are told.
+_AWAITED = 3
+_UNKNOWN, _NO_TASK, _WITHOUT = '[unknown]', '[no task]', '[without]'
+
+
+def tasks(tables, top):
+    """The Tables of a profile: classes of tasks, and who held their loop."""
+    if not by_task.has_tasks(tables) and not tables.task_classes:
+        return [Table('tasks', 'There are no tasks in this profile.', [], [],
+                      value_type=TASK)]
+    return [_classes(tables, top), *_holders(tables, top)]
+
+
+def _classes(tables, top):
+    rows = by_task.rows(tables)
+    columns = [
+        Column('life_ns', 'life', 'value'),
+        Column('finished', 'ended', 'count'),
+        Column('mean_ns', 'mean', 'time'),
+        Column('p50_ns', 'p50', 'time', 'data'),
+        Column('p99_ns', 'p99', 'time'),
+        Column('longest_ns', 'longest', 'time', 'data'),
+        *_states('wide'),
+        Column('longest_step_ns', 'step', 'time', 'wide'),
+        Column('cancelled', '', 'count', 'data'),
+        Column('steps', '', 'count', 'data'),
+        Column('task', 'task', 'name', 'text'),
+        Column('task_class', '', 'text', 'data'),
+        Column('awaited', 'awaited', 'below')]
+    cells = [(row.life_ns, row.finished, row.mean_ns, row.p50_ns, row.p99_ns,
+              row.longest_ns, row.running_ns, row.loop_wait_ns,
+              row.awaiting_ns, row.longest_step_ns, row.cancelled, row.steps,
+              _name(row), row.name, _awaited(row.awaited))
+             for row in rows[:top]]
+    return Table('tasks', 'Tasks by how long they lived', columns, cells,
+                 value_type=TASK, notes=_more(rows, top, 'class of tasks',
+                                              'classes of tasks'))
+
+
+def _states(where):
+    return (Column('running_ns', 'running', 'value', where),
+            Column('loop_wait_ns', 'loop wait', 'value', where),
+            Column('awaiting_ns', 'awaiting', 'value', where))
+
+
+def _name(row):
+    if row.name is None:
+        return '', _UNKNOWN
+    if row.function is None:
+        return '', row.name
+    return row.function.module or '', row.function.qualname
+
+
+def _awaited(rows):
+    return [(_UNKNOWN if row.function is None else row.function.name, row.ns)
+            for row in rows[:_AWAITED]]
+
+
+def _more(rows, top, one, more=None):
+    if len(rows) <= top:
+        return []
+    rest = len(rows) - top
+    return [f'... {counted(rest, f"more {one}", more and f"more {more}")}']
+
+
+def _holders(tables, top):
+    rows = by_task.holders(tables)
+    if not rows:
+        return
+    total = sum([row.delay_ns for row in rows])
+    columns = [
+        Column('share', 'share', 'share'),
+        Column('delay_ns', 'delay', 'value'),
+        Column('longest_step_ns', 'longest', 'time'),
+        Column('site', 'held by', 'name', 'text'),
+        Column('function', '', 'text', 'data'),
+        Column('file', '', 'text', 'data'),
+        Column('line', '', 'count', 'data'),
+        Column('callee', 'in', 'text', 'wide'),
+        Column('task_class', 'task', 'name', 'wide')]
+    functions = {function.name: function for function in tables.functions}
+    cells = []
+    for row in rows[:top]:
+        site, *place, _ = place_cells(row.function, row.line)
+        cells.append((row.delay_ns / total, row.delay_ns, row.longest_step_ns,
+                      site, *place, _callee(row),
+                      _class_name(row.task_class, functions)))
+    yield Table('loop_holders', 'Held the loop while others waited', columns,
+                cells, value_type=DELAY, notes=_more(rows, top, 'place'))
+
+
+def _class_name(name, functions):
+    function = functions.get(name)
+    if function is None:
+        return '', _NO_TASK if name is None else name
+    return function.module or '', function.qualname
+
+
+def _callee(row):
+    return '' if row.callee is None or row.callee.kind == 'pseudo' else (
+        row.callee.name)
+
+
+def by_label(tables, top, key):
+    """The Table of the values of a label: latencies, if the program told
+    of requests, and what they come of."""
+    rows = by_task.rows_of_label(tables, key)
+    notes = []
+    requests = [row for row in rows if row.count]
+    if requests:
+        rest_ns = sum([row.life_ns for row in rows if not row.count])
+        if rest_ns:
+            notes.append(f'Tasks in no request: {brief(rest_ns)}')
+        # Those first that have waited longest for an answer, all together.
+        rows = sorted(requests, key=lambda row: -row.mean_ns * row.count)
+        title, columns = f'Requests by {key}', _of_requests(rows)
+    else:
+        title, columns = f'Tasks by {key}', _of_all()
+    columns += [
+        (Column('value', key, 'text'), lambda row: (
+            _WITHOUT if row.value is None else row.value)),
+        (Column('awaited', 'awaited', 'below'), lambda row: [
+            (name, _each(row, ns)) for name, ns in _awaited(row.awaited)])]
+    return Table(f'tasks_by_{key}', title, [column for column, _ in columns],
+                 [tuple([cell(row) for _, cell in columns])
+                  for row in rows[:top]],
+                 value_type=TASK, notes=_more(rows, top, 'value') + notes)
+
+
+def _of_all():
+    return [(Column(key, heading, 'value'), cell)
+            for key, heading, cell in _STATES[:-1]]
+
+
+def _of_requests(rows):
+    """Latencies, and what tasks did for one request in the mean."""
+    states = _STATES[1:]
+    if not any([row.spawned_ns for row in rows]):
+        states = states[:-1]
+    return [
+        (Column('mean_ns', 'mean', 'time'), lambda row: row.mean_ns),
+        (Column('p50_ns', 'p50', 'time', 'wide'), lambda row: row.p50_ns),
+        (Column('p99_ns', 'p99', 'time'), lambda row: row.p99_ns),
+        (Column('longest_ns', '', 'time', 'data'),
+         lambda row: row.longest_ns),
+        (Column('count', 'count', 'count'), lambda row: row.count),
+        *[(Column(key, '', 'count', 'data'), cell)
+          for key, _, cell in _STATES],
+        *[(Column(f'mean_{key}', heading, 'time',
+                  'wide' if heading == 'spawned' else 'both'),
+           lambda row, cell=cell: _each(row, cell(row)))
+          for key, heading, cell in states]]
+
+
+def _each(row, ns):
+    """Return the part of one request; all where there are none."""
+    return round(ns / row.count) if row.count else ns
+
+
+_STATES = (
+    ('life_ns', 'life', lambda row: row.life_ns),
+    ('running_ns', 'running', lambda row: row.running_ns),
+    ('loop_wait_ns', 'loop wait', lambda row: row.loop_wait_ns),
+    ('awaiting_ns', 'awaiting', lambda row: row.awaiting_ns),
+    ('spawned_ns', 'spawned', lambda row: row.spawned_ns))

@@ -1,0 +1,143 @@
+"""How long requests took, kept while they end.
+
+This file owns who collects, and the bounds of what is kept.  It must not know
+what a request is, nor how a profile is begun.
+
+Nothing is kept while nobody collects.  What writes the profile of -X
+sampleprof has modules of its own, this one too: what all of them share hangs
+on a module that is always there.
+"""
+
+import _thread
+import os
+
+from profile_sampling._data.histogram import BITS, Histogram, bucket
+from profile_sampling._data.lives import Latency
+
+# Values of labels, beyond which requests are of others; and roots of a value.
+_MAX_VALUES, _MAX_ROOTS = 1024, 16
+OTHERS = '[others]'
+
+
+class _Shared:
+    """Who collects in this interpreter.
+
+    lock        held while rows change
+    collectors  list of Collector
+    session     the Collector of the session, or None
+    """
+
+    def __init__(self):
+        self.lock = _thread.allocate_lock()
+        self.collectors = []
+        self.session = None
+
+
+def _find_shared():
+    found = getattr(_thread, '_sampled_requests', None)
+    if found is None:
+        found = _thread._sampled_requests = _Shared()
+    return found
+
+
+_shared = _find_shared()
+
+
+class Collector:
+    """What has ended since it began; see collect()."""
+
+    def __init__(self):
+        # By (key, value): count, sum, longest, {bucket: count}, {root}.
+        self.rows = {}
+
+    def add(self, what, ns, root):
+        """Add a request; the lock is held."""
+        key, _ = what
+        if what not in self.rows and len(self.rows) >= _MAX_VALUES:
+            what = key, OTHERS
+        row = self.rows.setdefault(what, [0, 0, 0, {}, set()])
+        row[0] += 1
+        row[1] += ns
+        row[2] = max(row[2], ns)
+        number = bucket(ns, BITS)
+        row[3][number] = row[3].get(number, 0) + 1
+        if root is not None and len(row[4]) < _MAX_ROOTS:
+            row[4].add(root)
+
+
+def collect():
+    """Return a Collector of what ends from now on."""
+    collector = Collector()
+    with _shared.lock:
+        _shared.collectors.append(collector)
+    return collector
+
+
+def taken(collector, *, clear=False):
+    """Return a list of Latency: what it has collected."""
+    with _shared.lock:
+        found = [_latency(what, row) for what, row in collector.rows.items()]
+        if clear:
+            collector.rows = {}
+    return found
+
+
+def end(collector):
+    """Return the same, and collect no more."""
+    with _shared.lock:
+        if collector in _shared.collectors:
+            _shared.collectors.remove(collector)
+    return taken(collector)
+
+
+def _latency(what, row):
+    count, sum_ns, longest_ns, counts, roots = row
+    return Latency(*what, tuple(sorted(roots)), count, sum_ns, longest_ns,
+                   Histogram(BITS, [counts.get(number, 0) for number
+                                    in range(max(counts) + 1)]))
+
+
+def is_collecting():
+    return bool(_shared.collectors)
+
+
+def add(labels, ns, root):
+    """Add a request: its labels, how long it took, and the name of the
+    function that its task runs, or None."""
+    with _shared.lock:
+        for collector in _shared.collectors:
+            for key, value in labels.items():
+                if value is not None:
+                    collector.add((key, value), max(ns, 0), root)
+
+
+def begin_session():
+    end_session()
+    _shared.session = collect()
+
+
+def of_session(*, clear=False):
+    """Return a list of Latency, of the session so far."""
+    if _shared.session is None:
+        return []
+    return taken(_shared.session, clear=clear)
+
+
+def end_session():
+    """Return the same, of a session that is over."""
+    collector, _shared.session = _shared.session, None
+    return [] if collector is None else end(collector)
+
+
+def _begin_in_child():
+    """The child of a fork has ended no request.
+
+    Blocks that were in progress are its parent's, and end as such.
+    """
+    _shared.lock = _thread.allocate_lock()
+    if _shared.session is not None:
+        _shared.session.rows = {}
+
+
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(after_in_child=_begin_in_child)

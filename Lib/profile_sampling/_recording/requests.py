@@ -1,0 +1,119 @@
+"""Requests and jobs of the program: labels, and how long they took.
+
+This file owns when a request begins and ends, and which task it is in.  It
+must not know how durations are kept.
+"""
+
+import sys
+import time
+
+from profile_sampling._data.label_names import ANSWERED
+from profile_sampling._recording import latencies
+from profile_sampling._recording.labels import label
+
+
+class request:
+    """Labels for a request or a job, whose latency is measured as well.
+
+        with request(route='GET /users/{id}') as block:
+            ...
+
+    The labels are those of label().  How long the block took is counted for
+    each of them, exactly: of each value the profile knows how many blocks
+    have ended, their mean, their percentiles and the longest, whatever was
+    sampled; see Profile.tasks_by().  Tasks that are started inside have the
+    labels, too, but nothing that they do is part of a latency.
+
+    answered() ends the latency before the block does: what comes then is
+    work for later.  As a decorator it does so for each call, as label().
+
+    A block that is in progress cannot be entered once more: each request has
+    one of its own.  Raise what label() raises.
+    """
+
+    __slots__ = ('_labels', '_changes', '_watch')
+
+    def __init__(self, /, **labels):
+        self._labels = label(**labels)
+        self._changes = self._labels._changes
+        self._watch = None
+
+    def __enter__(self):
+        if self._watch is not None:
+            raise RuntimeError('this request() is in progress; another '
+                               'request needs one of its own')
+        self._watch = Watch(self._changes)
+        self._labels.__enter__()
+        return self
+
+    def answered(self):
+        """End the latency: what the block still does comes later.
+
+        Samples of that have the label 'answered' in addition.
+        """
+        if self._watch is not None and self._watch.stop():
+            mark_answered()
+
+    def __exit__(self, exc_type, exc, traceback):
+        watch, self._watch = self._watch, None
+        watch.stop()
+        self._labels.__exit__(exc_type, exc, traceback)
+
+    def __call__(self, function):
+        from profile_sampling._recording import wrap
+        changes = self._changes
+        return wrap.within('request', lambda: request(**changes), function)
+
+
+class Watch:
+    """The time of one request, from the beginning to stop()."""
+
+    __slots__ = ('_changes', '_begin_ns', '_root')
+
+    def __init__(self, changes, begin_ns=None):
+        self._changes = changes
+        self._begin_ns = time.monotonic_ns() if begin_ns is None else begin_ns
+        self._root = _root() if latencies.is_collecting() else None
+
+    def stop(self):
+        """Return whether it had not been stopped yet."""
+        if self._begin_ns is None:
+            return False
+        if latencies.is_collecting():
+            latencies.add(self._changes, time.monotonic_ns() - self._begin_ns,
+                          self._root)
+        self._begin_ns = None
+        return True
+
+
+def mark_answered():
+    """Label what this context does from now on as work for later."""
+    answered.set()
+
+
+def _root():
+    """Return the name of the function that the current task runs, or None.
+
+    It is that of the class of the task, as the core has it.
+    """
+    asyncio = sys.modules.get('asyncio')
+    if asyncio is None:
+        return None
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        # No loop runs here.
+        return None
+    if task is None:
+        return None
+    coroutine = task.get_coro()
+    code = getattr(coroutine, 'cr_code', None)
+    if code is None:
+        return getattr(coroutine, '__qualname__', None)
+    frame = coroutine.cr_frame
+    module = None if frame is None else frame.f_globals.get('__name__')
+    return code.co_qualname if module is None else (
+        f'{module}.{code.co_qualname}')
+
+
+answered = label._of({ANSWERED: 'yes'})

@@ -1,0 +1,155 @@
+"""What a profile adds up to, as rows.
+
+This file owns what users see of sums over samples: the methods of a Profile
+that return tables.  It must not compute anything, which is the business of
+_data.
+"""
+
+
+class Sums:
+    """The part of Profile that has to do with rows; see there."""
+
+    __slots__ = ()
+
+    def functions(self):
+        """Return a list of FunctionRow, the most expensive first.
+
+        The order is by self time on the mode's own clock, then by
+        cumulative time, then by name.  A function that is on a stack more
+        than once counts once for that stack.
+
+        C functions, operators and pseudo functions have rows of their own;
+        their time is not in the self time of the Python function that they
+        are in, but in its cumulative time.
+        """
+        from profile_sampling._data import by_function
+        return by_function.functions(self._tables)
+
+    def lines(self):
+        """Return a list of LineRow, the most expensive first.
+
+        The order is that of functions(), then by line.  A line that is on
+        a stack more than once counts once for that stack.
+
+        A line has self time only while its own bytecode runs; what its C
+        functions and operators took is in its cumulative time, and in that
+        of instructions().
+        """
+        from profile_sampling._data import by_function
+        return by_function.lines(self._tables)
+
+    def instructions(self):
+        """Return a list of InstructionRow, the most expensive first.
+
+        A row is an instruction at which the innermost Python frame of some
+        sample was.  Its weights include what it was in that is not Python:
+        the rows add up to all samples with a Python frame.  The order is by
+        self time on the mode's own clock, then by name and place.
+
+        Rows tell instructions apart, and specialized from unspecialized
+        executions, as well as the profile does: a file keeps both only if
+        the session named opcodes.
+        """
+        from profile_sampling._data import by_instruction
+        return by_instruction.rows(self._tables)
+
+    @property
+    def label_keys(self):
+        """Tuple of the names of the labels that any sample has, in order.
+
+        'task_name' is among them if any was taken in an asyncio task.
+        """
+        from profile_sampling._data import by_label
+        return tuple(by_label.keys(self._tables))
+
+    def label_values(self, key):
+        """Return a list of LabelRow, one for each value of a label.
+
+        The samples without the label have a row with the value None.  The
+        most expensive come first, on the mode's own clock.  The names of
+        asyncio tasks are the values of 'task_name'.
+
+        Raise ValueError for a label that no sample has; see label_keys.
+        """
+        from profile_sampling._data import by_label
+        return by_label.rows(self._tables, key)
+
+    def gil_holders(self):
+        """Return a list of GILHolderRow: who held the GIL while others
+        waited for it, the longest time first.
+
+        A row is of the place of a thread that waited and that of one that
+        held the GIL meanwhile.  They add up to the wall time of 'gil_wait'.
+        """
+        from profile_sampling._data import by_gil_holder
+        return by_gil_holder.rows(self._tables)
+
+    def tasks(self):
+        """Return a list of TaskRow, one for each class of asyncio tasks, the
+        longest lives first.
+
+        Without the value 'task_ns' there are none.
+        """
+        from profile_sampling._data import by_task
+        return by_task.rows(self._tables)
+
+    def tasks_by(self, key):
+        """Return a list of TaskLabelRow, one for each value of a label.
+
+        Raise ValueError for a label that nothing has.
+        """
+        from profile_sampling._data import by_task
+        return by_task.rows_of_label(self._tables, key)
+
+    def loop_holders(self):
+        """Return a list of LoopHolderRow: what ran in an event loop while
+        tasks waited for it, the longest delay first.
+
+        They add up to the value 'delay_ns'.
+        """
+        from profile_sampling._data import by_task
+        return by_task.holders(self._tables)
+
+    def call_tree(self, inverted=False, *, by='function'):
+        """Return the root CallNode of the tree of calls.
+
+        The children of a function are what it called.  In an inverted tree
+        those of the root are the functions at the leaves of stacks, and
+        the children of a function are its callers.  With *by* 'line', what
+        a function did at different lines is apart.
+        """
+        from profile_sampling._data import tree
+        return tree.call_tree(self._tables, inverted=inverted, by=by)
+
+    def callers(self, function):
+        """Return a list of CallRow: who called a function.
+
+        *function* is as for filter(); several that match count as one.
+        The rows add up to its cumulative values.  None is for stacks that
+        begin with it.  Recursive calls are not calls by itself: what counts
+        is the outermost.
+        """
+        from profile_sampling._data import calls
+        return calls.callers(self._tables, function)
+
+    def callees(self, function):
+        """Return a list of CallRow: whom a function called.
+
+        *function* is as for filter(); several that match count as one.
+        The rows add up to its cumulative values.  None is for the function
+        itself, its self values.  Of recursive calls the innermost counts.
+        """
+        from profile_sampling._data import calls
+        return calls.callees(self._tables, function)
+
+    def columns(self, what):
+        """Return a table as a dict of lists of equal length.
+
+        *what* is 'samples', 'functions', 'lines', 'instructions',
+        'labels', 'threads', 'states' or 'gil_holders'.  pandas.DataFrame()
+        and polars.DataFrame() take the result as it is.
+
+        Raise ValueError for another table.
+        """
+        from profile_sampling._data import columns
+        return columns.columns(self._tables, what)

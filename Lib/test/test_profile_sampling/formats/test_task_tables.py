@@ -1,0 +1,175 @@
+"""Tables of tasks: known answers, in text and in other formats."""
+
+import json
+import os
+import re
+import tempfile
+import unittest
+
+from profile_sampling._cli import main
+from profile_sampling._data.by_site import Sites
+from profile_sampling._formats import findings, tables_of_tasks, text
+from profile_sampling._formats.table import lines
+
+from ..profiles.test_task_rows import MS, service
+from ..support.builders import Builder, example
+
+
+def shown(profile, make=tables_of_tasks.tasks, *arguments, width=100):
+    return [line for table in make(profile._tables, *arguments)
+            for line in lines(table, width)]
+
+
+class TasksTest(unittest.TestCase):
+
+    def test_wide(self):
+        self.assertEqual(shown(service().profile(), tables_of_tasks.tasks, 9), [
+            'Tasks by how long they lived',
+            '  life  ended     mean      p99  running  loop wait  awaiting  '
+            '  step  task',
+            '52.0ms      4  270.0ms  900.0ms    9.0ms      8.0ms    35.0ms  '
+            '48.0ms  app.handle',
+            '        awaited db.fetch 30.0ms, lock.acquire 5.0ms',
+            ' 2.0ms      0                          -          -     2.0ms  '
+            ' 1.0ms  app.worker',
+            '        awaited app.worker 2.0ms',
+            ' 1.0ms                                 -          -     1.0ms  '
+            '        [unknown]',
+            '        awaited app.main 1.0ms',
+            'Held the loop while others waited',
+            'share  delay  longest  held by        in           task',
+            '75.0%  6.0ms   48.0ms  app.handle:12  json.dumps   app.handle',
+            '25.0%  2.0ms           app.main:1     select.poll  [no task]'])
+
+    def test_widths(self):
+        profile = service().profile()
+        for width in 60, 80, 200:
+            for make, *more in ((tables_of_tasks.tasks, 9),):
+                for line in shown(profile, make, *more, width=width):
+                    self.assertLessEqual(len(line), width, line)
+        narrow = '\n'.join(shown(profile, tables_of_tasks.tasks, 9, width=60))
+        self.assertIn('  life  ended     mean      p99  task\n', narrow)
+
+    def test_fewer_rows(self):
+        found = shown(service().profile(), tables_of_tasks.tasks, 1)
+        self.assertIn('... 2 more classes of tasks', found)
+        self.assertIn('... 1 more place', found)
+
+    def test_no_tasks(self):
+        self.assertEqual(
+            shown(example().profile(), tables_of_tasks.tasks, 9),
+            ['There are no tasks in this profile.'])
+
+    def test_by_a_label(self):
+        table = tables_of_tasks.by_label(service().profile()._tables, 9,
+                                         'route')
+        self.assertEqual(lines(table, 100), [
+            'Tasks by route',
+            '  life  running  loop wait  awaiting  route',
+            '47.0ms    9.0ms      8.0ms    30.0ms  /',
+            '        awaited db.fetch 30.0ms',
+            ' 8.0ms        -          -     8.0ms  [without]',
+            '        awaited lock.acquire 5.0ms, app.worker 2.0ms, '
+            'app.main 1.0ms'])
+
+    def test_no_delays(self):
+        b = Builder()
+        b.sample('a.f:1 [awaiting]', task_ns=5, state='awaiting')
+        self.assertEqual(shown(b.profile(), tables_of_tasks.tasks, 9), [
+            'Tasks by how long they lived',
+            ' life  ended  mean  p99  running  loop wait  awaiting  step  '
+            'task',
+            '0.0us                          -          -     0.0us        '
+            '[unknown]',
+            '        awaited a.f 0.0us'])
+
+
+class ReportTest(unittest.TestCase):
+
+    def test_summary(self):
+        report = text.render(service().profile()._tables)
+        self.assertIn('\nTasks: 4 ended, running 16.4 %, loop wait 14.5 %, '
+                      'awaiting 69.1 %: --tasks\n', report)
+        self.assertIn('\nwall 49.0ms in all threads; CPU 8.0ms; 13 samples\n',
+                      report)
+        self.assertIn('\nrunning 18.4 %, blocked 81.6 %\n', report)
+        self.assertNotIn('Tasks: ', text.render(example().profile()._tables))
+
+    def test_summary_of_a_part(self):
+        part = service().profile().filter(labels={'route': '/'})
+        self.assertIn('\nTasks: running 19.1 %, loop wait 17.0 %, '
+                      'awaiting 63.8 %: --tasks\n',
+                      text.render(part._tables))
+
+    def test_what_waits_has_no_row(self):
+        for sort in None, 'self', 'cum':
+            report = text.render(service().profile()._tables, sort=sort)
+            for name in 'db.fetch', 'awaiting]', 'loop wait]', 'app.worker':
+                self.assertNotIn(name, report)
+
+    def test_finding(self):
+        def found(profile):
+            tables = profile._tables
+            return [finding for finding
+                    in findings.findings(tables, Sites(tables))
+                    if finding.rule == 'loop_wait']
+        [finding] = found(service().profile())
+        self.assertEqual(
+            finding.text, 'asyncio tasks waited for their loop for 14.5 % of '
+            'their lives; 75.0 % of it while app.handle ran in it')
+        self.assertEqual(finding.numbers['ns'], 8 * MS)
+        b = service()
+        b.sample('app.main:1 [awaiting]', task_ns=26 * MS, state='awaiting')
+        self.assertEqual(found(b.profile()), [])
+
+    def report(self, *arguments):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'p.pb.gz')
+            service().profile().save(path)
+            output = os.path.join(directory, 'out')
+            if '--format' not in arguments:
+                arguments += '--format', 'text'
+            self.assertFalse(main.main(['report', path, '-o', output,
+                                        *arguments]))
+            with open(output) as file:
+                return file.read()
+
+    def test_json(self):
+        document = json.loads(self.report('--tasks', '--format', 'json'))
+        tasks, holders = document['tables']
+        self.assertEqual((tasks['name'], holders['name']),
+                         ('tasks', 'loop_holders'))
+        row = tasks['rows'][0]
+        self.assertEqual(
+            (row['task_class'], row['life_ns'], row['awaiting_ns'],
+             row['finished'], row['cancelled'], row['awaited']),
+            ('app.handle', 52 * MS, 35 * MS, 4, 1,
+             [{'name': 'db.fetch', 'ns': 30 * MS},
+              {'name': 'lock.acquire', 'ns': 5 * MS}]))
+        self.assertIsNone(tasks['rows'][2]['task_class'])
+        self.assertEqual(holders['rows'][0]['delay_ns'], 6 * MS)
+
+    def test_other_formats(self):
+        table = self.report('--tasks', '--format', 'tsv')
+        self.assertIn(f'\tdb.fetch {30 * MS}, lock.acquire {5 * MS}\n', table)
+        table = self.report('--tasks', '--format', 'markdown')
+        self.assertIn(' | `db.fetch 30.0ms`, `lock.acquire 5.0ms` |\n', table)
+
+    def test_keys(self):
+        report = self.report('--by', 'task_class')
+        self.assertRegex(report, r'18\.4% .* app\.handle\n')
+        self.assertNotIn('app.worker', report)
+        report = self.report('--where', 'task_class=worker', '--tasks')
+        self.assertIn('app.worker', report)
+        self.assertNotIn('app.handle', report)
+        report = self.report('--tasks', '--by', 'route', '--by', 'task_class')
+        self.assertEqual(re.findall('^Tasks by .*', report, re.MULTILINE),
+                         ['Tasks by route', 'Tasks by task_class'])
+
+    def test_another_value(self):
+        report = self.report('--value', 'task')
+        self.assertRegex(report, r'\n1  54\.5% .* 30\.0ms .* db\.fetch:7\n')
+
+
+if __name__ == '__main__':
+    unittest.main()

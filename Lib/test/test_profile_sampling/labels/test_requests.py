@@ -1,0 +1,420 @@
+"""How long requests take: exactly, whatever was sampled."""
+
+import asyncio
+import io
+import os
+import tempfile
+import threading
+import time
+import unittest
+
+import profile_sampling
+from profile_sampling import Profile, labels, profile, request
+from profile_sampling._data import by_task
+from profile_sampling._data.histogram import BITS, bucket
+from profile_sampling._formats import tables_of_tasks
+from profile_sampling._formats.table import lines
+from profile_sampling._recording import latencies
+from profile_sampling.middleware import ASGIMiddleware, WSGIMiddleware
+from test.support.script_helper import assert_python_ok
+
+from ..support.builders import Builder
+
+MS = 1_000_000
+# What a loaded machine may add to a sleep of a request.
+SLEEP_S = 0.02
+
+
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
+def known(profile):
+    """{(key, value): Latency} of a profile."""
+    return {row.what: row for row in profile._tables.latencies}
+
+
+class Timed:
+    """Runs requests, and measures them beside."""
+
+    def __init__(self):
+        self.taken_ns = []
+
+    def run(self, seconds=0.0, **labels_):
+        begin_ns = time.monotonic_ns()
+        with request(**labels_):
+            inner_ns = time.monotonic_ns()
+            time.sleep(seconds)
+            inner_ns = time.monotonic_ns() - inner_ns
+        self.taken_ns.append((inner_ns, time.monotonic_ns() - begin_ns))
+
+    def check(self, case, row):
+        """A block takes more than what is in it, and less than all of it."""
+        inner, outer = map(sum, zip(*self.taken_ns))
+        case.assertEqual(row.count, len(self.taken_ns))
+        case.assertTrue(inner <= row.sum_ns <= outer, row)
+        inner, outer = map(max, zip(*self.taken_ns))
+        case.assertTrue(inner <= row.longest_ns <= outer, row)
+
+
+class BlockTest(unittest.TestCase):
+
+    def test_durations(self):
+        fast, slow = Timed(), Timed()
+        with profile() as block:
+            for number in range(20):
+                fast.run(0.001, route='/a', user=number % 2)
+            slow.run(SLEEP_S, route='/b')
+        rows = known(block.profile)
+        fast.check(self, rows['route', '/a'])
+        slow.check(self, rows['route', '/b'])
+        self.assertEqual(set(rows), {('route', '/a'), ('route', '/b'),
+                                     ('user', '0'), ('user', '1')})
+        self.assertEqual(rows['user', '1'].count, 10)
+
+    def test_percentiles(self):
+        timed = Timed()
+        with profile() as block:
+            for number in range(100):
+                timed.run(0.0005 * (1 + number % 10), route='/')
+        [row] = block.profile.tasks_by('route')
+        exact = sorted([outer for _, outer in timed.taken_ns])
+        for found, number in ((row.p50_ns, 49), (row.p99_ns, 98)):
+            around = exact[max(number - 2, 0)], exact[min(number + 1, 99)]
+            self.assertGreater(found, 0.96 * around[0])
+            self.assertLess(found, 1.04 * around[1])
+        self.assertLessEqual(row.p99_ns, row.longest_ns)
+
+    def test_labels_hold(self):
+        with request(route='/', shard=None) as block:
+            self.assertEqual(labels(), {'route': '/'})
+            with self.assertRaisesRegex(RuntimeError, 'in progress'):
+                block.__enter__()
+        self.assertEqual(labels(), {})
+        with block:
+            self.assertEqual(labels(), {'route': '/'})
+        with self.assertRaisesRegex(ValueError, 'task_class'):
+            request(task_class='x')
+
+    def test_answered(self):
+        with profile() as block:
+            begin_ns = time.monotonic_ns()
+            with request(route='/') as inner:
+                inner.answered()
+                until_ns = time.monotonic_ns()
+                self.assertEqual(labels(), {'route': '/', 'answered': 'yes'})
+                time.sleep(SLEEP_S)
+                inner.answered()
+            self.assertEqual(labels(), {})
+        row = known(block.profile)['route', '/']
+        self.assertEqual(row.count, 1)
+        self.assertLessEqual(row.sum_ns, until_ns - begin_ns)
+
+    def test_exceptions_end_it(self):
+        with profile() as block, self.assertRaises(KeyError):
+            with request(route='/'):
+                raise KeyError
+        self.assertEqual(known(block.profile)['route', '/'].count, 1)
+
+    def test_decorator(self):
+        @request(job='sync')
+        def function(value):
+            self.assertEqual(labels(), {'job': 'sync'})
+            if value:
+                function(value - 1)
+            return value
+
+        @request(job='async')
+        async def coroutine():
+            await asyncio.sleep(SLEEP_S)
+            return 7
+
+        async def main():
+            return await asyncio.gather(*[coroutine() for _ in range(3)])
+
+        with profile() as block:
+            self.assertEqual(function(2), 2)
+            self.assertEqual(asyncio.run(main()), [7] * 3)
+        rows = known(block.profile)
+        self.assertEqual(rows['job', 'sync'].count, 3)
+        row = rows['job', 'async']
+        self.assertEqual(row.count, 3)
+        self.assertGreater(row.sum_ns, 3 * 0.99 * SLEEP_S * 1e9)
+
+    def test_many_values(self):
+        with profile() as block:
+            for number in range(1100):
+                with request(number=number):
+                    pass
+        rows = known(block.profile)
+        self.assertEqual(len(rows), 1025)
+        self.assertEqual(rows['number', latencies.OTHERS].count, 76)
+
+    def test_threads(self):
+        def work():
+            for _ in range(500):
+                with request(route='/'):
+                    pass
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        with profile() as block:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        row = known(block.profile)['route', '/']
+        self.assertEqual((row.count, row.times.count), (2000, 2000))
+
+
+    def test_roots_are_classes_of_tasks(self):
+        @request(job='decorated')
+        async def decorated():
+            await asyncio.sleep(0)
+
+        async def plain():
+            with request(job='plain'):
+                await asyncio.sleep(0)
+                await asyncio.create_task(inner())
+
+        async def inner():
+            with request(job='inner'):
+                await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(plain(), decorated())
+
+        with profile() as block:
+            asyncio.run(main())
+        rows = known(block.profile)
+        roots = {name: rows['job', name].roots
+                 for name in ('plain', 'inner', 'decorated')}
+        before = (f'{__name__}.BlockTest.test_roots_are_classes_of_tasks.'
+                  '<locals>.')
+        self.assertEqual(roots['plain'], (before + 'plain',))
+        self.assertEqual(roots['inner'], (before + 'inner',))
+        if 'task_ns' in [value_type.name for value_type
+                         in block.profile.value_types]:
+            known_names = {row.name for row in block.profile.tasks()}
+            for names in roots.values():
+                self.assertLessEqual(set(names), known_names)
+
+
+class SessionTest(unittest.TestCase):
+
+    def request(self, route):
+        with request(route=route):
+            pass
+
+    def counts(self, profile):
+        return {row.value: row.count for row in profile._tables.latencies}
+
+    def test_who_gets_what(self):
+        self.request('before')
+        profile_sampling.start()
+        self.request('one')
+        with profile() as block:
+            self.request('two')
+        self.assertEqual(self.counts(profile_sampling.snapshot()),
+                         {'one': 1, 'two': 1})
+        self.assertEqual(self.counts(profile_sampling.snapshot(clear=True)),
+                         {'one': 1, 'two': 1})
+        self.request('two')
+        self.assertEqual(self.counts(profile_sampling.stop()), {'two': 1})
+        self.assertEqual(self.counts(block.profile), {'two': 1})
+        self.assertFalse(latencies.is_collecting())
+        self.request('after')
+        with profile() as block:
+            pass
+        self.assertEqual(self.counts(block.profile), {})
+
+    def test_of_the_command_line(self):
+        code = ('import os, profile_sampling\n'
+                'for _ in range(3):\n'
+                '    with profile_sampling.request(route="/"): pass\n'
+                'pid = os.fork()\n'
+                'if pid: os.waitpid(pid, 0)\n'
+                'else:\n'
+                '    with profile_sampling.request(route="/"): pass\n')
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(directory, 'p.{pid}.pb.gz')
+        assert_python_ok('-X', f'sampleprof=out={path},children=1', '-c',
+                         code)
+        with os.scandir(directory) as entries:
+            counts = [self.counts(Profile.load(entry.path))
+                      for entry in entries]
+        self.assertEqual(sorted([count.get('/', 0) for count in counts]),
+                         [1, 3])
+
+    def test_files_and_sums(self):
+        with profile() as block:
+            self.request('a\tb')
+            self.request('ü\n')
+        file = io.BytesIO()
+        block.profile.save(file)
+        file.seek(0)
+        loaded = Profile.load(file)
+        self.assertEqual(known(loaded), known(block.profile))
+        total = Profile.merge(loaded, block.profile)
+        self.assertEqual(self.counts(total), {'a\tb': 2, 'ü\n': 2})
+        part = total.filter(state='running')
+        self.assertIsNone(next(iter(part.tasks_by('route')), None))
+
+
+class RootsTest(unittest.TestCase):
+    """Which tasks are part of a request, on made-up profiles."""
+
+    def test_spawned(self):
+        b = Builder()
+        root, child = b.task_class('a.root:1'), b.task_class('a.child:1')
+        route = {'route': '/'}
+        for stack, state, ns, number, labels_ in (
+                ('a.root:2 db.get:3 [awaiting]', 'awaiting', 30, root, route),
+                ('a.root:2 [loop~wait]', 'loop_wait', 4, root, route),
+                ('a.root:2', 'running', 2, root, route),
+                ('a.root:3 a.later:3', 'running', 100, root,
+                 route | {'answered': 'yes'}),
+                ('a.child:3', 'running', 300, child, route),
+                ('a.child:3 [awaiting]', 'awaiting', 500, child, route),
+                ('a.root:3 [awaiting]', 'awaiting', 7, root, {})):
+            b.sample(stack, task_ns=ns * MS, state=state, task_class=number,
+                     labels=labels_)
+        tables = b.profile()._tables
+        tables.latencies = (latencies._latency(
+            ('route', '/'),
+            [2, 36 * MS, 20 * MS, {bucket(18 * MS, BITS): 2}, {'a.root'}]),)
+        row, other = by_task.rows_of_label(tables, 'route')
+        self.assertEqual((row.value, row.count, row.mean_ns, row.longest_ns),
+                         ('/', 2, 18 * MS, 20 * MS))
+        # The states of a request are what it took.
+        self.assertEqual(row.life_ns, row.count * row.mean_ns)
+        self.assertEqual((row.running_ns, row.loop_wait_ns, row.awaiting_ns),
+                         (2 * MS, 4 * MS, 30 * MS))
+        self.assertEqual(row.spawned_ns, 900 * MS)
+        self.assertEqual([awaited.function.name for awaited in row.awaited],
+                         ['db.get'])
+        self.assertEqual((other.value, other.awaiting_ns, other.count),
+                         (None, 7 * MS, None))
+        table = tables_of_tasks.by_label(tables, 9, 'route')
+        self.assertEqual(lines(table, 100), [
+            'Requests by route',
+            '  mean     p50     p99  count  running  loop wait  awaiting  '
+            'spawned  route',
+            f'18.0ms  {row.p50_ns / MS:.1f}ms  {row.p99_ns / MS:.1f}ms      2'
+            '    1.0ms      2.0ms    15.0ms  450.0ms  /',
+            '        awaited db.get 15.0ms', 'Tasks in no request: 7.0ms'])
+        self.assertLessEqual(max(map(len, lines(table, 60))), 60)
+
+
+class MiddlewareTest(unittest.TestCase):
+
+    def scope(self):
+        return {'type': 'http', 'method': 'GET', 'path': '/'}
+
+    def run_asgi(self, app, n=1):
+        """Return the Latency of requests and how long answers took."""
+        taken_ns = []
+
+        async def one():
+            begin_ns = time.monotonic_ns()
+
+            async def send(message):
+                if message['type'] == 'http.response.body' and (
+                        not message.get('more_body')):
+                    taken_ns.append(time.monotonic_ns() - begin_ns)
+            await ASGIMiddleware(app, lambda scope: '/')(
+                self.scope(), None, send)
+
+        async def main():
+            await asyncio.gather(*[
+                asyncio.create_task(one()) for _ in range(n)])
+
+        with profile() as block:
+            asyncio.run(main())
+        return known(block.profile)['route', 'GET /'], taken_ns
+
+    def test_asgi(self):
+        async def later():
+            await asyncio.sleep(3 * SLEEP_S)
+
+        async def app(scope, receive, send):
+            await send({'type': 'http.response.start', 'status': 200})
+            await asyncio.sleep(SLEEP_S)
+            task = asyncio.create_task(later())
+            await send({'type': 'http.response.body', 'more_body': True})
+            await send({'type': 'http.response.body'})
+            # What Starlette runs in the background.
+            self.assertEqual(labels()['answered'], 'yes')
+            await task
+
+        row, taken_ns = self.run_asgi(app, 10)
+        self.assertEqual(row.count, 10)
+        self.assertAlmostEqual(row.sum_ns / sum(taken_ns), 1, delta=0.03)
+        self.assertEqual(row.roots, (f'{__name__}.MiddlewareTest.run_asgi.'
+                                     '<locals>.one',))
+
+    def test_asgi_without_an_answer(self):
+        async def app(scope, receive, send):
+            await asyncio.sleep(SLEEP_S)
+
+        row, _ = self.run_asgi(app)
+        self.assertEqual(row.count, 1)
+        self.assertGreater(row.sum_ns, 0.99 * SLEEP_S * 1e9)
+
+    def test_asgi_that_nobody_measures(self):
+        seen = []
+
+        async def send(message):
+            pass
+
+        async def app(scope, receive, given):
+            seen.append(given)
+
+        asyncio.run(ASGIMiddleware(app, lambda scope: '/')(
+            self.scope(), None, send))
+        self.assertEqual(seen, [send])
+
+    def wsgi(self, app):
+        environ = {'REQUEST_METHOD': 'GET', 'PATH_INFO': '/'}
+        return WSGIMiddleware(app, lambda environ: '/')(environ, None)
+
+    def test_wsgi(self):
+        def listed(environ, start_response):
+            time.sleep(SLEEP_S)
+            return [b'']
+
+        def streamed(environ, start_response):
+            for _ in range(3):
+                time.sleep(SLEEP_S)
+                yield b''
+
+        def failing(environ, start_response):
+            raise KeyError
+
+        for app, sleeps in ((listed, 1), (streamed, 3)):
+            with self.subTest(app.__name__), profile() as block:
+                begin_ns = time.monotonic_ns()
+                body = self.wsgi(app)
+                list(body)
+                taken_ns = time.monotonic_ns() - begin_ns
+                getattr(body, 'close', int)()
+            row = known(block.profile)['route', 'GET /']
+            self.assertEqual(row.count, 1)
+            self.assertGreater(row.sum_ns, 0.99 * sleeps * SLEEP_S * 1e9)
+            self.assertLessEqual(row.sum_ns, taken_ns)
+        with profile() as block, self.assertRaises(KeyError):
+            self.wsgi(failing)
+        self.assertEqual(known(block.profile)['route', 'GET /'].count, 1)
+
+    def test_wsgi_that_is_closed(self):
+        def streamed(environ, start_response):
+            yield b''
+            self.fail('nobody asked for it')
+
+        with profile() as block:
+            body = self.wsgi(streamed)
+            next(iter(body))
+            body.close()
+        self.assertEqual(known(block.profile)['route', 'GET /'].count, 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

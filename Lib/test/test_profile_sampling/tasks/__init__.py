@@ -1,0 +1,8 @@
+"""Lives of asyncio tasks: what is known of them, and shown."""
+
+import os
+from test.support import load_package_tests
+
+
+def load_tests(*args):
+    return load_package_tests(os.path.dirname(__file__), *args)

@@ -1,0 +1,302 @@
+"""What tasks wait in and for, and known answers on the real clock."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import time
+import types
+import unittest
+from collections import Counter
+
+import profile_sampling
+
+from ..support.sessions import SessionTest, thrice
+
+WAIT_S = 0.02
+
+
+def awaiting(profile):
+    """{names of the frames below the loop, root first: ns}, of waits."""
+    found = Counter()
+    for row in profile.samples:
+        if row.state == 'awaiting':
+            names = [frame.function.name for frame in reversed(row.stack)]
+            place = max((i for i, name in enumerate(names)
+                         if name.endswith(('Context.run', 'Handle._run'))),
+                        default=-1)
+            path = tuple(name.replace(f'{__name__}.', '').rpartition('>.')[2]
+                         for name in names[place + 1:-1])
+            found[path] += row.task_ns
+    return found
+
+
+class StacksTest(SessionTest):
+
+    def paths_of(self, main):
+        with profile_sampling.profile() as run:
+            asyncio.run(main())
+        self.profile = run.profile
+        return {' > '.join(path) for path, ns in
+                awaiting(run.profile).items() if ns > WAIT_S * 1e9 / 4}
+
+    def check(self, coroutine, *paths):
+        async def main():
+            await asyncio.create_task(coroutine())
+        found = self.paths_of(main)
+        for path in paths:
+            self.assertIn(path, found)
+
+    def test_coroutines_down_to_a_sleep(self):
+        async def inner():
+            await asyncio.sleep(WAIT_S)
+
+        async def outer():
+            await inner()
+        self.check(outer, 'outer > inner > asyncio.tasks.sleep')
+
+    def test_asynchronous_generator(self):
+        async def numbers():
+            yield 1
+            await asyncio.sleep(WAIT_S)
+            yield 2
+
+        async def loops():
+            async for _ in numbers():
+                pass
+        self.check(loops, 'loops > numbers > asyncio.tasks.sleep')
+
+    def test_asend_and_aclose(self):
+        async def numbers():
+            try:
+                yield 1
+                await asyncio.sleep(WAIT_S)
+                yield 2
+            finally:
+                await asyncio.sleep(WAIT_S)
+
+        async def sends():
+            generator = numbers()
+            await generator.asend(None)
+            await generator.asend(None)
+            await generator.aclose()
+        self.check(sends, 'sends > numbers > asyncio.tasks.sleep')
+
+    def test_asynchronous_context_manager(self):
+        class Manager:
+            async def __aenter__(self):
+                await asyncio.sleep(WAIT_S)
+
+            async def __aexit__(self, *exc_info):
+                await asyncio.sleep(WAIT_S)
+
+        async def enters():
+            async with Manager():
+                pass
+        self.check(
+            enters,
+            'enters > Manager.__aenter__ > asyncio.tasks.sleep',
+            'enters > Manager.__aexit__ > asyncio.tasks.sleep')
+
+    def test_await_method_of_a_coroutine(self):
+        async def inner():
+            await asyncio.sleep(WAIT_S)
+
+        class Awaitable:
+            def __await__(self):
+                return (yield from inner().__await__())
+
+        async def awaits():
+            await Awaitable()
+        self.check(awaits, 'awaits > Awaitable.__await__ > inner > '
+                           'asyncio.tasks.sleep')
+
+    def test_generator_based_coroutine(self):
+        @types.coroutine
+        def old():
+            yield from asyncio.sleep(WAIT_S)
+
+        async def awaits():
+            await old()
+        self.check(awaits, 'awaits > old > asyncio.tasks.sleep')
+
+    def test_another_task(self):
+        async def child():
+            await asyncio.sleep(WAIT_S)
+
+        async def awaits():
+            await asyncio.create_task(child())
+        self.check(awaits, 'awaits > child')
+
+    def test_gather_wait_and_shield(self):
+        async def child():
+            await asyncio.sleep(WAIT_S)
+
+        async def awaits():
+            await asyncio.gather(child(), child())
+            await asyncio.wait([asyncio.create_task(child())])
+            await asyncio.shield(child())
+        self.check(awaits, 'awaits > asyncio.tasks._GatheringFuture',
+                   'awaits > asyncio.tasks.wait > asyncio.tasks._wait',
+                   'awaits')
+
+    def test_task_group(self):
+        async def child():
+            await asyncio.sleep(WAIT_S)
+
+        async def groups():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(child())
+        self.check(groups, 'groups > asyncio.taskgroups.TaskGroup.__aexit__'
+                           ' > asyncio.taskgroups.TaskGroup._aexit')
+
+    def test_timeouts(self):
+        async def slow():
+            await asyncio.sleep(60)
+
+        async def waits():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(slow(), WAIT_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WAIT_S):
+                    await slow()
+        self.check(waits, 'waits > asyncio.tasks.wait_for > slow > '
+                          'asyncio.tasks.sleep',
+                   'waits > slow > asyncio.tasks.sleep')
+
+    def test_locks_and_queues(self):
+        async def acquires():
+            lock = asyncio.Lock()
+            await lock.acquire()
+            asyncio.get_running_loop().call_later(WAIT_S, lock.release)
+            async with lock:
+                pass
+            queue = asyncio.Queue()
+            asyncio.get_running_loop().call_later(
+                WAIT_S, queue.put_nowait, 1)
+            await queue.get()
+            event = asyncio.Event()
+            asyncio.get_running_loop().call_later(WAIT_S, event.set)
+            await event.wait()
+        self.check(acquires, 'acquires > asyncio.locks._ContextManagerMixin.'
+                   '__aenter__ > asyncio.locks.Lock.acquire',
+                   'acquires > asyncio.queues.Queue.get',
+                   'acquires > asyncio.locks.Event.wait')
+
+    def test_executors(self):
+        async def uses():
+            await asyncio.to_thread(time.sleep, WAIT_S)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                await asyncio.get_running_loop().run_in_executor(
+                    pool, time.sleep, WAIT_S)
+        self.check(uses, 'uses > asyncio.threads.to_thread', 'uses')
+
+    def test_class_of_future(self):
+        class Answer(asyncio.Future):
+            pass
+
+        async def awaits():
+            answer = Answer()
+            asyncio.get_running_loop().call_later(
+                WAIT_S, answer.set_result, None)
+            await answer
+        self.check(awaits, 'awaits > Answer')
+
+    def test_lines_are_those_of_running_samples(self):
+        async def work():
+            for _ in range(10):
+                spin(0.005)
+                await asyncio.sleep(0.002)      # the line
+        profile_sampling.start()
+        asyncio.run(work())
+        profile = profile_sampling.stop()
+        line = work.__code__.co_firstlineno + 3
+        lines = {(row.state, frame.line, frame.instruction_offset)
+                 for row in profile.samples for i, frame
+                 in enumerate(row.stack) if i > 0
+                 and frame.function.qualname.endswith('.work')
+                 and row.stack[i - 1].function.qualname == 'sleep'}
+        [offset] = {offset for state, _, offset in lines}
+        self.assertEqual({number for _, number, _ in lines}, {line})
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+class KnownAnswersTest(SessionTest):
+
+    @thrice
+    def test_hog(self):
+        """Who sleeps knows when it was to be woken, and when it was."""
+        known = Counter()
+
+        async def sleeper():
+            loop = asyncio.get_running_loop()
+            for _ in range(40):
+                began = loop.time()
+                await asyncio.sleep(0.003)
+                known['loop_wait'] += loop.time() - (began + 0.003)
+                known['awaiting'] += 0.003
+
+        async def hog():
+            for _ in range(20):
+                spin(0.006)
+                await asyncio.sleep(0.004)
+
+        async def main():
+            await asyncio.gather(sleeper(), sleeper(), sleeper(), hog())
+        profile_sampling.start()
+        asyncio.run(main())
+        profile = profile_sampling.stop()
+        [row] = [row for row in profile.tasks()
+                 if row.name.endswith('sleeper')]
+        self.assertAlmostEqual(row.awaiting_ns / 1e9 / known['awaiting'], 1,
+                               delta=0.02)
+        self.assertAlmostEqual(row.loop_wait_ns / 1e9 / known['loop_wait'],
+                               1, delta=0.02)
+        self.assertEqual(profile.total('delay_ns'), sum(
+            row.loop_wait_ns for row in profile.tasks()))
+        held = Counter()
+        for holder in profile.loop_holders():
+            held[holder.function.qualname] += holder.delay_ns
+        self.assertEqual(max(held, key=held.get), 'spin', held)
+
+    @thrice
+    def test_short_and_long_waits(self):
+        """Waits of three lengths, each of its share of what is awaited."""
+        known = Counter()
+
+        def waits(name, seconds):
+            space = {'asyncio': asyncio, 'time': time, 'known': known,
+                     'seconds': seconds}
+            exec(f'async def {name}():\n'
+                 '    began = time.perf_counter_ns()\n'
+                 '    await asyncio.to_thread(time.sleep, seconds)\n'
+                 f'    known[{name!r}] += time.perf_counter_ns() - began\n',
+                 space)
+            return space[name]
+        functions = [waits('short', 2e-5), waits('longer', 2e-4),
+                     waits('longest', 2e-3)]
+
+        async def main():
+            for i in range(600):
+                for function in functions[:1 if i % 10 else 3]:
+                    await function()
+        profile_sampling.start(rate_hz=200)
+        asyncio.run(main())
+        profile = profile_sampling.stop()
+        found = Counter()
+        for row in profile.samples:
+            for frame in row.stack:
+                if frame.function.qualname in known:
+                    found[frame.function.qualname] += row.task_ns
+        self.assertEqual(set(found), set(known))
+        for name, ns in known.items():
+            self.assertAlmostEqual(
+                found[name] / found.total(), ns / known.total(), delta=0.06)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,378 @@
+"""The states of asyncio's tasks: every nanosecond of a life is in one.
+
+The clock is the tests' own, so all numbers are exact.
+"""
+
+import asyncio
+import contextlib
+import gc
+import random
+import unittest
+from collections import Counter
+
+from profile_sampling import label
+
+from ..support.manual import manual, tick
+from ..support.sessions import SessionTest
+
+WAITS = ('awaiting', 'loop_wait')
+
+
+def lives(profile):
+    """{name of the coroutine: (running, loop wait, awaiting), in ns}."""
+    return {row.name.rpartition('.')[2]:
+            (row.running_ns, row.loop_wait_ns, row.awaiting_ns)
+            for row in profile.tasks()}
+
+
+def spend(ns):
+    """Time passes; nobody is asked what it is doing."""
+    tick(ns, 0)
+
+
+async def parked(future):
+    await future
+
+
+class LivesTest(SessionTest):
+
+    def run_main(self, main, **options):
+        with manual(**options) as session:
+            asyncio.run(main())
+        return session.profile
+
+    def check(self, main, /, **expected):
+        profile = self.run_main(main)
+        found = lives(profile)
+        for name, states in expected.items():
+            self.assertEqual(found[name], states, name)
+        self.assertEqual(profile.total('task_ns'),
+                         sum(map(sum, found.values())))
+        return profile
+
+    def test_new_task_waits_for_its_loop(self):
+        async def child():
+            spend(5)
+
+        async def main():
+            task = asyncio.create_task(child())
+            spend(100)
+            await task
+        self.check(main, child=(5, 100, 0), main=(100, 0, 5))
+
+    def test_awaiting_ends_where_the_future_is_set(self):
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(parked(future))
+            await asyncio.sleep(0)
+            spend(50)
+            future.set_result(None)
+            spend(7)
+            await task
+        self.check(main, parked=(0, 7, 50))
+
+    def test_woken_while_it_runs(self):
+        async def first():
+            spend(1)
+            await asyncio.sleep(0)
+            spend(2)
+
+        async def second():
+            spend(30)
+            await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(first(), second())
+        self.check(main, first=(3, 30, 0), second=(30, 1 + 2, 0))
+
+    def test_exception_and_cancel(self):
+        async def fails():
+            spend(3)
+            raise KeyError
+
+        async def main():
+            failing = asyncio.create_task(fails())
+            waiting = asyncio.create_task(
+                parked(asyncio.get_running_loop().create_future()))
+            await asyncio.sleep(0)
+            spend(10)
+            waiting.cancel()
+            spend(20)
+            with contextlib.suppress(asyncio.CancelledError):
+                await waiting
+            self.assertIsInstance(failing.exception(), KeyError)
+        profile = self.check(main, fails=(3, 0, 0), parked=(0, 3 + 20, 10))
+        counts = {row.name.rpartition('.')[2]: (row.finished, row.cancelled)
+                  for row in profile.tasks()}
+        self.assertEqual(counts['fails'], (1, 0))
+        self.assertEqual(counts['parked'], (1, 1))
+
+    def test_destroyed_while_it_awaits(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(lambda *args: None)
+            task = asyncio.create_task(parked(loop.create_future()))
+            await asyncio.sleep(0)
+            spend(11)
+            del task
+            gc.collect()
+            spend(100)
+        profile = self.check(main, parked=(0, 0, 11))
+        [row] = [row for row in profile.tasks()
+                 if row.name.endswith('parked')]
+        self.assertEqual(row.finished, 0)
+
+    def test_awaits_when_the_session_ends(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            with manual() as session:
+                task = asyncio.create_task(parked(loop.create_future()))
+                late = asyncio.create_task(parked(loop.create_future()))
+                await asyncio.sleep(0)
+                spend(6)
+                snapshot = session.snapshot()
+                spend(4)
+            task.cancel()
+            late.cancel()
+            return snapshot, session.profile
+        snapshot, profile = asyncio.run(main())
+        self.assertEqual(lives(snapshot)['parked'], (0, 0, 12))
+        self.assertEqual(lives(profile)['parked'], (0, 0, 20))
+
+    def test_cleared_snapshots_add_up(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            with manual() as session:
+                future = loop.create_future()
+                task = asyncio.create_task(parked(future))
+                await asyncio.sleep(0)
+                spend(6)
+                first = session.snapshot(clear=True)
+                spend(30)
+                future.set_result(None)
+                spend(1)
+                await task
+            return first, session.profile
+        first, second = asyncio.run(main())
+        self.assertEqual(lives(first)['parked'], (0, 0, 6))
+        self.assertEqual(lives(second)['parked'], (0, 1, 30))
+
+    def test_began_before_the_session(self):
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(parked(future))
+            await asyncio.sleep(0)
+            with manual() as session:
+                spend(3)
+                future.set_result(None)
+                spend(9)
+                await task
+            return session.profile
+        profile = asyncio.run(main())
+        self.assertEqual(lives(profile)['parked'], (0, 9, 0))
+        [row] = [row for row in profile.tasks()
+                 if row.name.endswith('parked')]
+        self.assertEqual(row.finished, 0, 'its life is not known')
+
+    def test_two_sessions(self):
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            with manual():
+                task = asyncio.create_task(parked(future))
+                await asyncio.sleep(0)
+                spend(1000)
+            with manual() as session:
+                spend(3)
+                future.set_result(None)
+                spend(9)
+                await task
+            return session.profile
+        self.assertEqual(lives(asyncio.run(main()))['parked'], (0, 9, 0))
+
+    def test_eager_tasks_run_in_the_step_of_another(self):
+        async def eager():
+            spend(5)
+            await asyncio.sleep(0)
+            spend(7)
+
+        async def main():
+            asyncio.get_running_loop().set_task_factory(
+                asyncio.eager_task_factory)
+            spend(1)
+            task = asyncio.create_task(eager())
+            spend(20)
+            await task
+        self.check(main, eager=(12, 20, 0), main=(21, 0, 5 + 7))
+
+    def test_eager_task_that_never_suspends(self):
+        async def eager():
+            spend(5)
+
+        async def main():
+            asyncio.get_running_loop().set_task_factory(
+                asyncio.eager_task_factory)
+            await asyncio.create_task(eager())
+        profile = self.check(main, eager=(5, 0, 0))
+        [row] = [row for row in profile.tasks() if row.name.endswith('eager')]
+        self.assertEqual((row.finished, row.steps), (1, 1))
+
+    def test_loop_that_is_run_inside_a_task(self):
+        async def inner():
+            spend(40)
+
+        async def main():
+            spend(1)
+            asyncio._set_running_loop(None)
+            outer = asyncio.current_task(loop)
+            asyncio._leave_task(loop, outer)
+            other = asyncio.new_event_loop()
+            try:
+                other.run_until_complete(inner())
+            finally:
+                other.close()
+                asyncio._enter_task(loop, outer)
+                asyncio._set_running_loop(loop)
+            spend(2)
+        with manual() as session:
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(main())
+            loop.close()
+        self.assertEqual(lives(session.profile)['inner'], (40, 0, 0))
+        self.assertEqual(lives(session.profile)['main'], (3, 0, 40))
+
+    def test_threads_are_the_same_with_tasks(self):
+        async def child():
+            spend(10)
+            await asyncio.sleep(0)
+            spend(10)
+
+        async def main():
+            await asyncio.gather(child(), child())
+        profile = self.run_main(main)
+        self.assertEqual(profile.total('wall_ns'), 40)
+        self.assertTrue(all(row.wall_ns == row.cpu_ns == row.count == 0
+                            for row in profile.samples
+                            if row.state in WAITS))
+
+    def test_labels_of_waits(self):
+        async def work():
+            with label(route='/x'):
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+        async def main():
+            task = asyncio.create_task(work(), name='mine')
+            await asyncio.sleep(0)
+            spend(5)
+            await task
+        profile = self.run_main(main)
+        found = Counter()
+        for row in profile.samples:
+            if row.state == 'loop_wait' and row.task_name == 'mine':
+                found[row.labels.get('route')] += row.task_ns
+        self.assertEqual(found, {'/x': 5})
+
+    def test_delays_add_up_to_loop_waits(self):
+        async def hog():
+            spend(100)
+
+        async def main():
+            await asyncio.gather(hog(), hog(), hog())
+        profile = self.run_main(main)
+        self.assertEqual(profile.total('delay_ns'),
+                         sum(row.task_ns for row in profile.samples
+                             if row.state == 'loop_wait'))
+        # The first kept two waiting, the second one.
+        self.assertEqual(sum(row.delay_ns for row in profile.loop_holders()
+                             if row.task_class.endswith('hog')), 300)
+
+
+class Model:
+    """A program of random steps that knows what its tasks' states are."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.now_ns = 0
+        self.expected = {}
+
+    def spend(self):
+        ns = self.random.choice((0, 1, 10, 300_000, 3_000_000))
+        tick(ns, 0)
+        self.now_ns += ns
+        return ns
+
+    async def worker(self, name, peers):
+        """Waits for futures that others set, sets those of others."""
+        state = self.expected[name]
+        state['loop_wait'] += self.now_ns - state.pop('created')
+        for _ in range(self.random.randrange(1, 12)):
+            state['running'] += self.spend()
+            for peer in self.random.sample(sorted(peers), len(peers)):
+                if self.random.random() < 0.4:
+                    self.wake(peers, peer)
+            state['running'] += self.spend()
+            future = asyncio.get_running_loop().create_future()
+            peers[name] = future, self.now_ns
+            await future
+            state['loop_wait'] += self.now_ns - state.pop('woken')
+        state['running'] += self.spend()
+
+    def wake(self, peers, peer):
+        future, since_ns = peers.pop(peer)
+        future.set_result(None)
+        self.expected[peer]['awaiting'] += self.now_ns - since_ns
+        self.expected[peer]['woken'] = self.now_ns
+
+    async def main(self, functions):
+        peers, tasks = {}, []
+        for name, function in functions.items():
+            self.expected[name] = Counter(created=self.now_ns)
+            tasks.append(asyncio.create_task(function(self, name, peers)))
+            self.spend()
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            self.spend()
+            for peer in sorted(peers):
+                if self.random.random() < 0.5:
+                    self.wake(peers, peer)
+
+
+def worker_called(name):
+    """A coroutine function of its own code."""
+    space = {}
+    exec(f'async def {name}(model, name, peers):\n'
+         '    await model.worker(name, peers)\n', space)
+    return space[name]
+
+
+class RandomTest(SessionTest):
+
+    def test_random_programs(self):
+        for seed in range(25):
+            with self.subTest(seed=seed):
+                self.check(seed)
+
+    def check(self, seed):
+        model = Model(seed)
+        functions = {f'worker_{i}': worker_called(f'worker_{i}')
+                     for i in range(8)}
+        with manual(rate_hz=random.Random(seed).choice((100, 10_000))
+                    ) as session:
+            asyncio.run(model.main(functions))
+        found = lives(session.profile)
+        for name, state in model.expected.items():
+            self.assertEqual(found[name], (
+                state['running'], state['loop_wait'], state['awaiting']),
+                name)
+        by_class = Counter()
+        for row in session.profile.samples:
+            if row.task_ns:
+                name = row.task_class.rpartition('.')[2]
+                by_class[name, row.state in WAITS] += row.task_ns
+        for name, (running, loop_wait, awaiting) in found.items():
+            self.assertEqual(by_class[name, False], running)
+            self.assertEqual(by_class[name, True], loop_wait + awaiting)
+
+
+if __name__ == '__main__':
+    unittest.main()

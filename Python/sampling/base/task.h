@@ -1,0 +1,43 @@
+/* Sampling profiler: the record of a task.
+
+   Says who writes it: whoever holds the GIL of its interpreter.  Must not know
+   what the parts that read it make of it. */
+
+#ifndef Py_SAMPLING_TASK_H
+#define Py_SAMPLING_TASK_H
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_sampling.h"
+
+typedef enum {
+    _PySampling_TASK_AWAITS,
+    _PySampling_TASK_IS_WOKEN,  // its loop is to run it
+    _PySampling_TASK_RUNS,
+} _PySampling_TaskState;
+
+/* From the first thing that happens to a task in a session until it ends. */
+struct _sampling_task {
+    struct _sampling_task *next;
+    struct _sampling_task *prev;
+    struct _sampling_told_task told;    // borrowed: the task ends the record
+    PyObject *root;             // owned: the code that it runs, or its type
+    _PySampling_Thread *thread; // that ran it last; NULL: none, or it ended
+    unsigned int epoch;         // what follows is of that one
+    int state;                  // _PySampling_TaskState
+    int is_woken;               // while it runs
+    int is_whole;               // nothing of its life was before
+    uint64_t since_ns;          // it is in that state
+    uint64_t awaited_ns;        // before it was woken, on no record yet
+    uint64_t ran_ns;            // in steps that are on no row yet
+    uint64_t num_steps;         // these
+    uint64_t step_ns;           // of the step that it is in
+    uint64_t longest_step_ns;
+    uint64_t life_ns;           // all that is on records, or carried
+    unsigned int serial;        // of the tables that `coroutine` is a row of
+    uint32_t coroutine;
+};
+
+#endif  // !Py_SAMPLING_TASK_H

@@ -1,0 +1,183 @@
+/* Sampling profiler: what a task waits in, and for.
+
+   Owns the way along suspended coroutines.  They stand still: nothing runs
+   them but their task.  Must not know how long a task waits. */
+
+#include "Python.h"
+
+#include "opcode.h"
+#include "pycore_code.h"              // _Py_GetBaseOpcode()
+#include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_genobject.h"         // _PyCoroWrapper_Type
+#include "pycore_opcode_metadata.h"   // _PyOpcode_Deopt
+
+#include "../native/native.h"
+#include "task.h"
+
+/* Longer chains of coroutines are cut. */
+#define MAX_AWAITS 512
+
+/* From RESUME, where a coroutine is suspended, back to the SEND that it is at
+   while what it awaits runs: SEND and its cache, YIELD_VALUE. */
+#define UNITS_SINCE_SEND 3
+
+/* Their structs are private to Objects/genobject.c; these are what they begin
+   with. */
+struct wrapper {
+    PyObject_HEAD
+    PyObject *wrapped;
+};
+
+static int
+is_generator(PyObject *object)
+{
+    return PyCoro_CheckExact(object) || PyGen_CheckExact(object)
+        || PyAsyncGen_CheckExact(object);
+}
+
+/* What passes everything on to a coroutine or an asynchronous generator. */
+static int
+is_wrapper(PyObject *object)
+{
+    return Py_IS_TYPE(object, &_PyCoroWrapper_Type)
+        || Py_IS_TYPE(object, &_PyAsyncGenASend_Type)
+        || Py_IS_TYPE(object, &_PyAsyncGenAThrow_Type);
+}
+
+static int
+is_suspended(const PyGenObject *gen)
+{
+    return FRAME_STATE_SUSPENDED(gen->gi_frame_state)
+        || gen->gi_frame_state == FRAME_CREATED;
+}
+
+static _PyInterpreterFrame *
+frame_of(PyGenObject *gen)
+{
+    return (_PyInterpreterFrame *)gen->gi_iframe;
+}
+
+static PyCodeObject *
+code_of(PyGenObject *gen)
+{
+    return _PyFrame_GetCode(frame_of(gen));
+}
+
+static PyObject *
+awaited_by(PyGenObject *gen, _PyInterpreterFrame *frame)
+{
+    return gen->gi_frame_state == FRAME_SUSPENDED_YIELD_FROM
+        ? _PyFrame_StackPeek(frame) : NULL;
+}
+
+/* As the running samples have it. */
+static _Py_CODEUNIT *
+instr_of(const PyGenObject *gen, PyCodeObject *code,
+         _PyInterpreterFrame *frame)
+{
+    _Py_CODEUNIT *instr = frame->instr_ptr;
+    Py_ssize_t index = instr - _PyCode_CODE(code) - UNITS_SINCE_SEND;
+    if (gen->gi_frame_state == FRAME_SUSPENDED_YIELD_FROM && index >= 0
+        && _PyOpcode_Deopt[_Py_GetBaseOpcode(code, (int)index)] == SEND)
+    {
+        instr -= UNITS_SINCE_SEND;
+    }
+    return instr;
+}
+
+static uint32_t
+add_coroutine(struct _sampling_tables *tables, uint32_t node,
+              const PyGenObject *gen, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = _PyFrame_GetCode(frame);
+    _PySampling_Frame entry = {code, instr_of(gen, code, frame)};
+    PyObject *globals = _PySampling_TablesWantsModule(tables, code)
+        ? frame->f_globals : NULL;
+    return _PySampling_TablesChild(
+        tables, node, _PySampling_TablesFrame(tables, entry, 0, globals));
+}
+
+/* Another task, by what it runs, or an object, by its type.  That of most
+   says nothing. */
+static uint32_t
+add_awaited(struct _sampling_tables *tables, uint32_t node, PyObject *awaited)
+{
+    if (strcmp(Py_TYPE(awaited)->tp_name, "_asyncio.Future") == 0) {
+        return node;
+    }
+    if (is_generator(awaited)) {
+        PyCodeObject *code = code_of((PyGenObject *)awaited);
+        _PySampling_Frame entry = {code, _PyCode_CODE(code)};
+        return _PySampling_TablesChild(
+            tables, node, _PySampling_TablesFrame(tables, entry, 0, NULL));
+    }
+    return _PySampling_TablesChild(
+        tables, node, _PySampling_TablesTypeFrame(tables, Py_TYPE(awaited)));
+}
+
+uint32_t
+_PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
+                       const _PySampling_ToldTask *told)
+{
+    PyObject *next = *told->coroutine;
+    for (int i = 0; next != NULL && i < MAX_AWAITS; i++) {
+        if (is_wrapper(next)) {
+            next = ((struct wrapper *)next)->wrapped;
+            continue;
+        }
+        if (!is_generator(next) || !is_suspended((PyGenObject *)next)) {
+            break;
+        }
+        PyGenObject *gen = (PyGenObject *)next;
+        _PyInterpreterFrame *frame = frame_of(gen);
+        node = add_coroutine(tables, node, gen, frame);
+        next = awaited_by(gen, frame);
+    }
+    PyObject *awaited = told->awaited(told->task);
+    return awaited != NULL ? add_awaited(tables, node, awaited) : node;
+}
+
+int
+_PySampling_HasNotBegun(const _PySampling_ToldTask *told)
+{
+    PyObject *coroutine = *told->coroutine;
+    return coroutine != NULL
+        && (!is_generator(coroutine)
+            || ((PyGenObject *)coroutine)->gi_frame_state == FRAME_CREATED);
+}
+
+PyObject *
+_PySampling_RootOf(const _PySampling_ToldTask *told)
+{
+    PyObject *coroutine = *told->coroutine;
+    if (coroutine == NULL) {
+        return Py_NewRef(Py_TYPE(told->task));
+    }
+    if (is_generator(coroutine)) {
+        return Py_NewRef(code_of((PyGenObject *)coroutine));
+    }
+    return Py_NewRef(Py_TYPE(coroutine));
+}
+
+uint32_t
+_PySampling_CoroutineRow(struct _sampling_tables *tables,
+                         const struct _sampling_task *task)
+{
+    if (!PyCode_Check(task->root)) {
+        uint32_t frame = _PySampling_TablesTypeFrame(
+            tables, (PyTypeObject *)task->root);
+        return _PySampling_TablesCoroutine(
+            tables, frame == UINT32_MAX
+                ? UINT32_MAX : tables->frames[frame].function);
+    }
+    PyObject *coroutine = *task->told.coroutine;
+    PyObject *globals = NULL;
+    if (coroutine != NULL && is_generator(coroutine)
+        && is_suspended((PyGenObject *)coroutine))
+    {
+        globals = frame_of((PyGenObject *)coroutine)->f_globals;
+    }
+    return _PySampling_TablesCoroutine(
+        tables, _PySampling_TablesFunction(
+            tables, (PyCodeObject *)task->root, globals));
+}

@@ -1,0 +1,143 @@
+/* Sampling profiler: which task a thread is in.
+
+   Owns the hook of asyncio's loops.  Must not know what a sample makes of it
+   (tables/labels.c), or what is known of a task (task/life.c).
+
+   Nothing is kept while nobody profiles.  Who starts a session enters the task
+   it is in (_give_task() of profile_sampling/_core.py); what other threads are
+   in, or loops around its own, is seen when they enter their next task. */
+
+#include "Python.h"
+
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "../base/common.h"
+#include "task.h"
+
+/* A task in whose step the thread runs another loop. */
+struct _sampling_outer_task {
+    struct _sampling_told_task told;        // owned
+    struct _sampling_outer_task *outer;     // owned
+};
+
+static int
+is_entered(const _PyThreadStateImpl *impl, PyObject *task)
+{
+    if (impl->sampling.entered.task == task) {
+        return 1;
+    }
+    const struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
+    while (outer != NULL && outer->told.task != task) {
+        outer = outer->outer;
+    }
+    return outer != NULL;
+}
+
+/* Without memory the outer task is forgotten: its samples will have none. */
+static void
+enter_task(_PyThreadStateImpl *impl, const _PySampling_ToldTask *told)
+{
+    PyObject *current = impl->sampling.entered.task;
+    if (current != NULL) {
+        struct _sampling_outer_task *outer = malloc(sizeof(*outer));
+        if (outer != NULL) {
+            *outer = (struct _sampling_outer_task){
+                impl->sampling.entered, impl->sampling.outer_tasks};
+            impl->sampling.outer_tasks = outer;
+            current = NULL;     // it has the reference now
+        }
+    }
+    impl->sampling.entered = *told;
+    Py_INCREF(told->task);
+    Py_XDECREF(current);
+}
+
+static void
+leave_task(_PyThreadStateImpl *impl)
+{
+    PyObject *left = impl->sampling.entered.task;
+    struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
+    if (outer == NULL) {
+        impl->sampling.entered = (struct _sampling_told_task){0};
+    }
+    else {
+        impl->sampling.outer_tasks = outer->outer;
+        impl->sampling.entered = outer->told;
+        free(outer);
+    }
+    Py_DECREF(left);
+}
+
+void
+_PySampling_ForgetTasks(PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    while (impl->sampling.entered.task != NULL) {
+        leave_task(impl);
+    }
+}
+
+static void
+tell_left(_PySampling_Thread *thread, const _PySampling_ToldTask *told)
+{
+    if (thread != NULL && told->task != NULL) {
+        _PySampling_TaskLeft(thread, told);
+    }
+}
+
+static void
+tell_entered(PyThreadState *tstate, _PySampling_Thread *thread,
+             const _PySampling_ToldTask *told)
+{
+    if (thread != NULL && told->task != NULL) {
+        _PySampling_TaskEntered(tstate, thread, told);
+    }
+}
+
+/* A task that runs another loop is not running meanwhile. */
+static void
+swap(PyThreadState *tstate, _PySampling_Thread *thread,
+     const _PySampling_ToldTask *left, const _PySampling_ToldTask *entered)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    tell_left(thread, left);
+    if (left->task != NULL && left->task == impl->sampling.entered.task) {
+        leave_task(impl);
+        tell_entered(tstate, thread, &impl->sampling.entered);
+    }
+    else if (entered->task == NULL) {
+        // Not the one that was entered last, as where greenlets switch: no
+        // name is better than a wrong one.
+        _PySampling_ForgetTasks(tstate);
+    }
+    if (entered->task != NULL && !is_entered(impl, entered->task)) {
+        tell_left(thread, &impl->sampling.entered);
+        tell_entered(tstate, thread, entered);
+        enter_task(impl, entered);
+    }
+}
+
+void
+_PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (!_PySampling_ACTIVE() && impl->sampling.entered.task == NULL
+        && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.has_session))
+    {
+        return;
+    }
+    _PySampling_BeforeContextChange(tstate);
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
+    if (!_PySampling_ACTIVE() || thread == NULL
+        || !_PySampling_IN_EPOCH(thread))
+    {
+        swap(tstate, NULL, &left, &entered);
+        return;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    _PySampling_Drain(tstate, thread);
+    swap(tstate, thread, &left, &entered);
+    _PySampling_LEAVE_HOOK(thread);
+}

@@ -1,0 +1,567 @@
+/* Sampling profiler: what a task spends its life on.
+
+   Owns the states of tasks: each nanosecond from the moment that a task is to
+   run for the first time until it is done is running, awaiting or waiting for
+   its loop.  Must not know who tells of them, or how a stack is walked.
+
+   - Running: from the moment its loop enters it until it leaves it.  That is
+     time of the thread, and on the thread's samples; here it is only summed,
+     and shared by these samples in the end (tables/coroutines.c).
+   - Awaiting: until what it waits for has happened.
+   - Waiting for its loop: until it is entered.
+
+   The stack of a task that waits stands still, so both waits are booked when
+   it is entered again: one walk, with the loop's stack below it, as for its
+   running samples.  Waits of tasks that run the same are laid end to end, and
+   points say which are booked (base/axis.h); long ones all are.  If that
+   would be too many, the points move apart.
+
+   Lock: the GIL for tasks, tables_mutex for rows. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+#include "pycore_tstate.h"            // _PyThreadStateImpl
+
+#include "../base/axis.h"
+#include "../tables/labels.h"
+#include "task.h"
+
+#define STATE (&_PyRuntime.sampling)
+
+/* At most so many waits are booked in so much time, about. */
+#define RATE_WINDOW_NS 100000000
+#define MAX_BOOKED_PER_WINDOW 1000
+
+/* At most so many of the waits that go on are booked by a flush, about. */
+#define MAX_BOOKED_PER_FLUSH 1000
+
+/* Of struct _sampling_told_task. */
+enum {PENDING, CANCELLED};
+
+
+/* Records. */
+
+static struct _sampling_interpreter_state *
+interpreter_state(void)
+{
+    return &_PyInterpreterState_GET()->sampling;
+}
+
+static struct _sampling_task *
+new_record(const _PySampling_ToldTask *told)
+{
+    struct _sampling_task *task = calloc(1, sizeof(*task));
+    if (task != NULL) {
+        task->told = *told;
+        task->root = _PySampling_RootOf(told);
+        *told->record = task;
+        struct _sampling_interpreter_state *s = interpreter_state();
+        _PySampling_LINK(s->tasks, task);
+    }
+    return task;
+}
+
+/* The record as it is in this session, or NULL: it is not in it yet. */
+static struct _sampling_task *
+record_of(const _PySampling_ToldTask *told)
+{
+    struct _sampling_task *task = told->record != NULL ? *told->record : NULL;
+    return task != NULL && task->epoch == _PySampling_EPOCH() ? task : NULL;
+}
+
+/* The task's life begins, or the part of it that the session sees. */
+static struct _sampling_task *
+begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
+      uint64_t now_ns)
+{
+    if (told->record == NULL) {
+        return NULL;
+    }
+    struct _sampling_task *task = *told->record;
+    int is_new = task == NULL;
+    if (is_new) {
+        task = new_record(told);
+        if (task == NULL) {
+            return NULL;
+        }
+    }
+    task->epoch = _PySampling_EPOCH();
+    task->state = state;
+    task->is_woken = 0;
+    task->is_whole = is_new && _PySampling_HasNotBegun(told);
+    task->since_ns = now_ns;
+    task->awaited_ns = task->life_ns = 0;
+    task->ran_ns = task->num_steps = 0;
+    task->step_ns = task->longest_step_ns = 0;
+    task->serial = 0;
+    task->thread = NULL;
+    return task;
+}
+
+static void
+free_record(struct _sampling_task *task)
+{
+    struct _sampling_interpreter_state *s = interpreter_state();
+    _PySampling_UNLINK(s->tasks, task);
+    *task->told.record = NULL;
+    Py_DECREF(task->root);
+    free(task);
+}
+
+/* The task is to run on that thread, or not any more. */
+static void
+set_woken(struct _sampling_task *task, _PySampling_Thread *thread)
+{
+    task->state = _PySampling_TASK_IS_WOKEN;
+    task->thread = thread;
+    thread->ran_tasks = 1;
+    thread->num_woken++;
+}
+
+static void
+unset_woken(struct _sampling_task *task)
+{
+    if (task->state == _PySampling_TASK_IS_WOKEN && task->thread != NULL
+        && task->thread->num_woken > 0)
+    {
+        task->thread->num_woken--;
+    }
+}
+
+static uint64_t
+since(struct _sampling_task *task, uint64_t now_ns)
+{
+    uint64_t ns = now_ns > task->since_ns ? now_ns - task->since_ns : 0;
+    task->since_ns = now_ns;
+    return ns;
+}
+
+
+/* Booking. */
+
+/* Where a task waits.  Its stack is walked once, if at all. */
+struct waiting {
+    struct _sampling_tables *tables;
+    struct _sampling_task *task;
+    PyThreadState *tstate;
+    _PySampling_Thread *thread; // of the caller
+    int is_entering;            // the caller is its loop
+    uint64_t period_ns;
+    uint32_t node;              // 0: not known yet
+    uint32_t labels;
+};
+
+static void
+find(struct waiting *w)
+{
+    if (w->node != 0) {
+        return;
+    }
+    const _PySampling_ToldTask *told = &w->task->told;
+    uint32_t base = w->is_entering
+        ? _PySampling_WalkNode(w->tstate, w->thread, 1)
+        : w->tables->coroutines[w->task->coroutine].base_node;
+    w->node = _PySampling_AwaitsNode(w->tables, base, told);
+    w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, told);
+    if (w->is_entering && base != _PySampling_NO_NODE) {
+        w->tables->coroutines[w->task->coroutine].base_node = base;
+    }
+}
+
+static void
+emit(const struct _sampling_task_waits *waits, _PySampling_State state,
+     uint64_t ns)
+{
+    _PySampling_EmitOfTask(&(struct _sampling_event){
+        .node = waits->node,
+        .thread = waits->thread,
+        .labels = waits->labels,
+        .state = (uint8_t)state,
+        .wall_ns = ns,
+    });
+}
+
+/* The next wait of that state is booked here, or what it carries. */
+static void
+place(struct waiting *w, struct _sampling_task_waits *waits,
+      _PySampling_Pseudo pseudo)
+{
+    find(w);
+    waits->node = _PySampling_TablesPseudoChild(w->tables, w->node, pseudo, 0);
+    waits->labels = w->labels;
+    waits->thread = (w->task->thread != NULL ? w->task->thread
+                     : w->thread)->thread_index;
+}
+
+static void
+add_wait(struct waiting *w, _PySampling_State state, uint64_t ns)
+{
+    if (ns == 0) {
+        return;
+    }
+    int is_loop_wait = state == _PySampling_LOOP_WAIT;
+    struct _sampling_coroutine_row *row =
+        &w->tables->coroutines[w->task->coroutine];
+    struct _sampling_task_waits *waits =
+        is_loop_wait ? &row->loop_wait : &row->awaiting;
+    waits->all_ns += ns;
+    w->task->life_ns += ns;
+    uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
+        : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
+                            w->period_ns, &w->thread->account.axes.random);
+    if (booked_ns != 0 || waits->node == 0) {
+        place(w, waits, is_loop_wait ? _PySampling_PSEUDO_LOOP_WAIT
+                                     : _PySampling_PSEUDO_AWAITING);
+    }
+    if (booked_ns != 0) {
+        emit(waits, state, booked_ns);
+        interpreter_state()->task_rate.num_booked++;
+    }
+}
+
+/* Points are moved apart, or nearer to each other, once in a while. */
+static uint64_t
+period_of_waits(uint64_t now_ns)
+{
+    struct _sampling_task_rate *r = &interpreter_state()->task_rate;
+    uint64_t shortest_ns = _PySampling_PeriodNow();
+    r->period_ns = Py_MAX(r->period_ns, shortest_ns);
+    if (r->num_booked > MAX_BOOKED_PER_WINDOW) {
+        r->period_ns *= 2;
+    }
+    else if (now_ns - r->since_ns < RATE_WINDOW_NS) {
+        return r->period_ns;
+    }
+    else if (r->num_booked < MAX_BOOKED_PER_WINDOW / 4) {
+        r->period_ns = Py_MAX(r->period_ns / 2, shortest_ns);
+    }
+    r->since_ns = now_ns;
+    r->num_booked = 0;
+    return r->period_ns;
+}
+
+/* The tables, locked, with a row for what the task runs; or NULL. */
+static struct _sampling_tables *
+open_tables(struct _sampling_task *task, _PySampling_Thread *thread)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
+    if (tables != NULL && task->serial != tables->serial) {
+        task->coroutine = _PySampling_CoroutineRow(tables, task);
+        task->serial = task->coroutine != UINT32_MAX ? tables->serial : 0;
+    }
+    if (tables != NULL && task->serial == tables->serial) {
+        return tables;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    return NULL;
+}
+
+static void
+close_tables(void)
+{
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+/* Its step, up to now.  Needs no lock: it goes to the row with the next
+   wait. */
+static void
+run_until(struct _sampling_task *task, uint64_t now_ns)
+{
+    uint64_t ns = since(task, now_ns);
+    task->ran_ns += ns;
+    task->step_ns += ns;
+    task->life_ns += ns;
+    task->longest_step_ns = Py_MAX(task->longest_step_ns, task->step_ns);
+}
+
+static void
+add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
+{
+    struct _sampling_coroutine_row *row = &tables->coroutines[task->coroutine];
+    row->running_ns += task->ran_ns;
+    row->num_steps += task->num_steps;
+    row->longest_step_ns = Py_MAX(row->longest_step_ns, task->longest_step_ns);
+    task->ran_ns = 0;
+    task->num_steps = 0;
+}
+
+/* Its waits, up to now. */
+static void
+add_waits(struct waiting *w, uint64_t now_ns)
+{
+    struct _sampling_task *task = w->task;
+    uint64_t awaited_ns = task->awaited_ns;
+    uint64_t loop_wait_ns = 0;
+    if (task->state == _PySampling_TASK_AWAITS) {
+        awaited_ns += since(task, now_ns);
+    }
+    else if (task->state == _PySampling_TASK_IS_WOKEN) {
+        loop_wait_ns = since(task, now_ns);
+    }
+    task->awaited_ns = 0;
+    add_steps(w->tables, task);
+    add_wait(w, _PySampling_AWAITING, awaited_ns);
+    add_wait(w, _PySampling_LOOP_WAIT, loop_wait_ns);
+}
+
+
+/* What happens to a task. */
+
+/* The moment at which what it waited for happened, if the loop saw it late. */
+static uint64_t
+woken_since(PyThreadState *tstate, const struct _sampling_task *task,
+            uint64_t now_ns)
+{
+    if (((_PyThreadStateImpl *)tstate)->sampling.entered.task != NULL
+        || STATE->manual_wall_ns != 0)
+    {
+        return now_ns;      // another task woke it
+    }
+    uint64_t deadline_ns = _PySampling_DeadlineOfCallback(tstate);
+    return deadline_ns != 0
+        ? Py_MIN(Py_MAX(deadline_ns, task->since_ns), now_ns) : now_ns;
+}
+
+static void
+wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
+              struct _sampling_task *task, uint64_t now_ns)
+{
+    uint64_t woken_ns = woken_since(tstate, task, now_ns);
+    task->awaited_ns += since(task, woken_ns);
+    if (woken_ns != now_ns) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+        if (_PySampling_TABLES_OF(thread) != NULL) {
+            _PySampling_DelaysBlame(thread, woken_ns);
+        }
+        PyMutex_Unlock(&STATE->tables_mutex);
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    set_woken(task, thread);
+}
+
+void
+_PySampling_TaskWoken(_PySampling_ToldTask told)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
+    if (thread == NULL || !_PySampling_IN_EPOCH(thread)) {
+        return;
+    }
+    struct _sampling_task *task = record_of(&told);
+    if (task == NULL) {
+        task = begin(&told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
+        if (task != NULL) {
+            set_woken(task, thread);
+        }
+    }
+    else if (task->state == _PySampling_TASK_AWAITS) {
+        wake_awaiting(tstate, thread, task, _PySampling_WallNow());
+    }
+    else if (task->state == _PySampling_TASK_RUNS) {
+        task->is_woken = 1;
+    }
+}
+
+void
+_PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
+                        const _PySampling_ToldTask *told)
+{
+    if (told->record == NULL) {
+        _PySampling_COUNT(tasks_unheard, 1);
+        return;
+    }
+    uint64_t now_ns = _PySampling_WallNow();
+    struct _sampling_task *task = record_of(told);
+    if (task == NULL) {
+        task = begin(told, _PySampling_TASK_RUNS, now_ns);
+        if (task == NULL) {
+            return;
+        }
+    }
+    unset_woken(task);
+    task->thread = thread;
+    thread->ran_tasks = 1;
+    struct _sampling_tables *tables = open_tables(task, thread);
+    if (tables != NULL) {
+        add_waits(&(struct waiting){
+            .tables = tables, .task = task, .tstate = tstate,
+            .thread = thread, .is_entering = 1,
+            .period_ns = period_of_waits(now_ns)}, now_ns);
+        close_tables();
+    }
+    task->state = _PySampling_TASK_RUNS;
+    task->since_ns = now_ns;
+    task->step_ns = 0;
+}
+
+static void
+finish(struct _sampling_task *task, _PySampling_Thread *thread,
+       int is_cancelled)
+{
+    struct _sampling_tables *tables = open_tables(task, thread);
+    if (tables != NULL) {
+        add_steps(tables, task);
+        if (task->is_whole) {
+            _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
+                                      is_cancelled);
+        }
+        close_tables();
+    }
+    free_record(task);
+}
+
+void
+_PySampling_TaskLeft(_PySampling_Thread *thread,
+                     const _PySampling_ToldTask *told)
+{
+    struct _sampling_task *task = record_of(told);
+    uint64_t now_ns = _PySampling_WallNow();
+    if (task == NULL && told->state == PENDING) {
+        // It ran when the session began.
+        (void)begin(told, _PySampling_TASK_AWAITS, now_ns);
+        return;
+    }
+    if (task == NULL || task->state != _PySampling_TASK_RUNS) {
+        return;
+    }
+    run_until(task, now_ns);
+    task->num_steps++;
+    if (told->state != PENDING) {
+        finish(task, thread, told->state == CANCELLED);
+        return;
+    }
+    task->state = _PySampling_TASK_AWAITS;
+    if (task->is_woken) {
+        set_woken(task, thread);
+    }
+    task->is_woken = 0;
+}
+
+/* All of its life, up to now. */
+static void
+settle(PyThreadState *tstate, _PySampling_Thread *own,
+       struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
+{
+    struct _sampling_tables *tables = open_tables(task, own);
+    if (tables == NULL) {
+        return;
+    }
+    if (task->state == _PySampling_TASK_RUNS) {
+        run_until(task, now_ns);
+        add_steps(tables, task);
+    }
+    else {
+        add_waits(&(struct waiting){
+            .tables = tables, .task = task, .tstate = tstate, .thread = own,
+            .period_ns = period_ns}, now_ns);
+    }
+    close_tables();
+}
+
+/* Destroyed while it waited, unless it is of another session. */
+void
+_PySampling_TaskEnd(struct _sampling_task **record)
+{
+    struct _sampling_task *task = *record;
+    if (task == NULL) {
+        return;
+    }
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
+    if (_PySampling_ACTIVE() && thread != NULL && _PySampling_IN_EPOCH(thread)
+        && task->epoch == thread->epoch)
+    {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+        uint64_t now_ns = _PySampling_WallNow();
+        settle(tstate, thread, task, now_ns, period_of_waits(now_ns));
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    unset_woken(task);
+    free_record(task);
+}
+
+
+/* Everything up to now. */
+
+static uint64_t
+waiting_ns(const struct _sampling_interpreter_state *s, uint64_t now_ns)
+{
+    uint64_t all_ns = 0;
+    for (struct _sampling_task *t = s->tasks; t != NULL; t = t->next) {
+        if (t->epoch == STATE->epoch && t->state != _PySampling_TASK_RUNS) {
+            all_ns += t->awaited_ns + (now_ns - t->since_ns);
+        }
+    }
+    return all_ns;
+}
+
+/* What is carried goes where the last of its kind went. */
+static void
+emit_carried(struct _sampling_task_waits *waits, _PySampling_State state)
+{
+    if (waits->carried_ns != 0) {
+        emit(waits, state, waits->carried_ns);
+        waits->carried_ns = 0;
+    }
+}
+
+static void
+flush_coroutines(_PySampling_Thread *own)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(own);
+    for (uint32_t i = 0; tables != NULL && i < tables->num_coroutines; i++) {
+        struct _sampling_coroutine_row *row = &tables->coroutines[i];
+        emit_carried(&row->awaiting, _PySampling_AWAITING);
+        emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
+        _PySampling_TablesKeepUnsampled(tables, i, own->thread_index);
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+}
+
+void
+_PySampling_TasksFlush(PyThreadState *tstate, _PySampling_Thread *own,
+                       struct _sampling_interpreter_state *s, uint64_t now_ns)
+{
+    uint64_t period_ns = Py_MAX(
+        period_of_waits(now_ns), waiting_ns(s, now_ns) / MAX_BOOKED_PER_FLUSH);
+    for (struct _sampling_task *t = s->tasks; t != NULL; t = t->next) {
+        if (t->epoch == STATE->epoch) {
+            settle(tstate, own, t, now_ns, period_ns);
+        }
+    }
+    flush_coroutines(own);
+}
+
+void
+_PySampling_TasksMove(struct _sampling_interpreter_state *s,
+                      unsigned int from_epoch, unsigned int to_epoch)
+{
+    for (struct _sampling_task *t = s->tasks; t != NULL; t = t->next) {
+        if (t->epoch == from_epoch) {
+            t->epoch = to_epoch;
+        }
+    }
+}
+
+void
+_PySampling_TasksForgetThread(_PySampling_Thread *thread)
+{
+    if (!thread->ran_tasks) {
+        return;
+    }
+    for (struct _sampling_task *t = thread->interp->tasks; t != NULL;
+         t = t->next)
+    {
+        if (t->thread == thread) {
+            t->thread = NULL;
+        }
+    }
+}

@@ -1,0 +1,52 @@
+/* Sampling profiler: tasks, whose whole life is on samples, as a thread's is.
+
+   The states and what is known of them are in
+   InternalDocs/profile_sampling/tasks.md. */
+
+#ifndef Py_SAMPLING_TASK_ROOM_H
+#define Py_SAMPLING_TASK_ROOM_H
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "../base/task.h"
+#include "../sample/sample.h"
+
+// task/life.c.  With the GIL, in a hook of `thread`, which is the caller's.
+extern void _PySampling_TaskEntered(PyThreadState *tstate,
+                                    _PySampling_Thread *thread,
+                                    const _PySampling_ToldTask *told);
+extern void _PySampling_TaskLeft(_PySampling_Thread *thread,
+                                 const _PySampling_ToldTask *told);
+// Everything up to now, of the tasks of all threads that have the caller's
+// GIL.
+extern void _PySampling_TasksFlush(PyThreadState *tstate,
+                                   _PySampling_Thread *own,
+                                   struct _sampling_interpreter_state *s,
+                                   uint64_t now_ns);
+// They go on in other tables.
+extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
+                                  unsigned int from_epoch,
+                                  unsigned int to_epoch);
+extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
+
+// task/deadline.c.  Of the timer whose callback the thread runs, on the clock
+// of _PySampling_MonotonicNow(); 0: it runs none, or it is not known.
+extern uint64_t _PySampling_DeadlineOfCallback(PyThreadState *tstate);
+
+// task/awaits.c.  Lock: tables_mutex.
+// The stack of a task that waits, below `node`, down to what it awaits.  A
+// coroutine that runs is on its thread's stack.
+extern uint32_t _PySampling_AwaitsNode(struct _sampling_tables *tables,
+                                       uint32_t node,
+                                       const _PySampling_ToldTask *told);
+// Has no step been run yet?  If it is not known, yes.
+extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
+// The code of its coroutine, or the type of what is none: a new reference.
+extern PyObject *_PySampling_RootOf(const _PySampling_ToldTask *told);
+// The row of that in the tables, or UINT32_MAX.
+extern uint32_t _PySampling_CoroutineRow(struct _sampling_tables *tables,
+                                         const struct _sampling_task *task);
+
+#endif  // !Py_SAMPLING_TASK_ROOM_H
