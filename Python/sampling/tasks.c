@@ -12,8 +12,7 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
-#include "../base/common.h"
-#include "task.h"
+#include "task/task.h"
 
 /* A task in whose step the thread runs another loop. */
 struct _sampling_outer_task {
