@@ -9,9 +9,7 @@
 
 #include "Python.h"
 
-#include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_sampling.h"
-#include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "_profile.h"
 
@@ -22,6 +20,7 @@ typedef struct {
     PyObject *name;
     struct _sampling_task *record;
     int state;                  // as in _PySampling_ToldTask
+    int is_running;
 } TaskObject;
 
 /* Nothing is known of it. */
@@ -47,13 +46,6 @@ told(TaskObject *self, int skip_frames)
 }
 
 static const _PySampling_ToldTask no_task = {0};
-
-static int
-is_entered(TaskObject *self)
-{
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
-    return impl->sampling.entered.task == (PyObject *)self;
-}
 
 static PyObject *
 task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -143,10 +135,11 @@ task_resume(PyObject *op, PyObject *args, PyObject *kwargs)
     if (check_goes_on(self) < 0) {
         return NULL;
     }
-    if (is_entered(self)) {
+    if (self->is_running) {
         PyErr_SetString(PyExc_RuntimeError, "the task runs already");
         return NULL;
     }
+    self->is_running = 1;
     _PySampling_SwapTask(no_task, told(self, skip_frames));
     Py_RETURN_NONE;
 }
@@ -161,7 +154,8 @@ static PyObject *
 task_suspend(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
     TaskObject *self = (TaskObject *)op;
-    if (is_entered(self)) {
+    if (self->is_running) {
+        self->is_running = 0;
         _PySampling_SwapTask(told(self, 0), no_task);
     }
     Py_RETURN_NONE;
@@ -186,10 +180,11 @@ task_end(PyObject *op, PyObject *args, PyObject *kwargs)
     if (self->state != 0) {
         Py_RETURN_NONE;
     }
-    if (!is_entered(self)) {
+    if (!self->is_running) {
         // Its last wait ends with it.
         _PySampling_SwapTask(no_task, told(self, 1));
     }
+    self->is_running = 0;
     self->state = is_cancelled ? 1 : 2;
     _PySampling_SwapTask(told(self, 0), no_task);
     Py_RETURN_NONE;

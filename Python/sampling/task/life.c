@@ -384,6 +384,7 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
             return;
         }
     }
+    task->told.skip_frames = told->skip_frames;
     unset_woken(task);
     task->thread = thread;
     thread->ran_tasks = 1;
