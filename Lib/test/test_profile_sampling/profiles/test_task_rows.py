@@ -1,6 +1,7 @@
 """What the lives of tasks add up to: rows, views and files."""
 
 import io
+import json
 import random
 import unittest
 
@@ -362,6 +363,24 @@ class FileTest(unittest.TestCase):
             with self.subTest(text_), self.assertRaisesRegex(
                     ValueError, 'damaged table of tasks'):
                 self.comments(change)
+
+    def test_json(self):
+        profile = service().profile()
+        file = io.BytesIO()
+        profile.save(file, 'profile-json')
+        data = json.loads(file.getvalue())
+        self.assertEqual([row['name'] for row in data['value_types']],
+                         ['count', 'cpu_ns', 'wall_ns', 'task_ns',
+                          'delay_ns'])
+        rows = data['samples']
+        self.assertEqual(
+            sum([ns for ns, state in zip(rows['values']['task_ns'],
+                                         rows['state'])
+                 if state == 'awaiting']), 38 * MS)
+        row = data['task_classes'][0]
+        self.assertEqual((row['function']['name'], row['finished'],
+                          row['steps'], sum(row['lives']['counts'])),
+                         ('app.handle', 4, 40, 4))
 
     def test_speedscope_has_them_apart(self):
         file = speedscope.encode(service().profile()._tables).decode()
