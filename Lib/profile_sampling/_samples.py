@@ -7,6 +7,7 @@ is the business of _data.
 # Nothing to import: os has done it.
 from _collections_abc import Sequence
 
+from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.tables import (
     HOLDER_NODE, HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
 from profile_sampling._data.values import STATES, value_named
@@ -20,8 +21,10 @@ class Sample:
     labels     what the program had labelled it with, as a dict of str
     task_name  name of the asyncio task, or None
     task_id    id() of the asyncio task, or None
-    state      'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-               or 'custom' for what sample() took
+    task_class name of the function that the task runs, or None
+    state      'running', 'blocked', 'gil_wait', 'gc', 'asleep_with_gil',
+               'lost', 'unsampled', or 'custom' for what sample() took; of a
+               task that no thread runs, 'awaiting' or 'loop_wait'
     gil_holder the GILHolder in the state 'gil_wait', else None
     values     tuple of numbers, one for each of Profile.value_types; each
                also has a name:
@@ -62,7 +65,9 @@ class Sample:
 
     @property
     def labels(self):
-        return dict(self._label_set[0])
+        labels = dict(self._label_set[0])
+        labels.pop(TASK_CLASS, None)
+        return labels
 
     @property
     def task_name(self):
@@ -71,6 +76,10 @@ class Sample:
     @property
     def task_id(self):
         return self._label_set[2]
+
+    @property
+    def task_class(self):
+        return self._label_set[0].get(TASK_CLASS)
 
     @property
     def _label_set(self):

@@ -143,9 +143,11 @@ class ClassTest(unittest.TestCase):
                          {'app.handle': 52 * MS, 'app.worker': 2 * MS,
                           None: 1 * MS})
         part = profile.filter(labels={'task_class': 'app.worker'})
-        self.assertEqual([(sample.state, sample.task_name, sample.task_id)
+        self.assertEqual([(sample.state, sample.task_name, sample.task_id,
+                           sample.task_class, sample.labels)
                           for sample in part.samples],
-                         [('awaiting', 'named', None)])
+                         [('awaiting', 'named', None, 'app.worker', {})])
+        self.assertIsNone(profile.samples[-1].task_class)
         self.assertEqual(set(profile.group_by('task_class')),
                          {'app.handle', 'app.worker', None})
         self.assertEqual(profile.label_values('task_name')[0].value, None)
