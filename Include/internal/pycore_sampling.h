@@ -80,12 +80,11 @@ typedef struct _sampling_told_task {
     PyObject **name;            // a str, or the number in the name that
                                 // asyncio gives; NULL: it has none
     // What it waits for: an object whose type says it, the coroutine of
-    // another task, or NULL: nothing worth a name.  Borrowed; runs no code.
+    // another task, or NULL.  Borrowed; runs no code.
     PyObject *(*awaited)(PyObject *task);
     struct _sampling_task **record;     // for the profiler; NULL: a task that
                                         // nobody tells of when it is woken
-    int is_done;
-    int is_cancelled;
+    int state;                  // 0: pending, 1: cancelled, 2: finished
 } _PySampling_ToldTask;
 
 typedef enum {
@@ -323,6 +322,9 @@ struct _sampling_runtime_state {
 /* --- Hooks.  Each is called with the GIL unless it says otherwise, leaves
    --- errno alone, allocates no Python object and runs no Python code. */
 
+// Of a hook that is a macro, too: one compare while nobody profiles.
+#define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
+
 #ifdef WITH_SAMPLING_PROFILER
 
 // Is a session running?  A plain load of what another thread may be storing:
@@ -338,9 +340,6 @@ struct _sampling_runtime_state {
 #else
 #  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 #endif
-
-// Of a hook that is a macro, too: one compare while nobody profiles.
-#define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
 
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set, and before
 // anything changes that the samples which wait belong to: they are recorded.
@@ -361,14 +360,12 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 // If the loop is run inside a task of another, that one is the thread's again
 // when nothing is entered any more.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
-                                      const _PySampling_ToldTask *entered);
+PyAPI_FUNC(void) _PySampling_SwapTask(_PySampling_ToldTask left,
+                                      _PySampling_ToldTask entered);
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_TaskWoken(const _PySampling_ToldTask *task);
-#define _PySampling_TaskWoken(TASK) \
-    _PySampling_IF_ACTIVE(_PySampling_TaskWoken(TASK))
+PyAPI_FUNC(void) _PySampling_TaskWoken(_PySampling_ToldTask task);
 
 // The task is done for, or never to run again: its fields are cleared.
 // Export for '_asyncio' shared extension.

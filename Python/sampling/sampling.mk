@@ -5,6 +5,7 @@
 SAMPLING_OBJS= \
 	Python/sampling/hooks.o \
 	Python/sampling/objects.o \
+	Python/sampling/tasks.o \
 	Python/sampling/base/process.o \
 	Python/sampling/base/time.o \
 	Python/sampling/clock/ask.o \
@@ -50,7 +51,6 @@ SAMPLING_OBJS= \
 	Python/sampling/tables/tables.o \
 	Python/sampling/task/awaits.o \
 	Python/sampling/task/deadline.o \
-	Python/sampling/task/entered.o \
 	Python/sampling/task/life.o
 
 SAMPLING_HEADERS= \

@@ -2,7 +2,7 @@
 # Checks what the interpreter shows to extension modules: the functions,
 # variables and types of its public ABI are those of the stock interpreter but
 # for what ours.suppr lists, it exports no name that is not Python's, and our
-# files have no C variable but those that upstream's own list knows by patch 0021.
+# files have no C variable but those that upstream's own list knows by patch 0022.
 #
 # usage: PYTHON=build/release/python Tools/abi/check.sh
 set -eu

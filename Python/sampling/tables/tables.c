@@ -365,6 +365,5 @@ _PySampling_TablesClearSamples(struct _sampling_tables *tables)
     struct _sampling_sample_row *lost = &tables->samples[0];
     lost->count = lost->cpu_ns = lost->wall_ns = lost->task_ns
         = lost->delay_ns = 0;
-    _PySampling_TablesClearCoroutines(tables);
     index_put(index, hash_sample_row(lost), 0);
 }

@@ -97,10 +97,14 @@ add_coroutine(struct _sampling_tables *tables, uint32_t node,
         tables, node, _PySampling_TablesFrame(tables, entry, 0, globals));
 }
 
-/* Another task, by what it runs, or an object, by its type. */
+/* Another task, by what it runs, or an object, by its type.  That of most
+   says nothing. */
 static uint32_t
 add_awaited(struct _sampling_tables *tables, uint32_t node, PyObject *awaited)
 {
+    if (strcmp(Py_TYPE(awaited)->tp_name, "_asyncio.Future") == 0) {
+        return node;
+    }
     if (is_generator(awaited)) {
         PyCodeObject *code = code_of((PyGenObject *)awaited);
         _PySampling_Frame entry = {code, _PyCode_CODE(code)};

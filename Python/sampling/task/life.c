@@ -38,6 +38,9 @@
 /* At most so many of the waits that go on are booked by a flush, about. */
 #define MAX_BOOKED_PER_FLUSH 1000
 
+/* Of struct _sampling_told_task. */
+enum {PENDING, CANCELLED};
+
 
 /* Records. */
 
@@ -343,16 +346,16 @@ wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-(_PySampling_TaskWoken)(const _PySampling_ToldTask *told)
+_PySampling_TaskWoken(_PySampling_ToldTask told)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread == NULL || !_PySampling_IN_EPOCH(thread)) {
         return;
     }
-    struct _sampling_task *task = record_of(told);
+    struct _sampling_task *task = record_of(&told);
     if (task == NULL) {
-        task = begin(told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
+        task = begin(&told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
         if (task != NULL) {
             set_woken(task, thread);
         }
@@ -419,7 +422,7 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
 {
     struct _sampling_task *task = record_of(told);
     uint64_t now_ns = _PySampling_WallNow();
-    if (task == NULL && !told->is_done) {
+    if (task == NULL && told->state == PENDING) {
         // It ran when the session began.
         (void)begin(told, _PySampling_TASK_AWAITS, now_ns);
         return;
@@ -429,8 +432,8 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     }
     run_until(task, now_ns);
     task->num_steps++;
-    if (told->is_done) {
-        finish(task, thread, told->is_cancelled);
+    if (told->state != PENDING) {
+        finish(task, thread, told->state == CANCELLED);
         return;
     }
     task->state = _PySampling_TASK_AWAITS;

@@ -367,7 +367,7 @@ class RandomTest(SessionTest):
         by_class = Counter()
         for row in session.profile.samples:
             if row.task_ns:
-                name = row.labels['task_class'].rpartition('.')[2]
+                name = row.task_class.rpartition('.')[2]
                 by_class[name, row.state in WAITS] += row.task_ns
         for name, (running, loop_wait, awaiting) in found.items():
             self.assertEqual(by_class[name, False], running)

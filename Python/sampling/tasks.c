@@ -12,8 +12,7 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
-#include "../base/common.h"
-#include "task.h"
+#include "task/task.h"
 
 /* A task in whose step the thread runs another loop. */
 struct _sampling_outer_task {
@@ -119,8 +118,7 @@ swap(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_SwapTask(const _PySampling_ToldTask *left,
-                     const _PySampling_ToldTask *entered)
+_PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
@@ -134,11 +132,11 @@ _PySampling_SwapTask(const _PySampling_ToldTask *left,
     if (!_PySampling_ACTIVE() || thread == NULL
         || !_PySampling_IN_EPOCH(thread))
     {
-        swap(tstate, NULL, left, entered);
+        swap(tstate, NULL, &left, &entered);
         return;
     }
     _PySampling_ENTER_HOOK(thread);
     _PySampling_Drain(tstate, thread);
-    swap(tstate, thread, left, entered);
+    swap(tstate, thread, &left, &entered);
     _PySampling_LEAVE_HOOK(thread);
 }
