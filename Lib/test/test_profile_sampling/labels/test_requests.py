@@ -230,6 +230,13 @@ class SessionTest(unittest.TestCase):
             pass
         self.assertEqual(self.counts(block.profile), {})
 
+    def test_a_block_that_is_dropped(self):
+        block = profile()
+        block.__enter__()
+        self.assertTrue(latencies.is_collecting())
+        del block
+        self.assertFalse(latencies.is_collecting())
+
     def test_of_the_command_line(self):
         code = ('import os, profile_sampling\n'
                 'for _ in range(3):\n'
