@@ -85,6 +85,7 @@ typedef struct _sampling_told_task {
     struct _sampling_task **record;     // for the profiler; NULL: a task that
                                         // nobody tells of when it is woken
     int state;                  // 0: pending, 1: cancelled, 2: finished
+    int skip_frames;            // innermost ones that are not its loop's
 } _PySampling_ToldTask;
 
 typedef enum {

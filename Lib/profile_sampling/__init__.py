@@ -15,8 +15,9 @@ from profile_sampling._recording.session import profile, region, \
     running, snapshot, start, stats, stop
 
 __all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
-           'Subscription', 'label', 'labels', 'profile', 'region', 'request',
-           'running', 'sample', 'snapshot', 'start', 'stats', 'stop', 'subscribe']
+           'Subscription', 'Task', 'label', 'labels', 'profile', 'region',
+           'request', 'running', 'sample', 'snapshot', 'start', 'stats',
+           'stop', 'subscribe']
 
 
 def __getattr__(name):
@@ -31,6 +32,9 @@ def __getattr__(name):
         from profile_sampling._subscribing import aggregate as home
     elif name in ('label', 'labels', 'sample'):
         from profile_sampling._recording import labels as home
+    elif name == 'Task':
+        from profile_sampling import _core
+        home = _core.load()
     elif name == 'request':
         from profile_sampling._recording import requests as home
     else:

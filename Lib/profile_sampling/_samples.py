@@ -21,10 +21,10 @@ class Sample:
     labels     what the program had labelled it with, as a dict of str
     task_name  name of the asyncio task, or None
     task_id    id() of the asyncio task, or None
-    task_class name of the function that the task runs, its outermost
-               coroutine, or None
-    state      'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-               or 'custom' for what sample() took
+    task_class name of the function that the task runs, or None
+    state      'running', 'blocked', 'gil_wait', 'gc', 'asleep_with_gil',
+               'lost', 'unsampled', or 'custom' for what sample() took; of a
+               task that no thread runs, 'awaiting' or 'loop_wait'
     gil_holder the GILHolder in the state 'gil_wait', else None
     values     tuple of numbers, one for each of Profile.value_types; each
                also has a name:

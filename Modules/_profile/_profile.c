@@ -373,7 +373,8 @@ module_exec(PyObject *module)
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
         || _PyProfile_InitLabels(module, state) < 0
-        || _PyProfile_InitSubscriptions(module, state) < 0)
+        || _PyProfile_InitSubscriptions(module, state) < 0
+        || _PyProfile_InitTasks(module) < 0)
     {
         return -1;
     }

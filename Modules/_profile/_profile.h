@@ -55,6 +55,9 @@ extern int _PyProfile_IsExcluded(void);
 extern PyObject *_PyProfile_StartHelper(PyObject *start, PyObject *run,
                                         int is_daemon);
 
+// tasks.c
+extern int _PyProfile_InitTasks(PyObject *module);
+
 // delivery.c: more functions of the module.
 extern PyMethodDef _PyProfile_DeliveryMethods[];
 

@@ -112,7 +112,8 @@ module_exec(PyObject *module)
 {
     if (PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
-        || _PyProfile_InitLabels(module, get_profile_state(module)) < 0)
+        || _PyProfile_InitLabels(module, get_profile_state(module)) < 0
+        || _PyProfile_InitTasks(module) < 0)
     {
         return -1;
     }

@@ -38,11 +38,17 @@ STATES OF A THREAD, the columns of the report
   lost             its tables were full, or it could not be reached
   custom           counted by profile_sampling.sample(), weighs no time
 
+STATES OF AN ASYNCIO TASK that no thread runs, in report --tasks
+
+  awaiting         what it awaits has not happened yet
+  loop wait        that has, or it is new, but its loop is busy
+
 FRAMES THAT ARE NO PYTHON FUNCTIONS
 
   time.sleep, dict.get      C functions, by the place that calls them
   int.__add__               operators, by the types they met
   [blocked] [GIL wait] [GC gen2] [asleep with GIL] [unsampled] [lost]
+  [awaiting] [loop wait]
                             what a thread did instead of running code
 
 CLOCKS

@@ -10,6 +10,7 @@ changes; fields can be added without that.
 """
 
 from profile_sampling._data import opcodes
+from profile_sampling._data.histogram import Histogram
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, HOLDER_NODE, HOLDER_THREAD, LABELS, NODE, NODE_COLUMNS,
     STATE, THREAD)
@@ -28,7 +29,7 @@ def encode(tables):
         'threads': [_thread(thread) for thread in tables.threads],
         'functions': [_function(function) for function in tables.functions],
         'frames': _frames(tables), 'stacks': _stacks(tables),
-        **_samples(tables)}).encode() + b'\n'
+        **_samples(tables), **_lives(tables)}).encode() + b'\n'
 
 
 def _facts(tables):
@@ -102,6 +103,29 @@ def _samples(tables):
                     thread if node else _NONE for thread, node
                     in zip(tables.column(HOLDER_THREAD), held)],
                 'values': values}}
+
+
+def _lives(tables):
+    """Counters of tasks and of requests, where there are any."""
+    found = {}
+    if tables.task_classes:
+        found['task_classes'] = [
+            _counters(row) | {'function': _function(row.function)}
+            for row in tables.task_classes]
+    if tables.latencies:
+        found['latencies'] = [
+            _counters(row) | {'key': known_text(row.key),
+                              'value': known_text(row.value),
+                              'roots': list(map(known_text, row.roots))}
+            for row in tables.latencies]
+    return found
+
+
+def _counters(row):
+    values = {name: getattr(row, name) for name in row.__slots__}
+    return {name: {'bits': value.bits, 'counts': value.counts}
+            if isinstance(value, Histogram) else value
+            for name, value in values.items()}
 
 
 def _labels(labels, task_name, task_id):

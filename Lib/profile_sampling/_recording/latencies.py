@@ -9,6 +9,7 @@ on a module that is always there.
 """
 
 import _thread
+import _weakref
 import os
 
 from profile_sampling._data.histogram import BITS, Histogram, bucket
@@ -23,7 +24,8 @@ class _Shared:
     """Who collects in this interpreter.
 
     lock        held while rows change
-    collectors  list of Collector
+    collectors  list of weak references to Collectors: a block that is dropped
+                ends without a word
     session     the Collector of the session, or None
     """
 
@@ -68,9 +70,18 @@ class Collector:
 def collect():
     """Return a Collector of what ends from now on."""
     collector = Collector()
+    reference = _weakref.ref(collector, _forget)
     with _shared.lock:
-        _shared.collectors.append(collector)
+        _shared.collectors.append(reference)
     return collector
+
+
+def _forget(reference):
+    # It may happen at any moment, also while this thread has the lock.
+    try:
+        _shared.collectors.remove(reference)
+    except ValueError:
+        pass
 
 
 def taken(collector, *, clear=False):
@@ -85,8 +96,9 @@ def taken(collector, *, clear=False):
 def end(collector):
     """Return the same, and collect no more."""
     with _shared.lock:
-        if collector in _shared.collectors:
-            _shared.collectors.remove(collector)
+        _shared.collectors[:] = [
+            reference for reference in _shared.collectors
+            if reference() is not collector]
     return taken(collector)
 
 
@@ -105,7 +117,10 @@ def add(labels, ns, root):
     """Add a request: its labels, how long it took, and the name of the
     function that its task runs, or None."""
     with _shared.lock:
-        for collector in _shared.collectors:
+        for reference in list(_shared.collectors):
+            collector = reference()
+            if collector is None:
+                continue
             for key, value in labels.items():
                 if value is not None:
                     collector.add((key, value), max(ns, 0), root)

@@ -152,8 +152,8 @@ class profile:
 
     def _end(self, block):
         block, collector = block
-        raw = _core.load().end_block(block)
         ended = latencies.end(collector)
+        raw = _core.load().end_block(block)
         if raw is None:
             return      # it is the parent's, or the interpreter is ending
         self.profile = Profile._from_raw(raw | {'latencies': ended})

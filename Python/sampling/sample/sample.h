@@ -54,6 +54,11 @@ extern uint32_t _PySampling_WalkNode(PyThreadState *tstate,
                                      _PySampling_Thread *thread,
                                      int is_in_c);
 
+// The same of a thread in C code, without some of its innermost frames.
+extern uint32_t _PySampling_OuterNode(PyThreadState *tstate,
+                                      _PySampling_Thread *thread,
+                                      int skip_frames);
+
 // The same for a thread that slept with the GIL until now, with the C function
 // that it slept in, if the clock has seen it.
 extern uint32_t _PySampling_SleeperNode(PyThreadState *tstate,

@@ -186,14 +186,34 @@ _PySampling_SleeperNode(PyThreadState *tstate, _PySampling_Thread *thread)
                      is_known ? &call : NULL);
 }
 
+/* The frame so many Python frames further out. */
+static _PyInterpreterFrame *
+outer_frame(_PyInterpreterFrame *frame, int skip_frames)
+{
+    for (;;) {
+        while (frame != NULL && _PySampling_IsArtificial(frame)) {
+            frame = frame->previous;
+        }
+        if (frame == NULL || skip_frames-- <= 0) {
+            return frame;
+        }
+        frame = frame->previous;
+    }
+}
+
+uint32_t
+_PySampling_OuterNode(PyThreadState *tstate, _PySampling_Thread *thread,
+                      int skip_frames)
+{
+    return walk_node(tstate, thread,
+                     outer_frame(tstate->current_frame, skip_frames),
+                     _PyRuntime.sampling.options.names, 1, INT_MAX, NULL);
+}
+
 uint32_t
 _PySampling_CallerNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    _PyInterpreterFrame *frame = tstate->current_frame;
-    while (frame != NULL && _PySampling_IsArtificial(frame)) {
-        frame = frame->previous;
-    }
-    return walk_node(tstate, thread, frame != NULL ? frame->previous : NULL,
+    return walk_node(tstate, thread, outer_frame(tstate->current_frame, 1),
                      _PyRuntime.sampling.options.names, 0, INT_MAX, NULL);
 }
 

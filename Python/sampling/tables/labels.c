@@ -234,7 +234,8 @@ _PySampling_LabelsOfWait(struct _sampling_tables *tables,
                          PyThreadState *tstate,
                          const _PySampling_ToldTask *task)
 {
-    _PySampling_LabelSet *set = set_of_context(tstate, *task->context);
+    _PySampling_LabelSet *set = set_of_context(
+        tstate, task->context != NULL ? *task->context : NULL);
     struct _sampling_label_row key = {
         .parent = set != NULL ? row_of_set(tables, set) : 0,
         .key = _PySampling_NO_STRING,

@@ -115,26 +115,52 @@ add_awaited(struct _sampling_tables *tables, uint32_t node, PyObject *awaited)
         tables, node, _PySampling_TablesTypeFrame(tables, Py_TYPE(awaited)));
 }
 
+/* The next suspended coroutine of a chain, or NULL: there is none.  `next`
+   goes on to what it awaits. */
+static PyGenObject *
+next_suspended(PyObject **next)
+{
+    for (int i = 0; *next != NULL && i < MAX_AWAITS; i++) {
+        if (!is_wrapper(*next)) {
+            break;
+        }
+        *next = ((struct wrapper *)*next)->wrapped;
+    }
+    if (*next == NULL || !is_generator(*next)
+        || !is_suspended((PyGenObject *)*next))
+    {
+        return NULL;
+    }
+    PyGenObject *gen = (PyGenObject *)*next;
+    *next = awaited_by(gen, frame_of(gen));
+    return gen;
+}
+
 uint32_t
 _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
                        const _PySampling_ToldTask *told)
 {
     PyObject *next = *told->coroutine;
-    for (int i = 0; next != NULL && i < MAX_AWAITS; i++) {
-        if (is_wrapper(next)) {
-            next = ((struct wrapper *)next)->wrapped;
-            continue;
-        }
-        if (!is_generator(next) || !is_suspended((PyGenObject *)next)) {
-            break;
-        }
-        PyGenObject *gen = (PyGenObject *)next;
-        _PyInterpreterFrame *frame = frame_of(gen);
-        node = add_coroutine(tables, node, gen, frame);
-        next = awaited_by(gen, frame);
+    PyGenObject *gen = next_suspended(&next);
+    for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
+        node = add_coroutine(tables, node, gen, frame_of(gen));
+        gen = next_suspended(&next);
     }
     PyObject *awaited = told->awaited(told->task);
     return awaited != NULL ? add_awaited(tables, node, awaited) : node;
+}
+
+_PyInterpreterFrame *
+_PySampling_InnermostAwait(const _PySampling_ToldTask *told)
+{
+    PyObject *next = *told->coroutine;
+    PyGenObject *last = NULL;
+    PyGenObject *gen = next_suspended(&next);
+    for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
+        last = gen;
+        gen = next_suspended(&next);
+    }
+    return last != NULL ? frame_of(last) : NULL;
 }
 
 int
@@ -155,6 +181,9 @@ _PySampling_RootOf(const _PySampling_ToldTask *told)
     }
     if (is_generator(coroutine)) {
         return Py_NewRef(code_of((PyGenObject *)coroutine));
+    }
+    if (PyFunction_Check(coroutine)) {
+        return Py_NewRef(PyFunction_GET_CODE(coroutine));
     }
     return Py_NewRef(Py_TYPE(coroutine));
 }

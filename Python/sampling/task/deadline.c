@@ -4,12 +4,14 @@
    A loop that is busy does not look at its timers: it finds them late, and
    only then it wakes who waits for them.  Their own deadlines say since when
    these tasks wait for the loop.  Owns the way from a callback of asyncio's
-   loop to the timer that it is of; what it knows of Lib/asyncio is matched by
-   name, and where it does not fit there is no deadline. */
+   loop to the timer that it is of, and for other loops from a task that sleeps
+   to how long.  What it knows of Lib/asyncio is matched by name, and where it
+   does not fit there is no deadline. */
 
 #include "Python.h"
 
 #include "pycore_frame.h"             // _PyInterpreterFrame
+#include "pycore_long.h"              // _PyLong_CompactValue()
 #include "structmember.h"             // Py_T_OBJECT_EX
 
 #include "../sample/walk.h"           // _PySampling_IsArtificial()
@@ -23,16 +25,15 @@
 #define MAX_TYPES 4
 
 static int
-is_handle_run(PyCodeObject *code)
+is_called(PyCodeObject *code, const char *qualname)
 {
-    static const char name[] = "Handle._run";
-    return PyUnicode_GET_LENGTH(code->co_qualname) == sizeof(name) - 1
-        && _PyUnicode_EqualToASCIIString(code->co_qualname, name);
+    return PyUnicode_GET_LENGTH(code->co_qualname)
+               == (Py_ssize_t)strlen(qualname)
+        && _PyUnicode_EqualToASCIIString(code->co_qualname, qualname);
 }
 
-/* The frame's first local variable: `self` of a method. */
 static PyObject *
-self_of(_PyInterpreterFrame *frame)
+first_argument(_PyInterpreterFrame *frame)
 {
     PyCodeObject *code = _PyFrame_GetCode(frame);
     return code->co_argcount > 0 ? frame->localsplus[0] : NULL;
@@ -55,25 +56,72 @@ when_of(PyObject *handle)
     return NULL;
 }
 
-uint64_t
-_PySampling_DeadlineOfCallback(PyThreadState *tstate)
+/* 0 of what is no time. */
+static uint64_t
+nanoseconds_of(PyObject *seconds)
+{
+    double ns = 0;
+    if (PyFloat_CheckExact(seconds)) {
+        ns = PyFloat_AS_DOUBLE(seconds) * 1e9;
+    }
+    else if (PyLong_CheckExact(seconds)
+             && _PyLong_IsCompact((PyLongObject *)seconds))
+    {
+        ns = (double)_PyLong_CompactValue((PyLongObject *)seconds) * 1e9;
+    }
+    return ns > 0 && ns < 9e18 ? (uint64_t)ns : 0;
+}
+
+static uint64_t
+deadline_of_callback(PyThreadState *tstate)
 {
     _PyInterpreterFrame *frame = tstate->current_frame;
     for (int i = 0; frame != NULL && i < MAX_FRAMES;
          i++, frame = frame->previous)
     {
-        if (_PySampling_IsArtificial(frame)
-            || !is_handle_run(_PyFrame_GetCode(frame)))
+        if (!_PySampling_IsArtificial(frame)
+            && is_called(_PyFrame_GetCode(frame), "Handle._run"))
         {
-            continue;
+            PyObject *self = first_argument(frame);
+            PyObject *when = self != NULL ? when_of(self) : NULL;
+            return when != NULL ? nanoseconds_of(when) : 0;
         }
-        PyObject *self = self_of(frame);
-        PyObject *when = self != NULL ? when_of(self) : NULL;
-        if (when == NULL || !PyFloat_CheckExact(when)) {
-            return 0;
-        }
-        double ns = PyFloat_AS_DOUBLE(when) * 1e9;
-        return ns > 0 && ns < 9e18 ? (uint64_t)ns : 0;
     }
     return 0;
+}
+
+static int
+is_of_asyncio(PyCodeObject *code)
+{
+    static const char name[] = "asyncio/tasks.py";
+    Py_ssize_t size;
+    const char *path = PyUnicode_IS_ASCII(code->co_filename)
+        ? (const char *)PyUnicode_1BYTE_DATA(code->co_filename) : NULL;
+    size = PyUnicode_GET_LENGTH(code->co_filename);
+    return path != NULL && size >= (Py_ssize_t)sizeof(name) - 1
+        && strcmp(path + size - (sizeof(name) - 1), name) == 0;
+}
+
+/* A task that sleeps does so since it was left. */
+static uint64_t
+end_of_sleep(const struct _sampling_task *task)
+{
+    _PyInterpreterFrame *frame = _PySampling_InnermostAwait(&task->told);
+    if (frame == NULL) {
+        return 0;
+    }
+    PyCodeObject *code = _PyFrame_GetCode(frame);
+    if (!is_called(code, "sleep") || !is_of_asyncio(code)) {
+        return 0;
+    }
+    PyObject *delay = first_argument(frame);
+    uint64_t delay_ns = delay != NULL ? nanoseconds_of(delay) : 0;
+    return delay_ns != 0 ? task->since_ns + delay_ns : 0;
+}
+
+uint64_t
+_PySampling_Deadline(PyThreadState *tstate, const struct _sampling_task *task)
+{
+    uint64_t deadline_ns = deadline_of_callback(tstate);
+    return deadline_ns != 0 ? deadline_ns : end_of_sleep(task);
 }

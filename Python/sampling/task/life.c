@@ -162,7 +162,7 @@ find(struct waiting *w)
     }
     const _PySampling_ToldTask *told = &w->task->told;
     uint32_t base = w->is_entering
-        ? _PySampling_WalkNode(w->tstate, w->thread, 1)
+        ? _PySampling_OuterNode(w->tstate, w->thread, told->skip_frames)
         : w->tables->coroutines[w->task->coroutine].base_node;
     w->node = _PySampling_AwaitsNode(w->tables, base, told);
     w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, told);
@@ -321,7 +321,7 @@ woken_since(PyThreadState *tstate, const struct _sampling_task *task,
     {
         return now_ns;      // another task woke it
     }
-    uint64_t deadline_ns = _PySampling_DeadlineOfCallback(tstate);
+    uint64_t deadline_ns = _PySampling_Deadline(tstate, task);
     return deadline_ns != 0
         ? Py_MIN(Py_MAX(deadline_ns, task->since_ns), now_ns) : now_ns;
 }
@@ -384,6 +384,7 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
             return;
         }
     }
+    task->told.skip_frames = told->skip_frames;
     unset_woken(task);
     task->thread = thread;
     thread->ran_tasks = 1;

@@ -31,9 +31,10 @@ extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
                                   unsigned int to_epoch);
 extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
-// task/deadline.c.  Of the timer whose callback the thread runs, on the clock
-// of _PySampling_MonotonicNow(); 0: it runs none, or it is not known.
-extern uint64_t _PySampling_DeadlineOfCallback(PyThreadState *tstate);
+// task/deadline.c.  The deadline of what wakes a task, on the clock of
+// _PySampling_MonotonicNow(); 0: it is no timer, or it is not known.
+extern uint64_t _PySampling_Deadline(PyThreadState *tstate,
+                                     const struct _sampling_task *task);
 
 // task/awaits.c.  Lock: tables_mutex.
 // The stack of a task that waits, below `node`, down to what it awaits.  A
@@ -41,6 +42,9 @@ extern uint64_t _PySampling_DeadlineOfCallback(PyThreadState *tstate);
 extern uint32_t _PySampling_AwaitsNode(struct _sampling_tables *tables,
                                        uint32_t node,
                                        const _PySampling_ToldTask *told);
+// The innermost of its coroutines, or NULL: it is not suspended in any.
+extern struct _PyInterpreterFrame *
+_PySampling_InnermostAwait(const _PySampling_ToldTask *told);
 // Has no step been run yet?  If it is not known, yes.
 extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
 // The code of its coroutine, or the type of what is none: a new reference.

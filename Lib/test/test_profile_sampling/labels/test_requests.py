@@ -200,6 +200,10 @@ class BlockTest(unittest.TestCase):
 
 class SessionTest(unittest.TestCase):
 
+    def setUp(self):
+        # Tests that end their sessions by the core's own stop() leave it.
+        latencies.end_session()
+
     def request(self, route):
         with request(route=route):
             pass
@@ -225,6 +229,13 @@ class SessionTest(unittest.TestCase):
         with profile() as block:
             pass
         self.assertEqual(self.counts(block.profile), {})
+
+    def test_a_block_that_is_dropped(self):
+        block = profile()
+        block.__enter__()
+        self.assertTrue(latencies.is_collecting())
+        del block
+        self.assertFalse(latencies.is_collecting())
 
     def test_of_the_command_line(self):
         code = ('import os, profile_sampling\n'
@@ -305,6 +316,9 @@ class RootsTest(unittest.TestCase):
 
 
 class MiddlewareTest(unittest.TestCase):
+
+    def setUp(self):
+        latencies.end_session()
 
     def scope(self):
         return {'type': 'http', 'method': 'GET', 'path': '/'}

@@ -1,6 +1,7 @@
 """What the lives of tasks add up to: rows, views and files."""
 
 import io
+import json
 import random
 import unittest
 
@@ -142,9 +143,11 @@ class ClassTest(unittest.TestCase):
                          {'app.handle': 52 * MS, 'app.worker': 2 * MS,
                           None: 1 * MS})
         part = profile.filter(labels={'task_class': 'app.worker'})
-        self.assertEqual([(sample.state, sample.task_name, sample.task_id)
+        self.assertEqual([(sample.state, sample.task_name, sample.task_id,
+                           sample.task_class, sample.labels)
                           for sample in part.samples],
-                         [('awaiting', 'named', None)])
+                         [('awaiting', 'named', None, 'app.worker', {})])
+        self.assertIsNone(profile.samples[-1].task_class)
         self.assertEqual(set(profile.group_by('task_class')),
                          {'app.handle', 'app.worker', None})
         self.assertEqual(profile.label_values('task_name')[0].value, None)
@@ -362,6 +365,24 @@ class FileTest(unittest.TestCase):
             with self.subTest(text_), self.assertRaisesRegex(
                     ValueError, 'damaged table of tasks'):
                 self.comments(change)
+
+    def test_json(self):
+        profile = service().profile()
+        file = io.BytesIO()
+        profile.save(file, 'profile-json')
+        data = json.loads(file.getvalue())
+        self.assertEqual([row['name'] for row in data['value_types']],
+                         ['count', 'cpu_ns', 'wall_ns', 'task_ns',
+                          'delay_ns'])
+        rows = data['samples']
+        self.assertEqual(
+            sum([ns for ns, state in zip(rows['values']['task_ns'],
+                                         rows['state'])
+                 if state == 'awaiting']), 38 * MS)
+        row = data['task_classes'][0]
+        self.assertEqual((row['function']['name'], row['finished'],
+                          row['steps'], sum(row['lives']['counts'])),
+                         ('app.handle', 4, 40, 4))
 
     def test_speedscope_has_them_apart(self):
         file = speedscope.encode(service().profile()._tables).decode()

@@ -129,6 +129,7 @@ class InASessionTest(ManualTest):
                 tick(ns, 0)
             found[ns] = {row.value: row.wall_ns for row
                          in checked(block.profile).label_values('ns')
+                         # Tasks that wait are in no thread.
                          if row.wall_ns}
 
         async def main():

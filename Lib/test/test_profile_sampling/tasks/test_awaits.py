@@ -12,6 +12,11 @@ import profile_sampling
 
 from ..support.sessions import SessionTest, thrice
 
+try:
+    import uvloop
+except ImportError:
+    uvloop = None
+
 WAIT_S = 0.02
 
 
@@ -229,6 +234,14 @@ class KnownAnswersTest(SessionTest):
 
     @thrice
     def test_hog(self):
+        self.check_hog(asyncio.run)
+
+    @unittest.skipUnless(uvloop, 'needs uvloop')
+    @thrice
+    def test_hog_of_another_loop(self):
+        self.check_hog(uvloop.run)
+
+    def check_hog(self, run):
         """Who sleeps knows when it was to be woken, and when it was."""
         known = Counter()
 
@@ -248,7 +261,7 @@ class KnownAnswersTest(SessionTest):
         async def main():
             await asyncio.gather(sleeper(), sleeper(), sleeper(), hog())
         profile_sampling.start()
-        asyncio.run(main())
+        run(main())
         profile = profile_sampling.stop()
         [row] = [row for row in profile.tasks()
                  if row.name.endswith('sleeper')]

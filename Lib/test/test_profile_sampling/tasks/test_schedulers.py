@@ -1,0 +1,260 @@
+"""Tasks of schedulers that asyncio knows nothing of."""
+
+import contextvars
+import gc
+import time
+import types
+import unittest
+
+import profile_sampling
+from profile_sampling import Task, label, schedulers
+
+from ..support.manual import manual, tick
+from ..support.sessions import SessionTest
+
+try:
+    import trio
+except ImportError:
+    trio = None
+try:
+    import gevent
+except ImportError:
+    gevent = None
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
+
+def spend(ns):
+    tick(ns, 0)
+
+
+def lives(profile):
+    return {row.name.rpartition('.')[2]:
+            (row.running_ns, row.loop_wait_ns, row.awaiting_ns)
+            for row in profile.tasks()}
+
+
+@types.coroutine
+def park():
+    yield
+
+
+class TaskTest(SessionTest):
+
+    def test_states(self):
+        async def work():
+            await park()
+        coroutine = work()
+        with manual() as session:
+            task = Task(coroutine)
+            task.woken()
+            spend(1)
+            task.resume()
+            spend(10)
+            coroutine.send(None)
+            task.suspend()
+            spend(100)
+            task.woken()
+            spend(1000)
+            task.resume()
+            with self.assertRaises(StopIteration):
+                coroutine.send(None)
+            spend(10_000)
+            task.end()
+        self.assertEqual(lives(session.profile)['work'],
+                         (10_010, 1001, 100))
+        [row] = session.profile.tasks()
+        self.assertEqual((row.finished, row.steps), (1, 2))
+        [awaiting] = [sample for sample in session.profile.samples
+                      if sample.state == 'awaiting']
+        self.assertEqual([frame.function.qualname.rpartition('.')[2]
+                          for frame in awaiting.stack[:3]],
+                         ['[awaiting]', 'park', 'work'])
+
+    def test_ends_while_it_waits(self):
+        def function():
+            pass
+        with manual() as session:
+            task = Task(function)
+            task.resume()
+            task.suspend()
+            spend(7)
+            task.end(cancelled=True)
+            task.end()
+            task.suspend()
+        self.assertEqual(lives(session.profile)['function'], (0, 0, 7))
+        [row] = session.profile.tasks()
+        self.assertEqual(row.cancelled, 1)
+        with self.assertRaisesRegex(RuntimeError, 'has ended'):
+            task.resume()
+        with self.assertRaisesRegex(RuntimeError, 'has ended'):
+            task.woken()
+
+    def test_forgotten(self):
+        class Work:
+            pass
+        with manual() as session:
+            task = Task(Work())
+            task.resume()
+            task.suspend()
+            spend(7)
+            del task
+            gc.collect()
+            spend(70)
+        self.assertEqual(lives(session.profile)['Work'], (0, 0, 7))
+
+    def test_names_and_labels(self):
+        context = contextvars.copy_context()
+        with manual() as session, label(kind='outside'):
+            task = Task(park(), name='mine', context=context)
+            context.run(label(kind='own').__enter__)
+            task.woken()
+            spend(5)
+            task.resume()
+            task.end()
+        [row] = [row for row in session.profile.samples if row.task_ns]
+        self.assertEqual((row.task_name, row.labels),
+                         ('mine', {'kind': 'own'}))
+
+    def test_frames_that_are_left_out(self):
+        def tells(task, skip_frames):
+            task.resume(skip_frames=skip_frames)
+        for skip_frames in 0, 1, 2, 1_000_000:
+            with manual() as session:
+                task = Task(park())
+                task.woken()
+                spend(5)
+                tells(task, skip_frames)
+                task.end()
+            [row] = [row for row in session.profile.samples if row.task_ns]
+            stack = [frame.function.qualname.rpartition('.')[2]
+                     for frame in row.stack]
+            self.assertEqual('tells' in stack, skip_frames < 1)
+            self.assertEqual('test_frames_that_are_left_out' in stack,
+                             skip_frames < 2)
+
+    def test_while_nobody_profiles(self):
+        task = Task(park())
+        task.woken()
+        task.resume()
+        task.suspend()
+        task.end()
+
+    def test_wrong_arguments(self):
+        with self.assertRaises(TypeError):
+            Task()
+        with self.assertRaisesRegex(TypeError, "'name' must be str"):
+            Task(park(), name=1)
+        with self.assertRaisesRegex(TypeError, "'context' must be"):
+            Task(park(), context={})
+        task = Task(park())
+        with self.assertRaisesRegex(ValueError, 'negative'):
+            task.resume(skip_frames=-1)
+        task.resume()
+        self.addCleanup(task.end)
+        with self.assertRaisesRegex(RuntimeError, 'runs already'):
+            task.resume()
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def awaited(profile, name):
+    """{what is on the stack below the function of that name}, of waits."""
+    found = set()
+    for row in profile.samples:
+        stack = [frame.function.name for frame in reversed(row.stack)]
+        for i, function in enumerate(stack):
+            if row.state == 'awaiting' and function.endswith(f'.{name}'):
+                found |= {*stack[i + 1:-1]}
+    return found
+
+
+@unittest.skipUnless(trio, 'needs trio')
+class TrioTest(SessionTest):
+
+    def test_lives(self):
+        async def sleeper():
+            for _ in range(20):
+                await trio.sleep(0.005)
+
+        async def hog():
+            for _ in range(5):
+                spin(0.02)
+                await trio.lowlevel.checkpoint()
+
+        async def main():
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(sleeper)
+                nursery.start_soon(hog)
+        profile_sampling.start()
+        trio.run(main, instruments=[schedulers.TrioInstrument()])
+        profile = profile_sampling.stop()
+        found = {row.name.rpartition('.')[2]: row for row in profile.tasks()}
+        self.assertAlmostEqual(found['hog'].running_ns / 1e9, 0.1, delta=0.02)
+        self.assertEqual((found['hog'].finished, found['sleeper'].finished),
+                         (1, 1))
+        self.assertGreater(found['sleeper'].awaiting_ns, 50_000_000)
+        self.assertIn('trio.sleep', {name.replace('_timeouts.', '') for name
+                                     in awaited(profile, 'sleeper')})
+        for row in profile.samples:
+            self.assertNotIn('before_task_step', {
+                frame.function.qualname.rpartition('.')[2]
+                for frame in row.stack} if row.state == 'awaiting' else ())
+
+
+@unittest.skipUnless(greenlet, 'needs greenlet')
+class GreenletTest(SessionTest):
+
+    def test_switches(self):
+        def work():
+            spend(10)
+            main.switch()
+            spend(20)
+        main = greenlet.getcurrent()
+        with manual() as session, schedulers.trace_greenlets():
+            child = greenlet.greenlet(work)
+            child.switch()
+            spend(500)
+            child.switch()
+        [states] = lives(session.profile).values()
+        self.assertEqual(states, (30, 0, 500))
+        [row] = session.profile.tasks()
+        self.assertEqual(row.finished, 1)
+
+    def test_another_tracer_goes_on(self):
+        events = []
+        greenlet.settrace(lambda event, args: events.append(event))
+        self.addCleanup(greenlet.settrace, None)
+        with schedulers.trace_greenlets():
+            greenlet.greenlet(lambda: None).switch()
+        self.assertEqual(events, ['switch', 'switch'])
+        self.assertIsNotNone(greenlet.gettrace())
+
+    @unittest.skipUnless(gevent, 'needs gevent')
+    def test_gevent(self):
+        def sleeper():
+            gevent.sleep(0.05)
+
+        def worker():
+            spin(0.05)
+        profile_sampling.start()
+        with schedulers.trace_greenlets():
+            gevent.joinall([gevent.spawn(sleeper), gevent.spawn(worker)])
+        profile = profile_sampling.stop()
+        found = {row.name.rpartition('.')[2]: row for row in profile.tasks()}
+        self.assertAlmostEqual(found['worker'].running_ns / 1e9, 0.05,
+                               delta=0.01)
+        self.assertGreater(found['sleeper'].awaiting_ns, 45_000_000)
+        self.assertIn('gevent.hub.sleep', awaited(profile, 'sleeper')
+                      | {frame.function.name for row in profile.samples
+                         if row.state == 'awaiting' for frame in row.stack})
+
+
+if __name__ == '__main__':
+    unittest.main()
