@@ -7,6 +7,11 @@
    timer's deadline is blamed once more, for that task.  In the end all delay
    of a thread is shared in these proportions (tables/coroutines.c).
 
+   A loop that is far behind finds thousands of timers late.  So the blame of
+   the samples is not booked one by one: each keeps by how many more tasks it
+   is blamed than the one before, and when the oldest one leaves, the number of
+   those who blame it is known.
+
    Lock: tables_mutex. */
 
 #include "Python.h"
@@ -23,10 +28,13 @@ struct stretch {
     uint64_t from_ns;           // from_ns == until_ns: a sample
     uint64_t until_ns;
     uint64_t span_ns;
+    int64_t more_blame;         // than the stretch before
 };
 
 struct _sampling_delays {
     unsigned int epoch;         // the rows are of that one
+    int64_t oldest_blame;       // of the one before the oldest that is kept
+    int64_t next_more_blame;    // of the next one that comes
     uint64_t num_stretches;     // ever; the last MAX_STRETCHES are here
     struct stretch stretches[MAX_STRETCHES];
 };
@@ -52,8 +60,31 @@ delays_of(_PySampling_Thread *thread)
     if (d != NULL && d->epoch != thread->epoch) {
         d->epoch = thread->epoch;
         d->num_stretches = 0;
+        d->oldest_blame = d->next_more_blame = 0;
     }
     return d;
+}
+
+static uint64_t
+first_kept(const struct _sampling_delays *d)
+{
+    return d->num_stretches > MAX_STRETCHES
+        ? d->num_stretches - MAX_STRETCHES : 0;
+}
+
+static struct stretch *
+stretch_at(struct _sampling_delays *d, uint64_t number)
+{
+    return &d->stretches[number % MAX_STRETCHES];
+}
+
+/* It makes room for another one. */
+static void
+drop_oldest(struct _sampling_delays *d)
+{
+    const struct stretch *oldest = stretch_at(d, first_kept(d));
+    d->oldest_blame += oldest->more_blame;
+    blame(oldest, oldest->span_ns * (uint64_t)d->oldest_blame);
 }
 
 static void
@@ -66,8 +97,14 @@ saw(_PySampling_Thread *thread, const struct stretch *stretch)
     }
     struct _sampling_delays *d = delays_of(thread);
     if (d != NULL) {
-        d->stretches[d->num_stretches++ % MAX_STRETCHES] = *stretch;
-        blame(stretch, stretch->span_ns * thread->num_woken);
+        if (d->num_stretches >= MAX_STRETCHES) {
+            drop_oldest(d);
+        }
+        struct stretch *last = stretch_at(d, d->num_stretches++);
+        *last = *stretch;
+        last->more_blame = d->next_more_blame;
+        d->next_more_blame = 0;
+        blame(last, last->span_ns * thread->num_woken);
     }
 }
 
@@ -77,7 +114,7 @@ _PySampling_DelaysSawSample(_PySampling_Thread *thread,
                             uint64_t span_ns)
 {
     saw(thread, &(struct stretch){
-        *record, record->time_ns, record->time_ns, span_ns});
+        *record, record->time_ns, record->time_ns, span_ns, 0});
 }
 
 void
@@ -86,18 +123,24 @@ _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
                               uint64_t from_ns, uint64_t until_ns)
 {
     saw(thread, &(struct stretch){
-        *record, from_ns, until_ns, until_ns - from_ns});
+        *record, from_ns, until_ns, until_ns - from_ns, 0});
 }
 
-/* How much of a stretch is after a moment. */
+/* The first stretch that does not end before a moment. */
 static uint64_t
-part_since(const struct stretch *stretch, uint64_t since_ns)
+find_since(struct _sampling_delays *d, uint64_t since_ns)
 {
-    if (stretch->from_ns == stretch->until_ns) {
-        return stretch->until_ns >= since_ns ? stretch->span_ns : 0;
+    uint64_t low = first_kept(d), high = d->num_stretches;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (stretch_at(d, middle)->until_ns < since_ns) {
+            low = middle + 1;
+        }
+        else {
+            high = middle;
+        }
     }
-    uint64_t from_ns = Py_MAX(stretch->from_ns, since_ns);
-    return stretch->until_ns > from_ns ? stretch->until_ns - from_ns : 0;
+    return low;
 }
 
 void
@@ -107,15 +150,34 @@ _PySampling_DelaysBlame(_PySampling_Thread *thread, uint64_t since_ns)
     if (d == NULL) {
         return;
     }
-    uint64_t first = d->num_stretches > MAX_STRETCHES
-        ? d->num_stretches - MAX_STRETCHES : 0;
-    for (uint64_t i = d->num_stretches; i > first; i--) {
-        const struct stretch *s = &d->stretches[(i - 1) % MAX_STRETCHES];
-        if (s->until_ns < since_ns) {
-            break;
-        }
-        blame(s, part_since(s, since_ns));
+    uint64_t number = find_since(d, since_ns);
+    if (number < d->num_stretches
+        && stretch_at(d, number)->from_ns < since_ns)
+    {
+        // Only its end.
+        const struct stretch *s = stretch_at(d, number++);
+        blame(s, s->until_ns - since_ns);
     }
+    if (number < d->num_stretches) {
+        stretch_at(d, number)->more_blame++;
+        d->next_more_blame--;
+    }
+}
+
+void
+_PySampling_DelaysFlush(_PySampling_Thread *thread)
+{
+    struct _sampling_delays *d = thread->delays;
+    if (d == NULL || d->epoch != thread->epoch) {
+        return;
+    }
+    for (uint64_t i = first_kept(d); i < d->num_stretches; i++) {
+        struct stretch *s = stretch_at(d, i);
+        d->oldest_blame += s->more_blame;
+        blame(s, s->span_ns * (uint64_t)d->oldest_blame);
+        s->more_blame = 0;
+    }
+    d->oldest_blame = d->next_more_blame = 0;
 }
 
 size_t

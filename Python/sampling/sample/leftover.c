@@ -105,6 +105,7 @@ book_carried(_PySampling_Thread *thread)
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables != NULL) {
         book_leftover(tables, thread, &rest);
+        _PySampling_DelaysFlush(thread);
         _PySampling_CloseTables();
     }
     thread->residue_cpu_ns = rest.run.cpu_ns + rest.off_cpu_ns;

@@ -242,6 +242,8 @@ _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
 // A task has waited for its loop, unseen, since that moment.
 extern void _PySampling_DelaysBlame(_PySampling_Thread *thread,
                                     uint64_t since_ns);
+// All that is not booked yet.
+extern void _PySampling_DelaysFlush(_PySampling_Thread *thread);
 extern size_t _PySampling_DelaysBytes(const _PySampling_Thread *thread);
 
 #endif  // !Py_SAMPLING_SAMPLE_H
