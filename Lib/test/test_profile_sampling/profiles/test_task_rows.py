@@ -99,6 +99,14 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual([line for line in lines if line],
                          [line for line in other.splitlines() if line])
 
+    def test_short(self):
+        shown = str(service().profile())
+        self.assertIn('\n49.000 ms wall, 8.000 ms CPU, 13 samples, 0 lost\n',
+                      shown)
+        self.assertNotIn('db.fetch', shown)
+        self.assertIn('\n  69.1 %   69.1 %  [awaiting]\n',
+                      str(service().profile().about('task')))
+
     def test_about_tasks(self):
         profile = service().profile()
         about = profile.about('task')
