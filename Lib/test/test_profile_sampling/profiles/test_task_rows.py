@@ -374,6 +374,14 @@ class FileTest(unittest.TestCase):
                     ValueError, 'damaged table of tasks'):
                 self.comments(change)
 
+    def test_requests_that_cannot_be(self):
+        for counts in '0\t5\t5\t3:1', '3\t5\t5\t':
+            lines = f'label\troute\t/\t{counts}\ta.f'.encode()
+            kind, data = packed.pack(lines)
+            profile = self.comments(lambda fields: [
+                *fields[:4], str(len(lines)), kind, data])
+            self.assertIsNone(profile.tasks_by('route')[0].count)
+
     def test_json(self):
         profile = service().profile()
         file = io.BytesIO()
