@@ -105,7 +105,8 @@ def rows_of_label(tables, key):
 
 
 def _times(latency):
-    if latency is None:
+    # A file may say anything.
+    if latency is None or not latency.count or not latency.times.count:
         return (None,) * 5
     return (latency.count, round(latency.sum_ns / latency.count),
             *_shares(latency.times, latency.longest_ns), latency.longest_ns)

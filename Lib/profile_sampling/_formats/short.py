@@ -7,9 +7,10 @@ _data's.
 
 from profile_sampling._data import by_function
 from profile_sampling._data.losses import lost_counts
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE
-from profile_sampling._data.values import COUNT, STATES, printable
+from profile_sampling._data.values import COUNT, OF_TASKS, STATES, printable
 from profile_sampling._formats.words import (
     amount, long_title, seconds, share, short_end, shown_order, state_name,
     title)
@@ -24,6 +25,7 @@ _CELL = 'style="text-align: left"'
 
 def text(tables):
     """Return the report of str(): no line break at its end."""
+    tables = on_clocks(tables)
     lines = [_heading(tables), _totals(tables)]
     states = _states(tables)
     if states:
@@ -39,6 +41,7 @@ def text(tables):
 
 def html(tables):
     """Return a table for a notebook, with nothing but what is in it."""
+    tables = on_clocks(tables)
     rows = by_function.functions(tables)
     facts = [_heading(tables), _totals(tables), _states(tables)]
     parts = ['<div>', *[f'{_escaped(fact)}<br>' for fact in facts if fact],
@@ -92,6 +95,8 @@ def _totals(tables):
     texts = []
     for number in shown_order(tables):
         value_type = tables.value_types[number]
+        if value_type in OF_TASKS and number != tables.own:
+            continue
         name = 'samples' if value_type == COUNT else title(value_type)
         texts.append(f'{amount(tables.totals[number], value_type)} {name}')
     lost = sum(lost_counts(tables.stats).values())

@@ -16,14 +16,14 @@ _UNKNOWN, _NO_TASK, _WITHOUT = '[unknown]', '[no task]', '[without]'
 
 def tasks(tables, top):
     """The Tables of a profile: classes of tasks, and who held their loop."""
-    if not by_task.has_tasks(tables) and not tables.task_classes:
+    rows = by_task.rows(tables)
+    if not rows:
         return [Table('tasks', 'There are no tasks in this profile.', [], [],
                       value_type=TASK)]
-    return [_classes(tables, top), *_holders(tables, top)]
+    return [_classes(rows, top), *_holders(tables, top)]
 
 
-def _classes(tables, top):
-    rows = by_task.rows(tables)
+def _classes(rows, top):
     columns = [
         Column('life_ns', 'life', 'value'),
         Column('finished', 'ended', 'count'),

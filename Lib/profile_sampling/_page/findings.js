@@ -23,7 +23,8 @@ function lines(state) {
 const MORE = {
   gil: {view: 'gil'}, gil_asleep: lines('asleep_with_gil'),
   loop_blocked: lines('blocked'), loop_wait: {view: 'tasks'},
-  blocked: lines('blocked'), gc: lines('gc'), generic: {view: 'source'}, few: {view: 'quality'}};
+  blocked: lines('blocked'), gc: lines('gc'), generic: {view: 'source'},
+  few: {view: 'quality'}};
 
 /**
  * The findings, which are of the whole profile: of a part there are none.

@@ -3,6 +3,10 @@
 This file owns who collects, and the bounds of what is kept.  It must not know
 what a request is, nor how a profile is begun.
 
+A handler of signals may end a request while another one is being counted, in
+the same thread: so a request is put into a queue, which is one step, and counted
+by who does not disturb anybody.
+
 Nothing is kept while nobody collects.  What writes the profile of -X
 sampleprof has modules of its own, this one too: what all of them share hangs
 on a module that is always there.
@@ -11,26 +15,29 @@ on a module that is always there.
 import _thread
 import _weakref
 import os
+from _collections import deque
 
 from profile_sampling._data.histogram import BITS, Histogram, bucket
 from profile_sampling._data.lives import Latency
 
 # Values of labels, beyond which requests are of others; and roots of a value.
 _MAX_VALUES, _MAX_ROOTS = 1024, 16
+# Requests that wait to be counted.
+_MAX_PENDING = 256
 OTHERS = '[others]'
 
 
 class _Shared:
     """Who collects in this interpreter.
 
-    lock        held while rows change
+    lock        held while requests are counted
     collectors  list of weak references to Collectors: a block that is dropped
                 ends without a word
     session     the Collector of the session, or None
     """
 
     def __init__(self):
-        self.lock = _thread.allocate_lock()
+        self.lock = _thread.RLock()
         self.collectors = []
         self.session = None
 
@@ -51,9 +58,23 @@ class Collector:
     def __init__(self):
         # By (key, value): count, sum, longest, {bucket: count}, {root}.
         self.rows = {}
+        # (what, nanoseconds, root) that are not in there yet.
+        self.pending = deque()
+        self.is_counting = False
 
-    def add(self, what, ns, root):
-        """Add a request; the lock is held."""
+    def count(self):
+        """Count what is pending; the lock is held."""
+        if self.is_counting:
+            # By what was interrupted here.
+            return
+        self.is_counting = True
+        try:
+            while self.pending:
+                self._add(*self.pending.popleft())
+        finally:
+            self.is_counting = False
+
+    def _add(self, what, ns, root):
         key, _ = what
         if what not in self.rows and len(self.rows) >= _MAX_VALUES:
             what = key, OTHERS
@@ -87,6 +108,7 @@ def _forget(reference):
 def taken(collector, *, clear=False):
     """Return a list of Latency: what it has collected."""
     with _shared.lock:
+        collector.count()
         found = [_latency(what, row) for what, row in collector.rows.items()]
         if clear:
             collector.rows = {}
@@ -116,14 +138,19 @@ def is_collecting():
 def add(labels, ns, root):
     """Add a request: its labels, how long it took, and the name of the
     function that its task runs, or None."""
-    with _shared.lock:
-        for reference in list(_shared.collectors):
-            collector = reference()
-            if collector is None:
-                continue
-            for key, value in labels.items():
-                if value is not None:
-                    collector.add((key, value), max(ns, 0), root)
+    for reference in list(_shared.collectors):
+        collector = reference()
+        if collector is None:
+            continue
+        for key, value in labels.items():
+            if value is not None:
+                collector.pending.append(((key, value), max(ns, 0), root))
+        if len(collector.pending) > _MAX_PENDING and (
+                _shared.lock.acquire(blocking=False)):
+            try:
+                collector.count()
+            finally:
+                _shared.lock.release()
 
 
 def begin_session():
@@ -149,9 +176,9 @@ def _begin_in_child():
 
     Blocks that were in progress are its parent's, and end as such.
     """
-    _shared.lock = _thread.allocate_lock()
+    _shared.lock = _thread.RLock()
     if _shared.session is not None:
-        _shared.session.rows = {}
+        _shared.session.__init__()
 
 
 if hasattr(os, 'register_at_fork'):

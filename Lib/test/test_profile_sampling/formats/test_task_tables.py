@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import tempfile
 import unittest
@@ -13,6 +14,7 @@ from profile_sampling._formats.table import lines
 
 from ..profiles.test_task_rows import MS, service
 from ..support.builders import Builder, example
+from ..support.timed import timed
 
 
 def shown(profile, make=tables_of_tasks.tasks, *arguments, width=100):
@@ -58,6 +60,12 @@ class TasksTest(unittest.TestCase):
     def test_no_tasks(self):
         self.assertEqual(
             shown(example().profile(), tables_of_tasks.tasks, 9),
+            ['There are no tasks in this profile.'])
+        # They are in no time line.
+        profile = timed(service().profile(), random.Random(1))
+        self.assertEqual(
+            shown(profile.between(0, profile.duration_ns),
+                  tables_of_tasks.tasks, 9),
             ['There are no tasks in this profile.'])
 
     def test_by_a_label(self):

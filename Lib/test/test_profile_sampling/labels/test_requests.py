@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -196,6 +197,28 @@ class BlockTest(unittest.TestCase):
             known_names = {row.name for row in block.profile.tasks()}
             for names in roots.values():
                 self.assertLessEqual(set(names), known_names)
+
+
+    def test_handlers_of_signals(self):
+        # A handler ends a request wherever another one is being counted.
+        def handler(signum, frame):
+            with request(route='handler'):
+                pass
+        saved = signal.signal(signal.SIGALRM, handler)
+        self.addCleanup(signal.signal, signal.SIGALRM, saved)
+        done = 0
+        with profile() as block:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+            try:
+                until = time.monotonic() + 1
+                while time.monotonic() < until:
+                    with request(route='main'):
+                        done += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        rows = known(block.profile)
+        self.assertEqual(rows['route', 'main'].count, done)
+        self.assertGreater(rows['route', 'handler'].count, 50)
 
 
 class SessionTest(unittest.TestCase):

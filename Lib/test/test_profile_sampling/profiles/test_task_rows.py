@@ -99,6 +99,14 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual([line for line in lines if line],
                          [line for line in other.splitlines() if line])
 
+    def test_short(self):
+        shown = str(service().profile())
+        self.assertIn('\n49.000 ms wall, 8.000 ms CPU, 13 samples, 0 lost\n',
+                      shown)
+        self.assertNotIn('db.fetch', shown)
+        self.assertIn('\n  69.1 %   69.1 %  [awaiting]\n',
+                      str(service().profile().about('task')))
+
     def test_about_tasks(self):
         profile = service().profile()
         about = profile.about('task')
@@ -365,6 +373,14 @@ class FileTest(unittest.TestCase):
             with self.subTest(text_), self.assertRaisesRegex(
                     ValueError, 'damaged table of tasks'):
                 self.comments(change)
+
+    def test_requests_that_cannot_be(self):
+        for counts in '0\t5\t5\t3:1', '3\t5\t5\t':
+            lines = f'label\troute\t/\t{counts}\ta.f'.encode()
+            kind, data = packed.pack(lines)
+            profile = self.comments(lambda fields: [
+                *fields[:4], str(len(lines)), kind, data])
+            self.assertIsNone(profile.tasks_by('route')[0].count)
 
     def test_json(self):
         profile = service().profile()
