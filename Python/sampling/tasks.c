@@ -130,7 +130,7 @@ _PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
     _PySampling_BeforeContextChange(tstate);
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (!_PySampling_ACTIVE() || thread == NULL
-        || !_PySampling_IN_EPOCH(thread))
+        || !_PySampling_IN_EPOCH(thread) || thread->excluded)
     {
         swap(tstate, NULL, &left, &entered);
         return;

@@ -350,7 +350,9 @@ _PySampling_TaskWoken(_PySampling_ToldTask told)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (thread == NULL || !_PySampling_IN_EPOCH(thread)) {
+    if (thread == NULL || !_PySampling_IN_EPOCH(thread)
+        || thread->excluded)
+    {
         return;
     }
     struct _sampling_task *task = record_of(&told);

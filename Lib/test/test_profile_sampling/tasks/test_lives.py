@@ -7,9 +7,13 @@ import asyncio
 import contextlib
 import gc
 import random
+import threading
 import unittest
 from collections import Counter
 
+from test import support
+
+import profile_sampling
 from profile_sampling import label
 
 from ..support.manual import manual, tick
@@ -271,6 +275,22 @@ class LivesTest(SessionTest):
             if row.state == 'loop_wait' and row.task_name == 'mine':
                 found[row.labels.get('route')] += row.task_ns
         self.assertEqual(found, {'/x': 5})
+
+    def test_tasks_of_a_subscriber_are_not_the_programs(self):
+        async def own():
+            await asyncio.sleep(0)
+
+        served = threading.Event()
+
+        def serve(batch):
+            asyncio.run(own())
+            served.set()
+        profile_sampling.start()
+        with profile_sampling.subscribe(serve, batch_seconds=0.01):
+            for _ in support.busy_retry(support.SHORT_TIMEOUT):
+                if served.is_set():
+                    break
+        self.assertEqual(profile_sampling.stop().tasks(), [])
 
     def test_delays_add_up_to_loop_waits(self):
         async def hog():
