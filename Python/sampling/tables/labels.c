@@ -129,14 +129,16 @@ add_pairs(struct _sampling_tables *tables, PyObject *pairs)
 
 /* The label set of a context. */
 
-/* NULL: the context has none.  Looking up a context variable compares by
-   identity, so it runs no code of the program. */
+/* NULL: the context has none, or the collector has cleared it already.
+   Looking up a context variable compares by identity, so it runs no code of
+   the program. */
 static _PySampling_LabelSet *
 set_of_context(PyThreadState *tstate, PyObject *context)
 {
     struct _sampling_interpreter_state *s = &tstate->interp->sampling;
     PyObject *value;
     if (s->label_var == NULL || context == NULL
+        || ((PyContext *)context)->ctx_vars == NULL
         || _PyHamt_Find(((PyContext *)context)->ctx_vars, s->label_var,
                         &value) != 1
         // Whoever copies a context can see the variable, and set it.

@@ -5,6 +5,7 @@ The clock is the tests' own, so all numbers are exact.
 
 import asyncio
 import contextlib
+import contextvars
 import gc
 import random
 import threading
@@ -125,6 +126,31 @@ class LivesTest(SessionTest):
         [row] = [row for row in profile.tasks()
                  if row.name.endswith('parked')]
         self.assertEqual(row.finished, 0)
+
+    def test_destroyed_after_its_context(self):
+        # The collector clears what belongs to a cycle in any order.
+        async def holds(cycle):
+            cycle.append(asyncio.current_task())
+            with label(route='/x'):
+                await asyncio.get_running_loop().create_future()
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(
+                lambda *args: None)
+            for _ in range(100):
+                cycle = []
+                context = contextvars.copy_context()
+                context.run(variable.set, (cycle, context))
+                asyncio.create_task(holds(cycle), context=context)
+                del cycle, context
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                spend(1)
+                gc.collect()
+        variable = contextvars.ContextVar('variable')
+        with label(kind='any'):
+            profile = self.run_main(main)
+        self.assertEqual(lives(profile)['holds'], (0, 0, 100))
 
     def test_awaits_when_the_session_ends(self):
         async def main():
