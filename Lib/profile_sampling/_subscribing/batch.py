@@ -10,8 +10,9 @@ from profile_sampling._data.values import (
     label_set)
 
 RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
-                'lost')
+                'lost', 'task')
 _SAMPLE = 0
+_TASK = RECORD_KINDS.index('task')
 _RESIDUE, _MERGED = 1, 2
 _GIL_WAIT = STATES.index('gil_wait')
 _NO_STRING = 0xFFFFFFFF
@@ -190,12 +191,24 @@ class Batch:
 
     def __iter__(self):
         """Iterate over the samples, as SampleRecord."""
+        return self._of_kind(_SAMPLE)
+
+    def task_waits(self):
+        """Iterate over what tasks waited for, as SampleRecord.
+
+        Subscribers get it who asked for *tasks*.  The state is 'awaiting' or
+        'loop_wait', and wall_ns is time of tasks' lives: it is on no thread's
+        clock.
+        """
+        return self._of_kind(_TASK)
+
+    def _of_kind(self, wanted):
         rows = self.rows
         for kind, *numbers in zip(
                 self.kind, self.time_ns, self.state, self.flags, self.thread,
                 self.node, self.labels_row, self.count, self.cpu_ns,
                 self.wall_ns, self.holder_thread, self.holder_node):
-            if kind == _SAMPLE:
+            if kind == wanted:
                 yield SampleRecord(rows, *numbers)
 
     @property
@@ -206,7 +219,7 @@ class Batch:
             records.append(Record('lost', self._lost[0], None,
                                   *self._lost[1:]))
         for i, kind in enumerate(self.kind):
-            if kind != _SAMPLE:
+            if kind not in (_SAMPLE, _TASK):
                 name = RECORD_KINDS[kind]
                 thread = None
                 if name not in ('fork', 'rate'):

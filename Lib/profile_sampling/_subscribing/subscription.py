@@ -22,7 +22,7 @@ MAX_TEXT_BYTES = 4090
 def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
               signal=None, batch_samples=1024, batch_seconds=1.0,
               max_samples=65_536, threads=None, labels=None,
-              all_interpreters=False):
+              all_interpreters=False, tasks=False):
     """Call *callback* with batches of samples; return a Subscription.
 
     The callback gets a Batch.  It is called on a thread of the profiler's
@@ -43,6 +43,8 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     threads           only these, an iterable of threads or their idents
     labels            only samples that have all of these labels, a dict
     all_interpreters  also those of other interpreters; from the main one
+    tasks             also what asyncio's tasks wait for; see
+                      Batch.task_waits()
 
     A session of start() may run meanwhile, or not.
 
@@ -68,13 +70,15 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
         'interpreter_id': _interpreter(all_interpreters),
         'threads': _idents(threads),
         'labels': _label_texts(labels)}
-    return _subscribe(callback, batch_seconds, options)
+    return _subscribe(callback, batch_seconds, options, bool(tasks))
 
 
-def _subscribe(callback, batch_seconds, options):
+def _subscribe(callback, batch_seconds, options, tasks=False):
     from profile_sampling._subscribing import delivery
     subscription = Subscription(callback, batch_seconds, options)
     try:
+        if tasks:
+            subscription._core.want_tasks()
         delivery.add(subscription)
         _core.give_names()
         return subscription

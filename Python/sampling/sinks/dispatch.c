@@ -118,6 +118,14 @@ _PySampling_EmitOfTask(const struct _sampling_event *record)
         row.task_ns = record->wall_ns;
         _PySampling_TablesAdd(STATE->tables, &row);
     }
+    if (STATE->subscriptions != NULL
+        && record->node != _PySampling_NO_NODE)
+    {
+        struct _sampling_event event = *record;
+        event.kind = _PySampling_EVENT_TASK;
+        event.time_ns = _PySampling_WallNow();
+        emit(&event);
+    }
 }
 
 void

@@ -24,6 +24,7 @@ typedef enum {
     _PySampling_EVENT_FORK,         // the process forked; this is the parent
     _PySampling_EVENT_RATE,         // count: the subscription's rate, in Hz
     _PySampling_EVENT_LOST,         // count: records that were dropped
+    _PySampling_EVENT_TASK,         // a task waited; wall_ns: of its life
 } _PySampling_EventKind;
 
 #define _PySampling_MIN_EVENTS 16       // room of a subscription
@@ -107,6 +108,7 @@ struct _sampling_subscription {
     int64_t interpreter_id;
     int is_linked;              // in the list
     int is_open;                // and samples come in
+    int gets_tasks;             // and what they wait for
     int ended_by_fork;
     uint32_t max_events;
     uint32_t batch_events;
@@ -167,6 +169,9 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub);
 
 extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
                                         const struct _sampling_event *event);
+// From now on it gets what tasks wait for, too.
+extern void
+_PySampling_SubscriptionWantTasks(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
 // Before the tables go: batches keep them alive.
@@ -201,8 +206,8 @@ extern void _PySampling_Emit(_PySampling_Thread *thread,
                              const struct _sampling_event *record);
 extern void
 _PySampling_EmitOfProgram(const struct _sampling_event *record);
-// Time of a task's life, in wall_ns.  It is on no thread's clock, so
-// subscribers of samples do not get it.
+// Time of a task's life, in wall_ns.  It is on no thread's clock, so only
+// subscribers get it who asked for it.
 extern void _PySampling_EmitOfTask(const struct _sampling_event *record);
 // The same for time, in wall_ns, that a task waited for its loop because of
 // this.

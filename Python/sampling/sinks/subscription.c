@@ -228,6 +228,14 @@ is_same(const struct _sampling_event *a, const struct _sampling_event *b)
         && a->holder_node == b->holder_node;
 }
 
+/* Others cannot be added up. */
+static int
+is_weight(const struct _sampling_event *event)
+{
+    return event->kind == _PySampling_EVENT_SAMPLE
+        || event->kind == _PySampling_EVENT_TASK;
+}
+
 /* Samples of the same key become one, at the place of the first. */
 static void
 condense(struct _sampling_subscription *sub, struct _sampling_batch *batch)
@@ -244,7 +252,7 @@ condense(struct _sampling_subscription *sub, struct _sampling_batch *batch)
     for (uint32_t i = 0; i < batch->num_events; i++) {
         struct _sampling_event *event = &batch->events[i];
         struct _sampling_event *same = NULL;
-        if (event->kind == _PySampling_EVENT_SAMPLE) {
+        if (is_weight(event)) {
             uint32_t slot = hash_event(event) & mask;
             while (slots[slot] != 0
                    && !is_same(&batch->events[slots[slot] - 1], event))
@@ -337,11 +345,20 @@ void
 _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
                             const struct _sampling_event *event)
 {
-    if (event->kind != _PySampling_EVENT_SAMPLE
-        || matches(sub, event->labels))
-    {
+    if (event->kind == _PySampling_EVENT_TASK && !sub->gets_tasks) {
+        return;
+    }
+    if (!is_weight(event) || matches(sub, event->labels)) {
         append(sub, event);
     }
+}
+
+void
+_PySampling_SubscriptionWantTasks(struct _sampling_subscription *sub)
+{
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    sub->gets_tasks = 1;
+    PyMutex_Unlock(&STATE->tables_mutex);
 }
 
 /* The last record; what waits can still be taken. */

@@ -318,6 +318,35 @@ class LivesTest(SessionTest):
                     break
         self.assertEqual(profile_sampling.stop().tasks(), [])
 
+    def test_subscribers_who_ask_get_waits(self):
+        async def child():
+            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+
+        async def main():
+            await asyncio.gather(*[child() for _ in range(20)])
+        found, others = Counter(), []
+
+        def add(batch):
+            for record in batch.task_waits():
+                found[record.state] += record.wall_ns
+                self.assertIn(record.stack[0].function.qualname,
+                              ('[awaiting]', '[loop wait]'))
+
+        def add_other(batch):
+            others.extend(batch.task_waits())
+        profile_sampling.start()
+        with (profile_sampling.subscribe(add, tasks=True) as subscription,
+              profile_sampling.subscribe(add_other)):
+            asyncio.run(main())
+            subscription.flush()
+        profile = profile_sampling.stop()
+        self.assertEqual(subscription.stats()['errors'], 0)
+        self.assertEqual(found, {
+            'awaiting': sum(row.awaiting_ns for row in profile.tasks()),
+            'loop_wait': sum(row.loop_wait_ns for row in profile.tasks())})
+        self.assertEqual(others, [])
+
     def test_delays_add_up_to_loop_waits(self):
         async def hog():
             spend(100)
