@@ -31,9 +31,10 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* At most so many waits are booked in so much time, about. */
+/* At most so many waits are booked in a period of the clock, about, as counted
+   over so much time. */
+#define MAX_BOOKED_PER_PERIOD 2
 #define RATE_WINDOW_NS 100000000
-#define MAX_BOOKED_PER_WINDOW 1000
 
 /* At most so many of the waits that go on are booked by a flush, about. */
 #define MAX_BOOKED_PER_FLUSH 1000
@@ -228,14 +229,16 @@ period_of_waits(uint64_t now_ns)
 {
     struct _sampling_task_rate *r = &interpreter_state()->task_rate;
     uint64_t shortest_ns = _PySampling_PeriodNow();
+    uint64_t most = Py_MAX(
+        MAX_BOOKED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, 4);
     r->period_ns = Py_MAX(r->period_ns, shortest_ns);
-    if (r->num_booked > MAX_BOOKED_PER_WINDOW) {
+    if (r->num_booked > most) {
         r->period_ns *= 2;
     }
     else if (now_ns - r->since_ns < RATE_WINDOW_NS) {
         return r->period_ns;
     }
-    else if (r->num_booked < MAX_BOOKED_PER_WINDOW / 4) {
+    else if (r->num_booked < most / 4) {
         r->period_ns = Py_MAX(r->period_ns / 2, shortest_ns);
     }
     r->since_ns = now_ns;
