@@ -45,7 +45,7 @@ told(TaskObject *self, int skip_frames)
     };
 }
 
-static const _PySampling_ToldTask no_task = {0};
+#define NO_TASK ((_PySampling_ToldTask){0})
 
 static PyObject *
 task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -140,7 +140,7 @@ task_resume(PyObject *op, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->is_running = 1;
-    _PySampling_SwapTask(no_task, told(self, skip_frames));
+    _PySampling_SwapTask(NO_TASK, told(self, skip_frames));
     Py_RETURN_NONE;
 }
 
@@ -156,7 +156,7 @@ task_suspend(PyObject *op, PyObject *Py_UNUSED(ignored))
     TaskObject *self = (TaskObject *)op;
     if (self->is_running) {
         self->is_running = 0;
-        _PySampling_SwapTask(told(self, 0), no_task);
+        _PySampling_SwapTask(told(self, 0), NO_TASK);
     }
     Py_RETURN_NONE;
 }
@@ -182,11 +182,11 @@ task_end(PyObject *op, PyObject *args, PyObject *kwargs)
     }
     if (!self->is_running) {
         // Its last wait ends with it.
-        _PySampling_SwapTask(no_task, told(self, 1));
+        _PySampling_SwapTask(NO_TASK, told(self, 1));
     }
     self->is_running = 0;
     self->state = is_cancelled ? 1 : 2;
-    _PySampling_SwapTask(told(self, 0), no_task);
+    _PySampling_SwapTask(told(self, 0), NO_TASK);
     Py_RETURN_NONE;
 }
 
