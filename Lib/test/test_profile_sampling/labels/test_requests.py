@@ -20,6 +20,7 @@ from profile_sampling.middleware import ASGIMiddleware, WSGIMiddleware
 from test.support.script_helper import assert_python_ok
 
 from ..support.builders import Builder
+from ..support.sessions import end_session
 
 MS = 1_000_000
 # What a loaded machine may add to a sleep of a request.
@@ -226,6 +227,7 @@ class SessionTest(unittest.TestCase):
     def setUp(self):
         # Tests that end their sessions by the core's own stop() leave it.
         latencies.end_session()
+        self.addCleanup(end_session)
 
     def request(self, route):
         with request(route=route):
