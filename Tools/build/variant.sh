@@ -15,7 +15,7 @@ args_file=$(pwd)/build/args/$variant
 source_tree=src
 targets=
 case $variant in
-stock) source_tree=stock-src ;;
+stock | dist-stock) source_tree=stock-src ;;
 abi)
     # Only its names and types are looked at, which are in the one file.
     source_tree=stock-src

@@ -1,0 +1,128 @@
+"""Let the text files of an installed interpreter find their neighbours.
+
+The interpreter itself looks beside its own executable; what was written down
+when it was built does not.  Owns the files that hold paths: what sysconfig
+reads, pkg-config's files, and the scripts in bin/.
+"""
+
+import base64
+import csv
+import hashlib
+import pprint
+import re
+
+# Where the source is said to have been, for a debugger.
+SOURCE = '/usr/src/cpython-sampleprof'
+
+# A script starts the interpreter beside it.  The shell reads a command in
+# the first lines, Python a string.
+LAUNCHER = """\
+#!/bin/sh
+'''exec' "$(dirname -- "$(realpath -- "$0")")/{python}" "$0" "$@"
+' '''
+"""
+
+SYSCONFIG = '''\
+"""What this interpreter was built with, at the place where it now stands."""
+
+import os.path
+
+_built_for = {prefix!r}
+_here = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+
+build_time_vars = {variables}
+
+for _name, _value in build_time_vars.items():
+    if isinstance(_value, str) and _built_for in _value:
+        build_time_vars[_name] = _value.replace(_built_for, _here)
+'''
+
+
+def scrub(text, build):
+    """Take out of a command line what only this one build was made with."""
+    # What was given to configure, quoted or not.
+    build = re.escape(str(build))
+    for pattern in [
+        rf' ?--sysroot={build}[^ \'"]*',
+        rf' ?-[BLI]{build}/dist/sysroot[^ \'"]*',
+        r' ?-ffile-prefix-map=[^ \'"]*',
+        r' ?-static-libgcc',
+        r' ?-Wl,--exclude-libs,[^ \'"]*',
+    ]:
+        text = re.sub(pattern, '', text)
+    return re.sub(build, SOURCE, text)
+
+
+def write_sysconfig(path, prefix, build):
+    found = {}
+    exec(path.read_text(), found)
+    variables = {
+        name: scrub(value, build).strip() if isinstance(value, str) else value
+        for name, value in found['build_time_vars'].items()}
+    # It is a list of what configure was given, most of it gone by now.
+    variables['CONFIG_ARGS'] = f"'--prefix={prefix}'"
+    path.write_text(SYSCONFIG.format(
+        prefix=str(prefix), variables=pprint.pformat(variables, width=79)))
+
+
+def write_pkgconfig(path):
+    text = re.sub(r'^prefix=.*$', 'prefix=${pcfiledir}/../..',
+                  path.read_text(), flags=re.MULTILINE)
+    path.write_text(re.sub(r'^(exec_prefix|libdir|includedir)=.*?/?(lib|'
+                           r'include|)$', replace_directory, text,
+                           flags=re.MULTILINE))
+
+
+def replace_directory(match):
+    name, directory = match.groups()
+    return f'{name}=${{prefix}}/{directory}'.rstrip('/')
+
+
+def launch_beside(path, python):
+    """Give a Python script a first line that holds wherever it is."""
+    first, rest = path.read_bytes().split(b'\n', 1)
+    if first.startswith(b'#!') and b'python' in first:
+        path.write_bytes(LAUNCHER.format(python=python).encode() + rest)
+
+
+def record_of(path):
+    """A line of RECORD: the digest and the size of a file."""
+    content = path.read_bytes()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest())
+    return 'sha256=' + digest.rstrip(b'=').decode(), str(len(content))
+
+
+def mend_record(record):
+    """Say what scripts are now, and nothing of byte code."""
+    rows = []
+    packages = record.parent.parent
+    with record.open(newline='') as file:
+        for name, digest, size in csv.reader(file):
+            path = packages / name
+            if name.endswith('.pyc'):
+                continue
+            if digest and '/bin/' in name:
+                digest, size = record_of(path)
+            rows.append((name, digest, size))
+    with record.open('w', newline='') as file:
+        csv.writer(file, lineterminator='\n').writerows(sorted(rows))
+
+
+def relocate(tree, prefix, build):
+    python = next(tree.glob('bin/python3.[0-9]*[0-9d]')).name
+    for path in tree.glob('lib/python3.*/_sysconfigdata_*.py'):
+        write_sysconfig(path, prefix, build)
+    for path in tree.glob('lib/pkgconfig/*.pc'):
+        if not path.is_symlink():
+            write_pkgconfig(path)
+    for pattern in ('lib/python3.*/config-*/Makefile', 'bin/*-config',
+                    'lib/python3.*/config-*/python-config.py'):
+        for path in tree.glob(pattern):
+            if not path.is_symlink():
+                path.write_text(scrub(path.read_text(), build))
+    for path in tree.glob('bin/*'):
+        if path.is_file() and not path.is_symlink():
+            launch_beside(path, python)
+    for record in tree.glob('lib/python3.*/site-packages/*/RECORD'):
+        mend_record(record)
