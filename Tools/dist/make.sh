@@ -46,12 +46,24 @@ archive_name() {
         "$(release_date)" "$machine" "$suffix"
 }
 
+# What uv, pyenv, Docker and apt install is the release.
+offer() {
+    "$python" -s -E Tools/dist/offers.py "$archive" \
+        "${DIST_URL:-file://$root/build/dist}"
+    if have dpkg-deb; then
+        sh Tools/dist/deb.sh "$archive"
+    else
+        note "there is no dpkg-deb here, so no .deb was made"
+    fi
+}
+
 make_flavour() {
     sh Tools/dist/build.sh "$flavour"
     stage
     archive=build/dist/$(archive_name)
     "$python" -s -E Tools/dist/pack.py "build/dist/$flavour/python" "$archive"
     "$python" -s -E Tools/dist/sbom.py "$archive" "build/dist/$flavour/python"
+    [ "$flavour" != release ] || offer
     say "$archive: $(wc -c <"$archive") bytes," \
         "sha256 $(cut -c 1-64 "$archive.sha256")"
 }

@@ -3,13 +3,17 @@
 The interpreter itself looks beside its own executable; what was written down
 when it was built does not.  Owns the files that hold paths: what sysconfig
 reads, pkg-config's files, and the scripts in bin/.
+
+usage: relocate.py TREE PREFIX BUILD
 """
 
 import base64
 import csv
 import hashlib
+import pathlib
 import pprint
 import re
+import sys
 
 # Where the source is said to have been, for a debugger.
 SOURCE = '/usr/src/cpython-sampleprof'
@@ -126,3 +130,7 @@ def relocate(tree, prefix, build):
             launch_beside(path, python)
     for record in tree.glob('lib/python3.*/site-packages/*/RECORD'):
         mend_record(record)
+
+
+if __name__ == '__main__':
+    relocate(*map(pathlib.Path, sys.argv[1:]))
