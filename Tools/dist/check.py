@@ -8,6 +8,7 @@ is visible to others; no link leads out.  Prints each fault and fails if there
 was one.  What the interpreter does when it runs is for test.py to find out.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -29,7 +30,8 @@ MODULES = {'_bz2', '_ctypes', '_curses', '_curses_panel', '_hashlib', '_lzma',
 
 def readelf(*arguments):
     return subprocess.run(['readelf', '-W', *map(str, arguments)], check=True,
-                          text=True, stdout=subprocess.PIPE).stdout
+                          env=os.environ | {'LC_ALL': 'C'}, text=True,
+                          stdout=subprocess.PIPE).stdout
 
 
 def version(text):

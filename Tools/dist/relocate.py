@@ -85,7 +85,7 @@ def replace_directory(match):
 
 def launch_beside(path, python):
     """Give a Python script a first line that holds wherever it is."""
-    first, rest = path.read_bytes().split(b'\n', 1)
+    first, _, rest = path.read_bytes().partition(b'\n')
     if first.startswith(b'#!') and b'python' in first:
         path.write_bytes(LAUNCHER.format(python=python).encode() + rest)
 
