@@ -26,20 +26,28 @@ LAUNCHER = """\
 ' '''
 """
 
+# What uv takes for the place of an interpreter that it has not yet moved.  It
+# writes the whole file anew with the place where it puts it.
+NOWHERE = '/install'
+
+# The values come first, as they are without us, for programs that read the
+# file as text.
 SYSCONFIG = '''\
-"""What this interpreter was built with, at the place where it now stands."""
-
-import os.path
-
-_built_for = {prefix!r}
-_here = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-
+{header}
 build_time_vars = {variables}
 
-for _name, _value in build_time_vars.items():
-    if isinstance(_value, str) and _built_for in _value:
-        build_time_vars[_name] = _value.replace(_built_for, _here)
+# Paths are of the place where this interpreter now stands.
+def _move(variables):
+    import os.path
+    import re
+    here = os.path.dirname(os.path.dirname(os.path.dirname(
+        os.path.abspath(__file__))))
+    for name, value in variables.items():
+        if isinstance(value, str) and {prefix!r} in value:
+            variables[name] = re.sub(r'(?<![\\w.)}}]){prefix}(?![\\w.-])',
+                                     lambda match: here, value)
+
+_move(build_time_vars)
 '''
 
 
@@ -60,14 +68,17 @@ def scrub(text, build):
 
 def write_sysconfig(path, prefix, build):
     found = {}
-    exec(path.read_text(), found)
+    text = path.read_text()
+    exec(text, found)
     variables = {
-        name: scrub(value, build).strip() if isinstance(value, str) else value
+        name: (scrub(value, build).strip().replace(str(prefix), NOWHERE)
+               if isinstance(value, str) else value)
         for name, value in found['build_time_vars'].items()}
     # It is a list of what configure was given, most of it gone by now.
-    variables['CONFIG_ARGS'] = f"'--prefix={prefix}'"
+    variables['CONFIG_ARGS'] = f"'--prefix={NOWHERE}'"
     path.write_text(SYSCONFIG.format(
-        prefix=str(prefix), variables=pprint.pformat(variables, width=79)))
+        header=text.partition('\n')[0], prefix=NOWHERE,
+        variables=pprint.pformat(variables, width=79)))
 
 
 def write_pkgconfig(path):

@@ -18,7 +18,9 @@ import sysconfig
 import textwrap
 
 PREFIX = pathlib.Path(sys.executable).parents[1]
-BUILT_FOR = '/opt/cpython-sampleprof'
+# No path begins with one of these, but where it really stands.
+BUILT_FOR = re.compile(r'(?<![\w.)}])(/opt/cpython-sampleprof|/install)'
+                       r'(?![\w.-])')
 
 # What each wheel does, which is more than to be there.
 WHEELS = {
@@ -77,8 +79,8 @@ def check_place():
     for name, path in sysconfig.get_paths().items():
         must(path.startswith(str(PREFIX)), f'path {name} is {path}')
     for name, value in sysconfig.get_config_vars().items():
-        if name != 'CONFIG_ARGS' and str(PREFIX) != BUILT_FOR:
-            must(BUILT_FOR not in str(value), f'variable {name} is {value}')
+        rest = str(value).replace(str(PREFIX), '')
+        must(not BUILT_FOR.search(rest), f'variable {name} is {value}')
     for name in ('INCLUDEPY', 'LIBDIR', 'BINDIR', 'LIBPL'):
         path = sysconfig.get_config_var(name)
         must(os.path.isdir(path), f'{name} is {path}, which does not exist')

@@ -89,6 +89,7 @@ class RelocateTest(TreeTest):
         'CC': f'gcc --sysroot={BUILD}/dist/sysroot '
               f'-B{BUILD}/dist/sysroot/usr/lib/ -pthread',
         'srcdir': f'{BUILD}/src',
+        'INSTALL': '/usr/bin/install -c',
         'HAVE_FORK': 1,
     }
 
@@ -96,7 +97,7 @@ class RelocateTest(TreeTest):
         self.write('bin/python3.13', '', 0o755)
         self.sysconfig = self.write(
             'lib/python3.13/_sysconfigdata__linux_.py',
-            f'build_time_vars = {self.VARIABLES!r}')
+            f'# header\nbuild_time_vars = {self.VARIABLES!r}')
         done = self.tool('relocate.py', self.tree, '/opt/built', BUILD)
         self.assertEqual(done.returncode, 0, done.stdout)
 
@@ -115,6 +116,7 @@ class RelocateTest(TreeTest):
             self.assertEqual(variables['prefix'], str(path))
             self.assertEqual(variables['INCLUDEPY'],
                              f'{path}/include/python3.13')
+            self.assertEqual(variables['INSTALL'], '/usr/bin/install -c')
             self.assertEqual(variables['HAVE_FORK'], 1)
 
     def test_nothing_of_the_build_is_left(self):
