@@ -69,6 +69,8 @@ optimised_options() {
     case $1 in
     *train) ;;
     *)
+        # Other counts make another build; configure keeps the name.
+        quote "DIST_PROFILE=$(sha256_of "$profile")"
         quote --with-lto
         # As configure would have it, without symbols for a debugger.
         quote "LTOCFLAGS=-flto -ffat-lto-objects -flto-partition=none"
@@ -137,7 +139,8 @@ train() {
         # shellcheck disable=SC2086
         ./python $dist_profile_task
     ) >"build/$variant.train.log" 2>&1 ||
-        note "a test of the training run failed: what ran was counted"
+        die "the training run failed; what it said is in" \
+            "build/$variant.train.log."
     keep_profile
 }
 
@@ -153,7 +156,7 @@ keep_profile() {
 
 # The compiler looks for the counts beside the object that it writes.
 use_profile() {
-    [ "$profile" -nt "build/$variant/python" ] || return 0
+    [ ! -x "build/$variant/python" ] || return 0
     tar -xJf "$profile" -C "build/$variant"
 }
 

@@ -32,7 +32,7 @@ make -s -C "build/$variant" install DESTDIR="$scratch/root" >"$log" 2>&1 || {
     die "installing $variant failed (its last messages are above, all of" \
         "them are in $log)."
 }
-"$python" -s -E Tools/dist/relocate.py "$scratch/root$built_for" \
+"$python" -s -E -B Tools/dist/relocate.py "$scratch/root$built_for" \
     "$built_for" "$(pwd)/build"
 cp -a "$scratch/root$built_for/." "$prefix/"
 say "installed: $prefix/bin/python3"

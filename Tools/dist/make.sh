@@ -30,10 +30,10 @@ stage() {
     }
     mv "$scratch/root$dist_prefix" "build/dist/$flavour/python"
     # The order of a set shows in byte code.
-    PYTHONHASHSEED=0 "$python" -s Tools/dist/stage.py \
+    PYTHONHASHSEED=0 "$python" -s -B Tools/dist/stage.py \
         "build/dist/$flavour/python" "$dist_prefix" "$root/build" \
         "$root/build/dist/sysroot" "$flavour"
-    "$python" -s -E Tools/dist/check.py "build/dist/$flavour/python" \
+    "$python" -s -E -B Tools/dist/check.py "build/dist/$flavour/python" \
         "$root/build" "$dist_glibc_floor"
 }
 
@@ -48,7 +48,7 @@ archive_name() {
 
 # What uv, pyenv, Docker and apt install is the release.
 offer() {
-    "$python" -s -E Tools/dist/offers.py "$archive" \
+    "$python" -s -E -B Tools/dist/offers.py "$archive" \
         "${DIST_URL:-file://$root/build/dist}"
     if have dpkg-deb; then
         sh Tools/dist/deb.sh "$archive"
@@ -61,8 +61,8 @@ make_flavour() {
     sh Tools/dist/build.sh "$flavour"
     stage
     archive=build/dist/$(archive_name)
-    "$python" -s -E Tools/dist/pack.py "build/dist/$flavour/python" "$archive"
-    "$python" -s -E Tools/dist/sbom.py "$archive" "build/dist/$flavour/python"
+    "$python" -s -E -B Tools/dist/pack.py "build/dist/$flavour/python" "$archive"
+    "$python" -s -E -B Tools/dist/sbom.py "$archive" "build/dist/$flavour/python"
     [ "$flavour" != release ] || offer
     say "$archive: $(wc -c <"$archive") bytes," \
         "sha256 $(cut -c 1-64 "$archive.sha256")"

@@ -180,7 +180,7 @@ start_merge() {
     }
 }
 
-# as_left COMMAND...: everything it says goes to the log, the end of it to
+# step COMMAND...: everything it says goes to the log, the end of it to
 # the reader if it fails.
 step() {
     say "$*"
@@ -245,9 +245,12 @@ regenerate_all() {
         step sh Tools/patches/refresh.sh
         step make
     done
+    die "generated files still change after three rounds: \"make regen\"" \
+        "says which."
 }
 
 report() {
+    rm -f "$state"
     say "" "Patches/ is for CPython $wanted now. What is left:"
     say "  * read \"git diff upstream.conf Patches\" and commit it"
     say "  * read what is new in $wanted about threads, signals, the eval" \
