@@ -15,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import time
 import urllib.parse
 
@@ -65,6 +66,16 @@ def cpython(conf):
         checksums=sha256(conf['upstream_sha256']))
 
 
+def applied_fixes(conf):
+    """From Debian's series, the part that Tools/build/tree.sh applies."""
+    with tarfile.open(conf['debian_tarball']) as tar:
+        text = tar.extractfile('debian/patches/series').read().decode()
+    names = [line.split()[0] for line in text.splitlines()
+             if line.strip() and not line.startswith('#')]
+    first = names.index(conf['debian_first_security_patch'])
+    return [name.removesuffix('.patch') for name in names[first:]]
+
+
 def security_fixes(conf):
     tarball = pathlib.Path(conf['debian_tarball'])
     if not tarball.name:
@@ -73,7 +84,7 @@ def security_fixes(conf):
     return [package(
         conf['debian_source'], version, checksums=sha256(digest_of(tarball)),
         externalRefs=purl('deb/debian', conf['debian_source'], version),
-        comment='the security fixes in it are applied to CPython')]
+        comment='applied to CPython: ' + ', '.join(applied_fixes(conf)))]
 
 
 def bundled_by_cpython():
