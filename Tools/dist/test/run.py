@@ -25,6 +25,11 @@ REQUIREMENTS = HERE / 'requirements.txt'
 # What inside.py wants of a system: a compiler, and what lies in known places.
 PACKAGES = 'ca-certificates,gcc,libc6-dev,ncurses-base,tzdata'
 
+# Wheels for the oldest glibc that the interpreter itself starts on; pip would
+# choose by the glibc of this machine.
+FOR_OLD_SYSTEMS = [f'--platform={tag}_x86_64' for tag in (
+    'manylinux_2_28', 'manylinux_2_27', 'manylinux_2_24', 'manylinux2014')]
+
 NOBODY = {'user': 65534, 'group': 65534, 'extra_groups': []}
 
 
@@ -47,7 +52,7 @@ def prepare_wheels(python, scratch):
     must_run(python, '-m', 'venv', scratch / 'venv')
     own = scratch / 'venv/bin/python'
     must_run(own, '-m', 'pip', 'download', '-q', '--only-binary', ':all:',
-             '-d', wheels, '-r', REQUIREMENTS)
+             '-d', wheels, '-r', REQUIREMENTS, *FOR_OLD_SYSTEMS)
     must_run(own, '-m', 'pip', 'install', '-q', '--no-index', '--find-links',
              wheels, 'cryptography')
     must_run(own, HERE / 'certificates.py', wheels)
