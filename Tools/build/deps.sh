@@ -5,7 +5,7 @@
 # Each package is here for a reason: the compiler and the tools that unpack
 # and patch, then one header package per extension module of the standard
 # library, then what the tests and benchmarks run (abidiff, valgrind,
-# dot, a browser).
+# dot, a browser, other Debians).
 debian_packages() {
     cat <<'PACKAGES'
 abigail-tools
@@ -24,6 +24,7 @@ libncurses-dev
 libreadline-dev
 libsqlite3-dev
 libssl-dev
+mmdebstrap
 patch
 pkgconf
 uuid-dev

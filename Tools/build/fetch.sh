@@ -232,6 +232,9 @@ find_sources() {
         debian_tarball=
         security_state="without Debian's security patches: turned off by \
 --without-security-patches"
+    elif [ -z "$debian_first_security_patch" ]; then
+        debian_tarball=
+        security_state="to which Debian has added no fixes yet"
     elif [ -z "$debian_tarball" ]; then
         security_state="without Debian's security patches: no verified \
 Debian tarball was found"

@@ -14,8 +14,16 @@ args_file=$(pwd)/build/args/$variant
 
 source_tree=src
 targets=
+# What a distribution installs; the rest is for tests of embedding.
+installed_targets="python platform sharedmods scripts gdbhooks"
 case $variant in
 stock) source_tree=stock-src ;;
+dist-stock*)
+    source_tree=stock-src
+    targets=$installed_targets
+    ;;
+dist-debug) ;;
+dist-*) targets=$installed_targets ;;
 abi)
     # Only its names and types are looked at, which are in the one file.
     source_tree=stock-src
@@ -49,19 +57,20 @@ set_sanitizer_options() {
     esac
 }
 
-# Variants that differ from release only in what is left out, and that only
-# tests look at, take over what its configure found out of this machine, from
-# its log: to ask again takes half a minute each.
-use_answers_of_release() {
+# Variants that differ from another in what is left out, or in how much the
+# compiler optimises, take over what the other's configure found out of this
+# machine, from its log: to ask again takes half a minute each.
+use_answers() {
     case $variant in
-    stub | abi) ;;
+    stub | abi) answered=release ;;
+    dist-release | dist-stock-train | dist-stock) answered=dist-train ;;
     *) return ;;
     esac
-    if [ -f build/release/config.log ]; then
+    if [ -f "build/$answered/config.log" ]; then
         CONFIG_SITE=$(pwd)/build/$variant/config.site
         export CONFIG_SITE
         sed -n '/^ac_cv_env_/d; /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
-            build/release/config.log >"$CONFIG_SITE"
+            "build/$answered/config.log" >"$CONFIG_SITE"
     fi
 }
 
@@ -75,7 +84,7 @@ configure_variant() {
     say "configuring $variant in build/$variant"
     rm -rf "build/$variant"
     mkdir "build/$variant"
-    use_answers_of_release
+    use_answers
     if ! (
         eval "set -- $(tr '\n' ' ' <"$args_file")"
         cd "build/$variant"

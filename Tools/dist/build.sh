@@ -1,0 +1,185 @@
+#!/bin/sh
+# Builds what a distribution is made of, in build/dist-FLAVOUR.
+#
+# usage: Tools/dist/build.sh FLAVOUR
+#
+#   release  optimised at link time and with a profile: the counts of a
+#            training run, which "train" makes first
+#   train    counts what it does
+#   stock    as release, without our patches: the yardstick; and
+#   stock-train
+#   debug    with assertions and symbols
+#   quick    as release, hardly optimised: to try the scripts with
+#
+# The counts are build/dist/FLAVOUR.gcda.tar.xz.  They are not the same after
+# two runs, and they are made once: who has them, and the same source, makes
+# the same bytes.
+set -eu
+cd "$(dirname "$0")/../.."
+. Tools/build/common.sh
+. Tools/dist/date.sh
+. Tools/dist/dist.conf
+
+flavour=$1
+variant=dist-$flavour
+root=$(pwd)
+sysroot=$root/build/dist/sysroot
+multiarch=$(gcc -print-multiarch)
+# Which flavour counts for this one, and where the counts are.
+trainer=train
+[ "${flavour#stock}" = "$flavour" ] || trainer=stock-train
+profile=$root/build/dist/$trainer.gcda.tar.xz
+
+# Names of functions that are linked in are nobody's but ours: another
+# module may bring another version of the same library.
+hidden_archives() {
+    find "$sysroot/usr/lib" -name '*.a' -exec basename {} \; |
+        grep -v -x -e 'libc.*nonshared.a' -e libpthread.a -e libc.a |
+        LC_ALL=C sort | tr '\n' ':' | sed 's/:$//'
+}
+
+# common_options [FLAG]: of all flavours, with a flag of this one that those
+# who compile an extension are not to see.
+common_options() {
+    quote "--prefix=$dist_prefix"
+    quote --with-readline=editline
+    quote --with-dbmliborder=
+    quote --with-system-libmpdec=no
+    # A compiler looks beside itself first, if it is not told otherwise.
+    quote "CC=gcc --sysroot=$sysroot -B$sysroot/usr/lib/$multiarch/"
+    # An archive does not know which others it needs, its .pc does.
+    quote "PKG_CONFIG=pkg-config --static"
+    quote "PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$multiarch/pkgconfig"
+    quote "PKG_CONFIG_SYSROOT_DIR=$sysroot"
+    quote "CFLAGS_NODIST=-ffile-prefix-map=$root/build=. ${1:-}"
+    quote "LDFLAGS_NODIST=-static-libgcc -lpthread \
+-Wl,--exclude-libs,$(hidden_archives) ${1:-}"
+    # Newer than the oldest glibc; what they are for works without them.
+    for newer in gettid sem_clockwait; do
+        quote "ac_cv_func_$newer=no"
+    done
+}
+
+# Both halves of an optimised build have to look alike to the compiler when
+# it counts and when it uses the counts; optimising at link time comes after
+# that, so that the first half can do without.
+optimised_options() {
+    quote --disable-test-modules
+    quote "OPT=-DNDEBUG -O3 -Wall"
+    case $1 in
+    *train) ;;
+    *)
+        # Other counts make another build; configure keeps the name.
+        quote "DIST_PROFILE=$(sha256_of "$profile")"
+        quote --with-lto
+        # As configure would have it, without symbols for a debugger.
+        quote "LTOCFLAGS=-flto -ffat-lto-objects -flto-partition=none"
+        ;;
+    esac
+    common_options -fno-semantic-interposition
+}
+
+# What make adds, as CPython's own Makefile does for a build with a profile:
+# bootstrapping is linked with it, too.
+set_profile_flags() {
+    case $flavour in
+    *train)
+        CFLAGS_NODIST=-fprofile-generate
+        LDFLAGS_NODIST=-fprofile-generate
+        ;;
+    release | stock)
+        CFLAGS_NODIST="-fprofile-use -fprofile-correction -Wno-missing-profile"
+        LDFLAGS_NODIST=-fprofile-use
+        ;;
+    *) return ;;
+    esac
+    export CFLAGS_NODIST LDFLAGS_NODIST
+}
+
+options_of() {
+    case $1 in
+    release | stock | *train) optimised_options "$1" ;;
+    quick)
+        quote --disable-test-modules
+        quote 'OPT=-DNDEBUG -O1 -Wall'
+        common_options
+        ;;
+    debug)
+        quote --with-pydebug
+        common_options
+        ;;
+    *) die "\"$1\" is no flavour: release, debug, stock, quick," \
+        "train or stock-train." ;;
+    esac
+}
+
+# Debian compiles some archives for programs only, so that what uses them has
+# to be in the interpreter.
+write_setup() {
+    cat >"$scratch/Setup.local" <<'SETUP'
+*static*
+_bz2 _bz2module.c
+_curses_panel _curses_panel.c
+_curses _cursesmodule.c
+_uuid _uuidmodule.c
+readline readline.c
+SETUP
+    cmp -s "$scratch/Setup.local" "build/$variant/Modules/Setup.local" ||
+        cp "$scratch/Setup.local" "build/$variant/Modules/Setup.local"
+}
+
+# The tests that most of an optimised CPython is trained with, run by the
+# instrumented interpreter, one after the other.
+train() {
+    say "training (some minutes; messages go to build/$variant.train.log)"
+    (
+        cd "build/$variant"
+        find . -name '*.gcda' -exec rm {} +
+        # Unquoted: one word per argument.
+        # shellcheck disable=SC2086
+        ./python $dist_profile_task
+    ) >"build/$variant.train.log" 2>&1 ||
+        die "the training run failed; what it said is in" \
+            "build/$variant.train.log."
+    keep_profile
+}
+
+keep_profile() {
+    (
+        cd "build/$variant"
+        find . -name '*.gcda' | LC_ALL=C sort |
+            tar -cJf "$scratch/profile" --mtime="@$SOURCE_DATE_EPOCH" \
+                --owner=0 --group=0 --numeric-owner --no-recursion -T -
+    )
+    mv "$scratch/profile" "$profile"
+}
+
+# The compiler looks for the counts beside the object that it writes.
+use_profile() {
+    [ ! -x "build/$variant/python" ] || return 0
+    tar -xJf "$profile" -C "build/$variant"
+}
+
+lock_build
+make_scratch
+sh Tools/dist/sysroot.sh
+case $flavour in
+release | stock) [ -f "$profile" ] || sh Tools/dist/build.sh "$trainer" ;;
+esac
+mkdir -p build/args
+options_of "$flavour" >"$scratch/args"
+cmp -s "$scratch/args" "build/args/$variant" ||
+    mv "$scratch/args" "build/args/$variant"
+set_source_date
+sh Tools/build/variant.sh "$variant" configure
+write_setup
+case $flavour in
+release | stock) use_profile ;;
+esac
+(
+    set_profile_flags
+    sh Tools/build/variant.sh "$variant"
+)
+case $flavour in
+*train) [ -f "$profile" ] || train ;;
+esac
