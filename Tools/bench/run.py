@@ -1,7 +1,7 @@
 """Measures what the profiler costs and how true it is.
 
     ./python Tools/bench/run.py [off|on|truth|events|idle|large|difference|
-                                 services|soak|all] [--quick] [--out DIR]
+                                 tasks|services|soak|all] [--quick] [--out DIR]
 
 off       instructions with the profiler off, against the stock interpreter
 on        slowdown while it samples, against an empty signal handler
@@ -11,6 +11,7 @@ idle      what a tick costs when there are many threads that sleep
 large     what a profile with full tables costs to save, load and report
 difference
           whether what "diff" calls a difference is one
+tasks     what it costs to follow the lives of asyncio's tasks
 services  truth for programs that wait and work in turn, on one CPU and on
           two, alone and in a crowd, beside other profilers; and their cost.
           Not part of all
@@ -31,13 +32,15 @@ import off
 import on
 import services
 import soak
+import tasks
 import truth
 from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
          'large': large.measure, 'difference': difference.measure,
-         'services': services.measure, 'soak': soak.measure}
+         'tasks': tasks.measure, 'services': services.measure,
+         'soak': soak.measure}
 # What takes hours is run by its own name.
 ALL = tuple(kind for kind in KINDS if kind not in ('services', 'soak'))
 
