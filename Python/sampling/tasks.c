@@ -135,8 +135,11 @@ _PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
         swap(tstate, NULL, &left, &entered);
         return;
     }
+    // Its death may run code of the program: not in the hook.
+    PyObject *current = Py_XNewRef(impl->sampling.entered.task);
     _PySampling_ENTER_HOOK(thread);
     _PySampling_Drain(tstate, thread);
     swap(tstate, thread, &left, &entered);
     _PySampling_LEAVE_HOOK(thread);
+    Py_XDECREF(current);
 }

@@ -22,6 +22,7 @@ typedef enum {
 struct _sampling_task {
     struct _sampling_task *next;
     struct _sampling_task *prev;
+    struct _sampling_interpreter_state *owner;  // of the list
     struct _sampling_told_task told;    // borrowed: the task ends the record
     PyObject *root;             // owned: the code that it runs, or its type
     _PySampling_Thread *thread; // that ran it last; NULL: none, or it ended
@@ -29,7 +30,8 @@ struct _sampling_task {
     int state;                  // _PySampling_TaskState
     int is_woken;               // while it runs
     int is_whole;               // nothing of its life was before
-    uint64_t since_ns;          // it is in that state
+    uint64_t since_ns;          // it is in that state, or the last flush
+    uint64_t left_ns;           // the end of its last step
     uint64_t awaited_ns;        // before it was woken, on no record yet
     uint64_t ran_ns;            // in steps that are on no row yet
     uint64_t num_steps;         // these

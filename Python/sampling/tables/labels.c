@@ -138,6 +138,7 @@ set_of_context(PyThreadState *tstate, PyObject *context)
     struct _sampling_interpreter_state *s = &tstate->interp->sampling;
     PyObject *value;
     if (s->label_var == NULL || context == NULL
+        || !PyContext_CheckExact(context)       // a task may have any object
         || ((PyContext *)context)->ctx_vars == NULL
         || _PyHamt_Find(((PyContext *)context)->ctx_vars, s->label_var,
                         &value) != 1

@@ -63,6 +63,15 @@ code_of(PyGenObject *gen)
     return _PyFrame_GetCode(frame_of(gen));
 }
 
+/* NULL: the collector has cleared the function. */
+static PyObject *
+globals_of(_PyInterpreterFrame *frame)
+{
+    PyObject *function = frame->f_funcobj;
+    return function != NULL && PyFunction_Check(function)
+        ? PyFunction_GET_GLOBALS(function) : NULL;
+}
+
 static PyObject *
 awaited_by(PyGenObject *gen, _PyInterpreterFrame *frame)
 {
@@ -92,7 +101,7 @@ add_coroutine(struct _sampling_tables *tables, uint32_t node,
     PyCodeObject *code = _PyFrame_GetCode(frame);
     _PySampling_Frame entry = {code, instr_of(gen, code, frame)};
     PyObject *globals = _PySampling_TablesWantsModule(tables, code)
-        ? frame->f_globals : NULL;
+        ? globals_of(frame) : NULL;
     return _PySampling_TablesChild(
         tables, node, _PySampling_TablesFrame(tables, entry, 0, globals));
 }
@@ -145,6 +154,9 @@ _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
     for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
         node = add_coroutine(tables, node, gen, frame_of(gen));
         gen = next_suspended(&next);
+    }
+    if (Py_TYPE(told->task)->tp_mro == NULL) {
+        return node;        // the collector has cleared its type
     }
     PyObject *awaited = told->awaited(told->task);
     return awaited != NULL ? add_awaited(tables, node, awaited) : node;
@@ -204,7 +216,7 @@ _PySampling_CoroutineRow(struct _sampling_tables *tables,
     if (coroutine != NULL && is_generator(coroutine)
         && is_suspended((PyGenObject *)coroutine))
     {
-        globals = frame_of((PyGenObject *)coroutine)->f_globals;
+        globals = globals_of(frame_of((PyGenObject *)coroutine));
     }
     return _PySampling_TablesCoroutine(
         tables, _PySampling_TablesFunction(

@@ -116,7 +116,7 @@ end_of_sleep(const struct _sampling_task *task)
     }
     PyObject *delay = first_argument(frame);
     uint64_t delay_ns = delay != NULL ? nanoseconds_of(delay) : 0;
-    return delay_ns != 0 ? task->since_ns + delay_ns : 0;
+    return delay_ns != 0 ? task->left_ns + delay_ns : 0;
 }
 
 uint64_t

@@ -59,8 +59,8 @@ new_record(const _PySampling_ToldTask *told)
         task->told = *told;
         task->root = _PySampling_RootOf(told);
         *told->record = task;
-        struct _sampling_interpreter_state *s = interpreter_state();
-        _PySampling_LINK(s->tasks, task);
+        task->owner = interpreter_state();
+        _PySampling_LINK(task->owner->tasks, task);
     }
     return task;
 }
@@ -93,7 +93,7 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     task->state = state;
     task->is_woken = 0;
     task->is_whole = is_new && _PySampling_HasNotBegun(told);
-    task->since_ns = now_ns;
+    task->since_ns = task->left_ns = now_ns;
     task->awaited_ns = task->life_ns = 0;
     task->ran_ns = task->num_steps = 0;
     task->step_ns = task->longest_step_ns = 0;
@@ -105,8 +105,7 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
 static void
 free_record(struct _sampling_task *task)
 {
-    struct _sampling_interpreter_state *s = interpreter_state();
-    _PySampling_UNLINK(s->tasks, task);
+    _PySampling_UNLINK(task->owner->tasks, task);
     *task->told.record = NULL;
     Py_DECREF(task->root);
     free(task);
@@ -126,7 +125,7 @@ static void
 unset_woken(struct _sampling_task *task)
 {
     if (task->state == _PySampling_TASK_IS_WOKEN && task->thread != NULL
-        && task->thread->num_woken > 0)
+        && task->thread->epoch == task->epoch && task->thread->num_woken > 0)
     {
         task->thread->num_woken--;
     }
@@ -311,6 +310,27 @@ add_waits(struct waiting *w, uint64_t now_ns)
     add_wait(w, _PySampling_LOOP_WAIT, loop_wait_ns);
 }
 
+/* All of its life, up to now. */
+static void
+settle(PyThreadState *tstate, _PySampling_Thread *own,
+       struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
+{
+    struct _sampling_tables *tables = open_tables(task, own);
+    if (tables == NULL) {
+        return;
+    }
+    if (task->state == _PySampling_TASK_RUNS) {
+        run_until(task, now_ns);
+        add_steps(tables, task);
+    }
+    else {
+        add_waits(&(struct waiting){
+            .tables = tables, .task = task, .tstate = tstate, .thread = own,
+            .period_ns = period_ns}, now_ns);
+    }
+    close_tables();
+}
+
 
 /* What happens to a task. */
 
@@ -325,8 +345,10 @@ woken_since(PyThreadState *tstate, const struct _sampling_task *task,
         return now_ns;      // another task woke it
     }
     uint64_t deadline_ns = _PySampling_Deadline(tstate, task);
-    return deadline_ns != 0
-        ? Py_MIN(Py_MAX(deadline_ns, task->since_ns), now_ns) : now_ns;
+    if (deadline_ns + _PySampling_PeriodNow() < task->left_ns) {
+        return now_ns;      // none, or on a clock of the loop's own
+    }
+    return Py_MIN(Py_MAX(deadline_ns, task->since_ns), now_ns);
 }
 
 static void
@@ -433,7 +455,17 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
         (void)begin(told, _PySampling_TASK_AWAITS, now_ns);
         return;
     }
-    if (task == NULL || task->state != _PySampling_TASK_RUNS) {
+    if (task == NULL || (task->state != _PySampling_TASK_RUNS
+                         && told->state == PENDING))
+    {
+        return;
+    }
+    if (task->state != _PySampling_TASK_RUNS) {
+        // Another was entered in its step, and has not been left.
+        settle(_PyThreadState_GET(), thread, task, now_ns,
+               period_of_waits(now_ns));
+        unset_woken(task);
+        finish(task, thread, told->state == CANCELLED);
         return;
     }
     run_until(task, now_ns);
@@ -443,31 +475,11 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
         return;
     }
     task->state = _PySampling_TASK_AWAITS;
+    task->left_ns = now_ns;
     if (task->is_woken) {
         set_woken(task, thread);
     }
     task->is_woken = 0;
-}
-
-/* All of its life, up to now. */
-static void
-settle(PyThreadState *tstate, _PySampling_Thread *own,
-       struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
-{
-    struct _sampling_tables *tables = open_tables(task, own);
-    if (tables == NULL) {
-        return;
-    }
-    if (task->state == _PySampling_TASK_RUNS) {
-        run_until(task, now_ns);
-        add_steps(tables, task);
-    }
-    else {
-        add_waits(&(struct waiting){
-            .tables = tables, .task = task, .tstate = tstate, .thread = own,
-            .period_ns = period_ns}, now_ns);
-    }
-    close_tables();
 }
 
 /* Destroyed while it waited, unless it is of another session. */

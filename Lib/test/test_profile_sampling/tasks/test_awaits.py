@@ -241,7 +241,12 @@ class KnownAnswersTest(SessionTest):
     def test_hog_of_another_loop(self):
         self.check_hog(uvloop.run)
 
-    def check_hog(self, run):
+    @unittest.skipUnless(uvloop, 'needs uvloop')
+    @thrice
+    def test_hog_and_snapshots(self):
+        self.check_hog(uvloop.run, profile_sampling.snapshot)
+
+    def check_hog(self, run, disturb=int):
         """Who sleeps knows when it was to be woken, and when it was."""
         known = Counter()
 
@@ -255,6 +260,7 @@ class KnownAnswersTest(SessionTest):
 
         async def hog():
             for _ in range(20):
+                disturb()
                 spin(0.006)
                 await asyncio.sleep(0.004)
 
