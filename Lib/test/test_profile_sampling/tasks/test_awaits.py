@@ -284,7 +284,11 @@ class KnownAnswersTest(SessionTest):
 
     @thrice
     def test_short_and_long_waits(self):
-        """Waits of three lengths, each of its share of what is awaited."""
+        """Waits of three lengths, each of its share of what is awaited.
+
+        Some thousand points say which of the shorter ones are booked: a
+        standard deviation of 1.5 percentage points.
+        """
         known = Counter()
 
         def waits(name, seconds):
@@ -300,10 +304,10 @@ class KnownAnswersTest(SessionTest):
                      waits('longest', 2e-3)]
 
         async def main():
-            for i in range(600):
+            for i in range(2000):
                 for function in functions[:1 if i % 10 else 3]:
                     await function()
-        profile_sampling.start(rate_hz=200)
+        profile_sampling.start()
         asyncio.run(main())
         profile = profile_sampling.stop()
         found = Counter()
