@@ -22,12 +22,6 @@ struct _sampling_place {
 // What functions return: a tool of CPython's reads no struct there.
 typedef struct _sampling_place _PySampling_Place;
 
-// Around all that is booked.  NULL: there are no tables for the thread any
-// more, and nothing to close.
-extern struct _sampling_tables *
-_PySampling_OpenTables(_PySampling_Thread *thread);
-extern void _PySampling_CloseTables(void);
-
 // Time that was measured: the record has its weight.
 extern void _PySampling_Book(const struct _sampling_place *place,
                              _PySampling_State state, uint64_t count,

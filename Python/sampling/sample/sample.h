@@ -146,6 +146,11 @@ extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
 // sample/book.c: everything that becomes a record is booked there.  On the
 // thread, or while it stands still and the caller has its GIL.
 
+// Around all that is booked.  NULL: there are no tables for the thread any
+// more, and nothing to close.
+extern struct _sampling_tables *
+_PySampling_OpenTables(_PySampling_Thread *thread);
+extern void _PySampling_CloseTables(void);
 // The captures that wait.  Allocates no Python object.
 extern int _PySampling_HasCaptures(PyThreadState *tstate);
 extern void _PySampling_Drain(PyThreadState *tstate,

@@ -245,27 +245,23 @@ period_of_waits(uint64_t now_ns)
     return r->period_ns;
 }
 
-/* The tables, locked, with a row for what the task runs; or NULL. */
+/* The tables, with a row for what the task runs.  NULL: nothing to close. */
 static struct _sampling_tables *
 open_tables(struct _sampling_task *task, _PySampling_Thread *thread)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
-    if (tables != NULL && task->serial != tables->serial) {
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
+    if (tables == NULL) {
+        return NULL;
+    }
+    if (task->serial != tables->serial) {
         task->coroutine = _PySampling_CoroutineRow(tables, task);
         task->serial = task->coroutine != UINT32_MAX ? tables->serial : 0;
     }
-    if (tables != NULL && task->serial == tables->serial) {
+    if (task->serial == tables->serial) {
         return tables;
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_CloseTables();
     return NULL;
-}
-
-static void
-close_tables(void)
-{
-    PyMutex_Unlock(&STATE->tables_mutex);
 }
 
 /* Its step, up to now.  Needs no lock: it goes to the row with the next
@@ -328,7 +324,7 @@ settle(PyThreadState *tstate, _PySampling_Thread *own,
             .tables = tables, .task = task, .tstate = tstate, .thread = own,
             .period_ns = period_ns}, now_ns);
     }
-    close_tables();
+    _PySampling_CloseTables();
 }
 
 
@@ -360,11 +356,10 @@ wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
     if (woken_ns != now_ns) {
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
-        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-        if (_PySampling_TABLES_OF(thread) != NULL) {
+        if (_PySampling_OpenTables(thread) != NULL) {
             _PySampling_DelaysBlame(thread, woken_ns);
+            _PySampling_CloseTables();
         }
-        PyMutex_Unlock(&STATE->tables_mutex);
         _PySampling_LEAVE_HOOK(thread);
     }
     set_woken(task, thread);
@@ -421,7 +416,7 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
             .tables = tables, .task = task, .tstate = tstate,
             .thread = thread, .is_entering = 1,
             .period_ns = period_of_waits(now_ns)}, now_ns);
-        close_tables();
+        _PySampling_CloseTables();
     }
     task->state = _PySampling_TASK_RUNS;
     task->since_ns = now_ns;
@@ -439,7 +434,7 @@ finish(struct _sampling_task *task, _PySampling_Thread *thread,
             _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
                                       is_cancelled);
         }
-        close_tables();
+        _PySampling_CloseTables();
     }
     free_record(task);
 }
@@ -533,15 +528,17 @@ emit_carried(struct _sampling_task_waits *waits, _PySampling_State state)
 static void
 flush_coroutines(_PySampling_Thread *own)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *tables = _PySampling_TABLES_OF(own);
-    for (uint32_t i = 0; tables != NULL && i < tables->num_coroutines; i++) {
+    struct _sampling_tables *tables = _PySampling_OpenTables(own);
+    if (tables == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
         struct _sampling_coroutine_row *row = &tables->coroutines[i];
         emit_carried(&row->awaiting, _PySampling_AWAITING);
         emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
         _PySampling_TablesKeepUnsampled(tables, i, own->thread_index);
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_CloseTables();
 }
 
 void
