@@ -11,6 +11,7 @@ from collections import Counter
 import profile_sampling
 
 from ..support.sessions import SessionTest, thrice
+from ..support.work import spin
 
 try:
     import uvloop
@@ -222,12 +223,6 @@ class StacksTest(SessionTest):
                  and row.stack[i - 1].function.qualname == 'sleep'}
         [offset] = {offset for state, _, offset in lines}
         self.assertEqual({number for _, number, _ in lines}, {line})
-
-
-def spin(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
 
 
 class KnownAnswersTest(SessionTest):

@@ -53,7 +53,8 @@ class HostileTest(SessionTest):
             async def template():
                 pass
             def make():
-                space = {'__name__': 'gone', **{f'k{i}': '' for i in range(40)}}
+                space = {'__name__': 'gone',
+                         **{f'k{i}': '' for i in range(40)}}
                 coroutine = types.FunctionType(template.__code__, space)()
                 loop = asyncio.new_event_loop()
                 task = asyncio.Task(coroutine, loop=loop)

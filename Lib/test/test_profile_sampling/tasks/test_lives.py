@@ -17,22 +17,11 @@ from test import support
 import profile_sampling
 from profile_sampling import label
 
+from ..support.lives import lives, spend
 from ..support.manual import manual, tick
 from ..support.sessions import SessionTest
 
 WAITS = ('awaiting', 'loop_wait')
-
-
-def lives(profile):
-    """{name of the coroutine: (running, loop wait, awaiting), in ns}."""
-    return {row.name.rpartition('.')[2]:
-            (row.running_ns, row.loop_wait_ns, row.awaiting_ns)
-            for row in profile.tasks()}
-
-
-def spend(ns):
-    """Time passes; nobody is asked what it is doing."""
-    tick(ns, 0)
 
 
 async def parked(future):

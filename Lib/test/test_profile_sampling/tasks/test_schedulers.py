@@ -2,15 +2,16 @@
 
 import contextvars
 import gc
-import time
 import types
 import unittest
 
 import profile_sampling
 from profile_sampling import Task, label, schedulers
 
-from ..support.manual import manual, tick
+from ..support.lives import lives, spend
+from ..support.manual import manual
 from ..support.sessions import SessionTest
+from ..support.work import spin
 
 try:
     import trio
@@ -24,16 +25,6 @@ try:
     import greenlet
 except ImportError:
     greenlet = None
-
-
-def spend(ns):
-    tick(ns, 0)
-
-
-def lives(profile):
-    return {row.name.rpartition('.')[2]:
-            (row.running_ns, row.loop_wait_ns, row.awaiting_ns)
-            for row in profile.tasks()}
 
 
 @types.coroutine
@@ -156,12 +147,6 @@ class TaskTest(SessionTest):
         self.addCleanup(task.end)
         with self.assertRaisesRegex(RuntimeError, 'runs already'):
             task.resume()
-
-
-def spin(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
 
 
 def awaited(profile, name):
