@@ -1,8 +1,8 @@
 """Tasks of schedulers that are not asyncio's: trio's, and greenlets.
 
 This file owns what these schedulers tell and how it is passed on to
-profile_sampling.Task.  It must not know what a profile makes of it.  It imports
-neither of them: only who uses one has it.
+profile_sampling.Task.  It must not know what a profile makes of it.  It
+imports neither of them: only who uses one has it.
 """
 
 import sys
@@ -13,6 +13,8 @@ _Task = _core.load().Task
 # Between trio and Task.resume(): our method, and the one of trio that calls
 # all instruments.
 _TRIO_FRAMES = 2
+# Between greenlet and Task.resume(): what it calls, and _resume().
+_GREENLET_FRAMES = 2
 
 
 class TrioInstrument:
@@ -58,8 +60,8 @@ class trace_greenlets:
 
     For gevent, and for whoever else switches greenlets.  Since when a greenlet
     could have run is not known: it awaits until it is switched to.  gevent's
-    hub, and what is no child of another greenlet, is no task.  Another function that
-    was set by greenlet.settrace() is called as before.
+    hub, and what is no child of another greenlet, is no task.  Another
+    function that was set by greenlet.settrace() is called as before.
 
     Raise RuntimeError when entered in a program that has not imported
     greenlet.
@@ -86,12 +88,12 @@ class trace_greenlets:
         return greenlet.parent is not None and not (
             hub is not None and isinstance(greenlet, hub.Hub))
 
-    def _resume(self, greenlet, skip_frames=2):
+    def _resume(self, greenlet):
         if self._is_task(greenlet):
             task = self._tasks.get(greenlet)
             if task is None:
                 task = self._tasks[greenlet] = _Task(_function_of(greenlet))
-            task.resume(skip_frames=skip_frames)
+            task.resume(skip_frames=_GREENLET_FRAMES)
 
     def _leave(self, greenlet):
         task = self._tasks.get(greenlet)

@@ -42,11 +42,7 @@ def rows(tables):
     """Return a list of TaskRow; see Profile.tasks()."""
     of_labels = by_label.values(tables.labels, TASK_CLASS)
     sums, awaited = _lives(tables, of_labels)
-    counters = {}
-    for row in () if _is_part(tables) else tables.task_classes:
-        name = row.function.name
-        known = counters.get(name)
-        counters[name] = row if known is None else known.plus(row)
+    counters = _counters_by_name(tables)
     functions = {function.name: function
                  for function in reversed(tables.functions)}
     found = []
@@ -57,6 +53,16 @@ def rows(tables):
             name, function, *sums.get(name, (0, 0, 0)), *_counters(known),
             awaited.get(name, ())))
     return _ranked(found)
+
+
+def _counters_by_name(tables):
+    """Return {name of a function: TaskClass}: functions may share a name."""
+    counters = {}
+    for row in () if _is_part(tables) else tables.task_classes:
+        name = row.function.name
+        known = counters.get(name)
+        counters[name] = row if known is None else known.plus(row)
+    return counters
 
 
 def _counters(known):
@@ -178,10 +184,8 @@ def holders(tables):
                                     called[node], node)
             callees = sums.setdefault((classes[labels], *place), {})
             callees[callee] = callees.get(callee, 0) + ns
-    longest = {}
-    for row in () if _is_part(tables) else tables.task_classes:
-        name = row.function.name
-        longest[name] = max(longest.get(name, 0), row.longest_step_ns)
+    longest = {name: row.longest_step_ns
+               for name, row in _counters_by_name(tables).items()}
     found = [LoopHolderRow(name, function, line, _most(callees),
                            sum(callees.values()), longest.get(name))
              for (name, function, line), callees in sums.items()]

@@ -7,7 +7,8 @@ It must not know how a table is laid out.
 from profile_sampling._data import confidence
 from profile_sampling._data.values import STATES, TASK
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import brief_amount, counted, title
+from profile_sampling._formats.words import (
+    brief_amount, counted, not_shown, title)
 
 # What stands above a state; all but the first only where there is any, and
 # of the last two, that are mostly small, no less than a share.
@@ -29,9 +30,7 @@ def site_table(tables, sites, top):
                Column('in', 'in', 'name')]
     rows = [(*cells, *_place(row), _in(row))
             for cells, row in zip(shared.cells(top), sites.rows)]
-    notes = []
-    if len(sites.rows) > top:
-        notes.append(f'... {counted(len(sites.rows) - top, "more line")}')
+    notes = not_shown(len(sites.rows), top, 'line')
     notes += [f'[{state}] {brief_amount(value, own)}: on no line'
               for state, value in sites.nowhere]
     if sites.idle:

@@ -8,7 +8,7 @@ from profile_sampling._data import by_function, by_state, keys
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import counted
+from profile_sampling._formats.words import not_shown
 
 
 def functions(tables, sites, top, sort='self'):
@@ -54,7 +54,7 @@ def functions(tables, sites, top, sort='self'):
     return Table('functions', f'Functions by {ranked} time' if suffix else
                  f'Functions by {ranked} values', columns, cells,
                  value_type=value_type, notes=[
-                     *_more(rows, top, 'function'),
+                     *not_shown(len(rows), top, 'function'),
                      *['Shares are of all time, idle or not.'] * bool(
                          sites.idle)])
 
@@ -90,10 +90,4 @@ def by_key(tables, sites, top, key):
     cells = [(*cells, its_idle.total, keys.text(value))
              for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
     return Table(f'by_{key}', '', columns, cells, value_type=value_type,
-                 notes=_more(rows, top, 'value'))
-
-
-def _more(rows, top, what):
-    if len(rows) <= top:
-        return []
-    return [f'... {counted(len(rows) - top, f"more {what}")}']
+                 notes=not_shown(len(rows), top, 'value'))

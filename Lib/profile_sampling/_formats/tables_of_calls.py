@@ -7,7 +7,8 @@ from profile_sampling._data import calls, match
 from profile_sampling._data.tree import call_tree
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import brief_amount, counted, share
+from profile_sampling._formats.words import (
+    brief_amount, counted, not_shown, share)
 
 # Of all time: what is less is not opened, but counted.
 _LEAST_SHARE = 0.005
@@ -41,9 +42,7 @@ def tree(tables, top):
             rows.append((cum_value / total if total else 0.0,
                          self_value / total if total else 0.0,
                          cum_value, self_value, (indent, name), depth, name))
-    notes = []
-    if n_nodes > top:
-        notes.append(f'... {counted(n_nodes - top, "more row")}')
+    notes = not_shown(n_nodes, top, 'row')
     if left_out:
         notes.append(f'{counted(sum(left_out), "small call")} left out')
     return Table('tree', 'Call tree', columns, rows, value_type=value_type,
@@ -113,9 +112,7 @@ def neighbours(tables, top, pattern, are_callers):
                       value / (tables.totals[own] or 1), value, *place))
     what = 'Callers' if are_callers else 'Callees'
     text = found[0] if len(found) == 1 else counted(len(found), 'function')
-    notes = []
-    if len(rows) > top:
-        notes.append(f'... {counted(len(rows) - top, "more function")}')
+    notes = not_shown(len(rows), top, 'function')
     return Table(what.lower(),
                  f'{what} of {text}, which have '
                  f'{brief_amount(total, value_type)}, '

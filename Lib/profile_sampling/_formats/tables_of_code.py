@@ -8,7 +8,7 @@ from profile_sampling._data.values import COUNT, OPCODES, STATES
 from profile_sampling._formats import source_text
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import counted
+from profile_sampling._formats.words import not_shown
 
 _RUNNING = STATES.index('running')
 # Instructions below a line of source: of all time, and how many.
@@ -43,10 +43,9 @@ def opcodes(tables, top):
               row.base_opname or '?', *place_cells(row.function, row.line),
               row.column, row.instruction_offset, _callee(row, own))
              for row in rows[:top]]
-    notes = ['spec: samples that saw it specialized; deopt: that did not, '
+    notes = [*not_shown(len(rows), top, 'instruction'),
+             'spec: samples that saw it specialized; deopt: that did not, '
              'although others did']
-    if len(rows) > top:
-        notes[:0] = [f'... {counted(len(rows) - top, "more instruction")}']
     return Table('opcodes', 'Instructions by self time, with the C functions '
                  'and operators they were in', columns, cells,
                  value_type=value_type, notes=notes)

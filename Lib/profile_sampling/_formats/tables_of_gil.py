@@ -8,7 +8,7 @@ import re
 from profile_sampling._data import by_gil_holder
 from profile_sampling._formats.sites import place_cells
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import counted
+from profile_sampling._formats.words import not_shown
 
 # Kinds of threads that have a column of their own, and a row.
 _THREADS = 6
@@ -59,11 +59,9 @@ def _places(rows, own, value_type, total, top):
         cells.append((ns / total if total else 0.0, ns, waiter_site,
                       *waiter_place, (module, name), *place,
                       '' if callee is None else callee.name))
-    notes = []
-    if len(ranked) > top:
-        notes.append(f'... {counted(len(ranked) - top, "more pair")}')
     return Table('gil', 'Waits for the GIL, and who held it', columns, cells,
-                 value_type=value_type, notes=notes)
+                 value_type=value_type,
+                 notes=not_shown(len(ranked), top, 'pair'))
 
 
 def _matrix(rows, own, value_type, total):

@@ -7,7 +7,7 @@ from profile_sampling._data import by_task
 from profile_sampling._data.values import DELAY, TASK
 from profile_sampling._formats.sites import place_cells
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import brief, counted
+from profile_sampling._formats.words import brief, not_shown
 
 # How many things that tasks awaited are told.
 _AWAITED = 3
@@ -44,8 +44,8 @@ def _classes(rows, top):
               _name(row), row.name, _awaited(row.awaited))
              for row in rows[:top]]
     return Table('tasks', 'Tasks by how long they lived', columns, cells,
-                 value_type=TASK, notes=_more(rows, top, 'class of tasks',
-                                              'classes of tasks'))
+                 value_type=TASK, notes=not_shown(
+                     len(rows), top, 'class of tasks', 'classes of tasks'))
 
 
 def _states(where):
@@ -65,13 +65,6 @@ def _name(row):
 def _awaited(rows):
     return [(_UNKNOWN if row.function is None else row.function.name, row.ns)
             for row in rows[:_AWAITED]]
-
-
-def _more(rows, top, one, more=None):
-    if len(rows) <= top:
-        return []
-    rest = len(rows) - top
-    return [f'... {counted(rest, f"more {one}", more and f"more {more}")}']
 
 
 def _holders(tables, top):
@@ -97,7 +90,8 @@ def _holders(tables, top):
                       site, *place, _callee(row),
                       _class_name(row.task_class, functions)))
     yield Table('loop_holders', 'Held the loop while others waited', columns,
-                cells, value_type=DELAY, notes=_more(rows, top, 'place'))
+                cells, value_type=DELAY,
+                notes=not_shown(len(rows), top, 'place'))
 
 
 def _class_name(name, functions):
@@ -135,7 +129,8 @@ def by_label(tables, top, key):
     return Table(f'tasks_by_{key}', title, [column for column, _ in columns],
                  [tuple([cell(row) for _, cell in columns])
                   for row in rows[:top]],
-                 value_type=TASK, notes=_more(rows, top, 'value') + notes)
+                 value_type=TASK,
+                 notes=not_shown(len(rows), top, 'value') + notes)
 
 
 def _of_all():

@@ -94,6 +94,14 @@ def counted(number, one, more=None):
     return f'{number:,} {one if number == 1 else more or one + "s"}'
 
 
+def not_shown(rows, top, one, more=None):
+    """Return the notes of a table of which only *top* rows are shown."""
+    rest = rows - top
+    if rest <= 0:
+        return []
+    return [f'... {counted(rest, f"more {one}", more and f"more {more}")}']
+
+
 def date(ns):
     if not ns:
         return 'at a time not known'
