@@ -97,8 +97,8 @@ run_own_tests() {
     at_once=$1
     shift
     PATH=$(pwd)/build/venv/bin:$(pwd)/build/viewers/node_modules/.bin:$PATH \
-        build/venv/bin/python -m test -j"$at_once" --fail-env-changed \
-        --rerun "$@"
+        build/venv/bin/python Tools/test/own.py -j"$at_once" \
+        --fail-env-changed --rerun "$@"
 }
 
 # Unquoted: one word per test.
