@@ -18,7 +18,8 @@ def without_notebook(tables, filename):
     """Return Tables in which stacks begin at the code of one cell.
 
     *filename* is that of the code.  Threads of the notebook itself are left
-    out, and those without a frame of Python; others are as they are.
+    out, and those without a frame of Python; others are as they are.  Who held
+    the GIL while the code waited is still said, of any thread.
     """
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)
