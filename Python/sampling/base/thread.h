@@ -132,6 +132,7 @@ struct _sampling_thread {
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;     // how long it had waited for a CPU
     uint64_t seen_slices;       // how often it had got one
+    int seen_asleep;            // in a system call, with the GIL
     int sleepy_ticks;           // it slept with the GIL lately
     // The thread's own timer (clock/timer.c).  Owner: the thread; the clock
     // reads what is relaxed.

@@ -8,7 +8,9 @@
    sleeps, waits for a CPU, or has been moved aside by the sampler thread just
    now; on one CPU it always is one of these.  /proc shows the first, and how
    long the thread has waited for a CPU up to when it last got one.  What
-   remains of the time since the last look is a wait that goes on.  Where the
+   remains of the time since the last look is a wait that goes on.  One that was
+   asleep, and has had no CPU since, is still in its system call, woken or not:
+   a signal would cut that short.  Where the
    kernel does not say, a thread that is off its CPU may be asleep: no system
    call is interrupted for want of an answer.
 
@@ -212,7 +214,11 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
         proc->can_read ? file_of(proc, thread->native_id) : &none;
     // Reading a running thread's clock brings it up to date.
     int is_elsewhere = _PySampling_CpuNow(thread) != cpu_ns;
-    int asleep = is_elsewhere ? 0 : is_asleep(file);
+    int has_run = is_elsewhere || cpu_ns != thread->seen_cpu_ns;
+    int asleep = has_run || !thread->seen_asleep ? 0 : 1;
+    if (!is_elsewhere && !asleep) {
+        asleep = is_asleep(file);
+    }
     if (asleep < 0 && file != &none) {
         // The file may be of a thread that has ended, whose number is used
         // again.
@@ -234,6 +240,7 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
     thread->seen_cpu_ns = cpu_ns;
     thread->seen_delay_ns = delay_ns;
     thread->seen_slices = num_slices;
+    thread->seen_asleep = asleep > 0;
     if (asleep > 0) {
         thread->sleepy_ticks = SLEEPY_TICKS;
         return _PySampling_ASLEEP;
@@ -245,7 +252,7 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
     // Held or not, it may be in the kernel, on its way to sleep.
     if (is_sleepy(thread,
                   is_elsewhere && !has_stayed && rest_ns > elapsed_ns / 2,
-                  is_elsewhere || is_held(thread)))
+                  is_elsewhere || (has_run && is_held(thread))))
     {
         return _PySampling_SLEEPY;
     }

@@ -178,6 +178,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->overdue_ns = 0;
     thread->resumed.frame = NULL;
     thread->seen_wall_ns = 0;
+    thread->seen_asleep = 0;
     thread->is_timed = 0;
     thread->timer_deadline_ns = 0;
     thread->gc_generation = -1;

@@ -12,7 +12,8 @@ import time
 import unittest
 
 from ..support.sessions import (
-    Session, SessionTest, computing_threads, one_cpu, thrice)
+    Session, SessionTest, computing_threads, one_cpu, spinning_processes,
+    thrice)
 from ..support.work import busy
 
 
@@ -144,6 +145,30 @@ class InterruptedCallsOnOneCPUTest(InterruptedCallsTest):
     def setUp(self):
         super().setUp()
         self.enterContext(one_cpu())
+
+
+class InterruptedCallsInACrowdTest(SessionTest):
+    """Others have the CPU when a sleeper wakes up: it stays in its system call
+    for some of their slices, and is looked at meanwhile."""
+
+    CALLS = 100
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(one_cpu())
+        self.enterContext(spinning_processes(2))
+
+    def interrupted(self, rate_hz):
+        poll = ctypes.PyDLL(None, use_errno=True).poll
+        poll.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int]
+        with Session(rate_hz=rate_hz):
+            return sum([poll(None, 0, 3) != 0 for _ in range(self.CALLS)])
+
+    def test_calls_with_the_gil(self):
+        # Two: before the first sleep is seen, and one that a timer cuts short.
+        for rate_hz in 1000, 5000:
+            with self.subTest(rate_hz=rate_hz):
+                self.assertLessEqual(self.interrupted(rate_hz), 2)
 
 
 if __name__ == '__main__':

@@ -168,6 +168,24 @@ def one_cpu():
         os.sched_setaffinity(0, cpus)
 
 
+@contextlib.contextmanager
+def spinning_processes(count=1):
+    """Others that want the CPUs that this process may run on."""
+    processes = [subprocess.Popen([sys.executable, '-IS', '-c',
+                                   'print(flush=True)\nwhile True: pass'],
+                                  stdout=subprocess.PIPE)
+                 for _ in range(count)]
+    try:
+        for process in processes:
+            process.stdout.readline()
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
 # Programs.
 
 # Asks a program to profile itself.

@@ -17,7 +17,7 @@ import unittest
 from ..support.compiling import run_compiler
 from ..support.sessions import (
     OPTION, SANITIZER, THOROUGH, ProgramTest, Run, Session, SessionTest,
-    environment, of_thread, on_stack, thrice, weight)
+    environment, of_thread, on_stack, spinning_processes, thrice, weight)
 
 
 def own(profile):
@@ -121,28 +121,20 @@ class ContentionTest(SessionTest):
         # 0.5 / sqrt(600) = 2 points is one standard deviation.  If others
         # leave less than half of a CPU, the kernel takes it away where it
         # likes, and ticks are bound to that: 5 points have been seen.
-        spinners = [
-            subprocess.Popen([sys.executable, '-c', 'while True: pass'],
-                             env=environment())
-            for _ in range(os.cpu_count())]
-        try:
-            spent = [0, 0]
-            with Session(rate_hz=1000) as session:
-                start = time.thread_time_ns()
-                start_wall = time.monotonic_ns()
-                while sum(spent) < 700_000_000:
-                    t0 = time.thread_time_ns()
-                    compute_strings()
-                    t1 = time.thread_time_ns()
-                    compute_numbers()
-                    spent[0] += t1 - t0
-                    spent[1] += time.thread_time_ns() - t1
-                used_ns = time.thread_time_ns() - start
-                wall_ns = time.monotonic_ns() - start_wall
-        finally:
-            for spinner in spinners:
-                spinner.kill()
-                spinner.wait()
+        spent = [0, 0]
+        with (spinning_processes(os.cpu_count()),
+              Session(rate_hz=1000) as session):
+            start = time.thread_time_ns()
+            start_wall = time.monotonic_ns()
+            while sum(spent) < 700_000_000:
+                t0 = time.thread_time_ns()
+                compute_strings()
+                t1 = time.thread_time_ns()
+                compute_numbers()
+                spent[0] += t1 - t0
+                spent[1] += time.thread_time_ns() - t1
+            used_ns = time.thread_time_ns() - start
+            wall_ns = time.monotonic_ns() - start_wall
         samples = own(session.profile)
         found = [weight([s for s in samples if on_stack(s, function)],
                         'cpu_ns')

@@ -13,8 +13,6 @@ import random
 import resource
 import select
 import statistics
-import subprocess
-import sys
 import threading
 import time
 import unittest
@@ -24,7 +22,7 @@ import profile_sampling
 from ..support import sampler, sessions
 from ..support.sessions import (
     Session, SessionTest, _profile, by_state, names, of_thread, on_stack,
-    one_cpu, python_leaf, thrice, weight)
+    one_cpu, python_leaf, spinning_processes, thrice, weight)
 from ..support.subscribers import Recorder, SubscriberTest
 from ..support.work import busy
 
@@ -356,21 +354,6 @@ class SubscribersTest(SubscriberTest):
                                    delta=periods * PERIOD_NS)
 
 
-@contextlib.contextmanager
-def spinning_process():
-    """Another process wants the CPU that this one runs on."""
-    process = subprocess.Popen([sys.executable, '-IS', '-c',
-                                'print(flush=True)\nwhile True: pass'],
-                               stdout=subprocess.PIPE)
-    try:
-        process.stdout.readline()
-        yield
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 class MissedTicksTest(SessionTest):
 
     BURSTS = 200
@@ -472,7 +455,7 @@ class AsleepWithGILTest(SessionTest):
 
     def test_a_thread_that_computes(self):
         # Nor one that another process takes the CPU from.
-        for crowd in contextlib.nullcontext, spinning_process:
+        for crowd in contextlib.nullcontext, spinning_processes:
             for where, cpus in CPUS.items():
                 with self.subTest(where=where, crowd=crowd.__name__), \
                         cpus(), crowd():

@@ -165,10 +165,12 @@ class TimeTest(SessionTest):
                 busy(0.2)
             profile = session.profile
             self.assertEqual(profile.rate_hz, rate_hz)
-            # On a busy machine some are late, and not made up for.
             expected = rate_hz * profile.duration_ns / 1e9
-            self.assertLess(profile.counters['ticks'], 1.2 * expected + 2)
-            self.assertGreater(profile.counters['ticks'], 0.6 * expected - 2)
+            counters = profile.counters
+            self.assertLess(counters['ticks'], 1.2 * expected + 2)
+            # On a busy machine some come together, as one.
+            self.assertGreater(counters['ticks'] + counters['ticks_late'],
+                               0.6 * expected - 2)
 
     def test_short_threads(self):
         # T8.  Threads of 2 ms, in sequence, at 500 Hz: about one tick each.
@@ -255,7 +257,7 @@ class TimeTest(SessionTest):
     @thrice
     def test_sleep_while_holding_the_gil(self):
         # T11, the hard case: C code that sleeps and never lets go.  A signal
-        # that was sent just before may end the call.
+        # that was sent just before, or a timer's, may end the first call.
         lib = ctypes.PyDLL(None)
 
         def sleep():
@@ -267,6 +269,8 @@ class TimeTest(SessionTest):
             work()
             t0 = time.monotonic_ns()
             sleep()
+            if time.monotonic_ns() - t0 < 490_000_000:
+                sleep()
             slept_ns = time.monotonic_ns() - t0
         self.assertGreater(slept_ns, 490_000_000)
         there = [s for s in own(session.profile)
