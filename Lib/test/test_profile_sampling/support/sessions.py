@@ -149,6 +149,10 @@ def of_thread(profile, native_id):
             if sample.thread.native_id == native_id]
 
 
+def own(profile):
+    return of_thread(profile, threading.get_native_id())
+
+
 def by_state(samples, what='wall_ns'):
     sums = Counter()
     for sample in samples:
