@@ -154,7 +154,7 @@ _PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
 }
 
 // base/process.c.  Did C code fork without a word to the interpreter?
-extern int _PySampling_IsForkedUnheard(void);
+extern int _PySampling_ForkedWithoutHooks(void);
 
 // base/time.c.  The first one is async-signal-safe.
 extern uint64_t _PySampling_MonotonicNow(void);

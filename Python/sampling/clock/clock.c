@@ -419,7 +419,7 @@ _PySampling_ClockAbandon(void)
     struct _sampling_clock *clock = STATE->clock;
     // In a child that C code has forked there is no thread to wake.
     if (clock != NULL && clock->life == THREAD_RUNS && !has_threads()
-        && !_PySampling_IsForkedUnheard())
+        && !_PySampling_ForkedWithoutHooks())
     {
         _Py_atomic_store_int(&clock->is_abandoned, 1);
         _PySampling_WakeUpSampler();

@@ -64,7 +64,7 @@ typedef enum {
     _PySampling_SLEEPY,         // on a CPU, likely to enter a system call
     _PySampling_ASLEEP,         // in a system call
     _PySampling_UNKNOWN,        // off its CPU, and the kernel does not say why
-} _PySampling_Wakefulness;
+} _PySampling_RunState;
 
 /* Files of /proc that the sampler thread keeps open, by thread.  A file of a
    thread that has ended cannot be read any more. */
@@ -85,9 +85,10 @@ struct _sampling_proc {
 extern void _PySampling_ProcOpen(struct _sampling_proc *proc);
 extern void _PySampling_ProcClose(struct _sampling_proc *proc);
 
-extern _PySampling_Wakefulness
-_PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
-                   uint64_t wall_ns, uint64_t cpu_ns);
+extern _PySampling_RunState
+_PySampling_ProbeThread(_PySampling_Thread *thread,
+                        struct _sampling_proc *proc, uint64_t wall_ns,
+                        uint64_t cpu_ns);
 
 /* --- Asking (clock/ask.c).  Lock: runtime->sampling.mutex. */
 

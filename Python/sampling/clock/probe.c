@@ -200,9 +200,10 @@ is_held(const _PySampling_Thread *thread)
 }
 
 /* What does the thread do, whose CPU clock showed `cpu_ns` at the tick? */
-_PySampling_Wakefulness
-_PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
-                   uint64_t wall_ns, uint64_t cpu_ns)
+_PySampling_RunState
+_PySampling_ProbeThread(_PySampling_Thread *thread,
+                        struct _sampling_proc *proc, uint64_t wall_ns,
+                        uint64_t cpu_ns)
 {
     if (_PyRuntime.sampling.options.manual) {
         return _PySampling_ON_CPU;      // the thread ticks itself

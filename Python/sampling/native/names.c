@@ -241,7 +241,7 @@ find_callee(const struct _sampling_tables *tables,
 }
 
 uint32_t
-_PySampling_TablesCallee(struct _sampling_tables *tables,
+_PySampling_InternCallee(struct _sampling_tables *tables,
                          PyInterpreterState *interp, _PySampling_Frame words,
                          _PySampling_Frame mark)
 {

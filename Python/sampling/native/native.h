@@ -165,7 +165,7 @@ extern int _PySampling_OpcodeAt(PyCodeObject *code, _Py_CODEUNIT *instr);
 
 // The frame row of a callee, or UINT32_MAX: it has no name, or the limit is
 // reached.  At the drain.
-extern uint32_t _PySampling_TablesCallee(struct _sampling_tables *tables,
+extern uint32_t _PySampling_InternCallee(struct _sampling_tables *tables,
                                          PyInterpreterState *interp,
                                          _PySampling_Frame words,
                                          _PySampling_Frame mark);

@@ -48,7 +48,7 @@ new_buffer(int depth_frames)
 }
 
 struct _sampling_buffer *
-_PySampling_BufferFit(struct _sampling_buffer *buffer)
+_PySampling_BufferEnsure(struct _sampling_buffer *buffer)
 {
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     if (buffer != NULL

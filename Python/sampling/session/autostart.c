@@ -439,7 +439,7 @@ _PySampling_BeforeExit(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     wait_for_writer(tstate);
-    if (!STATE->exit_session || _PySampling_IsForkedUnheard()
+    if (!STATE->exit_session || _PySampling_ForkedWithoutHooks()
         || !_Py_IsMainInterpreter(tstate->interp)
         || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)
     {

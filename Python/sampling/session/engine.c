@@ -441,7 +441,7 @@ run(PyThreadState *tstate, int rate_hz)
 }
 
 _PySampling_Status
-_PySampling_EngineFit(PyThreadState *tstate)
+_PySampling_EngineReconfigure(PyThreadState *tstate)
 {
     int rate_hz = wanted_rate();
     enum engine wanted = wanted_engine(rate_hz);

@@ -79,11 +79,11 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     }
     _Py_atomic_store_int_relaxed(&STATE->has_session, 1);
     STATE->session_options = *options;
-    status = _PySampling_EngineFit(tstate);
+    status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
     }
     return status;
@@ -192,7 +192,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
     _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
     // The others may want a lower rate.
-    return STATE->tables != NULL ? _PySampling_EngineFit(tstate)
+    return STATE->tables != NULL ? _PySampling_EngineReconfigure(tstate)
                                  : _PySampling_OK;
 }
 
@@ -260,11 +260,11 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
         return _PySampling_ERR_NO_MEMORY;
     }
     link_subscription(sub);
-    status = _PySampling_EngineFit(tstate);
+    status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         unlink_subscription(sub);
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
     }
     return status;
@@ -290,7 +290,7 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
     if (sub->is_open) {
         (void)_PySampling_EngineFlush(tstate);
         unlink_subscription(sub);
-        status = _PySampling_EngineFit(tstate);
+        status = _PySampling_EngineReconfigure(tstate);
     }
     else if (sub->is_linked) {
         unlink_subscription(sub);   // in a child that C code has forked
@@ -303,12 +303,12 @@ void
 _PySampling_EndSubscriptions(PyThreadState *tstate)
 {
     _PySampling_LockControl();
-    if (STATE->subscriptions != NULL && !_PySampling_IsForkedUnheard()) {
+    if (STATE->subscriptions != NULL && !_PySampling_ForkedWithoutHooks()) {
         (void)_PySampling_EngineFlush(tstate);
         while (STATE->subscriptions != NULL) {
             unlink_subscription(STATE->subscriptions);
         }
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
     }
     _PySampling_UnlockControl();
 }
@@ -337,7 +337,7 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     _PySampling_LockControl();
     if (sub->is_open) {
         sub->rate_hz = rate_hz;
-        status = _PySampling_EngineFit(tstate);
+        status = _PySampling_EngineReconfigure(tstate);
     }
     if (sub->is_open && status == _PySampling_OK) {
         PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);

@@ -106,7 +106,7 @@ struct _sampling_block {
 // Brings the engine to what is wanted: it runs if the session samples, a block
 // is in progress or somebody subscribes, at the highest rate that any of them
 // wants.
-extern _PySampling_Status _PySampling_EngineFit(PyThreadState *tstate);
+extern _PySampling_Status _PySampling_EngineReconfigure(PyThreadState *tstate);
 
 // Tables to begin with, for `options`, if there are none.  Counters begin
 // anew.

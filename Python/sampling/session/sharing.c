@@ -20,13 +20,13 @@ int
 _PySampling_IsRunning(void)
 {
     return (STATE->has_session || STATE->blocks != NULL)
-        && !_PySampling_IsForkedUnheard();
+        && !_PySampling_ForkedWithoutHooks();
 }
 
 _PySampling_Status
 _PySampling_MayBegin(void)
 {
-    if (_PySampling_IsForkedUnheard()) {
+    if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_ERR_FORKED;
     }
     return _PyRuntimeState_GetFinalizing(&_PyRuntime) == NULL

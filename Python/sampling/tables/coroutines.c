@@ -103,7 +103,7 @@ _PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
     }
     uint32_t node = _PySampling_TablesPseudoChild(
         tables,
-        _PySampling_TablesChild(
+        _PySampling_InternChild(
             tables, 0, _PySampling_InternFunction(tables, row->function)),
         _PySampling_PSEUDO_UNSAMPLED, 0);
     uint32_t labels = _PySampling_LabelsOfCoroutine(tables, coroutine);
