@@ -10,9 +10,11 @@ SAMPLING_OBJS= \
 	Python/sampling/base/time.o \
 	Python/sampling/clock/ask.o \
 	Python/sampling/clock/clock.o \
+	Python/sampling/clock/deadlines.o \
 	Python/sampling/clock/probe.o \
 	Python/sampling/clock/signal.o \
 	Python/sampling/clock/timer.o \
+	Python/sampling/clock/trial.o \
 	Python/sampling/clock/wakeup.o \
 	Python/sampling/native/depths.o \
 	Python/sampling/native/find.o \
