@@ -36,6 +36,7 @@ SAMPLING_OBJS= \
 	Python/sampling/session/autostart.o \
 	Python/sampling/session/blocks.o \
 	Python/sampling/session/engine.o \
+	Python/sampling/session/flush.o \
 	Python/sampling/session/fork.o \
 	Python/sampling/session/options.o \
 	Python/sampling/session/session.o \

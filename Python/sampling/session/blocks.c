@@ -2,9 +2,9 @@
 
    A block is profiled from its beginning to its end, whoever else profiles
    meanwhile: all share the tables, and a block that was not the first has what
-   they got since it began.  Blocks may overlap in any order.  A deferred session
-   samples while anybody is in a region.  Must not know how the engine is turned
-   on and off (session/engine.c), or how tables are subtracted
+   they got since it began.  Blocks may overlap in any order.  A deferred
+   session samples while anybody is in a region.  Must not know how the engine
+   is turned on and off (session/engine.c), or how tables are subtracted
    (tables/mark.c). */
 
 #include "Python.h"
@@ -107,7 +107,7 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
     status = _PySampling_EngineReconfigure(tstate);
     if (status == _PySampling_OK && joins) {
         block->begin = calloc(1, sizeof(*block->begin));
-        if (block->begin == NULL || !_PySampling_EngineFlush(tstate)
+        if (block->begin == NULL || !_PySampling_Flush(tstate)
             || !_PySampling_EngineMark(block->begin, NULL))
         {
             status = _PySampling_ERR_NO_MEMORY;

@@ -69,7 +69,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     else {
         status = _PySampling_Share(options);
         if (status == _PySampling_OK
-            && !(_PySampling_EngineFlush(tstate) && set_origin(NULL)))
+            && !(_PySampling_Flush(tstate) && set_origin(NULL)))
         {
             status = _PySampling_ERR_NO_MEMORY;
         }
@@ -102,7 +102,7 @@ static struct _sampling_tables *
 exchange_tables(PyThreadState *tstate)
 {
     struct _sampling_tables *fresh = _PySampling_EngineNewTables();
-    if (fresh == NULL || !_PySampling_EngineFlush(tstate)) {
+    if (fresh == NULL || !_PySampling_Flush(tstate)) {
         _PySampling_TablesFree(fresh);
         return NULL;
     }
@@ -256,7 +256,7 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
     if (status != _PySampling_OK) {
         return status;
     }
-    if (!_PySampling_EngineFlush(tstate)) {
+    if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     link_subscription(sub);
@@ -288,7 +288,7 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     if (sub->is_open) {
-        (void)_PySampling_EngineFlush(tstate);
+        (void)_PySampling_Flush(tstate);
         unlink_subscription(sub);
         status = _PySampling_EngineReconfigure(tstate);
     }
@@ -304,7 +304,7 @@ _PySampling_EndSubscriptions(PyThreadState *tstate)
 {
     _PySampling_LockControl();
     if (STATE->subscriptions != NULL && !_PySampling_ForkedWithoutHooks()) {
-        (void)_PySampling_EngineFlush(tstate);
+        (void)_PySampling_Flush(tstate);
         while (STATE->subscriptions != NULL) {
             unlink_subscription(STATE->subscriptions);
         }
@@ -320,7 +320,7 @@ _PySampling_FlushSubscription(PyThreadState *tstate,
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     if (sub->is_open) {
-        if (!_PySampling_EngineFlush(tstate)) {
+        if (!_PySampling_Flush(tstate)) {
             status = _PySampling_ERR_NO_MEMORY;
         }
     }
