@@ -54,7 +54,8 @@ SAMPLING_OBJS= \
 	Python/sampling/tables/tables.o \
 	Python/sampling/task/awaits.o \
 	Python/sampling/task/deadline.o \
-	Python/sampling/task/life.o
+	Python/sampling/task/life.o \
+	Python/sampling/task/waits.o
 
 SAMPLING_HEADERS= \
 	$(srcdir)/Include/cpython/sampling.h \
