@@ -323,7 +323,8 @@ await_answer(_PySampling_Thread *thread)
     }
     uint64_t from_ns = _PySampling_MonotonicNow();
     while (asked == _PySampling_ASKING && !_PySampling_ForkedWithoutHooks()) {
-        sched_yield();          // the clock is between two instructions
+        // The clock asks the kernel, by a few short calls, or sends already.
+        sched_yield();
         thread->leaving_ns = _PySampling_MonotonicNow() - from_ns;
         asked = _Py_atomic_load_int(&thread->asked);
     }

@@ -32,7 +32,8 @@
 #define STATE (&_PyRuntime.sampling)
 
 /* After that many looks in a row with nobody who held a GIL at any of them or
-   between, the clock rests.  Threads that wait for shorter need not wake it. */
+   between, the clock rests.  Threads that wait for shorter need not wake
+   it. */
 #define IDLE_LOOKS 4
 
 /* As often the clock looks whether threads answer the signals of their own

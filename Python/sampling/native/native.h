@@ -151,8 +151,8 @@ extern void _PySampling_KeepCall(struct _PyInterpreterFrame *frame,
                                  struct _sampling_call *call);
 
 // On the sampler thread: copies the evaluation stack of a thread that sleeps,
-// all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What is
-// copied is right if the thread has slept on meanwhile.
+// all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What
+// is copied is right if the thread has slept on meanwhile.
 extern struct _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
                         struct _sampling_call *sleeper);

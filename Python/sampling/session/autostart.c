@@ -399,9 +399,9 @@ _PySampling_WriteNow(PyThreadState *tstate)
     set_writer(NULL);
 }
 
-/* Those of the main interpreter have ended.  One of an interpreter that is left
-   over would be trapped from now on, and no interpreter may end before its
-   threads have. */
+/* Those of the main interpreter have ended.  One of an interpreter that is
+   left over would be trapped from now on, and no interpreter may end before
+   its threads have. */
 static void
 wait_for_helpers(void)
 {

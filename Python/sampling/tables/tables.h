@@ -359,7 +359,8 @@ extern void _PySampling_TablesClearCoroutines(struct _sampling_tables *tables);
 // memory.
 extern int _PySampling_TablesShareTasks(struct _sampling_tables *tables);
 
-// The row of a sample, which may be new, or UINT32_MAX if the limit is reached.
+// The row of a sample, which may be new, or UINT32_MAX if the limit is
+// reached.
 extern uint32_t
 _PySampling_TablesSampleRow(struct _sampling_tables *tables,
                             const struct _sampling_sample_row *key);
