@@ -70,9 +70,9 @@ parse_int(const struct _sampling_request *request, const char *key,
         n = wcstol(value, NULL, 10);
     }
     if (n < min || n > max) {
-        return _PySampling_Complain(request,
-                        "%s=%ls: expected a whole number from %d to %d",
-                        key, value, min, max);
+        return _PySampling_Complain(
+            request, "%s=%ls: expected a whole number from %d to %d", key,
+            value, min, max);
     }
     *result = (int)n;
     return 0;
@@ -136,8 +136,8 @@ parse_names(struct _sampling_request *request, const wchar_t *value)
             return 0;
         }
     }
-    return _PySampling_Complain(request, "names=%ls: expected off, calls, "
-                    "opcodes or all", value);
+    return _PySampling_Complain(
+        request, "names=%ls: expected off, calls, opcodes or all", value);
 }
 
 #define KEYS "rate_hz, out, format, depth_frames, names, signal, defer, " \
