@@ -28,7 +28,7 @@
 
 
 static void
-find(struct _sampling_waiting *w)
+walk_once(struct _sampling_waiting *w)
 {
     if (w->node != 0) {
         return;
@@ -59,10 +59,10 @@ emit(const struct _sampling_task_waits *waits, _PySampling_State state,
 
 /* The next wait of that state is booked here, or what it carries. */
 static void
-place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
-      _PySampling_Pseudo pseudo)
+set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
+          _PySampling_Pseudo pseudo)
 {
-    find(w);
+    walk_once(w);
     waits->node = _PySampling_TablesPseudoChild(w->tables, w->node, pseudo, 0);
     waits->labels = w->labels;
     waits->thread = (w->task->thread != NULL ? w->task->thread
@@ -87,8 +87,8 @@ _PySampling_AddWait(struct _sampling_waiting *w, _PySampling_State state,
         : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
                             w->period_ns, &w->thread->account.axes.random);
     if (booked_ns != 0 || waits->node == 0) {
-        place(w, waits, is_loop_wait ? _PySampling_PSEUDO_LOOP_WAIT
-                                     : _PySampling_PSEUDO_AWAITING);
+        set_place(w, waits, is_loop_wait ? _PySampling_PSEUDO_LOOP_WAIT
+                                         : _PySampling_PSEUDO_AWAITING);
     }
     if (booked_ns != 0) {
         emit(waits, state, booked_ns);
