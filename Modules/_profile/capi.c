@@ -336,7 +336,7 @@ capi_drain(PySampling_Subscription *sub, PySampling_Batch **batch)
         return -1;
     }
     b->sub = sub;
-    int result = _PySampling_SubscriptionTake(sub, &b->taken);
+    int result = _PySampling_BatchDrain(sub, &b->taken);
     if (result == 1 && !fill(&b->batch, &b->taken)) {
         free_rows(&b->batch);
         _PySampling_SubscriptionPutBack(sub, &b->taken);

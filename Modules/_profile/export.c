@@ -1,8 +1,9 @@
 /* The tables of a sampling session as Python objects.
 
    Owns the shape of the dict that Lib/profile_sampling/_data/tables.py reads;
-   both describe it.  Numbers go over as bytes of whole columns, so that a large
-   profile is a few objects.  The tables are a copy that nobody changes. */
+   both describe it.  Numbers go over as bytes of whole columns, so that a
+   large profile is a few objects.  The tables are a copy that nobody
+   changes. */
 
 #ifndef Py_BUILD_CORE_BUILTIN
 #  define Py_BUILD_CORE_MODULE 1

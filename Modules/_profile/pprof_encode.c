@@ -333,7 +333,8 @@ put_mapping(struct encoder *e, PyObject *binary)
 static int
 put_comments(struct encoder *e, struct pprof_array *out, PyObject *comments)
 {
-    struct pprof_array numbers = {.item_bytes = 1, .budget = e->scratch.budget};
+    struct pprof_array numbers = {
+        .item_bytes = 1, .budget = e->scratch.budget};
     int err = 0;
     for (Py_ssize_t i = 0; err == 0 && i < PyList_GET_SIZE(comments); i++) {
         int64_t number =

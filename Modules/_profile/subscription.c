@@ -90,7 +90,7 @@ subscription_take(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
     struct _sampling_subscription *sub = ((SubscriptionObject *)op)->sub;
     struct _sampling_taken taken;
-    int result = _PySampling_SubscriptionTake(sub, &taken);
+    int result = _PySampling_BatchDrain(sub, &taken);
     if (result < 0) {
         return PyErr_NoMemory();
     }

@@ -10,9 +10,11 @@ SAMPLING_OBJS= \
 	Python/sampling/base/time.o \
 	Python/sampling/clock/ask.o \
 	Python/sampling/clock/clock.o \
+	Python/sampling/clock/deadlines.o \
 	Python/sampling/clock/probe.o \
 	Python/sampling/clock/signal.o \
 	Python/sampling/clock/timer.o \
+	Python/sampling/clock/trial.o \
 	Python/sampling/clock/wakeup.o \
 	Python/sampling/native/depths.o \
 	Python/sampling/native/find.o \
@@ -34,6 +36,7 @@ SAMPLING_OBJS= \
 	Python/sampling/session/autostart.o \
 	Python/sampling/session/blocks.o \
 	Python/sampling/session/engine.o \
+	Python/sampling/session/flush.o \
 	Python/sampling/session/fork.o \
 	Python/sampling/session/options.o \
 	Python/sampling/session/session.o \
@@ -51,7 +54,8 @@ SAMPLING_OBJS= \
 	Python/sampling/tables/tables.o \
 	Python/sampling/task/awaits.o \
 	Python/sampling/task/deadline.o \
-	Python/sampling/task/life.o
+	Python/sampling/task/life.o \
+	Python/sampling/task/waits.o
 
 SAMPLING_HEADERS= \
 	$(srcdir)/Include/cpython/sampling.h \

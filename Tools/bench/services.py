@@ -79,8 +79,8 @@ def _clock(score):
 def _our_row(cell, scores):
     return [f'{cell.service} {cell.burst_ms:g} ms', *_clock(scores.wall),
             *_clock(scores.cpu), f'{scores.samples:,}',
-            _percent(scores.whole), _percent(scores.served), _percent(scores.biased),
-            _percent(scores.missed)]
+            _percent(scores.whole), _percent(scores.served),
+            _percent(scores.biased), _percent(scores.missed)]
 
 
 def _peers_row(cell, scores, names):

@@ -87,13 +87,13 @@ class TimeColumns:
                    self._precision.margin_ns(row.running_records), *others)
 
 
-def place_columns(heading):
-    """Return the columns of place_cells()."""
-    return (Column('site', heading, 'name', 'text'),
-            Column('function', '', 'text', 'data'),
-            Column('file', '', 'text', 'data'),
-            Column('line', '', 'count', 'data'),
-            Column('kind', '', 'text', 'data'))
+def place_columns(heading, whose=''):
+    """Return the columns of place_cells(); *whose* begins their names."""
+    return (Column(f'{whose}site', heading, 'name', 'text'),
+            Column(f'{whose}function', '', 'text', 'data'),
+            Column(f'{whose}file', '', 'text', 'data'),
+            Column(f'{whose}line', '', 'count', 'data'),
+            Column(f'{whose}kind', '', 'text', 'data'))
 
 
 def place_cells(function, line):

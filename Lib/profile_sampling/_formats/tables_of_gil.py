@@ -6,7 +6,7 @@ This file owns what is in them.  It must not know how a table is laid out.
 import re
 
 from profile_sampling._data import by_gil_holder
-from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import not_shown
 
@@ -41,23 +41,16 @@ def _places(rows, own, value_type, total, top):
     columns = [
         Column('share', 'share', 'share'),
         Column('wait_ns', 'waited', 'value'),
-        Column('waiter_site', 'waiter', 'name', 'text'),
-        Column('waiter_function', '', 'text', 'data'),
-        Column('waiter_file', '', 'text', 'data'),
-        Column('waiter_line', '', 'count', 'data'),
-        Column('holder_site', 'holder', 'name', 'text'),
-        Column('holder_function', '', 'text', 'data'),
-        Column('holder_file', '', 'text', 'data'),
-        Column('holder_line', '', 'count', 'data'),
+        *place_columns('waiter', 'waiter_'),
+        *place_columns('holder', 'holder_'),
         Column('holder_callee', '', 'text', 'data')]
     cells = []
     for (waiter, line, holder, its_line, callee), ns in ranked[:top]:
-        waiter_site, *waiter_place, _ = place_cells(waiter, line)
-        (module, name), *place, _ = place_cells(holder, its_line)
+        (module, name), *place = place_cells(holder, its_line)
         if callee is not None:
             name += f' ({callee.name})'
-        cells.append((ns / total if total else 0.0, ns, waiter_site,
-                      *waiter_place, (module, name), *place,
+        cells.append((ns / total if total else 0.0, ns,
+                      *place_cells(waiter, line), (module, name), *place,
                       '' if callee is None else callee.name))
     return Table('gil', 'Waits for the GIL, and who held it', columns, cells,
                  value_type=value_type,

@@ -5,7 +5,7 @@ This file owns what is in them.  It must not know how a table is laid out.
 
 from profile_sampling._data import by_task
 from profile_sampling._data.values import DELAY, TASK
-from profile_sampling._formats.sites import place_cells
+from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import brief, not_shown
 
@@ -76,19 +76,14 @@ def _holders(tables, top):
         Column('share', 'share', 'share'),
         Column('delay_ns', 'delay', 'value'),
         Column('longest_step_ns', 'longest', 'time'),
-        Column('site', 'held by', 'name', 'text'),
-        Column('function', '', 'text', 'data'),
-        Column('file', '', 'text', 'data'),
-        Column('line', '', 'count', 'data'),
+        *place_columns('held by'),
         Column('callee', 'in', 'text', 'wide'),
         Column('task_class', 'task', 'name', 'wide')]
     functions = {function.name: function for function in tables.functions}
-    cells = []
-    for row in rows[:top]:
-        site, *place, _ = place_cells(row.function, row.line)
-        cells.append((row.delay_ns / total, row.delay_ns, row.longest_step_ns,
-                      site, *place, _callee(row),
-                      _class_name(row.task_class, functions)))
+    cells = [(row.delay_ns / total, row.delay_ns, row.longest_step_ns,
+              *place_cells(row.function, row.line), _callee(row),
+              _class_name(row.task_class, functions))
+             for row in rows[:top]]
     yield Table('loop_holders', 'Held the loop while others waited', columns,
                 cells, value_type=DELAY,
                 notes=not_shown(len(rows), top, 'place'))

@@ -146,6 +146,22 @@ _PySampling_PeriodNow(void)
     return _Py_atomic_load_uint64_relaxed(&_PyRuntime.sampling.period_ns);
 }
 
+// What one gets who has so much of all weight.  Those that share it take their
+// parts one after the other, each of what is left: they add up to all.
+static inline uint64_t
+_PySampling_PartOf(uint64_t ns, uint64_t weight, uint64_t all)
+{
+    if (all == 0) {
+        return 0;
+    }
+#ifdef __SIZEOF_INT128__
+    return (uint64_t)((unsigned __int128)ns * weight / all);
+#else
+    uint64_t part_ns = (uint64_t)((double)ns * (double)weight / (double)all);
+    return weight == all ? ns : Py_MIN(part_ns, ns);
+#endif
+}
+
 static inline void
 _PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
 {
@@ -154,7 +170,7 @@ _PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
 }
 
 // base/process.c.  Did C code fork without a word to the interpreter?
-extern int _PySampling_IsForkedUnheard(void);
+extern int _PySampling_ForkedWithoutHooks(void);
 
 // base/time.c.  The first one is async-signal-safe.
 extern uint64_t _PySampling_MonotonicNow(void);

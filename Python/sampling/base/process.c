@@ -13,7 +13,7 @@
 #include <unistd.h>                   // getpid()
 
 int
-_PySampling_IsForkedUnheard(void)
+_PySampling_ForkedWithoutHooks(void)
 {
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     return state->tables != NULL

@@ -154,7 +154,7 @@ take_for_deaf(_PySampling_Thread *thread)
 /* What this look stands for is added to what the thread has not captured. */
 static void
 add_span(_PySampling_Thread *thread, uint64_t wall_ns,
-         struct _sampling_time span, _PySampling_Wakefulness found)
+         struct _sampling_time span, _PySampling_RunState found)
 {
     uint64_t attached_ns =
         _Py_atomic_load_uint64_relaxed(&thread->attached_ns);
@@ -194,7 +194,7 @@ tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
    it up. */
 static void
 tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
-           uint64_t wall_ns, uint64_t cpu_ns, _PySampling_Wakefulness found)
+           uint64_t wall_ns, uint64_t cpu_ns, _PySampling_RunState found)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
         || asking->signal.is_gone || asking->is_refused
@@ -259,8 +259,8 @@ _PySampling_Ask(struct _sampling_asking *asking,
         return _PySampling_FOUND_NOBODY;
     }
     uint64_t cpu_ns = _PySampling_CpuNow(thread);
-    _PySampling_Wakefulness found =
-        _PySampling_LookAt(thread, &asking->proc, wall_ns, cpu_ns);
+    _PySampling_RunState found =
+        _PySampling_ProbeThread(thread, &asking->proc, wall_ns, cpu_ns);
     if (found != _PySampling_SLEEPY) {
         // Maybe it slept, but a virtual machine that gets no CPU of its host
         // looks like that as well.
@@ -322,8 +322,9 @@ await_answer(_PySampling_Thread *thread)
         return;
     }
     uint64_t from_ns = _PySampling_MonotonicNow();
-    while (asked == _PySampling_ASKING && !_PySampling_IsForkedUnheard()) {
-        sched_yield();          // the clock is between two instructions
+    while (asked == _PySampling_ASKING && !_PySampling_ForkedWithoutHooks()) {
+        // The clock asks the kernel, by a few short calls, or sends already.
+        sched_yield();
         thread->leaving_ns = _PySampling_MonotonicNow() - from_ns;
         asked = _Py_atomic_load_int(&thread->asked);
     }

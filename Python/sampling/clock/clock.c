@@ -32,7 +32,8 @@
 #define STATE (&_PyRuntime.sampling)
 
 /* After that many looks in a row with nobody who held a GIL at any of them or
-   between, the clock rests.  Threads that wait for shorter need not wake it. */
+   between, the clock rests.  Threads that wait for shorter need not wake
+   it. */
 #define IDLE_LOOKS 4
 
 /* As often the clock looks whether threads answer the signals of their own
@@ -419,7 +420,7 @@ _PySampling_ClockAbandon(void)
     struct _sampling_clock *clock = STATE->clock;
     // In a child that C code has forked there is no thread to wake.
     if (clock != NULL && clock->life == THREAD_RUNS && !has_threads()
-        && !_PySampling_IsForkedUnheard())
+        && !_PySampling_ForkedWithoutHooks())
     {
         _Py_atomic_store_int(&clock->is_abandoned, 1);
         _PySampling_WakeUpSampler();

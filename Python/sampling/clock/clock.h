@@ -89,9 +89,11 @@ extern int _PySampling_TimerEnd(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread);
 extern void _PySampling_TimerRan(_PySampling_Thread *thread);
 extern void _PySampling_TimerResume(_PySampling_Thread *thread);
+extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
+
+// clock/trial.c
 extern void _PySampling_TimersNoMore(void);
 extern int _PySampling_HasOneGIL(void);
-extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
 
 // clock/signal.c.  May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);

@@ -39,16 +39,26 @@ extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
    machine is overloaded or the thread blocks the signal. */
 #define _PySampling_ANSWER_NS 20000000
 
-/* --- Deadlines and timers (clock/timer.c).  Lock:
-   --- runtime->sampling.mutex, but for deadlines. */
+/* --- Deadlines (clock/deadlines.c). */
 
+extern void _PySampling_DeadlinesBegin(void);
 extern uint64_t _PySampling_DeadlineFrom(uint64_t moment_ns);
 // Of a deadline and all others until now: counts these as late.
 extern uint64_t _PySampling_DeadlineSpan(uint64_t first_ns, uint64_t now_ns);
 
+/* --- Whether timers are used (clock/trial.c).  Lock:
+   --- runtime->sampling.mutex. */
+
 extern void _PySampling_TimersStart(void);
 extern void _PySampling_TimersEnd(int is_child);
 extern void _PySampling_TimerTrial(int is_awake, uint64_t time_ns);
+
+/* --- Timers (clock/timer.c).  Lock: runtime->sampling.mutex. */
+
+/* A thread that usually runs for less gives the GIL up before a timer is worth
+   setting. */
+#define _PySampling_SHORT_RUN_NS 20000
+
 extern int _PySampling_TimerIsUnheard(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 extern int _PySampling_TimerIsLookedAt(_PySampling_Thread *thread,
@@ -64,7 +74,7 @@ typedef enum {
     _PySampling_SLEEPY,         // on a CPU, likely to enter a system call
     _PySampling_ASLEEP,         // in a system call
     _PySampling_UNKNOWN,        // off its CPU, and the kernel does not say why
-} _PySampling_Wakefulness;
+} _PySampling_RunState;
 
 /* Files of /proc that the sampler thread keeps open, by thread.  A file of a
    thread that has ended cannot be read any more. */
@@ -85,9 +95,10 @@ struct _sampling_proc {
 extern void _PySampling_ProcOpen(struct _sampling_proc *proc);
 extern void _PySampling_ProcClose(struct _sampling_proc *proc);
 
-extern _PySampling_Wakefulness
-_PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
-                   uint64_t wall_ns, uint64_t cpu_ns);
+extern _PySampling_RunState
+_PySampling_ProbeThread(_PySampling_Thread *thread,
+                        struct _sampling_proc *proc, uint64_t wall_ns,
+                        uint64_t cpu_ns);
 
 /* --- Asking (clock/ask.c).  Lock: runtime->sampling.mutex. */
 

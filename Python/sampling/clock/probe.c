@@ -4,13 +4,13 @@
    one, does it sleep in a system call.  Must not know what the clock makes of
    the answer.
 
-   A thread whose CPU clock moves is on a CPU.  One whose CPU clock stands still
-   sleeps, waits for a CPU, or has been moved aside by the sampler thread just
-   now; on one CPU it always is one of these.  /proc shows the first, and how
-   long the thread has waited for a CPU up to when it last got one.  What
-   remains of the time since the last look is a wait that goes on.  One that was
-   asleep, and has had no CPU since, is still in its system call, woken or not:
-   a signal would cut that short.  Where the
+   A thread whose CPU clock moves is on a CPU.  One whose CPU clock stands
+   still sleeps, waits for a CPU, or has been moved aside by the sampler thread
+   just now; on one CPU it always is one of these.  /proc shows the first, and
+   how long the thread has waited for a CPU up to when it last got one.  What
+   remains of the time since the last look is a wait that goes on.  One that
+   was asleep, and has had no CPU since, is still in its system call, woken or
+   not: a signal would cut that short.  Where the
    kernel does not say, a thread that is off its CPU may be asleep: no system
    call is interrupted for want of an answer.
 
@@ -135,8 +135,8 @@ is_asleep(const struct _sampling_proc_file *file)
     return strncmp(text, "running", 7) != 0;
 }
 
-/* How long it has waited for a CPU in its life, up to when it got one last, and
-   how often it got one.  Returns 0 if the kernel does not say. */
+/* How long it has waited for a CPU in its life, up to when it got one last,
+   and how often it got one.  Returns 0 if the kernel does not say. */
 static int
 read_delay(const struct _sampling_proc_file *file, uint64_t *delay_ns,
            uint64_t *num_slices)
@@ -190,8 +190,8 @@ is_sleepy(_PySampling_Thread *thread, int has_slept, int has_run)
     return thread->sleepy_ticks > 0;
 }
 
-/* Has the thread, which is off its CPU, no other CPU to go on?  Then it has run
-   until the sampler thread took it, as far as can be known. */
+/* Has the thread, which is off its CPU, no other CPU to go on?  Then it has
+   run until the sampler thread took it, as far as can be known. */
 static int
 is_held(const _PySampling_Thread *thread)
 {
@@ -202,9 +202,10 @@ is_held(const _PySampling_Thread *thread)
 }
 
 /* What does the thread do, whose CPU clock showed `cpu_ns` at the tick? */
-_PySampling_Wakefulness
-_PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
-                   uint64_t wall_ns, uint64_t cpu_ns)
+_PySampling_RunState
+_PySampling_ProbeThread(_PySampling_Thread *thread,
+                        struct _sampling_proc *proc, uint64_t wall_ns,
+                        uint64_t cpu_ns)
 {
     if (_PyRuntime.sampling.options.manual) {
         return _PySampling_ON_CPU;      // the thread ticks itself
@@ -229,8 +230,8 @@ _PySampling_LookAt(_PySampling_Thread *thread, struct _sampling_proc *proc,
     uint64_t delay_ns = thread->seen_delay_ns;
     uint64_t num_slices = thread->seen_slices;
     int knows_delay = read_delay(file, &delay_ns, &num_slices);
-    // It has had a CPU all the time, and not slept.  What is not explained then
-    // is time that a virtual machine did not get of its host.
+    // It has had a CPU all the time, and not slept.  What is not explained
+    // then is time that a virtual machine did not get of its host.
     int has_stayed = knows_delay && num_slices == thread->seen_slices;
     uint64_t elapsed_ns;
     uint64_t rest_ns = unexplained(thread, wall_ns, cpu_ns,

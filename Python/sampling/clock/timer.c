@@ -1,8 +1,9 @@
 /* Sampling profiler: a tick that reaches the thread by a timer of its own.
 
-   Owns the timers of threads: when they are set, for which deadlines, and what
-   these stand for.  Must not know what a capture is or how the sampler thread
-   asks.
+   Owns the timers of threads: when they are set, for which deadlines
+   (clock/deadlines.c), and what a run without one does.  Must not know what a
+   capture is, how the sampler thread asks, or whether timers are used
+   (clock/trial.c).
 
    The sampler thread has to get a CPU before it can ask.  On one CPU it takes
    that of the thread it wants to ask, and the kernel then chooses anew who
@@ -12,29 +13,20 @@
    sets it again at each tick, and clears it before it gives the GIL up, which
    is why no system call off the GIL is ever cut short.
 
-   The deadlines are the same for all threads and for the clock: one in each
-   period, anywhere in it, so that no rhythm of a program or of the kernel meets
-   them more often.  They follow from a number alone: nobody has to keep them,
-   and what a program does cannot move them.
-
    The timer's interrupt stops the thread at the deadline.  However long the
    signal then takes, which is 15 to 50 microseconds on a virtual machine, the
    thread stands where it was; a timer set earlier by as much would stop runs
-   that end before their deadlines, and they would be longer for it, and sampled
-   too often.  To set and to clear a timer is no part of a run either, for the
-   same reason.  A tick whose signal did not come before the end of the run is
-   due at the end.
-
-   A thread that sleeps in a system call with the GIL held would be woken by
-   its timer.  So timers are used when the sampler thread has looked at running
-   threads for a while and found none asleep, and no more once one of their
-   signals has cut a call short.
+   that end before their deadlines, and they would be longer for it, and
+   sampled too often.  To set and to clear a timer is no part of a run either,
+   for the same reason.  A tick whose signal did not come before the end of the
+   run is due at the end.
 
    Threads that give the GIL up too often for a timer each time are looked at,
    too, but only when their runs have lasted for a while: a signal takes longer
-   than a short run.  Until then a run's deadlines are its own: the thread takes
-   a tick that is due at its next safepoint, or when it gives the GIL up.  On one
-   CPU the sampler thread stops it at the deadline, and no safepoint is needed. */
+   than a short run.  Until then a run's deadlines are its own: the thread
+   takes a tick that is due at its next safepoint, or when it gives the GIL up.
+   On one CPU the sampler thread stops it at the deadline, and no safepoint is
+   needed. */
 
 #include "Python.h"
 
@@ -43,7 +35,6 @@
 #include "clock.h"
 #include "inside.h"
 
-#include <sched.h>                    // sched_getaffinity()
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -51,27 +42,13 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* Setting a timer takes 0.5 to 5 microseconds.  So many runs of a period may do
-   that on average, and so many in a row. */
+/* Setting a timer takes 0.5 to 5 microseconds.  So many runs of a period may
+   do that on average, and so many in a row. */
 #define RUNS_PER_PERIOD 8
 #define RUNS_IN_A_ROW 32
 
-/* A thread that has run for less than this, on average over a few runs, gives
-   the GIL up before a timer is worth setting. */
-#define SHORT_RUN_NS 20000
+/* How long a thread usually runs is averaged over so many runs. */
 #define AVERAGE_RUNS 8
-
-/* For so long a run without a timer is not looked at. */
-#define OWN_NS SHORT_RUN_NS
-
-/* A visit to a safepoint takes as long as reading the clock does, and about
-   this for the way there from the eval loop and back. */
-#define VISIT_NS 10
-#define CLOCK_READS 32
-
-/* Looks that stand for this much time have to find running threads awake, one
-   after the other. */
-#define TRIAL_NS 500000000
 
 /* Timers are later than this only if the thread is, which then is in the
    kernel or waits for a CPU. */
@@ -92,60 +69,6 @@
 #else
 #  define TIMER_SETTIME SYS_timer_settime
 #endif
-
-
-/* Deadlines. */
-
-/* A number that looks random for each k (Steele, Lea and Flood, "Fast
-   Splittable Pseudorandom Number Generators", 2014). */
-static uint64_t
-mix(uint64_t k)
-{
-    k = (k + STATE->deadline_seed) * 0x9E3779B97F4A7C15u;
-    k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9u;
-    k = (k ^ (k >> 27)) * 0x94D049BB133111EBu;
-    return k ^ (k >> 31);
-}
-
-static uint64_t
-deadline_of(uint64_t k, uint64_t period_ns)
-{
-    return k * period_ns + mix(k) % period_ns;
-}
-
-/* The first deadline that is not before the moment. */
-uint64_t
-_PySampling_DeadlineFrom(uint64_t moment_ns)
-{
-    uint64_t period_ns = _PySampling_PeriodNow();
-    uint64_t k = moment_ns / period_ns;
-    uint64_t deadline_ns = deadline_of(k, period_ns);
-    return deadline_ns >= moment_ns
-        ? deadline_ns : deadline_of(k + 1, period_ns);
-}
-
-/* How many deadlines from `first_ns` on are over by `now_ns`.  The first counts
-   as over. */
-static uint64_t
-deadlines_over(uint64_t first_ns, uint64_t now_ns)
-{
-    uint64_t period_ns = _PySampling_PeriodNow();
-    uint64_t first = first_ns / period_ns;
-    uint64_t last = now_ns / period_ns;
-    if (_PySampling_DeadlineFrom(last * period_ns) > now_ns) {
-        last--;
-    }
-    return last > first ? last - first + 1 : 1;
-}
-
-/* What they stand for: a period each, as each is anywhere in its own. */
-uint64_t
-_PySampling_DeadlineSpan(uint64_t first_ns, uint64_t now_ns)
-{
-    uint64_t num_ticks = deadlines_over(first_ns, now_ns);
-    _PySampling_COUNT(ticks_late, num_ticks - 1);
-    return num_ticks * _PySampling_PeriodNow();
-}
 
 
 /* The kernel's timers. */
@@ -231,8 +154,8 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
 
 /* A tick is about to be captured: says what it stands for.  A thread that is
    found late had no CPU at the deadline, as far as can be known: kernels take
-   the CPU away at places they prefer, so that says nothing about where CPU time
-   is burnt. */
+   the CPU away at places they prefer, so that says nothing about where CPU
+   time is burnt. */
 static void
 add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
 {
@@ -249,8 +172,8 @@ add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
 static int
 may_set_timer(const _PySampling_Thread *thread, uint64_t now_ns)
 {
-    if (thread->usual_run_ns < SHORT_RUN_NS
-        && now_ns - thread->attached_ns < SHORT_RUN_NS)
+    if (thread->usual_run_ns < _PySampling_SHORT_RUN_NS
+        && now_ns - thread->attached_ns < _PySampling_SHORT_RUN_NS)
     {
         return 0;
     }
@@ -335,8 +258,8 @@ _PySampling_TimerOpen(_PySampling_Thread *thread)
 
 /* Is a look at this moment the thread's?  Not at the beginning of its run, but
    for a deadline of its own that it has not come to take: because it waits for
-   the CPU that the clock has, or is in a call.  On the sampler thread, which has
-   asked it to wait if it wants to give the GIL up. */
+   the CPU that the clock has, or is in a call.  On the sampler thread, which
+   has asked it to wait if it wants to give the GIL up. */
 int
 _PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
 {
@@ -372,8 +295,9 @@ _PySampling_TimerIsSoon(_PySampling_Thread *thread)
 }
 
 /* The thread has come to a safepoint before its deadline was over.  That takes
-   several times as long as what lies between two safepoints of a small loop, so
-   the deadline is put off by as much: it is a moment of the program's work. */
+   several times as long as what lies between two safepoints of a small loop,
+   so the deadline is put off by as much: it is a moment of the program's
+   work. */
 void
 _PySampling_TimerPutOff(_PySampling_Thread *thread)
 {
@@ -512,81 +436,6 @@ _PySampling_TimerGiveUp(_PySampling_Thread *thread)
     return take_deadline(thread) != 0;
 }
 
-
-/* Whether timers are used.  Lock: runtime->sampling.mutex. */
-
-/* While a thread of another GIL runs, timers could not be deleted. */
-int
-_PySampling_HasOneGIL(void)
-{
-    struct _sampling_interpreter_state *first = STATE->interpreters;
-    for (struct _sampling_interpreter_state *s = first;
-         s != NULL; s = s->next)
-    {
-        if (_Py_atomic_load_ptr_acquire(&s->gil)
-            != _Py_atomic_load_ptr_acquire(&first->gil))
-        {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* A look that stands for `time_ns` has found a running thread awake, or not. */
-void
-_PySampling_TimerTrial(int is_awake, uint64_t time_ns)
-{
-    STATE->trial_ns = is_awake ? STATE->trial_ns + time_ns : 0;
-    if (STATE->trial_ns >= TRIAL_NS
-        && !_Py_atomic_load_int_relaxed(&STATE->has_no_timers)
-        && _PySampling_SEES_CALLS && _PySampling_HasOneGIL())
-    {
-        _Py_atomic_store_int_relaxed(&STATE->uses_timers, 1);
-    }
-}
-
-/* A thread slept with the GIL, or there is a second GIL: from now on the clock
-   looks first, until the session ends.  Async-signal-safe. */
-void
-_PySampling_TimersNoMore(void)
-{
-    _Py_atomic_store_int_relaxed(&STATE->has_no_timers, 1);
-    _Py_atomic_store_int_relaxed(&STATE->uses_timers, 0);
-}
-
-static int
-has_one_cpu(void)
-{
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0
-        && CPU_COUNT(&cpus) == 1;
-}
-
-static uint64_t
-how_long_a_visit_takes(void)
-{
-    uint64_t from_ns = _PySampling_MonotonicNow();
-    uint64_t to_ns = from_ns;
-    for (int i = 0; i < CLOCK_READS; i++) {
-        to_ns = _PySampling_MonotonicNow();
-    }
-    return (to_ns - from_ns) / CLOCK_READS + VISIT_NS;
-}
-
-void
-_PySampling_TimersStart(void)
-{
-    STATE->uses_timers = 0;
-    STATE->trial_ns = 0;
-    STATE->has_no_timers = 0;
-    STATE->next_timed_run_ns = 0;
-    STATE->own_ns = STATE->options.manual ? 0 : OWN_NS;
-    STATE->has_one_cpu = has_one_cpu();
-    STATE->visit_ns = how_long_a_visit_takes();
-    STATE->deadline_seed = _PySampling_MonotonicNow();
-}
-
 void
 _PySampling_TimerDelete(_PySampling_Thread *thread)
 {
@@ -595,21 +444,4 @@ _PySampling_TimerDelete(_PySampling_Thread *thread)
     }
     thread->timer = _PySampling_NO_TIMER;
     (void)take_deadline(thread);
-}
-
-/* `is_child`: after a fork, which leaves the child none. */
-void
-_PySampling_TimersEnd(int is_child)
-{
-    STATE->uses_timers = 0;
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (is_child) {
-                t->timer = _PySampling_NO_TIMER;
-            }
-            _PySampling_TimerDelete(t);
-        }
-    }
 }

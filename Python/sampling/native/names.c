@@ -240,8 +240,30 @@ find_callee(const struct _sampling_tables *tables,
     return NO_ROW;
 }
 
+/* If there is room. */
+static void
+remember_callee(struct _sampling_tables *tables,
+                const struct _sampling_callee_row *key)
+{
+    if (!reserve_callee_index(tables)) {
+        return;
+    }
+    uint32_t row = tables->free_callee;
+    if (row != NO_ROW) {
+        tables->free_callee = tables->callees[row].frame;
+    }
+    else {
+        if (!RESERVE(tables, callees)) {
+            return;
+        }
+        row = tables->num_callees++;
+    }
+    tables->callees[row] = *key;
+    index_put(&tables->callee_index, hash_callee_row(key), row);
+}
+
 uint32_t
-_PySampling_TablesCallee(struct _sampling_tables *tables,
+_PySampling_InternCallee(struct _sampling_tables *tables,
                          PyInterpreterState *interp, _PySampling_Frame words,
                          _PySampling_Frame mark)
 {
@@ -283,23 +305,8 @@ _PySampling_TablesCallee(struct _sampling_tables *tables,
     {
         key.word1 = 0;
     }
-    uint32_t hash = hash_callee_row(&key);
     key.frame = found ? intern_name(tables, &name) : NO_ROW;
-    if (!reserve_callee_index(tables)) {
-        return key.frame;
-    }
-    row = tables->free_callee;
-    if (row != NO_ROW) {
-        tables->free_callee = tables->callees[row].frame;
-    }
-    else {
-        if (!RESERVE(tables, callees)) {
-            return key.frame;
-        }
-        row = tables->num_callees++;
-    }
-    tables->callees[row] = key;
-    index_put(&tables->callee_index, hash, row);
+    remember_callee(tables, &key);
     return key.frame;
 }
 

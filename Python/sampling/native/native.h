@@ -151,8 +151,8 @@ extern void _PySampling_KeepCall(struct _PyInterpreterFrame *frame,
                                  struct _sampling_call *call);
 
 // On the sampler thread: copies the evaluation stack of a thread that sleeps,
-// all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What is
-// copied is right if the thread has slept on meanwhile.
+// all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What
+// is copied is right if the thread has slept on meanwhile.
 extern struct _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
                         struct _sampling_call *sleeper);
@@ -165,7 +165,7 @@ extern int _PySampling_OpcodeAt(PyCodeObject *code, _Py_CODEUNIT *instr);
 
 // The frame row of a callee, or UINT32_MAX: it has no name, or the limit is
 // reached.  At the drain.
-extern uint32_t _PySampling_TablesCallee(struct _sampling_tables *tables,
+extern uint32_t _PySampling_InternCallee(struct _sampling_tables *tables,
                                          PyInterpreterState *interp,
                                          _PySampling_Frame words,
                                          _PySampling_Frame mark);

@@ -1,9 +1,9 @@
 /* Sampling profiler: WHAT a thread's time is spent on.
 
    Owns each thread's clocks: every nanosecond of a thread, wall and CPU, is
-   handed out once, for exactly one record.  This is arithmetic: it must not know
-   stacks, tables or records (sample/book.c), nor how samples share the time
-   that a thread holds the GIL (sample/weights.c).
+   handed out once, for exactly one record.  This is arithmetic: it must not
+   know stacks, tables or records (sample/book.c), nor how samples share the
+   time that a thread holds the GIL (sample/weights.c).
 
    A thread is in one of three states: it runs (holds the GIL), is blocked
    (gave it up), or waits for it.  Time of each state is carried apart:
@@ -374,7 +374,8 @@ _PySampling_AccountIsLong(const _PySampling_Thread *thread, uint64_t now_ns)
 {
     const struct _sampling_account *a = &thread->account;
     return a->detached_ns != 0
-        && _PySampling_IsLong(now_ns - a->detached_ns, _PySampling_PeriodNow());
+        && _PySampling_IsLong(now_ns - a->detached_ns,
+                              _PySampling_PeriodNow());
 }
 
 int

@@ -76,6 +76,18 @@ book_share(const struct _sampling_place *place, _PySampling_Window window,
                       &(struct _sampling_pending){record, span}, spent);
 }
 
+/* A sample of a thread that holds the GIL, for the tasks that it keeps waiting,
+   too. */
+static void
+book_sampled(const struct _sampling_place *place, _PySampling_State state,
+             uint64_t count, uint64_t time_ns, struct _sampling_time span,
+             struct _sampling_time spent)
+{
+    struct _sampling_event record = record_of(place, state, count, time_ns);
+    _PySampling_DelaysSawSample(place->thread, &record, span.wall_ns);
+    book_share(place, _PySampling_ON_GIL, record, span, spent);
+}
+
 _PySampling_Place
 _PySampling_PlaceBelow(const struct _sampling_place *place,
                        _PySampling_Pseudo pseudo)
@@ -103,11 +115,8 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     };
     _PySampling_State state = capture->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    struct _sampling_event record =
-        record_of(&place, state, capture->count, capture->time_ns);
-    _PySampling_DelaysSawSample(thread, &record, capture->span.wall_ns);
-    book_share(&place, _PySampling_ON_GIL, record, capture->span,
-               capture->spent);
+    book_sampled(&place, state, capture->count, capture->time_ns,
+                 capture->span, capture->spent);
     _PySampling_HoldersSaw(thread, place.node, capture->time_ns);
     if (place.node != _PySampling_NO_NODE && state == _PySampling_RUNNING
         && !thread->excluded)
@@ -163,10 +172,8 @@ book_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
     uint64_t now_ns = thread->account.wall_ns;
     _PySampling_HoldersSaw(thread, place.node, now_ns);
     place = _PySampling_PlaceBelow(&place, _PySampling_PSEUDO_ASLEEP);
-    struct _sampling_event record =
-        record_of(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns);
-    _PySampling_DelaysSawSample(thread, &record, span.wall_ns);
-    book_share(&place, _PySampling_ON_GIL, record, span, spent);
+    book_sampled(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns, span,
+                 spent);
 }
 
 /* The thread does not answer signals: this is the best that can be had, what
@@ -184,10 +191,8 @@ book_biased(struct _sampling_tables *tables, PyThreadState *tstate,
     _PySampling_HoldersSaw(thread, place.node, now_ns);
     _PySampling_State state = thread->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    struct _sampling_event record = record_of(&place, state, 1, now_ns);
-    struct _sampling_time span = _PySampling_TakeSpan(thread);
-    _PySampling_DelaysSawSample(thread, &record, span.wall_ns);
-    book_share(&place, _PySampling_ON_GIL, record, span, spent);
+    book_sampled(&place, state, 1, now_ns, _PySampling_TakeSpan(thread),
+                 spent);
     _PySampling_COUNT(captures_biased, 1);
 }
 

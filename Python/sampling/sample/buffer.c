@@ -25,7 +25,8 @@ _PySampling_MaxEntries(int depth_frames)
 static struct _sampling_buffer *
 new_buffer(int depth_frames)
 {
-    int capacity = Py_MAX(MIN_BUFFER_FRAMES, 4 * _PySampling_MaxEntries(depth_frames));
+    int capacity = Py_MAX(MIN_BUFFER_FRAMES,
+                          4 * _PySampling_MaxEntries(depth_frames));
     size_t path_depth = (size_t)_PySampling_MaxEntries(depth_frames);
     size_t frames_bytes = (size_t)capacity * sizeof(_PySampling_Frame);
     size_t path_bytes = path_depth * sizeof(_PySampling_Frame);
@@ -48,7 +49,7 @@ new_buffer(int depth_frames)
 }
 
 struct _sampling_buffer *
-_PySampling_BufferFit(struct _sampling_buffer *buffer)
+_PySampling_BufferEnsure(struct _sampling_buffer *buffer)
 {
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     if (buffer != NULL

@@ -1,8 +1,8 @@
 /* Sampling profiler: WHAT a sample's stack is.
 
    Owns the signal handler and what it copies.  Must not know how the clock
-   chooses its moments, how a stack is walked (sample/walk.c) or what becomes of
-   the copy (sample/book.c).
+   chooses its moments, how a stack is walked (sample/walk.c) or what becomes
+   of the copy (sample/book.c).
 
    A capture is taken in a signal handler on the thread that holds the GIL, so
    that (code, instruction) of every frame is exact: nothing moves while the
@@ -128,8 +128,8 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
-/* If the signal took long, the thread stood at the instruction that the handler
-   finds: the time since the tick is of that instruction. */
+/* If the signal took long, the thread stood at the instruction that the
+   handler finds: the time since the tick is of that instruction. */
 static void
 capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 {
@@ -148,11 +148,11 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 }
 
 /* The signal meets a thread that gives the GIL up: in the microseconds that a
-   signal takes, its run has come to an end.  All ticks reach a thread that much
-   later than the clock looked, so this one is due in the thread's next run that
-   is looked at, as long after the beginning of that as the signal came after
-   the end of this one.  Else the ends of runs would be sampled too often, and
-   their beginnings never. */
+   signal takes, its run has come to an end.  All ticks reach a thread that
+   much later than the clock looked, so this one is due in the thread's next
+   run that is looked at, as long after the beginning of that as the signal
+   came after the end of this one.  Else the ends of runs would be sampled too
+   often, and their beginnings never. */
 static void
 put_off_tick(_PySampling_Thread *thread)
 {

@@ -194,12 +194,12 @@ place_of(struct _sampling_tables *tables, uint32_t node)
     }
     uint32_t place = 0;
     if (node != 0) {
-        place = _PySampling_TablesChild(
+        place = _PySampling_InternChild(
             tables, 0, _PySampling_InternLine(tables,
                                               tables->nodes[node].frame));
     }
     if (callee != 0) {
-        place = _PySampling_TablesChild(tables, place,
+        place = _PySampling_InternChild(tables, place,
                                         tables->nodes[callee].frame);
     }
     return place != 0 && place != _PySampling_NO_NODE

@@ -33,7 +33,7 @@ extern void _PySampling_CaptureLast(PyThreadState *tstate,
 // The buffer, ready for the current session, or a new one in its place.  NULL:
 // no memory.  Called with the GIL of its interpreter.
 extern struct _sampling_buffer *
-_PySampling_BufferFit(struct _sampling_buffer *buffer);
+_PySampling_BufferEnsure(struct _sampling_buffer *buffer);
 extern size_t
 _PySampling_BufferBytes(const struct _sampling_buffer *buffer);
 extern void _PySampling_BufferForgetCode(struct _sampling_buffer *buffer,

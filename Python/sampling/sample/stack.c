@@ -48,19 +48,19 @@ intern_entry(struct _sampling_tables *tables, PyThreadState *tstate,
         return node;
     }
     if (_PySampling_IsCallee(*entry)) {
-        uint32_t frame = _PySampling_TablesCallee(tables, tstate->interp,
+        uint32_t frame = _PySampling_InternCallee(tables, tstate->interp,
                                                   entry[0], entry[1]);
         return frame == UINT32_MAX
-            ? node : _PySampling_TablesChild(tables, node, frame);
+            ? node : _PySampling_InternChild(tables, node, frame);
     }
     int opcode = has_mark ? _PySampling_OpcodeOfMark(entry[1]) : 0;
     PyObject *globals = NULL;
     if (_PySampling_TablesWantsModule(tables, entry->code)) {
         globals = globals_of(tstate, entry->code);
     }
-    return _PySampling_TablesChild(
+    return _PySampling_InternChild(
         tables, node,
-        _PySampling_TablesFrame(tables, *entry, opcode, globals));
+        _PySampling_InternFrame(tables, *entry, opcode, globals));
 }
 
 /* How many entries of a stack say what the leaf frame does. */

@@ -44,13 +44,6 @@ add_callee(struct _sampling_walk *w, _PyInterpreterFrame *frame)
 }
 
 static void
-add_frame(struct _sampling_walk *w, _PyInterpreterFrame *frame)
-{
-    w->out[w->num_entries++] = (_PySampling_Frame){
-        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
-}
-
-static void
 add_pseudo(struct _sampling_walk *w, _PySampling_Pseudo pseudo, uint32_t value)
 {
     w->out[w->num_entries++] = _PySampling_PseudoFrame(pseudo, value);
@@ -75,29 +68,105 @@ add_collection(struct _sampling_walk *w, _PySampling_Thread *thread,
     }
 }
 
+static void
+add_kept(struct _sampling_walk *w, _PyInterpreterFrame *frame, int is_in_c)
+{
+    if (is_in_c) {
+        add_callee(w, frame);
+    }
+    w->out[w->num_entries++] = (_PySampling_Frame){
+        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
+}
+
+static void
+add_leaf_opcode(struct _sampling_walk *w, _PyInterpreterFrame *frame)
+{
+    if (w->names & _PySampling_NAME_OPCODES) {
+        add_pseudo(w, _PySampling_PSEUDO_OPCODE,
+                   (uint32_t)_PySampling_OpcodeAt(
+                       (PyCodeObject *)frame->f_executable,
+                       frame->instr_ptr));
+    }
+}
+
+/* The frames beyond those next to the leaf, of which the last are kept. */
+struct root_end {
+    int num_frames;
+    int max_kept;
+    _PyInterpreterFrame *gc_frame;      // NULL: no collection is among them
+    int gc_index;               // of the frame that it is to stand before
+    struct {
+        _PyInterpreterFrame *frame;
+        int is_in_c;
+    } last[ROOT_FRAMES];        // ring of max_kept
+};
+
+static void
+see_root_end(struct root_end *r, _PyInterpreterFrame *frame, int is_in_c)
+{
+    if (r->max_kept != 0) {
+        int i = r->num_frames % r->max_kept;
+        r->last[i].frame = frame;
+        r->last[i].is_in_c = is_in_c;
+    }
+    r->num_frames++;
+}
+
+static void
+add_root_end(struct _sampling_walk *w, _PySampling_Thread *thread,
+             const struct root_end *r, int is_whole)
+{
+    // If it gave up before the root, the last ones are no root frames.
+    int num_kept = is_whole ? Py_MIN(r->num_frames, r->max_kept) : 0;
+    int num_cut = r->num_frames - num_kept;
+    if (r->gc_frame != NULL && r->gc_index < num_cut) {
+        add_collection(w, thread, r->gc_frame); // among those that are cut out
+    }
+    if (num_cut > 0) {
+        add_pseudo(w, _PySampling_PSEUDO_TRUNCATED,
+                   rounded_down((uint32_t)num_cut));
+        _PySampling_COUNT(frames_truncated, 1);
+    }
+    for (int i = num_cut; i < r->num_frames; i++) {
+        if (r->gc_frame != NULL && i == r->gc_index) {
+            add_collection(w, thread, r->gc_frame);
+        }
+        add_kept(w, r->last[i % r->max_kept].frame,
+                 r->last[i % r->max_kept].is_in_c);
+    }
+    if ((r->gc_frame != NULL && r->gc_index >= r->num_frames)
+        || (thread->gc_generation >= 0 && thread->gc_frame == NULL))
+    {
+        // The collection was started with no Python frame: it is the root.
+        add_pseudo(w, _PySampling_PSEUDO_GC, (uint32_t)thread->gc_generation);
+    }
+}
+
 /* Runs in the signal handler: follows pointers of this thread's own stack and
    writes to preallocated memory only. */
 int
 _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
                  _PyInterpreterFrame *frame, int depth_frames, int is_in_c)
 {
-    int root_frames = depth_frames < 2
+    struct root_end root_end;
+    root_end.num_frames = 0;
+    root_end.max_kept = depth_frames < 2
         ? 0 : Py_MIN(ROOT_FRAMES, Py_MAX(1, depth_frames / 4));
-    int leaf_frames = depth_frames - root_frames;
-    struct { _PyInterpreterFrame *frame; int is_in_c; } window[ROOT_FRAMES];
+    root_end.gc_frame = NULL;
+    root_end.gc_index = -1;
+    int leaf_frames = depth_frames - root_end.max_kept;
     int total = 0;
     _PyInterpreterFrame *gc_frame =
         thread->gc_generation >= 0 ? thread->gc_frame : NULL;
-    int gc_index = -1;          // of the frame that it is to stand before
 
-    for (; frame != NULL; frame = frame->previous) {
+    for (; frame != NULL && total < MAX_WALK_FRAMES; frame = frame->previous) {
         if (frame == gc_frame) {
             if (total < leaf_frames) {
                 add_collection(w, thread, frame);
-                gc_frame = NULL;
             }
             else {
-                gc_index = total - leaf_frames;
+                root_end.gc_frame = frame;
+                root_end.gc_index = root_end.num_frames;
             }
             is_in_c = 0;
         }
@@ -107,53 +176,17 @@ _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
             continue;
         }
         if (total < leaf_frames) {
-            if (is_in_c) {
-                add_callee(w, frame);
-            }
-            add_frame(w, frame);
-            if (total == 0 && (w->names & _PySampling_NAME_OPCODES)) {
-                add_pseudo(w, _PySampling_PSEUDO_OPCODE,
-                           (uint32_t)_PySampling_OpcodeAt(
-                               (PyCodeObject *)frame->f_executable,
-                               frame->instr_ptr));
+            add_kept(w, frame, is_in_c);
+            if (total == 0) {
+                add_leaf_opcode(w, frame);
             }
         }
-        else if (root_frames != 0) {
-            int i = (total - leaf_frames) % root_frames;
-            window[i].frame = frame;
-            window[i].is_in_c = is_in_c;
+        else {
+            see_root_end(&root_end, frame, is_in_c);
         }
         is_in_c = 0;
-        if (++total == MAX_WALK_FRAMES) {
-            break;
-        }
+        total++;
     }
-    int beyond = Py_MAX(total - leaf_frames, 0);
-    // If it gave up before the root, the last ones are no root frames.
-    int kept = frame == NULL ? Py_MIN(beyond, root_frames) : 0;
-    if (gc_index >= 0 && gc_index < beyond - kept) {
-        add_collection(w, thread, gc_frame);    // among those that are cut out
-    }
-    if (beyond > kept) {
-        add_pseudo(w, _PySampling_PSEUDO_TRUNCATED,
-                   rounded_down((uint32_t)(beyond - kept)));
-        _PySampling_COUNT(frames_truncated, 1);
-    }
-    for (int i = beyond - kept; i < beyond; i++) {
-        if (i == gc_index) {
-            add_collection(w, thread, gc_frame);
-        }
-        if (window[i % root_frames].is_in_c) {
-            add_callee(w, window[i % root_frames].frame);
-        }
-        add_frame(w, window[i % root_frames].frame);
-    }
-    if (gc_index >= beyond
-        || (thread->gc_generation >= 0 && thread->gc_frame == NULL))
-    {
-        // The collection was started with no Python frame: it is the root.
-        add_pseudo(w, _PySampling_PSEUDO_GC,
-                   (uint32_t)thread->gc_generation);
-    }
+    add_root_end(w, thread, &root_end, frame == NULL);
     return total;
 }

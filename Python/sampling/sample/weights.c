@@ -43,25 +43,6 @@ struct _sampling_window {
     struct _sampling_pending pending[WINDOW];
 };
 
-/* time * span / all.  The last one takes what is left. */
-static uint64_t
-share(uint64_t time_ns, uint64_t span_ns, uint64_t all_ns, int is_last)
-{
-    if (is_last) {
-        return time_ns;
-    }
-    if (all_ns == 0) {
-        return 0;
-    }
-#ifdef __SIZEOF_INT128__
-    return (uint64_t)((unsigned __int128)time_ns * span_ns / all_ns);
-#else
-    uint64_t ns = (uint64_t)((double)time_ns * (double)span_ns
-                             / (double)all_ns);
-    return Py_MIN(ns, time_ns);
-#endif
-}
-
 /* The record, with its weight. */
 static struct _sampling_event
 weighed(const struct _sampling_pending *sample, struct _sampling_time weight)
@@ -78,16 +59,16 @@ static void
 emit_oldest(struct _sampling_window *w, int all)
 {
     const struct _sampling_pending *oldest = &w->pending[w->first];
-    int is_last = all && w->num == 1;
-    struct _sampling_time weight = {
-        .wall_ns = share(w->time.wall_ns, oldest->span.wall_ns,
-                         w->span.wall_ns, is_last),
-        .cpu_ns = share(w->time.cpu_ns, oldest->span.cpu_ns,
-                        w->span.cpu_ns, is_last),
-    };
-    if (all && w->span.cpu_ns == 0) {
-        weight.cpu_ns = share(w->time.cpu_ns, oldest->span.wall_ns,
-                              w->span.wall_ns, is_last);
+    struct _sampling_time weight = w->time;
+    if (!all || w->num > 1) {
+        int is_by_wall = all && w->span.cpu_ns == 0;
+        weight.wall_ns = _PySampling_PartOf(
+            w->time.wall_ns, oldest->span.wall_ns, w->span.wall_ns);
+        weight.cpu_ns = is_by_wall
+            ? _PySampling_PartOf(w->time.cpu_ns, oldest->span.wall_ns,
+                                 w->span.wall_ns)
+            : _PySampling_PartOf(w->time.cpu_ns, oldest->span.cpu_ns,
+                                 w->span.cpu_ns);
     }
     w->time.wall_ns -= weight.wall_ns;
     w->time.cpu_ns -= weight.cpu_ns;

@@ -399,9 +399,9 @@ _PySampling_WriteNow(PyThreadState *tstate)
     set_writer(NULL);
 }
 
-/* Those of the main interpreter have ended.  One of an interpreter that is left
-   over would be trapped from now on, and no interpreter may end before its
-   threads have. */
+/* Those of the main interpreter have ended.  One of an interpreter that is
+   left over would be trapped from now on, and no interpreter may end before
+   its threads have. */
 static void
 wait_for_helpers(void)
 {
@@ -439,7 +439,7 @@ _PySampling_BeforeExit(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     wait_for_writer(tstate);
-    if (!STATE->exit_session || _PySampling_IsForkedUnheard()
+    if (!STATE->exit_session || _PySampling_ForkedWithoutHooks()
         || !_Py_IsMainInterpreter(tstate->interp)
         || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)
     {

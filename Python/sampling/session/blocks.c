@@ -2,9 +2,9 @@
 
    A block is profiled from its beginning to its end, whoever else profiles
    meanwhile: all share the tables, and a block that was not the first has what
-   they got since it began.  Blocks may overlap in any order.  A deferred session
-   samples while anybody is in a region.  Must not know how the engine is turned
-   on and off (session/engine.c), or how tables are subtracted
+   they got since it began.  Blocks may overlap in any order.  A deferred
+   session samples while anybody is in a region.  Must not know how the engine
+   is turned on and off (session/engine.c), or how tables are subtracted
    (tables/mark.c). */
 
 #include "Python.h"
@@ -36,11 +36,11 @@ void
 _PySampling_BlocksEnd(PyThreadState *tstate)
 {
     _PySampling_LockControl();
-    if (STATE->blocks != NULL && !_PySampling_IsForkedUnheard()) {
+    if (STATE->blocks != NULL && !_PySampling_ForkedWithoutHooks()) {
         while (STATE->blocks != NULL) {
             unlink_block(STATE->blocks);
         }
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
     }
     _PySampling_UnlockControl();
 }
@@ -104,10 +104,10 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
         return status;
     }
     link_block(block);
-    status = _PySampling_EngineFit(tstate);
+    status = _PySampling_EngineReconfigure(tstate);
     if (status == _PySampling_OK && joins) {
         block->begin = calloc(1, sizeof(*block->begin));
-        if (block->begin == NULL || !_PySampling_EngineFlush(tstate)
+        if (block->begin == NULL || !_PySampling_Flush(tstate)
             || !_PySampling_EngineMark(block->begin, NULL))
         {
             status = _PySampling_ERR_NO_MEMORY;
@@ -116,7 +116,7 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         unlink_block(block);
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
     }
     return status;
@@ -163,7 +163,7 @@ end_locked(PyThreadState *tstate, struct _sampling_block *block,
     unlink_block(block);
     if (STATE->tables != NULL) {
         int saved_errno = errno;
-        _PySampling_Status fit = _PySampling_EngineFit(tstate);
+        _PySampling_Status fit = _PySampling_EngineReconfigure(tstate);
         if (status == _PySampling_OK) {
             status = fit;
         }
@@ -177,7 +177,7 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
                      struct _sampling_tables **result)
 {
     *result = NULL;
-    if (_PySampling_IsForkedUnheard()) {
+    if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_OK;
     }
     _PySampling_Status status = _PySampling_OK;
@@ -205,11 +205,11 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
 void
 _PySampling_BlockFree(PyThreadState *tstate, struct _sampling_block *block)
 {
-    if (!_PySampling_IsForkedUnheard()) {
+    if (!_PySampling_ForkedWithoutHooks()) {
         _PySampling_LockControl();
         if (block->is_open) {
             unlink_block(block);
-            (void)_PySampling_EngineFit(tstate);
+            (void)_PySampling_EngineReconfigure(tstate);
         }
         _PySampling_UnlockControl();
     }
@@ -223,14 +223,14 @@ _PySampling_Status
 _PySampling_RegionEnter(PyThreadState *tstate, unsigned int *number)
 {
     *number = STATE->num_forks;
-    if (_PySampling_IsForkedUnheard()) {
+    if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_OK;      // the program goes on, unsampled
     }
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     STATE->num_regions++;
     if (STATE->num_regions == 1 && _PySampling_IsDeferred()) {
-        status = _PySampling_EngineFit(tstate);
+        status = _PySampling_EngineReconfigure(tstate);
         if (status != _PySampling_OK) {
             STATE->num_regions--;
         }
@@ -242,7 +242,7 @@ _PySampling_RegionEnter(PyThreadState *tstate, unsigned int *number)
 _PySampling_Status
 _PySampling_RegionLeave(PyThreadState *tstate, unsigned int number)
 {
-    if (_PySampling_IsForkedUnheard()) {
+    if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_OK;
     }
     _PySampling_Status status = _PySampling_OK;
@@ -250,7 +250,7 @@ _PySampling_RegionLeave(PyThreadState *tstate, unsigned int number)
     if (number == STATE->num_forks && STATE->num_regions > 0) {
         STATE->num_regions--;
         if (STATE->num_regions == 0 && _PySampling_IsDeferred()) {
-            status = _PySampling_EngineFit(tstate);
+            status = _PySampling_EngineReconfigure(tstate);
         }
     }
     _PySampling_UnlockControl();

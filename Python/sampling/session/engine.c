@@ -1,9 +1,8 @@
 /* Sampling profiler: the engine, on and off.
 
-   Owns when the clock runs, at which rate, and the moments at which every
-   thread's time has to be on a sample.  Must not know why it is to run
-   (session/session.c), or how a stack is walked, a nanosecond is booked or a
-   row is laid out.
+   Owns when the clock runs, at which rate, and which tables there are.  Must
+   not know why it is to run (session/session.c), or how a stack is walked, a
+   nanosecond is booked or a row is laid out.
 
    The engine is off, runs or is paused. */
 
@@ -163,115 +162,6 @@ _PySampling_EngineMark(struct _sampling_mark *mark,
 }
 
 
-/* Every nanosecond up to now. */
-
-/* For the caller, and all threads that its GIL keeps from running.  A thread
-   of another GIL accounts for itself when it attaches.  Returns the moment,
-   which is one for all. */
-static uint64_t
-for_threads(PyThreadState *tstate,
-            void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
-{
-    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
-    _PySampling_ENTER_HOOK(own);
-    // Not before: a tick in between would book the caller beyond it.
-    uint64_t now_ns = _PySampling_WallNow();
-    // Stacks are walked into the buffer in which captures wait.
-    _PySampling_Drain(tstate, own);
-    _PySampling_LockRegistry();
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (!_PySampling_SharesGIL(s, tstate)) {
-            continue;
-        }
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (t->epoch == STATE->epoch) {
-                account(t, now_ns);
-            }
-        }
-    }
-    _PySampling_UnlockRegistry();
-    _PySampling_LEAVE_HOOK(own);
-    return now_ns;
-}
-
-/* The same for tasks, which are on no thread's clock. */
-static void
-flush_tasks(PyThreadState *tstate, uint64_t now_ns)
-{
-    _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
-    _PySampling_ENTER_HOOK(own);
-    _PySampling_LockRegistry();
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (_PySampling_SharesGIL(s, tstate)) {
-            _PySampling_TasksFlush(tstate, own, s, now_ns);
-        }
-    }
-    _PySampling_UnlockRegistry();
-    _PySampling_LEAVE_HOOK(own);
-}
-
-static uint64_t
-flush_threads(PyThreadState *tstate,
-              void (*account)(_PySampling_Thread *thread, uint64_t now_ns))
-{
-    uint64_t now_ns = for_threads(tstate, account);
-    flush_tasks(tstate, now_ns);
-    STATE->flushed_wall_ns = now_ns;
-    _PySampling_Measure();
-    return now_ns;
-}
-
-void
-_PySampling_AccountForBlocked(PyThreadState *tstate)
-{
-    _PySampling_LockControl();
-    if (STATE->active && _PySampling_ThreadOf(tstate) != NULL) {
-        (void)for_threads(tstate, _PySampling_BookBlocked);
-    }
-    _PySampling_UnlockControl();
-}
-
-int
-_PySampling_EngineFlush(PyThreadState *tstate)
-{
-    if (!STATE->active) {
-        return 1;
-    }
-    if (_PySampling_ThreadOf(tstate) == NULL) {
-        return 0;
-    }
-    (void)flush_threads(tstate, _PySampling_BookAll);
-    return 1;
-}
-
-/* What threads of other GILs have not accounted for yet is lost with the
-   tables they did not get to. */
-static void
-book_lost_threads(PyThreadState *caller, uint64_t now_ns)
-{
-    _PySampling_LockRegistry();
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        if (_PySampling_SharesGIL(s, caller)) {
-            continue;
-        }
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (_PySampling_IN_EPOCH(t)) {
-                _PySampling_BookLost(t, now_ns);
-            }
-        }
-    }
-    PyMutex_Unlock(&STATE->tables_mutex);
-    _PySampling_UnlockRegistry();
-}
-
-
 /* On. */
 
 static _PySampling_Status
@@ -334,9 +224,9 @@ static uint64_t
 pause_threads(PyThreadState *tstate)
 {
     uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
-        ? flush_threads(tstate, _PySampling_BookEnd)
+        ? _PySampling_FlushThreads(tstate, _PySampling_BookEnd)
         : _PySampling_WallNow();
-    book_lost_threads(tstate, now_ns);
+    _PySampling_BookLostThreads(tstate, now_ns);
     _Py_atomic_store_int(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
@@ -426,7 +316,7 @@ run(PyThreadState *tstate, int rate_hz)
     {
         return _PySampling_OK;
     }
-    if (!_PySampling_EngineFlush(tstate)) {
+    if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     if (STATE->active && is_aggregating && !STATE->is_aggregating
@@ -441,7 +331,7 @@ run(PyThreadState *tstate, int rate_hz)
 }
 
 _PySampling_Status
-_PySampling_EngineFit(PyThreadState *tstate)
+_PySampling_EngineReconfigure(PyThreadState *tstate)
 {
     int rate_hz = wanted_rate();
     enum engine wanted = wanted_engine(rate_hz);
@@ -454,7 +344,7 @@ _PySampling_EngineFit(PyThreadState *tstate)
         return run(tstate, rate_hz);
     }
     if (STATE->active) {
-        if (!_PySampling_EngineFlush(tstate)) {
+        if (!_PySampling_Flush(tstate)) {
             return _PySampling_ERR_NO_MEMORY;
         }
         set_aggregating(0);
@@ -484,7 +374,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                            struct _sampling_tables *fresh)
 {
     if (STATE->active) {
-        book_lost_threads(tstate, _PySampling_WallNow());
+        _PySampling_BookLostThreads(tstate, _PySampling_WallNow());
     }
     _PySampling_EngineDescribe(STATE->tables);
     // Locked all the while: a thread that registers gets a row in the tables

@@ -70,9 +70,9 @@ parse_int(const struct _sampling_request *request, const char *key,
         n = wcstol(value, NULL, 10);
     }
     if (n < min || n > max) {
-        return _PySampling_Complain(request,
-                        "%s=%ls: expected a whole number from %d to %d",
-                        key, value, min, max);
+        return _PySampling_Complain(
+            request, "%s=%ls: expected a whole number from %d to %d", key,
+            value, min, max);
     }
     *result = (int)n;
     return 0;
@@ -86,8 +86,8 @@ parse_signal(struct _sampling_request *request, const wchar_t *value)
         return -1;
     }
     if (!_PySampling_IsUsableSignal(*signum)) {
-        return _PySampling_Complain(request, "signal=%ls: " _PySampling_USABLE_SIGNALS,
-                        value);
+        return _PySampling_Complain(
+            request, "signal=%ls: " _PySampling_USABLE_SIGNALS, value);
     }
     return 0;
 }
@@ -108,8 +108,8 @@ parse_mode(struct _sampling_request *request, const wchar_t *mode)
         request->is_off = 1;
         return 0;
     }
-    return _PySampling_Complain(request, "unknown mode '%ls': expected wall, cpu or off",
-                    mode);
+    return _PySampling_Complain(
+        request, "unknown mode '%ls': expected wall, cpu or off", mode);
 }
 
 static int
@@ -136,8 +136,8 @@ parse_names(struct _sampling_request *request, const wchar_t *value)
             return 0;
         }
     }
-    return _PySampling_Complain(request, "names=%ls: expected off, calls, "
-                    "opcodes or all", value);
+    return _PySampling_Complain(
+        request, "names=%ls: expected off, calls, opcodes or all", value);
 }
 
 #define KEYS "rate_hz, out, format, depth_frames, names, signal, defer, " \
@@ -155,8 +155,8 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
         if (is_first) {
             return parse_mode(request, item);
         }
-        return _PySampling_Complain(request, "'%ls' is no KEY=VALUE; the keys are " KEYS,
-                        item);
+        return _PySampling_Complain(
+            request, "'%ls' is no KEY=VALUE; the keys are " KEYS, item);
     }
     *equals = L'\0';
     wchar_t *value = equals + 1;
@@ -194,7 +194,8 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"quiet") == 0) {
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
-    return _PySampling_Complain(request, "unknown key '%ls': the keys are " KEYS, item);
+    return _PySampling_Complain(
+        request, "unknown key '%ls': the keys are " KEYS, item);
 }
 
 /* Each process needs a file of its own. */
@@ -207,8 +208,10 @@ check_children(struct _sampling_request *request)
         request->children = is_per_process;
     }
     if (request->children && !is_per_process) {
-        return _PySampling_Complain(request, "children=1 needs {pid} in out=%ls, so that "
-                        "each process has a file of its own", request->out);
+        return _PySampling_Complain(
+            request,
+            "children=1 needs {pid} in out=%ls, so that each process has a "
+            "file of its own", request->out);
     }
     request->is_per_process = is_per_process;
     return 0;

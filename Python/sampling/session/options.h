@@ -21,7 +21,7 @@ struct _sampling_request {
     int is_per_process;         // the name of the file is
     int quiet;
     int duration_s;             // 0: to the end of the program
-    int is_inherited;           // from who started the program, maybe elsewhere
+    int is_inherited;           // from who started the program
 };
 
 // 1: the text is the caller's to free; 0: nothing is asked for; -1: it is not

@@ -69,7 +69,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     else {
         status = _PySampling_Share(options);
         if (status == _PySampling_OK
-            && !(_PySampling_EngineFlush(tstate) && set_origin(NULL)))
+            && !(_PySampling_Flush(tstate) && set_origin(NULL)))
         {
             status = _PySampling_ERR_NO_MEMORY;
         }
@@ -79,11 +79,11 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     }
     _Py_atomic_store_int_relaxed(&STATE->has_session, 1);
     STATE->session_options = *options;
-    status = _PySampling_EngineFit(tstate);
+    status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
     }
     return status;
@@ -102,7 +102,7 @@ static struct _sampling_tables *
 exchange_tables(PyThreadState *tstate)
 {
     struct _sampling_tables *fresh = _PySampling_EngineNewTables();
-    if (fresh == NULL || !_PySampling_EngineFlush(tstate)) {
+    if (fresh == NULL || !_PySampling_Flush(tstate)) {
         _PySampling_TablesFree(fresh);
         return NULL;
     }
@@ -192,7 +192,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
     _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
     // The others may want a lower rate.
-    return STATE->tables != NULL ? _PySampling_EngineFit(tstate)
+    return STATE->tables != NULL ? _PySampling_EngineReconfigure(tstate)
                                  : _PySampling_OK;
 }
 
@@ -256,15 +256,15 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
     if (status != _PySampling_OK) {
         return status;
     }
-    if (!_PySampling_EngineFlush(tstate)) {
+    if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     link_subscription(sub);
-    status = _PySampling_EngineFit(tstate);
+    status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         unlink_subscription(sub);
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
     }
     return status;
@@ -288,9 +288,9 @@ _PySampling_Unsubscribe(PyThreadState *tstate,
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     if (sub->is_open) {
-        (void)_PySampling_EngineFlush(tstate);
+        (void)_PySampling_Flush(tstate);
         unlink_subscription(sub);
-        status = _PySampling_EngineFit(tstate);
+        status = _PySampling_EngineReconfigure(tstate);
     }
     else if (sub->is_linked) {
         unlink_subscription(sub);   // in a child that C code has forked
@@ -303,12 +303,12 @@ void
 _PySampling_EndSubscriptions(PyThreadState *tstate)
 {
     _PySampling_LockControl();
-    if (STATE->subscriptions != NULL && !_PySampling_IsForkedUnheard()) {
-        (void)_PySampling_EngineFlush(tstate);
+    if (STATE->subscriptions != NULL && !_PySampling_ForkedWithoutHooks()) {
+        (void)_PySampling_Flush(tstate);
         while (STATE->subscriptions != NULL) {
             unlink_subscription(STATE->subscriptions);
         }
-        (void)_PySampling_EngineFit(tstate);
+        (void)_PySampling_EngineReconfigure(tstate);
     }
     _PySampling_UnlockControl();
 }
@@ -320,7 +320,7 @@ _PySampling_FlushSubscription(PyThreadState *tstate,
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     if (sub->is_open) {
-        if (!_PySampling_EngineFlush(tstate)) {
+        if (!_PySampling_Flush(tstate)) {
             status = _PySampling_ERR_NO_MEMORY;
         }
     }
@@ -337,7 +337,7 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     _PySampling_LockControl();
     if (sub->is_open) {
         sub->rate_hz = rate_hz;
-        status = _PySampling_EngineFit(tstate);
+        status = _PySampling_EngineReconfigure(tstate);
     }
     if (sub->is_open && status == _PySampling_OK) {
         PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);

@@ -100,13 +100,30 @@ struct _sampling_block {
     struct _sampling_mark *begin;   // NULL: with the tables
 };
 
+/* --- All time on samples (session/flush.c).  The same lock. */
+
+// Every nanosecond up to now goes to a sample, if the engine runs.  Returns 0
+// if there is no memory.
+extern int _PySampling_Flush(PyThreadState *tstate);
+
+// The same while it runs, in the way of `account`.  Returns the moment.
+extern uint64_t
+_PySampling_FlushThreads(
+    PyThreadState *tstate,
+    void (*account)(_PySampling_Thread *thread, uint64_t now_ns));
+
+// What threads of other GILs have not accounted for yet is lost with the
+// tables they did not get to.
+extern void _PySampling_BookLostThreads(PyThreadState *caller,
+                                        uint64_t now_ns);
+
 /* --- The engine (session/engine.c).  Lock: control_mutex, and the caller is
    --- attached. */
 
 // Brings the engine to what is wanted: it runs if the session samples, a block
 // is in progress or somebody subscribes, at the highest rate that any of them
 // wants.
-extern _PySampling_Status _PySampling_EngineFit(PyThreadState *tstate);
+extern _PySampling_Status _PySampling_EngineReconfigure(PyThreadState *tstate);
 
 // Tables to begin with, for `options`, if there are none.  Counters begin
 // anew.
@@ -115,10 +132,6 @@ _PySampling_EnginePrepare(const _PySampling_Options *options);
 
 // Stops whatever runs, and returns the tables, which are the caller's.
 extern struct _sampling_tables *_PySampling_EngineOff(PyThreadState *tstate);
-
-// Every nanosecond up to now goes to a sample, if the engine runs.  Returns 0
-// if there is no memory.
-extern int _PySampling_EngineFlush(PyThreadState *tstate);
 
 // The tables begin anew, for the session and all threads.
 extern struct _sampling_tables *

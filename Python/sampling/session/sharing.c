@@ -1,9 +1,9 @@
 /* Sampling profiler: who shares the tables.
 
-   Owns what holds for sessions, blocks of profile() and subscriptions alike: may
-   they begin, with which options, and who gets the tables in the end.  The
-   tables are deep enough, and name enough, for all of them.  Must not know which
-   of the three it is. */
+   Owns what holds for sessions, blocks of profile() and subscriptions alike:
+   may they begin, with which options, and who gets the tables in the end.  The
+   tables are deep enough, and name enough, for all of them.  Must not know
+   which of the three it is. */
 
 #include "Python.h"
 
@@ -20,13 +20,13 @@ int
 _PySampling_IsRunning(void)
 {
     return (STATE->has_session || STATE->blocks != NULL)
-        && !_PySampling_IsForkedUnheard();
+        && !_PySampling_ForkedWithoutHooks();
 }
 
 _PySampling_Status
 _PySampling_MayBegin(void)
 {
-    if (_PySampling_IsForkedUnheard()) {
+    if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_ERR_FORKED;
     }
     return _PyRuntimeState_GetFinalizing(&_PyRuntime) == NULL
@@ -90,7 +90,7 @@ _PySampling_ShareAnew(PyThreadState *tstate,
     int is_used = STATE->tables != NULL;
     _PySampling_Status status = _PySampling_Share(options);
     if (status == _PySampling_OK && is_used) {
-        if (!_PySampling_EngineFlush(tstate)) {
+        if (!_PySampling_Flush(tstate)) {
             return _PySampling_ERR_NO_MEMORY;
         }
         _PySampling_EngineClearSamples();
@@ -119,7 +119,7 @@ _PySampling_TakeTables(PyThreadState *tstate, int goes_on,
     if (!goes_on && STATE->subscriptions == NULL) {
         *result = _PySampling_EngineOff(tstate);
     }
-    else if (_PySampling_EngineFlush(tstate)) {
+    else if (_PySampling_Flush(tstate)) {
         *result = copy_tables();
     }
     return *result != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;

@@ -45,7 +45,7 @@ static int
 register_interpreter(PyInterpreterState *interp)
 {
     struct _sampling_interpreter_state *s = &interp->sampling;
-    s->buffer = _PySampling_BufferFit(s->buffer);
+    s->buffer = _PySampling_BufferEnsure(s->buffer);
     if (s->buffer == NULL || !_PySampling_HoldersInit(interp)) {
         return 0;
     }
@@ -345,7 +345,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     _PySampling_UNLINK(thread->interp->threads, thread);
     _PySampling_SiblingsUnlink(thread);
     _Py_atomic_store_ptr_release(&impl->sampling.record, NULL);
-    if (!_PySampling_IsForkedUnheard()) {
+    if (!_PySampling_ForkedWithoutHooks()) {
         _PySampling_TimerDelete(thread);
     }
     _PySampling_ClockAbandon();

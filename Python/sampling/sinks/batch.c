@@ -258,8 +258,8 @@ take_locked(struct _sampling_subscription *sub, struct _sampling_taken *taken)
 }
 
 int
-_PySampling_SubscriptionTake(struct _sampling_subscription *sub,
-                             struct _sampling_taken *taken)
+_PySampling_BatchDrain(struct _sampling_subscription *sub,
+                       struct _sampling_taken *taken)
 {
     *taken = (struct _sampling_taken){0};
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);

@@ -181,8 +181,8 @@ extern size_t _PySampling_SubscriptionsBytes(void);
 /* --- Taking (sinks/batch.c).  Each takes the lock itself. */
 
 // Takes what waits: 1, 0 (nothing waits) or -1 (no memory; nothing is lost).
-extern int _PySampling_SubscriptionTake(struct _sampling_subscription *sub,
-                                        struct _sampling_taken *taken);
+extern int _PySampling_BatchDrain(struct _sampling_subscription *sub,
+                                  struct _sampling_taken *taken);
 // Gives back what was taken.
 extern void
 _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,

@@ -5,9 +5,9 @@
    (sinks/batch.c).
 
    Records wait in a batch.  A batch that is full is condensed: samples of the
-   same stack, thread, labels, state and holder of the GIL become one.  If that does not
-   help, its older half is dropped; a record of what was lost then says how
-   much, so that totals add up all the same. */
+   same stack, thread, labels, state and holder of the GIL become one.  If that
+   does not help, its older half is dropped; a record of what was lost then
+   says how much, so that totals add up all the same. */
 
 #include "Python.h"
 

@@ -103,7 +103,7 @@ _PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
     }
     uint32_t node = _PySampling_TablesPseudoChild(
         tables,
-        _PySampling_TablesChild(
+        _PySampling_InternChild(
             tables, 0, _PySampling_InternFunction(tables, row->function)),
         _PySampling_PSEUDO_UNSAMPLED, 0);
     uint32_t labels = _PySampling_LabelsOfCoroutine(tables, coroutine);
@@ -141,28 +141,20 @@ is_of_step(const struct _sampling_tables *tables,
         && sample->state != _PySampling_CUSTOM;
 }
 
-/* What some samples share, as their weights are to each other. */
+/* What some samples share, and have not taken yet. */
 struct shared {
     uint64_t ns;
-    uint64_t weight;            // of all of them
-    uint64_t seen_weight;
-    uint64_t given_ns;
+    uint64_t weight;            // of those samples
     int is_by_wall;
 };
 
-/* The part of the next of them.  Rounded on the way, they add up to all. */
+/* The part of the next of them. */
 static uint64_t
 take_part(struct shared *s, uint64_t weight)
 {
-    s->seen_weight += weight;
-    uint64_t until_ns = s->ns;
-    if (s->seen_weight != s->weight) {
-        double part = (double)s->seen_weight / (double)s->weight;
-        until_ns = Py_MIN((uint64_t)((double)s->ns * part), s->ns);
-    }
-    until_ns = Py_MAX(until_ns, s->given_ns);
-    uint64_t ns = until_ns - s->given_ns;
-    s->given_ns = until_ns;
+    uint64_t ns = _PySampling_PartOf(s->ns, weight, s->weight);
+    s->ns -= ns;
+    s->weight -= weight;
     return ns;
 }
 
@@ -177,22 +169,21 @@ share_steps(struct _sampling_tables *tables, struct shared *steps)
         }
     }
     for (uint32_t i = 0; i < tables->num_coroutines; i++) {
-        struct _sampling_coroutine_row *c = &tables->coroutines[i];
-        steps[i].ns = c->running_ns;
-        if (steps[i].weight == 0 && c->unsampled_sample != 0) {
-            tables->samples[c->unsampled_sample].task_ns = c->running_ns;
-        }
-        c->unsampled_sample = 0;        // samples may get other numbers now
+        steps[i].ns = tables->coroutines[i].running_ns;
     }
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         struct _sampling_sample_row *s = &tables->samples[i];
         if (is_of_step(tables, s)) {
-            struct shared *own =
-                &steps[tables->labels[s->labels].coroutine - 1];
-            if (own->weight != 0) {
-                s->task_ns = take_part(own, s->wall_ns);
-            }
+            s->task_ns = take_part(
+                &steps[tables->labels[s->labels].coroutine - 1], s->wall_ns);
         }
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        struct _sampling_coroutine_row *c = &tables->coroutines[i];
+        if (c->unsampled_sample != 0) {
+            tables->samples[c->unsampled_sample].task_ns += steps[i].ns;
+        }
+        c->unsampled_sample = 0;        // samples may get other numbers now
     }
 }
 
@@ -225,8 +216,7 @@ share_delays(struct _sampling_tables *tables, struct shared *threads)
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         struct _sampling_sample_row *s = &tables->samples[i];
         struct shared *thread = &threads[s->thread];
-        uint64_t weight = delay_weight(s, thread);
-        s->delay_ns = weight != 0 ? take_part(thread, weight) : 0;
+        s->delay_ns = take_part(thread, delay_weight(s, thread));
     }
 }
 

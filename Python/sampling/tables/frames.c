@@ -344,7 +344,7 @@ name_module(struct _sampling_tables *tables, uint32_t code_row,
 }
 
 uint32_t
-_PySampling_TablesFrame(struct _sampling_tables *tables,
+_PySampling_InternFrame(struct _sampling_tables *tables,
                         _PySampling_Frame frame, int opcode,
                         PyObject *globals)
 {

@@ -46,7 +46,7 @@ DEFINE_INDEX(thread, 0)
 /* Stacks and samples. */
 
 uint32_t
-_PySampling_TablesChild(struct _sampling_tables *tables, uint32_t parent,
+_PySampling_InternChild(struct _sampling_tables *tables, uint32_t parent,
                         uint32_t frame)
 {
     if (parent == _PySampling_NO_NODE || frame == NO_ROW) {
@@ -75,7 +75,7 @@ _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
                               uint32_t value)
 {
     uint32_t frame = _PySampling_InternPseudo(tables, pseudo, value);
-    return _PySampling_TablesChild(tables, parent, frame);
+    return _PySampling_InternChild(tables, parent, frame);
 }
 
 uint32_t

@@ -302,7 +302,7 @@ extern void _PySampling_TablesMoveName(struct _sampling_tables *tables,
 // The frame row of a captured frame, or UINT32_MAX if the limit is reached.
 // `opcode` is the specialized one if the frame is the leaf, or 0.  `globals`
 // is the frame's, or NULL if it is gone.
-extern uint32_t _PySampling_TablesFrame(struct _sampling_tables *tables,
+extern uint32_t _PySampling_InternFrame(struct _sampling_tables *tables,
                                         _PySampling_Frame frame, int opcode,
                                         PyObject *globals);
 
@@ -320,7 +320,7 @@ extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
 extern int _PySampling_TablesGuessModules(struct _sampling_tables *tables);
 
 // The node below `parent`, or _PySampling_NO_NODE if the limit is reached.
-extern uint32_t _PySampling_TablesChild(struct _sampling_tables *tables,
+extern uint32_t _PySampling_InternChild(struct _sampling_tables *tables,
                                         uint32_t parent, uint32_t frame);
 extern uint32_t _PySampling_TablesPseudoChild(struct _sampling_tables *tables,
                                               uint32_t parent,
@@ -359,7 +359,8 @@ extern void _PySampling_TablesClearCoroutines(struct _sampling_tables *tables);
 // memory.
 extern int _PySampling_TablesShareTasks(struct _sampling_tables *tables);
 
-// The row of a sample, which may be new, or UINT32_MAX if the limit is reached.
+// The row of a sample, which may be new, or UINT32_MAX if the limit is
+// reached.
 extern uint32_t
 _PySampling_TablesSampleRow(struct _sampling_tables *tables,
                             const struct _sampling_sample_row *key);

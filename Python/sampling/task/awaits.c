@@ -102,8 +102,8 @@ add_coroutine(struct _sampling_tables *tables, uint32_t node,
     _PySampling_Frame entry = {code, instr_of(gen, code, frame)};
     PyObject *globals = _PySampling_TablesWantsModule(tables, code)
         ? globals_of(frame) : NULL;
-    return _PySampling_TablesChild(
-        tables, node, _PySampling_TablesFrame(tables, entry, 0, globals));
+    return _PySampling_InternChild(
+        tables, node, _PySampling_InternFrame(tables, entry, 0, globals));
 }
 
 /* Another task, by what it runs, or an object, by its type.  That of most
@@ -117,10 +117,10 @@ add_awaited(struct _sampling_tables *tables, uint32_t node, PyObject *awaited)
     if (is_generator(awaited)) {
         PyCodeObject *code = code_of((PyGenObject *)awaited);
         _PySampling_Frame entry = {code, _PyCode_CODE(code)};
-        return _PySampling_TablesChild(
-            tables, node, _PySampling_TablesFrame(tables, entry, 0, NULL));
+        return _PySampling_InternChild(
+            tables, node, _PySampling_InternFrame(tables, entry, 0, NULL));
     }
-    return _PySampling_TablesChild(
+    return _PySampling_InternChild(
         tables, node, _PySampling_TablesTypeFrame(tables, Py_TYPE(awaited)));
 }
 

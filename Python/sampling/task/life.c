@@ -2,19 +2,14 @@
 
    Owns the states of tasks: each nanosecond from the moment that a task is to
    run for the first time until it is done is running, awaiting or waiting for
-   its loop.  Must not know who tells of them, or how a stack is walked.
+   its loop.  Must not know who tells of them, or how a wait is booked
+   (task/waits.c).
 
    - Running: from the moment its loop enters it until it leaves it.  That is
      time of the thread, and on the thread's samples; here it is only summed,
      and shared by these samples in the end (tables/coroutines.c).
    - Awaiting: until what it waits for has happened.
    - Waiting for its loop: until it is entered.
-
-   The stack of a task that waits stands still, so both waits are booked when
-   it is entered again: one walk, with the loop's stack below it, as for its
-   running samples.  Waits of tasks that run the same are laid end to end, and
-   points say which are booked (base/axis.h); long ones all are.  If that
-   would be too many, the points move apart.
 
    Lock: the GIL for tasks, tables_mutex for rows. */
 
@@ -25,16 +20,9 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
-#include "../base/axis.h"
-#include "../tables/labels.h"
 #include "task.h"
 
 #define STATE (&_PyRuntime.sampling)
-
-/* At most so many waits are booked in a period of the clock, about, as counted
-   over so much time. */
-#define MAX_BOOKED_PER_PERIOD 2
-#define RATE_WINDOW_NS 100000000
 
 /* At most so many of the waits that go on are booked by a flush, about. */
 #define MAX_BOOKED_PER_FLUSH 1000
@@ -142,109 +130,6 @@ since(struct _sampling_task *task, uint64_t now_ns)
 
 /* Booking. */
 
-/* Where a task waits.  Its stack is walked once, if at all. */
-struct waiting {
-    struct _sampling_tables *tables;
-    struct _sampling_task *task;
-    PyThreadState *tstate;
-    _PySampling_Thread *thread; // of the caller
-    int is_entering;            // the caller is its loop
-    uint64_t period_ns;
-    uint32_t node;              // 0: not known yet
-    uint32_t labels;
-};
-
-static void
-find(struct waiting *w)
-{
-    if (w->node != 0) {
-        return;
-    }
-    const _PySampling_ToldTask *told = &w->task->told;
-    uint32_t base = w->is_entering
-        ? _PySampling_OuterNode(w->tstate, w->thread, told->skip_frames)
-        : w->tables->coroutines[w->task->coroutine].base_node;
-    w->node = _PySampling_AwaitsNode(w->tables, base, told);
-    w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, told);
-    if (w->is_entering && base != _PySampling_NO_NODE) {
-        w->tables->coroutines[w->task->coroutine].base_node = base;
-    }
-}
-
-static void
-emit(const struct _sampling_task_waits *waits, _PySampling_State state,
-     uint64_t ns)
-{
-    _PySampling_EmitOfTask(&(struct _sampling_event){
-        .node = waits->node,
-        .thread = waits->thread,
-        .labels = waits->labels,
-        .state = (uint8_t)state,
-        .wall_ns = ns,
-    });
-}
-
-/* The next wait of that state is booked here, or what it carries. */
-static void
-place(struct waiting *w, struct _sampling_task_waits *waits,
-      _PySampling_Pseudo pseudo)
-{
-    find(w);
-    waits->node = _PySampling_TablesPseudoChild(w->tables, w->node, pseudo, 0);
-    waits->labels = w->labels;
-    waits->thread = (w->task->thread != NULL ? w->task->thread
-                     : w->thread)->thread_index;
-}
-
-static void
-add_wait(struct waiting *w, _PySampling_State state, uint64_t ns)
-{
-    if (ns == 0) {
-        return;
-    }
-    int is_loop_wait = state == _PySampling_LOOP_WAIT;
-    struct _sampling_coroutine_row *row =
-        &w->tables->coroutines[w->task->coroutine];
-    struct _sampling_task_waits *waits =
-        is_loop_wait ? &row->loop_wait : &row->awaiting;
-    waits->all_ns += ns;
-    w->task->life_ns += ns;
-    uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
-        : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
-                            w->period_ns, &w->thread->account.axes.random);
-    if (booked_ns != 0 || waits->node == 0) {
-        place(w, waits, is_loop_wait ? _PySampling_PSEUDO_LOOP_WAIT
-                                     : _PySampling_PSEUDO_AWAITING);
-    }
-    if (booked_ns != 0) {
-        emit(waits, state, booked_ns);
-        interpreter_state()->task_rate.num_booked++;
-    }
-}
-
-/* Points are moved apart, or nearer to each other, once in a while. */
-static uint64_t
-period_of_waits(uint64_t now_ns)
-{
-    struct _sampling_task_rate *r = &interpreter_state()->task_rate;
-    uint64_t shortest_ns = _PySampling_PeriodNow();
-    uint64_t most = Py_MAX(
-        MAX_BOOKED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, 4);
-    r->period_ns = Py_MAX(r->period_ns, shortest_ns);
-    if (r->num_booked > most) {
-        r->period_ns *= 2;
-    }
-    else if (now_ns - r->since_ns < RATE_WINDOW_NS) {
-        return r->period_ns;
-    }
-    else if (r->num_booked < most / 4) {
-        r->period_ns = Py_MAX(r->period_ns / 2, shortest_ns);
-    }
-    r->since_ns = now_ns;
-    r->num_booked = 0;
-    return r->period_ns;
-}
-
 /* The tables, with a row for what the task runs.  NULL: nothing to close. */
 static struct _sampling_tables *
 open_tables(struct _sampling_task *task, _PySampling_Thread *thread)
@@ -289,7 +174,7 @@ add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
 
 /* Its waits, up to now. */
 static void
-add_waits(struct waiting *w, uint64_t now_ns)
+add_waits(struct _sampling_waiting *w, uint64_t now_ns)
 {
     struct _sampling_task *task = w->task;
     uint64_t awaited_ns = task->awaited_ns;
@@ -302,14 +187,14 @@ add_waits(struct waiting *w, uint64_t now_ns)
     }
     task->awaited_ns = 0;
     add_steps(w->tables, task);
-    add_wait(w, _PySampling_AWAITING, awaited_ns);
-    add_wait(w, _PySampling_LOOP_WAIT, loop_wait_ns);
+    _PySampling_AddWait(w, _PySampling_AWAITING, awaited_ns);
+    _PySampling_AddWait(w, _PySampling_LOOP_WAIT, loop_wait_ns);
 }
 
 /* All of its life, up to now. */
 static void
-settle(PyThreadState *tstate, _PySampling_Thread *own,
-       struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
+book_until(PyThreadState *tstate, _PySampling_Thread *own,
+           struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
 {
     struct _sampling_tables *tables = open_tables(task, own);
     if (tables == NULL) {
@@ -320,7 +205,7 @@ settle(PyThreadState *tstate, _PySampling_Thread *own,
         add_steps(tables, task);
     }
     else {
-        add_waits(&(struct waiting){
+        add_waits(&(struct _sampling_waiting){
             .tables = tables, .task = task, .tstate = tstate, .thread = own,
             .period_ns = period_ns}, now_ns);
     }
@@ -412,10 +297,10 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
     thread->ran_tasks = 1;
     struct _sampling_tables *tables = open_tables(task, thread);
     if (tables != NULL) {
-        add_waits(&(struct waiting){
+        add_waits(&(struct _sampling_waiting){
             .tables = tables, .task = task, .tstate = tstate,
             .thread = thread, .is_entering = 1,
-            .period_ns = period_of_waits(now_ns)}, now_ns);
+            .period_ns = _PySampling_PeriodOfWaits(now_ns)}, now_ns);
         _PySampling_CloseTables();
     }
     task->state = _PySampling_TASK_RUNS;
@@ -457,8 +342,8 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     }
     if (task->state != _PySampling_TASK_RUNS) {
         // Another was entered in its step, and has not been left.
-        settle(_PyThreadState_GET(), thread, task, now_ns,
-               period_of_waits(now_ns));
+        book_until(_PyThreadState_GET(), thread, task, now_ns,
+                   _PySampling_PeriodOfWaits(now_ns));
         unset_woken(task);
         finish(task, thread, told->state == CANCELLED);
         return;
@@ -493,7 +378,8 @@ _PySampling_TaskEnd(struct _sampling_task **record)
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        settle(tstate, thread, task, now_ns, period_of_waits(now_ns));
+        book_until(tstate, thread, task, now_ns,
+                   _PySampling_PeriodOfWaits(now_ns));
         _PySampling_LEAVE_HOOK(thread);
     }
     unset_woken(task);
@@ -515,44 +401,19 @@ waiting_ns(const struct _sampling_interpreter_state *s, uint64_t now_ns)
     return all_ns;
 }
 
-/* What is carried goes where the last of its kind went. */
-static void
-emit_carried(struct _sampling_task_waits *waits, _PySampling_State state)
-{
-    if (waits->carried_ns != 0) {
-        emit(waits, state, waits->carried_ns);
-        waits->carried_ns = 0;
-    }
-}
-
-static void
-flush_coroutines(_PySampling_Thread *own)
-{
-    struct _sampling_tables *tables = _PySampling_OpenTables(own);
-    if (tables == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
-        struct _sampling_coroutine_row *row = &tables->coroutines[i];
-        emit_carried(&row->awaiting, _PySampling_AWAITING);
-        emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
-        _PySampling_TablesKeepUnsampled(tables, i, own->thread_index);
-    }
-    _PySampling_CloseTables();
-}
-
 void
 _PySampling_TasksFlush(PyThreadState *tstate, _PySampling_Thread *own,
                        struct _sampling_interpreter_state *s, uint64_t now_ns)
 {
     uint64_t period_ns = Py_MAX(
-        period_of_waits(now_ns), waiting_ns(s, now_ns) / MAX_BOOKED_PER_FLUSH);
+        _PySampling_PeriodOfWaits(now_ns),
+        waiting_ns(s, now_ns) / MAX_BOOKED_PER_FLUSH);
     for (struct _sampling_task *t = s->tasks; t != NULL; t = t->next) {
         if (t->epoch == STATE->epoch) {
-            settle(tstate, own, t, now_ns, period_ns);
+            book_until(tstate, own, t, now_ns, period_ns);
         }
     }
-    flush_coroutines(own);
+    _PySampling_WaitsFlush(own);
 }
 
 void

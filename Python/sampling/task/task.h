@@ -31,6 +31,25 @@ extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
                                   unsigned int to_epoch);
 extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
+// task/waits.c.  Lock: tables_mutex, but for the period.
+/* A task that waits, or did.  Its stack is walked once, if at all. */
+struct _sampling_waiting {
+    struct _sampling_tables *tables;
+    struct _sampling_task *task;
+    PyThreadState *tstate;
+    _PySampling_Thread *thread; // of the caller
+    int is_entering;            // the caller is its loop
+    uint64_t period_ns;
+    uint32_t node;              // 0: not known yet
+    uint32_t labels;
+};
+extern void _PySampling_AddWait(struct _sampling_waiting *w,
+                                _PySampling_State state, uint64_t ns);
+// How far the points lie apart that say which waits are booked.
+extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
+// What is carried goes to records.  Takes the lock.
+extern void _PySampling_WaitsFlush(_PySampling_Thread *own);
+
 // task/deadline.c.  The deadline of what wakes a task, on the clock of
 // _PySampling_MonotonicNow(); 0: it is no timer, or it is not known.
 extern uint64_t _PySampling_Deadline(PyThreadState *tstate,

@@ -389,7 +389,8 @@ class FormatsTest(DirectoryTest):
                              ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
                              ('p.svg', 'svg'), ('p.HTML', 'html'),
                              ('p.htm', 'html'),
-                             ('p.gecko.json', 'gecko'), ('p.json', 'profile-json'),
+                             ('p.gecko.json', 'gecko'),
+                             ('p.json', 'profile-json'),
                              ('p.callgrind', 'callgrind'),
                              ('p.dot', 'dot'), ('p.gv', 'dot'),
                              ('/a/callgrind.out.77', 'callgrind')):

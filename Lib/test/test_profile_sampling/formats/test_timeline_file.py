@@ -13,16 +13,9 @@ from profile_sampling import Profile
 from profile_sampling._formats.pprof import moments, packed, reader, writer
 
 from ..support import hard_profiles
-from ..support.builders import Builder, example, facts_of
+from ..support.builders import Builder, example, facts_of, reloaded
 from ..support.random_profiles import random_profile
 from ..support.timed import timed, with_records
-
-
-def written(profile):
-    file = io.BytesIO()
-    profile.save(file)
-    file.seek(0)
-    return Profile.load(file)
 
 
 def str_of(profile):
@@ -49,7 +42,7 @@ def what(profile):
 class RoundTripTest(unittest.TestCase):
 
     def check(self, profile):
-        loaded = written(profile)
+        loaded = reloaded(profile)
         self.assertFalse(loaded.timeline.is_stale)
         self.assertEqual(loaded.timeline.resolution_ns,
                          profile.timeline.resolution_ns)
@@ -59,7 +52,7 @@ class RoundTripTest(unittest.TestCase):
         # Written again it is the same, to the byte.
         data = writer.encode(loaded._tables)
         self.assertEqual(
-            writer.encode(written(loaded)._tables), data)
+            writer.encode(reloaded(loaded)._tables), data)
         return loaded
 
     def test_random_profiles(self):
@@ -93,7 +86,7 @@ class RoundTripTest(unittest.TestCase):
         b.sample('a.h:1', wall_ns=9)
         profile = with_records(b.profile(), [
             (10, 1, 1, 1, 3), (20, 0, 1, 1, 3), (30, 2, 1, 0, 9)])
-        loaded = written(profile)
+        loaded = reloaded(profile)
         self.assertEqual(len(loaded.samples), 2)
         self.assertEqual(list(loaded.timeline.sample), [0, 0, 1])
         self.assertEqual(list(loaded.timeline.wall_ns), [3, 3, 9])
@@ -102,7 +95,7 @@ class RoundTripTest(unittest.TestCase):
         rng = random.Random(4)
         for seed in range(5):
             plain = random_profile(random.Random(seed))
-            self.assertEqual(written(timed(plain, rng)), written(plain))
+            self.assertEqual(reloaded(timed(plain, rng)), reloaded(plain))
 
     @unittest.skipUnless(sysconfig.get_config_var('WITH_SAMPLING_PROFILER'),
                          'this build has no sampling profiler')

@@ -58,7 +58,8 @@ class PluginTest(ProgramTest):
         return subprocess.run(
             [sys.executable, *option, '-m', 'pytest', '-p',
              'no:cacheprovider', '-p', 'profile_sampling.pytest_plugin',
-             '--basetemp', 'tmp', *arguments], cwd=self.directory, env=environment(), text=True,
+             '--basetemp', 'tmp', *arguments],
+            cwd=self.directory, env=environment(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def by_test(self, name):

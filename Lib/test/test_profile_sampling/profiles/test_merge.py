@@ -3,24 +3,15 @@
 PITFALLS F7: profiles of different modes are never added.
 """
 
-import io
 import unittest
-from unittest import mock
 
 from profile_sampling import Profile, _formats
 from profile_sampling._formats.pprof import reader as _pprof_read
 
 from ..support import validator
-from ..support.builders import Builder, example, facts_of, process
+from ..support.builders import (
+    Builder, example, facts_of, process, reloaded)
 from ..support.wire import Message
-
-
-def loaded(profile):
-    """As it comes back from a file."""
-    data = _formats.encode(profile._tables, 'pprof')
-    validator.check_pprof(data)
-    with mock.patch('builtins.open', lambda *a: io.BytesIO(data)):
-        return Profile.load('p.pb.gz')
 
 
 def weights_by(profile, key):
@@ -39,7 +30,7 @@ class MergeTest(unittest.TestCase):
     def merge(self, *profiles, **options):
         merged = Profile.merge(*profiles, **options)
         validator.check_profile(merged)
-        self.assertEqual(facts_of(loaded(merged)), facts_of(merged))
+        self.assertEqual(facts_of(reloaded(merged)), facts_of(merged))
         return merged
 
     def test_pid_of_each_sample(self):
@@ -104,7 +95,7 @@ class MergeTest(unittest.TestCase):
         profiles = [process(pid, ns=pid) for pid in range(1, 6)]
         at_once = self.merge(*profiles)
         in_steps = self.merge(
-            loaded(self.merge(*profiles[:2])),
+            reloaded(self.merge(*profiles[:2])),
             self.merge(profiles[2]), self.merge(*profiles[3:]))
         self.assertEqual(facts_of(in_steps), facts_of(at_once))
 
@@ -116,7 +107,7 @@ class MergeTest(unittest.TestCase):
     def test_without_pid(self):
         # As in files of earlier versions and of other tools.
         profile = example().profile()
-        self.assertIsNone(loaded(profile).pid)
+        self.assertIsNone(reloaded(profile).pid)
         merged = self.merge(profile, process(3))
         self.assertEqual([row.value for row in merged.label_values('pid')],
                          [None, '3'])
@@ -202,7 +193,7 @@ class MergeTest(unittest.TestCase):
         self.assertEqual(facts_of(profile), before)
 
     def test_pid_in_a_file(self):
-        self.assertEqual(loaded(process(4321)).pid, 4321)
+        self.assertEqual(reloaded(process(4321)).pid, 4321)
 
     def test_pids_of_another_tool(self):
         # It keeps the comments of all files: then no single one is right.

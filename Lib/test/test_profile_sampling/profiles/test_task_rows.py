@@ -12,18 +12,11 @@ from profile_sampling._formats import collapsed, gecko, speedscope, text
 from profile_sampling._formats.pprof import lives as lives_file
 from profile_sampling._formats.pprof import packed, reader, writer
 
-from ..support.builders import Builder, facts_of
+from ..support.builders import Builder, facts_of, reloaded
 from ..support.random_profiles import random_profile
 from ..support.validator import check_pprof
 
 MS = 1_000_000
-
-
-def written(profile):
-    file = io.BytesIO()
-    profile.save(file)
-    file.seek(0)
-    return Profile.load(file)
 
 
 def service(**facts):
@@ -127,7 +120,7 @@ class ValuesTest(unittest.TestCase):
         self.assertNotIn('select.poll', report)
         with self.assertRaisesRegex(ValueError, "'bogus'.*task, delay"):
             profile.about('bogus')
-        self.assertEqual(written(about), about)
+        self.assertEqual(reloaded(about), about)
 
     def test_diff_with_a_profile_without(self):
         plain = Builder()
@@ -221,7 +214,7 @@ class RowsTest(unittest.TestCase):
         self.assertEqual((row.running_ns, row.awaiting_ns), (0, 35 * MS))
         self.assertEqual((row.finished, row.mean_ns, row.longest_step_ns),
                          (None, None, None))
-        self.assertEqual(written(part).tasks(), part.tasks())
+        self.assertEqual(reloaded(part).tasks(), part.tasks())
 
     def test_none(self):
         b = Builder()
@@ -283,12 +276,12 @@ class FileTest(unittest.TestCase):
     def test_pprof(self):
         for seed in range(20):
             profile = random_profile(random.Random(seed), tasks=True)
-            loaded = written(profile)
+            loaded = reloaded(profile)
             self.assertEqual(facts_of(loaded), facts_of(profile))
             self.assertEqual(set(loaded._tables.task_classes),
                              set(profile._tables.task_classes))
             self.assertEqual(loaded.tasks(), profile.tasks())
-            self.assertEqual(writer.encode(written(loaded)._tables),
+            self.assertEqual(writer.encode(reloaded(loaded)._tables),
                              writer.encode(loaded._tables))
 
     def test_labels_and_states(self):
@@ -311,7 +304,7 @@ class FileTest(unittest.TestCase):
             b.sample('a.f:1 [awaiting]', task_ns=1, state='awaiting',
                      task_class=number)
         profile = b.profile()
-        loaded = written(profile)
+        loaded = reloaded(profile)
         self.assertEqual(
             sorted([row.name.replace('\\ud800', '\ud800')
                     for row in loaded.tasks()]),

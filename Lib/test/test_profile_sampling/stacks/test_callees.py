@@ -13,29 +13,12 @@ from collections import Counter
 
 from ..support.manual import tick
 from ..support.sessions import (
-    SANITIZER, Session, SessionTest, need_prompt_signals, of_thread,
-    parked_thread, thrice, weight)
+    Session, SessionTest, below, need_prompt_signals, own, parked_thread,
+    thrice, weight)
 from ..support.work import busy
 from .callee_sites import BASE_NAMES, python_frame
 
 setUpModule = need_prompt_signals
-
-
-def own_samples(profile):
-    return of_thread(profile, threading.get_native_id())
-
-
-def below(profile, function, what='wall_ns'):
-    """{names of the frames below a function, root first: weight}."""
-    found = Counter()
-    for sample in profile.samples:
-        stack = [frame.function for frame in sample.stack]
-        for i, there in enumerate(stack):
-            if there.qualname == function.__qualname__:
-                path = tuple([f.name for f in reversed(stack[:i])])
-                found[path] += getattr(sample, what)
-                break
-    return found
 
 
 class Text(str):
@@ -428,7 +411,7 @@ class ThreadsTest(SessionTest):
                  if s.thread.native_id == thread.native_id}
         self.assertGreater(
             paths['[blocked]', '_thread.lock.acquire'], 45_000_000)
-        here = [s for s in own_samples(session.profile)
+        here = [s for s in own(session.profile)
                 if s.state == 'blocked']
         self.assertEqual({s.stack[1].function.name for s in here},
                          {'time.sleep'})
@@ -455,70 +438,6 @@ class ThreadsTest(SessionTest):
         callees = {s.stack[1].function.name for s in waits
                    if s.stack[1].function.kind == 'C'}
         self.assertEqual(callees - {'_thread.lock.acquire'}, set())
-
-
-class SharesTest(SessionTest):
-
-    @thrice
-    def test_light_line_beside_a_heavy_call(self):
-        # Two things in one loop, one of them in C: its true share is its own.
-        match = re.compile('(a+)+b').match
-        clock = time.thread_time_ns
-        text = 'a' * 14
-        heavy_ns = 0
-
-        def work():
-            nonlocal heavy_ns
-            a = 0
-            for _ in range(2000):
-                before = clock()
-                match(text)
-                heavy_ns += clock() - before
-                for _ in range(20_000):
-                    a += 1
-        begin = clock()
-        with Session(rate_hz=10_000, names=3) as session:
-            work()
-        total_ns = clock() - begin
-        found = Counter()
-        for sample in own_samples(session.profile):
-            for frame in sample.stack:
-                found[frame.function.name] += sample.cpu_ns
-        self.assertAlmostEqual(
-            found['re.Pattern.match'] / total_ns, heavy_ns / total_ns,
-            delta=0.01)
-        # Else the share says nothing.  It is about a half, but Python code may
-        # be ten times slower (sanitizers) while this C code is not.
-        self.assertGreater(heavy_ns / total_ns, 0.05)
-
-    def test_operator_on_its_own_line(self):
-        # T1, by the operator's name.
-        big = 3 ** 30000
-
-        def leaf():
-            return big * big
-
-        def work():
-            for _ in range(2000):
-                leaf()
-        with Session(rate_hz=1000, names=3) as session:
-            work()
-        found = below(session.profile, leaf, 'cpu_ns')
-        # 99 % as in test_truth, and less under a sanitizer.
-        self.assertGreater(
-            found['int.__mul__',], (0.95 if SANITIZER else 0.99) * sum(
-                below(session.profile, work, 'cpu_ns').values()))
-
-    def test_long_call(self):
-        # T2: one call that holds the GIL is one sample of its whole length.
-        def work():
-            return 3 ** 4_000_000
-        begin = time.monotonic_ns()
-        with Session(rate_hz=1000, names=3) as session:
-            work()
-        elapsed = time.monotonic_ns() - begin
-        found = below(session.profile, work)
-        self.assertGreater(found['int.__pow__',], 0.97 * elapsed)
 
 
 if __name__ == '__main__':

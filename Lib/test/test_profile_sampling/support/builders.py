@@ -13,6 +13,7 @@ in brackets for a pseudo frame; or, where words do not do, what function()
 returned, or a pair of that and a line.
 """
 
+import io
 from array import array
 
 from profile_sampling import Profile
@@ -223,6 +224,15 @@ def _holder_facts(holder):
         return None
     return (holder.thread, holder.name, holder.line, holder.function.filename,
             holder.function.first_line, holder.function.kind)
+
+
+def reloaded(profile):
+    """The profile as it comes back from a file, which is validated."""
+    file = io.BytesIO()
+    profile.save(file)
+    validator.check_pprof(file.getvalue())
+    file.seek(0)
+    return Profile.load(file)
 
 
 def facts_of(profile):

@@ -1,5 +1,5 @@
-/* To be loaded before libc by test_clocks.py: the time of day jumps by an hour,
-   forth and back, each time somebody asks for it. */
+/* To be loaded before libc by test_clocks.py: the time of day jumps by an
+   hour, forth and back, each time somebody asks for it. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -10,8 +10,8 @@ import tempfile
 from . import sessions, validator
 
 WORDS = ('wall', 'cpu', 'rate_hz', 'out', 'format', 'depth_frames', 'names',
-         'signal', 'defer', 'quiet', 'children', 'calls', 'opcodes', 'all', 'off', 'pprof',
-         'collapsed', 'text', 'svg', 'profile-json',
+         'signal', 'defer', 'quiet', 'children', 'calls', 'opcodes', 'all',
+         'off', 'pprof', 'collapsed', 'text', 'svg', 'profile-json',
          'p.txt', 'p.pb.gz', 'p.svg', '{pid}', '{pid}.pb', '=', '=',
          '=', ',', ',', ',', ',', '0', '1', '-1', '+1', '9', '16', '23',
          '64', '65', '1000', '10000', '10001', '16384', '16385',

@@ -149,6 +149,23 @@ def of_thread(profile, native_id):
             if sample.thread.native_id == native_id]
 
 
+def own(profile):
+    return of_thread(profile, threading.get_native_id())
+
+
+def below(profile, function, what='wall_ns'):
+    """{names of the frames below a function, root first: weight}."""
+    found = Counter()
+    for sample in profile.samples:
+        stack = [frame.function for frame in sample.stack]
+        for i, there in enumerate(stack):
+            if there.qualname == function.__qualname__:
+                path = tuple([f.name for f in reversed(stack[:i])])
+                found[path] += getattr(sample, what)
+                break
+    return found
+
+
 def by_state(samples, what='wall_ns'):
     sums = Counter()
     for sample in samples:

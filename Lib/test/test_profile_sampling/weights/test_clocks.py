@@ -10,18 +10,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
 from ..support.compiling import run_compiler
 from ..support.sessions import (
     OPTION, SANITIZER, THOROUGH, ProgramTest, Run, Session, SessionTest,
-    environment, of_thread, on_stack, spinning_processes, thrice, weight)
-
-
-def own(profile):
-    return of_thread(profile, threading.get_native_id())
+    environment, on_stack, own, spinning_processes, thrice, weight)
 
 
 def spin_until(moment):

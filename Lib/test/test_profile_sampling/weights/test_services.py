@@ -21,8 +21,8 @@ import profile_sampling
 
 from ..support import sampler, sessions
 from ..support.sessions import (
-    Session, SessionTest, _profile, by_state, names, of_thread, on_stack,
-    one_cpu, python_leaf, spinning_processes, thrice, weight)
+    Session, SessionTest, _profile, by_state, names, on_stack, one_cpu,
+    own, python_leaf, spinning_processes, thrice, weight)
 from ..support.subscribers import Recorder, SubscriberTest
 from ..support.work import busy
 
@@ -33,10 +33,6 @@ CPUS = {'one CPU': one_cpu, 'all CPUs': contextlib.nullcontext}
 
 def setUpModule():
     sessions.need_prompt_signals()
-
-
-def own(profile):
-    return of_thread(profile, threading.get_native_id())
 
 
 def prompt_wakeups():

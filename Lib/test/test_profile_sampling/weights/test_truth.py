@@ -14,14 +14,10 @@ import unittest
 
 from ..support.sessions import (
     SANITIZER, THOROUGH, Session, SessionTest, _profile, by_state, names,
-    of_thread, on_stack, python_leaf, thrice, weight)
+    on_stack, own, python_leaf, thrice, weight)
 from ..support.work import busy
 
 RATE_HZ = 2000
-
-
-def own(profile):
-    return of_thread(profile, threading.get_native_id())
 
 
 def share(samples, selected, what='cpu_ns'):

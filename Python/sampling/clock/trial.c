@@ -1,0 +1,125 @@
+/* Sampling profiler: whether threads have timers of their own.
+
+   Owns the trial that a session begins with, and what timers need to know of
+   the machine.  Must not know for which deadlines a timer is set.
+
+   A thread that sleeps in a system call with the GIL held would be woken by
+   its timer.  So timers are used when the sampler thread has looked at running
+   threads for a while and found none asleep, and no more once one of their
+   signals has cut a call short.
+
+   Lock: runtime->sampling.mutex. */
+
+#include "Python.h"
+
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "clock.h"
+#include "inside.h"
+
+#include <sched.h>                    // sched_getaffinity()
+
+#define STATE (&_PyRuntime.sampling)
+
+/* Looks that stand for this much time have to find running threads awake, one
+   after the other. */
+#define TRIAL_NS 500000000
+
+/* For so long a run without a timer is not looked at. */
+#define OWN_NS _PySampling_SHORT_RUN_NS
+
+/* A visit to a safepoint takes as long as reading the clock does, and about
+   this for the way there from the eval loop and back. */
+#define VISIT_NS 10
+#define CLOCK_READS 32
+
+
+/* While a thread of another GIL runs, timers could not be deleted. */
+int
+_PySampling_HasOneGIL(void)
+{
+    struct _sampling_interpreter_state *first = STATE->interpreters;
+    for (struct _sampling_interpreter_state *s = first;
+         s != NULL; s = s->next)
+    {
+        if (_Py_atomic_load_ptr_acquire(&s->gil)
+            != _Py_atomic_load_ptr_acquire(&first->gil))
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A look that stands for `time_ns` has found a running thread awake, or
+   not. */
+void
+_PySampling_TimerTrial(int is_awake, uint64_t time_ns)
+{
+    STATE->trial_ns = is_awake ? STATE->trial_ns + time_ns : 0;
+    if (STATE->trial_ns >= TRIAL_NS
+        && !_Py_atomic_load_int_relaxed(&STATE->has_no_timers)
+        && _PySampling_SEES_CALLS && _PySampling_HasOneGIL())
+    {
+        _Py_atomic_store_int_relaxed(&STATE->uses_timers, 1);
+    }
+}
+
+/* A thread slept with the GIL, or there is a second GIL: from now on the clock
+   looks first, until the session ends.  Async-signal-safe. */
+void
+_PySampling_TimersNoMore(void)
+{
+    _Py_atomic_store_int_relaxed(&STATE->has_no_timers, 1);
+    _Py_atomic_store_int_relaxed(&STATE->uses_timers, 0);
+}
+
+static int
+has_one_cpu(void)
+{
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0
+        && CPU_COUNT(&cpus) == 1;
+}
+
+static uint64_t
+how_long_a_visit_takes(void)
+{
+    uint64_t from_ns = _PySampling_MonotonicNow();
+    uint64_t to_ns = from_ns;
+    for (int i = 0; i < CLOCK_READS; i++) {
+        to_ns = _PySampling_MonotonicNow();
+    }
+    return (to_ns - from_ns) / CLOCK_READS + VISIT_NS;
+}
+
+void
+_PySampling_TimersStart(void)
+{
+    STATE->uses_timers = 0;
+    STATE->trial_ns = 0;
+    STATE->has_no_timers = 0;
+    STATE->next_timed_run_ns = 0;
+    STATE->own_ns = STATE->options.manual ? 0 : OWN_NS;
+    STATE->has_one_cpu = has_one_cpu();
+    STATE->visit_ns = how_long_a_visit_takes();
+    _PySampling_DeadlinesBegin();
+}
+
+/* `is_child`: after a fork, which leaves the child none. */
+void
+_PySampling_TimersEnd(int is_child)
+{
+    STATE->uses_timers = 0;
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (is_child) {
+                t->timer = _PySampling_NO_TIMER;
+            }
+            _PySampling_TimerDelete(t);
+        }
+    }
+}

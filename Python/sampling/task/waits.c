@@ -1,0 +1,147 @@
+/* Sampling profiler: how the waits of tasks are booked.
+
+   Owns which of them are, and where.  Must not know in which state a task is
+   (task/life.c).
+
+   The stack of a task that waits stands still, so both waits are booked when
+   it is entered again: one walk, with the loop's stack below it, as for its
+   running samples.  Waits of tasks that run the same are laid end to end, and
+   points say which are booked (base/axis.h); long ones all are.  If that
+   would be too many, the points move apart.
+
+   Lock: tables_mutex. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyInterpreterState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "../base/axis.h"
+#include "../tables/labels.h"
+#include "task.h"
+
+/* At most so many waits are booked in a period of the clock, about, as counted
+   over so much time. */
+#define MAX_BOOKED_PER_PERIOD 2
+#define RATE_WINDOW_NS 100000000
+
+
+static void
+walk_once(struct _sampling_waiting *w)
+{
+    if (w->node != 0) {
+        return;
+    }
+    const _PySampling_ToldTask *told = &w->task->told;
+    uint32_t base = w->is_entering
+        ? _PySampling_OuterNode(w->tstate, w->thread, told->skip_frames)
+        : w->tables->coroutines[w->task->coroutine].base_node;
+    w->node = _PySampling_AwaitsNode(w->tables, base, told);
+    w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, told);
+    if (w->is_entering && base != _PySampling_NO_NODE) {
+        w->tables->coroutines[w->task->coroutine].base_node = base;
+    }
+}
+
+static void
+emit(const struct _sampling_task_waits *waits, _PySampling_State state,
+     uint64_t ns)
+{
+    _PySampling_EmitOfTask(&(struct _sampling_event){
+        .node = waits->node,
+        .thread = waits->thread,
+        .labels = waits->labels,
+        .state = (uint8_t)state,
+        .wall_ns = ns,
+    });
+}
+
+/* The next wait of that state is booked here, or what it carries. */
+static void
+set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
+          _PySampling_Pseudo pseudo)
+{
+    walk_once(w);
+    waits->node = _PySampling_TablesPseudoChild(w->tables, w->node, pseudo, 0);
+    waits->labels = w->labels;
+    waits->thread = (w->task->thread != NULL ? w->task->thread
+                     : w->thread)->thread_index;
+}
+
+void
+_PySampling_AddWait(struct _sampling_waiting *w, _PySampling_State state,
+                    uint64_t ns)
+{
+    if (ns == 0) {
+        return;
+    }
+    int is_loop_wait = state == _PySampling_LOOP_WAIT;
+    struct _sampling_coroutine_row *row =
+        &w->tables->coroutines[w->task->coroutine];
+    struct _sampling_task_waits *waits =
+        is_loop_wait ? &row->loop_wait : &row->awaiting;
+    waits->all_ns += ns;
+    w->task->life_ns += ns;
+    uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
+        : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
+                            w->period_ns, &w->thread->account.axes.random);
+    if (booked_ns != 0 || waits->node == 0) {
+        set_place(w, waits, is_loop_wait ? _PySampling_PSEUDO_LOOP_WAIT
+                                         : _PySampling_PSEUDO_AWAITING);
+    }
+    if (booked_ns != 0) {
+        emit(waits, state, booked_ns);
+        w->tstate->interp->sampling.task_rate.num_booked++;
+    }
+}
+
+/* Points are moved apart, or nearer to each other, once in a while. */
+uint64_t
+_PySampling_PeriodOfWaits(uint64_t now_ns)
+{
+    struct _sampling_task_rate *r =
+        &_PyInterpreterState_GET()->sampling.task_rate;
+    uint64_t shortest_ns = _PySampling_PeriodNow();
+    uint64_t most = Py_MAX(
+        MAX_BOOKED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, 4);
+    r->period_ns = Py_MAX(r->period_ns, shortest_ns);
+    if (r->num_booked > most) {
+        r->period_ns *= 2;
+    }
+    else if (now_ns - r->since_ns < RATE_WINDOW_NS) {
+        return r->period_ns;
+    }
+    else if (r->num_booked < most / 4) {
+        r->period_ns = Py_MAX(r->period_ns / 2, shortest_ns);
+    }
+    r->since_ns = now_ns;
+    r->num_booked = 0;
+    return r->period_ns;
+}
+
+/* What is carried goes where the last of its kind went. */
+static void
+emit_carried(struct _sampling_task_waits *waits, _PySampling_State state)
+{
+    if (waits->carried_ns != 0) {
+        emit(waits, state, waits->carried_ns);
+        waits->carried_ns = 0;
+    }
+}
+
+void
+_PySampling_WaitsFlush(_PySampling_Thread *own)
+{
+    struct _sampling_tables *tables = _PySampling_OpenTables(own);
+    if (tables == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        struct _sampling_coroutine_row *row = &tables->coroutines[i];
+        emit_carried(&row->awaiting, _PySampling_AWAITING);
+        emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
+        _PySampling_TablesKeepUnsampled(tables, i, own->thread_index);
+    }
+    _PySampling_CloseTables();
+}
