@@ -296,7 +296,7 @@ struct _sampling_runtime_state {
     int has_no_timers;          // nor ever will in this session; relaxed
     uint64_t trial_ns;          // looked at, nobody asleep; the clock's
     uint64_t next_timed_run_ns;
-    uint64_t deadline_seed;
+    uint64_t deadline_seeds[2]; // by _PySampling_Deadlines
     struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards tables, *tables and changes of session.  Never held while a

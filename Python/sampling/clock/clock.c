@@ -102,7 +102,8 @@ set_deadline(struct _sampling_clock *clock, uint64_t deadline_ns)
 static void
 begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
 {
-    set_deadline(clock, _PySampling_DeadlineFrom(from_ns));
+    set_deadline(clock,
+                 _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns));
     clock->idle_looks = 0;
 }
 
@@ -127,9 +128,11 @@ static void
 look(struct _sampling_clock *clock, uint64_t now_ns)
 {
     // A clock that gets its CPU late looks once for all that was due.
-    uint64_t span_ns = _PySampling_DeadlineSpan(clock->deadline_ns, now_ns);
+    uint64_t span_ns = _PySampling_DeadlineSpan(
+        _PySampling_OF_CLOCK, clock->deadline_ns, now_ns);
     // Before it looks: a run that ends after this is not one it has missed.
-    set_deadline(clock, _PySampling_DeadlineFrom(now_ns + 1));
+    set_deadline(clock,
+                 _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns + 1));
     tick_locked(clock, now_ns, span_ns);
 }
 

@@ -59,11 +59,11 @@ extern void _PySampling_AwaitSignal(_PySampling_Thread *thread);
 // invisible to the clock, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
 
-// clock/timer.c.  A timer is set, by TimerBegin(), until TimerEnd(); at the
-// beginning of a run by TimerBeginRun() and, last of all, TimerOpen().  What
-// is taken in between, or last, is the caller's to capture.
-extern int _PySampling_TimerBegin(_PySampling_Thread *thread,
-                                  uint64_t from_ns);
+// clock/timer.c.  A timer is set at the beginning of a run, by TimerBeginRun()
+// and, last of all, TimerOpen(), or by TimerBeginAfter() a look, until
+// TimerEnd().  What is taken in between, or last, is the caller's to capture.
+extern void _PySampling_TimerBeginAfter(_PySampling_Thread *thread,
+                                        uint64_t ticked_ns);
 #define _PySampling_HAS_TICK(THREAD) \
     (_Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
 extern void _PySampling_TimerBeginRun(_PySampling_Thread *thread);

@@ -3,10 +3,15 @@
    Owns at which moments a tick is due, and what it stands for.  Must not know
    who looks at them.
 
-   The deadlines are the same for all threads and for the clock: one in each
-   period, anywhere in it, so that no rhythm of a program or of the kernel
-   meets them more often.  They follow from a number alone: nobody has to keep
-   them, and what a program does cannot move them. */
+   The deadlines are the same for all threads: one in each period, anywhere in
+   it, so that no rhythm of a program or of the kernel meets them more often.
+   They follow from a number alone: nobody has to keep them, and what a program
+   does cannot move them.
+
+   Timers have others than the clock.  Where others want the CPU, too, a clock
+   that wakes up has the kernel choose anew who runs, so runs begin just after
+   the clock's deadlines; were these the timers' as well, they would be missing
+   in short runs. */
 
 #include "Python.h"
 
@@ -20,7 +25,9 @@
 void
 _PySampling_DeadlinesBegin(void)
 {
-    STATE->deadline_seed = _PySampling_MonotonicNow();
+    uint64_t seed = _PySampling_MonotonicNow();
+    STATE->deadline_seeds[_PySampling_OF_CLOCK] = seed;
+    STATE->deadline_seeds[_PySampling_OF_TIMERS] = ~seed;
 }
 
 /* A number that looks random for each k (Steele, Lea and Flood, "Fast
@@ -28,38 +35,39 @@ _PySampling_DeadlinesBegin(void)
 static uint64_t
 mix(uint64_t k)
 {
-    k = (k + STATE->deadline_seed) * 0x9E3779B97F4A7C15u;
+    k *= 0x9E3779B97F4A7C15u;
     k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9u;
     k = (k ^ (k >> 27)) * 0x94D049BB133111EBu;
     return k ^ (k >> 31);
 }
 
 static uint64_t
-deadline_of(uint64_t k, uint64_t period_ns)
+deadline_of(_PySampling_Deadlines whose, uint64_t k, uint64_t period_ns)
 {
-    return k * period_ns + mix(k) % period_ns;
+    return k * period_ns + mix(k + STATE->deadline_seeds[whose]) % period_ns;
 }
 
 /* The first deadline that is not before the moment. */
 uint64_t
-_PySampling_DeadlineFrom(uint64_t moment_ns)
+_PySampling_DeadlineFrom(_PySampling_Deadlines whose, uint64_t moment_ns)
 {
     uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t k = moment_ns / period_ns;
-    uint64_t deadline_ns = deadline_of(k, period_ns);
+    uint64_t deadline_ns = deadline_of(whose, k, period_ns);
     return deadline_ns >= moment_ns
-        ? deadline_ns : deadline_of(k + 1, period_ns);
+        ? deadline_ns : deadline_of(whose, k + 1, period_ns);
 }
 
 /* How many deadlines from `first_ns` on are over by `now_ns`.  The first
    counts as over. */
 static uint64_t
-deadlines_over(uint64_t first_ns, uint64_t now_ns)
+deadlines_over(_PySampling_Deadlines whose, uint64_t first_ns,
+               uint64_t now_ns)
 {
     uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t first = first_ns / period_ns;
     uint64_t last = now_ns / period_ns;
-    if (_PySampling_DeadlineFrom(last * period_ns) > now_ns) {
+    if (_PySampling_DeadlineFrom(whose, last * period_ns) > now_ns) {
         last--;
     }
     return last > first ? last - first + 1 : 1;
@@ -67,9 +75,10 @@ deadlines_over(uint64_t first_ns, uint64_t now_ns)
 
 /* What they stand for: a period each, as each is anywhere in its own. */
 uint64_t
-_PySampling_DeadlineSpan(uint64_t first_ns, uint64_t now_ns)
+_PySampling_DeadlineSpan(_PySampling_Deadlines whose, uint64_t first_ns,
+                         uint64_t now_ns)
 {
-    uint64_t num_ticks = deadlines_over(first_ns, now_ns);
+    uint64_t num_ticks = deadlines_over(whose, first_ns, now_ns);
     _PySampling_COUNT(ticks_late, num_ticks - 1);
     return num_ticks * _PySampling_PeriodNow();
 }

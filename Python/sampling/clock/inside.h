@@ -41,10 +41,17 @@ extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
 
 /* --- Deadlines (clock/deadlines.c). */
 
+typedef enum {
+    _PySampling_OF_CLOCK,       // and of runs without a timer
+    _PySampling_OF_TIMERS,
+} _PySampling_Deadlines;
+
 extern void _PySampling_DeadlinesBegin(void);
-extern uint64_t _PySampling_DeadlineFrom(uint64_t moment_ns);
+extern uint64_t _PySampling_DeadlineFrom(_PySampling_Deadlines whose,
+                                         uint64_t moment_ns);
 // Of a deadline and all others until now: counts these as late.
-extern uint64_t _PySampling_DeadlineSpan(uint64_t first_ns, uint64_t now_ns);
+extern uint64_t _PySampling_DeadlineSpan(_PySampling_Deadlines whose,
+                                         uint64_t first_ns, uint64_t now_ns);
 
 /* --- Whether timers are used (clock/trial.c).  Lock:
    --- runtime->sampling.mutex. */

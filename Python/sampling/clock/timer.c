@@ -159,7 +159,10 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
 static void
 add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
 {
-    uint64_t span_ns = _PySampling_DeadlineSpan(deadline_ns, now_ns);
+    uint64_t span_ns = _PySampling_DeadlineSpan(
+        _Py_atomic_load_int_relaxed(&thread->is_timed)
+            ? _PySampling_OF_TIMERS : _PySampling_OF_CLOCK,
+        deadline_ns, now_ns);
     (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
     if (now_ns < deadline_ns + _PySampling_LATE_NS) {
         (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
@@ -191,7 +194,8 @@ may_set_timer(const _PySampling_Thread *thread, uint64_t now_ns)
 static void
 set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 {
-    uint64_t deadline_ns = _PySampling_DeadlineFrom(from_ns);
+    uint64_t deadline_ns =
+        _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns);
     uint64_t until_ns = _PySampling_LookedAtFrom(thread);
     // At every safepoint, or not before it gives the GIL up.
     thread->timer_fires_ns = STATE->has_one_cpu ? 0 : UINT64_MAX;
@@ -204,7 +208,8 @@ static void
 set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->is_timed)) {
-        set_timer(thread, _PySampling_DeadlineFrom(from_ns));
+        set_timer(thread, _PySampling_DeadlineFrom(_PySampling_OF_TIMERS,
+                                                   from_ns));
     }
     else {
         set_own_deadline(thread, from_ns);
@@ -214,8 +219,8 @@ set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 /* Sets the timer of a thread that holds the GIL, for the first deadline from a
    moment on: the beginning of its run, or now.  Returns 0 if the clock has to
    look.  Async-signal-safe. */
-int
-_PySampling_TimerBegin(_PySampling_Thread *thread, uint64_t from_ns)
+static int
+timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
 {
     int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
         && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
@@ -226,6 +231,18 @@ _PySampling_TimerBegin(_PySampling_Thread *thread, uint64_t from_ns)
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
+/* The same for a run that the clock has looked at.  In each period the deadlines
+   of the clock hold, or those of timers: who changes from one to the other at a
+   deadline has too many. */
+void
+_PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
+{
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t next_ns =
+        _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
+    (void)timer_begin(thread, next_ns / period_ns * period_ns);
+}
+
 /* The same before a run begins: to set the timer is no part of it.  Until
    TimerOpen() no signal captures anything. */
 void
@@ -234,7 +251,7 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     thread->is_leaving = 1;
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
                                     _PySampling_WallNow());
-    (void)_PySampling_TimerBegin(thread, thread->attached_ns);
+    (void)timer_begin(thread, thread->attached_ns);
 }
 
 /* The run has begun.  A deadline that is over by now is nobody's: it fell into
@@ -408,7 +425,7 @@ void
 _PySampling_TimerResume(_PySampling_Thread *thread)
 {
     uint64_t deadline_ns = take_deadline(thread);
-    _PySampling_ClockWake(_PySampling_TimerBegin(
+    _PySampling_ClockWake(timer_begin(
         thread,
         deadline_ns != 0 ? deadline_ns : _PySampling_MonotonicNow()));
 }

@@ -230,7 +230,7 @@ handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
         // A long run need not be looked at for ever.
         uint64_t ticked_ns =
             _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
-        (void)_PySampling_TimerBegin(thread, ticked_ns + 1);
+        _PySampling_TimerBeginAfter(thread, ticked_ns);
     }
 }
 
