@@ -164,6 +164,7 @@ class InterruptedCallsInACrowdTest(SessionTest):
         with Session(rate_hz=rate_hz):
             return sum([poll(None, 0, 3) != 0 for _ in range(self.CALLS)])
 
+    @thrice
     def test_calls_with_the_gil(self):
         # Two: before the first sleep is seen, and one that a timer cuts short.
         for rate_hz in 1000, 5000:
