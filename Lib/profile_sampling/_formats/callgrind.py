@@ -34,9 +34,10 @@ def encode(tables):
     all_measures = measures(tables)
     paths = CallPaths(tables, by_line=True)
     own = paths.self_sums([measure.column for measure in all_measures])
-    lines = [*_head(tables, all_measures, [sum(sums) for sums in own]),
+    totals = [sum(measure.column) for measure in all_measures]
+    lines = [*_head(tables, all_measures, totals),
              *_Body(paths, all_measures, own).lines(),
-             f'totals: {_numbers([sum(sums) for sums in own])}', '']
+             f'totals: {_numbers(totals)}', '']
     return '\n'.join(lines).encode()
 
 
@@ -94,7 +95,7 @@ class _Body:
 
     def lines(self):
         """Yield the lines, by function."""
-        costs = self._costs_by_place()
+        costs = list(zip(*map(self._paths.of_places, self._own)))
         calls = {}
         for number, (place, _) in enumerate(self._graph.calls):
             calls.setdefault(place, []).append(number)
@@ -108,22 +109,10 @@ class _Body:
             yield from self._position('fl', 'fn', key)
             for place in its_places:
                 line = self._paths.places[place][1]
-                if place in costs:
+                if any(costs[place]):
                     yield f'{line} {_numbers(costs[place])}'
                 for call in calls.get(place, ()):
                     yield from self._call(call, line)
-
-    def _costs_by_place(self):
-        """Return {place: what it did itself, if that is anything}."""
-        place_of_node = self._paths.place
-        sums = {}
-        for node, costs in enumerate(zip(*self._own)):
-            if node != ROOT and any(costs):
-                place = place_of_node[node]
-                known = sums.get(place)
-                sums[place] = costs if known is None else [
-                    a + b for a, b in zip(known, costs)]
-        return sums
 
     def _call(self, number, line):
         costs = [sums[number] for sums in self._calls]
