@@ -22,6 +22,7 @@ its label.
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
+from profile_sampling._data.sums import packed
 from profile_sampling._data.tables import LABELS, NODE, STATE, THREAD
 from profile_sampling._data.values import (
     CPU, FUNCTION_KINDS, STATES, WALL, Function, printable)
@@ -43,7 +44,7 @@ _INTERVAL = 1                   # the phase of a marker
 
 def encode(tables):
     """Return the bytes of the file of a profile."""
-    return json_text.text(_File(on_clocks(tables)).value()).encode()
+    return json_text.data(_File(on_clocks(tables)).value())
 
 
 class _Strings:
@@ -70,13 +71,12 @@ class _File:
         self._places = [*self._paths.places, (_NO_FRAMES, 0)]
         self._categories = _categories()
         self._frames = {}
-        # Columns: the number of the caller's stack, or None, and the frame.
-        paths = self._paths
-        self._stacks = {
-            (None if parent == ROOT else parent - 1,
-             self._frame(place, self._category_of_kind(place))): node
-            for node, (parent, place) in enumerate(
-                zip(paths.parents[1:], paths.place[1:]))}
+        # In the order in which stacks have them.
+        self._frame_of_place = {
+            place: self._frame(place, self._category_of_kind(place))
+            for place in dict.fromkeys(self._paths.place[1:])}
+        # Beside those of nodes: (the number of the caller's stack, frame).
+        self._more_stacks = {}
 
     def value(self):
         """Return the whole file as a dict."""
@@ -96,10 +96,9 @@ class _File:
             if node != ROOT:
                 return node - 1
             category = self._category_of_kind(place)
-        parent = self._paths.parents[node]
-        key = (None if parent == ROOT else parent - 1,
-               self._frame(place, category))
-        return self._stacks.setdefault(key, len(self._stacks))
+        key = self._paths.parents[node] - 1, self._frame(place, category)
+        return len(self._paths) - 1 + self._more_stacks.setdefault(
+            key, len(self._more_stacks))
 
     def _category_of_kind(self, place):
         kind = self._places[place][0].kind
@@ -194,9 +193,7 @@ class _File:
                            for function in funcs],
             'columnNumber': [None] * n, 'length': n}
         return {
-            'stackTable': {'prefix': [prefix for prefix, _ in self._stacks],
-                           'frame': [frame for _, frame in self._stacks],
-                           'length': len(self._stacks)},
+            'stackTable': self._stack_table(),
             'frameTable': self._frame_table(func_of_place),
             'funcTable': func_table,
             'resourceTable': dict.fromkeys(
@@ -207,6 +204,18 @@ class _File:
             'sources': {'length': len(files), 'uuid': [None] * len(files),
                         'filename': list(files)},
             'stringArray': strings.texts()}
+
+    def _stack_table(self):
+        paths, more = self._paths, self._more_stacks
+        prefix = packed([parent - 1 for parent in paths.parents[1:]]
+                        + [parent for parent, _ in more])
+        frames = self._frame_of_place
+        frame = packed([frames[place] for place in paths.place[1:]]
+                       + [frame for _, frame in more])
+        # What nobody calls has -1; nothing else is negative.
+        text = json_text.numbers(prefix).text.replace('-1', 'null')
+        return {'prefix': json_text.Raw(text),
+                'frame': json_text.numbers(frame), 'length': len(frame)}
 
     def _frame_table(self, func_of_place):
         n = len(self._frames)
