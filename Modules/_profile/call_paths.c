@@ -22,13 +22,11 @@
 struct paths {
     const struct packed_tables *t;
     const int32_t *place_of_frame;
-    Py_ssize_t num_places;
     struct pprof_rows merged;       // in the order of the tables
     uint32_t *first_child;          // 0: none
     uint32_t *next_sibling;
-    uint32_t *first_of_place;       // a list of nodes for each place
-    uint32_t *next_of_place;
     uint32_t *numbers;              // per merged node, its place in preorder
+    uint64_t *siblings;             // room for all of them
 };
 
 static size_t
@@ -67,23 +65,46 @@ merge(struct paths *p, uint32_t *of_node)
     return number < 0 ? -1 : 0;
 }
 
-/* Siblings by their places. */
+static int
+compare(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Puts the children of a node in the order of their places. */
+static void
+sort_children(struct paths *p, size_t parent)
+{
+    uint64_t *siblings = p->siblings;
+    size_t num = 0;
+    for (uint32_t node = p->first_child[parent]; node != 0;
+         node = p->next_sibling[node])
+    {
+        siblings[num++] = (uint64_t)place_of(p, node) << 32 | node;
+    }
+    qsort(siblings, num, sizeof(uint64_t), compare);
+    uint32_t next = 0;
+    while (num > 0) {
+        uint32_t node = (uint32_t)siblings[--num];
+        p->next_sibling[node] = next;
+        next = node;
+    }
+    p->first_child[parent] = next;
+}
+
 static void
 link_children(struct paths *p, size_t num_nodes)
 {
-    for (size_t node = 1; node < num_nodes; node++) {
-        int64_t place = place_of(p, node);
-        p->next_of_place[node] = p->first_of_place[place];
-        p->first_of_place[place] = (uint32_t)node;
+    for (size_t node = num_nodes - 1; node > 0; node--) {
+        size_t parent = parent_of(p, node);
+        p->next_sibling[node] = p->first_child[parent];
+        p->first_child[parent] = (uint32_t)node;
     }
-    // What is linked last is the first child.
-    for (Py_ssize_t place = p->num_places - 1; place >= 0; place--) {
-        for (uint32_t node = p->first_of_place[place]; node != 0;
-             node = p->next_of_place[node])
-        {
-            size_t parent = parent_of(p, node);
-            p->next_sibling[node] = p->first_child[parent];
-            p->first_child[parent] = node;
+    for (size_t node = 0; node < num_nodes; node++) {
+        // Most have one child.
+        if (p->next_sibling[p->first_child[node]] != 0) {
+            sort_children(p, node);
         }
     }
 }
@@ -120,13 +141,10 @@ alloc_lists(struct paths *p, size_t num_nodes)
 {
     p->first_child = PyMem_RawCalloc(num_nodes, sizeof(uint32_t));
     p->next_sibling = PyMem_RawCalloc(num_nodes, sizeof(uint32_t));
-    p->next_of_place = PyMem_RawCalloc(num_nodes, sizeof(uint32_t));
     p->numbers = PyMem_RawCalloc(num_nodes, sizeof(uint32_t));
-    p->first_of_place = PyMem_RawCalloc((size_t)p->num_places + 1,
-                                        sizeof(uint32_t));
+    p->siblings = PyMem_RawMalloc(num_nodes * sizeof(uint64_t));
     if (p->first_child == NULL || p->next_sibling == NULL
-        || p->next_of_place == NULL || p->numbers == NULL
-        || p->first_of_place == NULL)
+        || p->numbers == NULL || p->siblings == NULL)
     {
         PyErr_NoMemory();
         return -1;
@@ -140,9 +158,8 @@ free_paths(struct paths *p)
     _PyPprof_FreeRows(&p->merged);
     PyMem_RawFree(p->first_child);
     PyMem_RawFree(p->next_sibling);
-    PyMem_RawFree(p->first_of_place);
-    PyMem_RawFree(p->next_of_place);
     PyMem_RawFree(p->numbers);
+    PyMem_RawFree(p->siblings);
 }
 
 /* Returns (parents, places, new node of each node); a reference to `of_node`
@@ -172,10 +189,9 @@ ordered(struct paths *p, PyObject *of_node)
 
 PyObject *
 _PyProfile_CallPaths(const struct packed_tables *t,
-                     const int32_t *place_of_frame, Py_ssize_t num_places)
+                     const int32_t *place_of_frame)
 {
-    struct paths p = {.t = t, .place_of_frame = place_of_frame,
-                      .num_places = num_places};
+    struct paths p = {.t = t, .place_of_frame = place_of_frame};
     _PyPprof_InitRows(&p.merged, 2, 2, NULL);
     p.merged.is_tree = 1;
     Py_ssize_t bytes = t->num_nodes * (Py_ssize_t)sizeof(uint32_t);

@@ -111,7 +111,7 @@ _profile_call_paths_impl(PyObject *module, Py_buffer *nodes,
     if (_PyProfile_CheckStacks(&t, places, num_places, nodes, samples) < 0) {
         return NULL;
     }
-    return _PyProfile_CallPaths(&t, places->buf, num_places);
+    return _PyProfile_CallPaths(&t, places->buf);
 }
 
 /* Takes the parents of a tree; -1: it is none. */

@@ -32,8 +32,7 @@ struct tree {
 // call_paths.c.  Returns (parents, places, new node of each node; 0 where it
 // is on the stack of no sample).
 extern PyObject *_PyProfile_CallPaths(const struct packed_tables *t,
-                                      const int32_t *place_of_frame,
-                                      Py_ssize_t num_places);
+                                      const int32_t *place_of_frame);
 
 /* Columns of a tree that say which function and which call a node is; -1: it
    is none. */

@@ -83,15 +83,30 @@ class CallPaths:
         return memoryview(_profile.sum_by_key(
             self.place, sums, len(self.places))).cast('q').tolist()
 
-    def stack(self, node):
-        """Return the places of a node's stack, root first."""
+    def stacks(self, nodes, shown):
+        """Iterate over the stacks of sorted nodes, root first.
+
+        *shown* has what stands for each place.  What is given is one list,
+        which changes.
+        """
         parents, place = self.parents, self.place
-        stack = []
-        while node:
-            stack.append(place[node])
-            node = parents[node]
-        stack.reverse()
-        return stack
+        way, stack = [ROOT], []
+        last = ROOT
+        for node in nodes:
+            # All callers that are not after the last node are on its way.
+            new = []
+            caller = node
+            while caller > last:
+                new.append(caller)
+                caller = parents[caller]
+            depth = len(way)
+            while way[depth - 1] != caller:
+                depth -= 1
+            new.reverse()
+            way[depth:] = new
+            stack[depth - 1:] = [shown[place[node]] for node in new]
+            yield stack
+            last = node
 
     def _number_places(self, by_line):
         """Fill *places*; return the place of each frame."""

@@ -22,7 +22,6 @@ its label.
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.sums import packed
 from profile_sampling._data.tables import LABELS, NODE, STATE, THREAD
 from profile_sampling._data.values import (
     CPU, FUNCTION_KINDS, STATES, WALL, Function, printable)
@@ -60,6 +59,17 @@ class _Strings:
         return list(self._numbers)
 
 
+class _FrameTexts(dict):
+    """The frames of places as text, numbered as they come."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __missing__(self, place):
+        text = self[place] = str(self._file.frame(place))
+        return text
+
+
 class _File:
 
     def __init__(self, tables):
@@ -71,11 +81,10 @@ class _File:
         self._places = [*self._paths.places, (_NO_FRAMES, 0)]
         self._categories = _categories()
         self._frames = {}
-        # In the order in which stacks have them.
-        self._frame_of_place = {
-            place: self._frame(place, self._category_of_kind(place))
-            for place in dict.fromkeys(self._paths.place[1:])}
-        # Beside those of nodes: (the number of the caller's stack, frame).
+        # The stacks of nodes, as text: there may be millions.
+        self._stack_frames = ','.join(
+            map(_FrameTexts(self).__getitem__, self._paths.place[1:]))
+        # All others: (the node of the caller, frame).
         self._more_stacks = {}
 
     def value(self):
@@ -83,6 +92,11 @@ class _File:
         threads = self._threads()
         return {'meta': self._meta(), 'libs': [], 'pages': [],
                 'threads': threads, 'shared': self._shared()}
+
+    def frame(self, place):
+        """Return the number of a place's frame, of the category that its
+        kind has."""
+        return self._frame(place, self._category_of_kind(place))
 
     def _frame(self, place, category):
         return self._frames.setdefault((place, category), len(self._frames))
@@ -96,7 +110,7 @@ class _File:
             if node != ROOT:
                 return node - 1
             category = self._category_of_kind(place)
-        key = self._paths.parents[node] - 1, self._frame(place, category)
+        key = self._paths.parents[node], self._frame(place, category)
         return len(self._paths) - 1 + self._more_stacks.setdefault(
             key, len(self._more_stacks))
 
@@ -206,16 +220,17 @@ class _File:
             'stringArray': strings.texts()}
 
     def _stack_table(self):
-        paths, more = self._paths, self._more_stacks
-        prefix = packed([parent - 1 for parent in paths.parents[1:]]
-                        + [parent for parent, _ in more])
-        frames = self._frame_of_place
-        frame = packed([frames[place] for place in paths.place[1:]]
-                       + [frame for _, frame in more])
-        # What nobody calls has -1; nothing else is negative.
-        text = json_text.numbers(prefix).text.replace('-1', 'null')
-        return {'prefix': json_text.Raw(text),
-                'frame': json_text.numbers(frame), 'length': len(frame)}
+        more = self._more_stacks
+        parents = self._paths.parents[1:]
+        prefixes = [json_text.numbers(column, origin=1) for column
+                    in (parents, [parent for parent, _ in more])]
+        return {
+            # Nobody calls what has -1; nothing else is negative.
+            'prefix': json_text.array([
+                text.replace('-1', 'null') for text in prefixes]),
+            'frame': json_text.array([
+                self._stack_frames, *[str(frame) for _, frame in more]]),
+            'length': len(parents) + len(more)}
 
     def _frame_table(self, func_of_place):
         n = len(self._frames)

@@ -81,8 +81,9 @@ def _stacks(tables):
     # Signed: the first is the stack without a frame.
     nodes = memoryview(bytearray(tables.nodes)).cast('i')
     nodes[0] = nodes[1] = _NONE
-    return {'parent': json_text.numbers(nodes[0::NODE_COLUMNS]),
-            'frame': json_text.numbers(nodes[1::NODE_COLUMNS])}
+    return {name: json_text.array([json_text.numbers(column)])
+            for name, column in (('parent', nodes[0::NODE_COLUMNS]),
+                                 ('frame', nodes[1::NODE_COLUMNS]))}
 
 
 def _samples(tables):

@@ -40,11 +40,17 @@ class Raw:
         self.text = text
 
 
-def numbers(column):
-    """Return a column of whole numbers, a memoryview, as a Raw."""
-    return Raw('[' + ','.join([
-        str(column[start:start + _CHUNK].tolist())[1:-1].replace(' ', '')
-        for start in range(0, len(column), _CHUNK)]) + ']')
+def array(texts):
+    """Return texts, of no value or of some each, as a Raw."""
+    return Raw(f'[{",".join(filter(None, texts))}]')
+
+
+def numbers(column, *, origin=0):
+    """Return the text of a column of whole numbers, counted from *origin*."""
+    return ','.join([
+        str([number - origin for number in column[start:start + _CHUNK]]
+            )[1:-1].replace(' ', '')
+        for start in range(0, len(column), _CHUNK)])
 
 
 def data(value):

@@ -36,8 +36,9 @@ def encode(tables):
     frames = [_frame(function) for function, _ in paths.places]
     nodes = [paths.of_node[node] for node in tables.column(NODE)]
     # As text: each is in several profiles.
-    stacks = {node: str(paths.stack(node)).replace(' ', '')
-              for node in set(nodes)}
+    used = sorted(set(nodes))
+    stacks = {node: f'[{",".join(stack)}]' for node, stack in zip(
+        used, paths.stacks(used, list(map(str, range(len(frames))))))}
     if 0 in stacks:
         stacks[0] = f'[{len(frames)}]'
         frames.append({'name': NO_FRAMES})
@@ -104,6 +105,5 @@ def _profile(measure, title, stacks, rows):
     return {'type': 'sampled', 'name': title,
             'unit': measure.unit if measure.unit in _UNITS else 'none',
             'startValue': 0, 'endValue': sum(weights),
-            'samples': json_text.Raw(
-                f'[{",".join([stacks[node] for node in nodes])}]'),
+            'samples': json_text.array([stacks[node] for node in nodes]),
             'weights': weights}

@@ -27,7 +27,10 @@ class PathsTest(unittest.TestCase):
                          ['a.f', 'a.main', 'b.g'])
         self.assertEqual(list(paths.parents), [0, 0, 1, 1])
         self.assertEqual(list(paths.place), [-1, 1, 0, 2])
-        self.assertEqual(paths.stack(3), [1, 2])
+        self.assertEqual(list(map(tuple, paths.stacks(range(4), 'abc'))),
+                         [(), ('b',), ('b', 'a'), ('b', 'c')])
+        self.assertEqual([*map(tuple, paths.stacks([0, 3], 'abc'))],
+                         [(), ('b', 'c')])
         children = paths.children()
         self.assertEqual([list(children(node)) for node in range(4)],
                          [[1], [2, 3], [], []])
