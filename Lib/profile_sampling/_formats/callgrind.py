@@ -85,13 +85,15 @@ class _Body:
         self._graph = CallGraph(
             paths, _keys([function for function, _ in paths.places]),
             by_place=True)
-        self._calls = [self._graph.of_innermost_calls(paths.cumulative(sums))
-                       for sums in own]
+        calls = [self._graph.of_innermost_calls(paths.cumulative(sums))
+                 for sums in own]
         self._n_calls = [1] * len(self._graph.calls)
-        for measure, sums in zip(all_measures, self._calls):
+        for measure, sums in zip(all_measures, calls):
             if measure.name == COUNT.name:
                 self._n_calls = [max(1, count) for count in sums]
+        self._calls = list(zip(*calls))
         self._numbers = {}, {}
+        self._called = {}
 
     def lines(self):
         """Yield the lines, by function."""
@@ -115,13 +117,18 @@ class _Body:
                     yield from self._call(call, line)
 
     def _call(self, number, line):
-        costs = [sums[number] for sums in self._calls]
+        costs = self._calls[number]
         if not any(costs):
             return
         called = self._graph.calls[number][1]
-        yield from self._position('cfi', 'cfn', self._graph.keys[called])
-        yield f'calls={self._n_calls[number]} 0'
-        yield f'{line} {_numbers(costs)}'
+        if called in self._called:
+            yield self._called[called]
+        else:
+            position = 'cfi', 'cfn', self._graph.keys[called]
+            yield from self._position(*position)
+            # From now on without names.
+            self._called[called] = '\n'.join(self._position(*position))
+        yield f'calls={self._n_calls[number]} 0\n{line} {_numbers(costs)}'
 
     def _position(self, file_kind, name_kind, key):
         """Yield the lines that say which function is meant.
