@@ -16,6 +16,7 @@
 #include "stacks.h"
 
 #define NO_KEY (-1)
+#define MAX_KNOWN (1 << 22)           // pairs: 16 MiB
 
 /* --- The tree. */
 
@@ -217,6 +218,9 @@ struct calls {
     const int32_t *function_of_place;
     int by_place;
     struct pprof_rows pairs;        // (caller, function that is called)
+    Py_ssize_t num_functions;
+    uint32_t *known;                // per pair, its call + 1, or 0; NULL: that
+                                    // would be too large
     struct pprof_array num_open;    // per call, how often it is on the way
     // The way down to a node.
     uint32_t *way;
@@ -242,12 +246,20 @@ call_of(struct calls *c, size_t node)
     }
     int64_t pair[2] = {c->by_place ? c->tree->places[caller]
                        : function_of(c, caller), function_of(c, node)};
+    uint32_t *known = c->known == NULL ? NULL
+        : &c->known[pair[0] * c->num_functions + pair[1]];
+    if (known != NULL && *known != 0) {
+        return (int32_t)*known - 1;
+    }
     Py_ssize_t call = _PyPprof_Intern(&c->pairs, pair);
     uint32_t zero = 0;
     if (call < 0 || ((size_t)call == c->num_open.num
                      && _PyPprof_Append(&c->num_open, &zero, 1) < 0))
     {
         return -2;
+    }
+    if (known != NULL) {
+        *known = (uint32_t)call + 1;
     }
     return (int32_t)call;
 }
@@ -335,15 +347,27 @@ new_columns(struct calls *c)
     return list;
 }
 
+/* Faster than a search, as long as it is not large.  NULL: there is none. */
+static uint32_t *
+new_known(size_t num_callers, size_t num_functions)
+{
+    if (num_functions != 0 && num_callers > MAX_KNOWN / num_functions) {
+        return NULL;
+    }
+    return PyMem_RawCalloc(num_callers * num_functions + 1, sizeof(uint32_t));
+}
+
 PyObject *
 _PyProfile_FindCalls(const struct tree *tree,
-                     const int32_t *function_of_place,
+                     const int32_t *function_of_place, Py_ssize_t num_places,
                      Py_ssize_t num_functions, int by_place)
 {
     size_t num_nodes = (size_t)tree->num_nodes;
     struct calls c = {
         .tree = tree, .function_of_place = function_of_place,
-        .by_place = by_place,
+        .by_place = by_place, .num_functions = num_functions,
+        .known = new_known((size_t)(by_place ? num_places : num_functions),
+                           (size_t)num_functions),
         .num_open = {.item_bytes = sizeof(uint32_t)},
         .way = PyMem_RawCalloc(num_nodes, sizeof(uint32_t)),
         .outer = PyMem_RawCalloc(num_nodes, sizeof(uint32_t)),
@@ -361,6 +385,7 @@ _PyProfile_FindCalls(const struct tree *tree,
                                columns);
     }
     Py_XDECREF(columns);
+    PyMem_RawFree(c.known);
     PyMem_RawFree(c.way);
     PyMem_RawFree(c.outer);
     PyMem_RawFree(c.innermost);

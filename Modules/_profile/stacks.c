@@ -184,8 +184,9 @@ _profile_find_calls_impl(PyObject *module, Py_buffer *parents,
     {
         return NULL;
     }
-    return _PyProfile_FindCalls(&tree, functions->buf, num_functions,
-                                by_place);
+    return _PyProfile_FindCalls(
+        &tree, functions->buf, functions->len / (Py_ssize_t)sizeof(int32_t),
+        num_functions, by_place);
 }
 
 /*[clinic input]

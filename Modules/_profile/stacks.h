@@ -49,6 +49,7 @@ enum {
 // With `by_place` a caller is a place, else a function.
 extern PyObject *_PyProfile_FindCalls(const struct tree *tree,
                                       const int32_t *function_of_place,
+                                      Py_ssize_t num_places,
                                       Py_ssize_t num_functions, int by_place);
 // Each value with those of all nodes below.
 extern PyObject *_PyProfile_SumSubtrees(const struct tree *tree,
