@@ -101,6 +101,16 @@ class GraphTest(unittest.TestCase):
                     {key: value for key, value in found.items() if value},
                     {key: value for key, value in expected.items() if value})
 
+    def test_many_functions(self):
+        # Then calls are searched for, not found in a table.
+        for profile in self.profiles():
+            paths = CallPaths(profile._tables)
+            functions = packed(range(len(paths.places)))
+            few, many = [_profile.find_calls(
+                paths.parents, paths.place, functions, number, False)
+                for number in (len(functions), 1 << 20)]
+            self.assertEqual(few, many)
+
     def test_what_a_function_called_adds_up(self):
         for profile in self.profiles():
             paths = CallPaths(profile._tables, by_line=True)
