@@ -14,6 +14,7 @@
 
 #include "_profile.h"
 #include "pprof.h"
+#include "stacks.h"
 
 /*[clinic input]
 module _profile
@@ -372,6 +373,7 @@ module_exec(PyObject *module)
     if (PyModule_AddFunctions(module, _PyProfile_DeliveryMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
+        || PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
         || _PyProfile_InitLabels(module, state) < 0
         || _PyProfile_InitSubscriptions(module, state) < 0
         || _PyProfile_InitTasks(module) < 0)

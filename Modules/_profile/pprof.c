@@ -53,56 +53,6 @@ _profile_check_tables_impl(PyObject *module, Py_buffer *frames,
     Py_RETURN_NONE;
 }
 
-/*[clinic input]
-_profile.sum_stacks
-
-    nodes: Py_buffer
-    samples: Py_buffer
-    weights: Py_ssize_t
-    keys: Py_buffer
-        Per frame a number below num_keys, of 32 bits.
-    num_keys: Py_ssize_t
-    /
-
-Return (which keys are on stacks, own sums, sums with callees).
-[clinic start generated code]*/
-
-static PyObject *
-_profile_sum_stacks_impl(PyObject *module, Py_buffer *nodes,
-                         Py_buffer *samples, Py_ssize_t weights,
-                         Py_buffer *keys, Py_ssize_t num_keys)
-/*[clinic end generated code: output=424db96207a67ec9 input=7f0b055323891638]*/
-{
-    struct packed_tables t = {.num_weights = weights};
-    if (_PyProfile_CheckStacks(&t, keys, num_keys, nodes, samples) < 0) {
-        return NULL;
-    }
-    return _PyProfile_SumStacks(&t, keys->buf, num_keys);
-}
-
-/*[clinic input]
-_profile.innermost_python
-
-    nodes: Py_buffer
-    is_python: Py_buffer
-        A byte per frame.
-    /
-
-Return per node its innermost Python frame and what that calls; -1: nothing.
-[clinic start generated code]*/
-
-static PyObject *
-_profile_innermost_python_impl(PyObject *module, Py_buffer *nodes,
-                               Py_buffer *is_python)
-/*[clinic end generated code: output=e0051eef0282e5f7 input=aa099389acbfdfec]*/
-{
-    struct packed_tables t = {.num_frames = is_python->len};
-    if (_PyProfile_CheckNodes(&t, nodes) < 0) {
-        return NULL;
-    }
-    return _PyProfile_InnermostPython(&t, is_python->buf);
-}
-
 static int
 check_functions(PyObject *functions)
 {
@@ -382,8 +332,6 @@ PyMethodDef _PyProfile_PprofMethods[] = {
     _PROFILE_BUILD_PPROF_METHODDEF
     _PROFILE_CHECK_TABLES_METHODDEF
     _PROFILE_ENCODE_PPROF_METHODDEF
-    _PROFILE_INNERMOST_PYTHON_METHODDEF
     _PROFILE_PARSE_PPROF_METHODDEF
-    _PROFILE_SUM_STACKS_METHODDEF
     {NULL, NULL}
 };

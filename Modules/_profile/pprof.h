@@ -122,15 +122,6 @@ extern int _PyProfile_CheckTables(struct packed_tables *t,
                                   const Py_buffer *nodes,
                                   const Py_buffer *samples);
 
-// stack_sums.c.  For tables that are checked.  Returns (whether a key is on
-// the stack of a sample, a byte each; own sums; sums with callees: int64_t,
-// weight by weight).
-extern PyObject *_PyProfile_SumStacks(const struct packed_tables *t,
-                                      const int32_t *key_of_frame,
-                                      Py_ssize_t num_keys);
-extern PyObject *_PyProfile_InnermostPython(const struct packed_tables *t,
-                                            const char *is_python);
-
 extern int _PyProfile_CheckNodes(struct packed_tables *t,
                                  const Py_buffer *nodes);
 extern int _PyProfile_CheckStacks(struct packed_tables *t,

@@ -9,7 +9,7 @@
 
 #include "Python.h"
 
-#include "pprof.h"
+#include "stacks.h"
 
 struct sums {
     const struct packed_tables *t;
@@ -43,17 +43,24 @@ sample_row(const struct sums *s, Py_ssize_t sample)
 
 /* Those of who held the GIL need not be sampled, nor those that the core
    keeps. */
-static void
-mark_sampled(struct sums *s)
+char *
+_PyProfile_SampledNodes(const struct packed_tables *t)
 {
-    for (Py_ssize_t i = 0; i < s->t->num_samples; i++) {
-        s->is_sampled[sample_row(s, i)[0]] = 1;
+    char *is_sampled = PyMem_RawCalloc((size_t)t->num_nodes, 1);
+    if (is_sampled == NULL) {
+        PyErr_NoMemory();
+        return NULL;
     }
-    for (size_t node = (size_t)s->t->num_nodes - 1; node > 0; node--) {
-        if (s->is_sampled[node]) {
-            s->is_sampled[parent_of(s, node)] = 1;
+    Py_ssize_t width = KEY_COLUMNS + t->num_weights;
+    for (Py_ssize_t i = 0; i < t->num_samples; i++) {
+        is_sampled[t->samples[width * i]] = 1;
+    }
+    for (size_t node = (size_t)t->num_nodes - 1; node > 0; node--) {
+        if (is_sampled[node]) {
+            is_sampled[t->nodes[NODE_COLUMNS * node]] = 1;
         }
     }
+    return is_sampled;
 }
 
 static void
@@ -130,7 +137,6 @@ sum_weight(struct sums *s, Py_ssize_t weight, int64_t *own,
 static PyObject *
 sum_all(struct sums *s)
 {
-    mark_sampled(s);
     mark_outermost(s);
     Py_ssize_t bytes = s->num_keys * s->t->num_weights
         * (Py_ssize_t)sizeof(int64_t);
@@ -169,7 +175,7 @@ _PyProfile_SumStacks(const struct packed_tables *t,
         .t = t, .key_of_frame = key_of_frame, .num_keys = num_keys,
         .first_child = PyMem_RawCalloc(num_nodes, sizeof(uint32_t)),
         .next_sibling = PyMem_RawCalloc(num_nodes, sizeof(uint32_t)),
-        .is_sampled = PyMem_RawCalloc(num_nodes, 1),
+        .is_sampled = _PyProfile_SampledNodes(t),
         .is_outermost = PyMem_RawCalloc(num_nodes, 1),
         .is_open = PyMem_RawCalloc((size_t)num_keys + 1, 1),
         .subtree = PyMem_RawCalloc(num_nodes, sizeof(int64_t)),
@@ -193,11 +199,8 @@ _PyProfile_SumStacks(const struct packed_tables *t,
     return result;
 }
 
-/* Per node, the innermost frame of Python, and the frame that this one calls;
-   -1 where there is none. */
 PyObject *
-_PyProfile_InnermostPython(const struct packed_tables *t,
-                           const char *is_python)
+_PyProfile_Innermost(const struct packed_tables *t, const char *is_wanted)
 {
     Py_ssize_t bytes = t->num_nodes * (Py_ssize_t)sizeof(int32_t);
     PyObject *innermost = PyBytes_FromStringAndSize(NULL, bytes);
@@ -213,7 +216,7 @@ _PyProfile_InnermostPython(const struct packed_tables *t,
     for (size_t node = 1; node < (size_t)t->num_nodes; node++) {
         uint32_t parent = t->nodes[NODE_COLUMNS * node];
         uint32_t frame = t->nodes[NODE_COLUMNS * node + 1];
-        if (is_python[frame]) {
+        if (is_wanted[frame]) {
             frame_of[node] = (int32_t)frame;
             callee_of[node] = -1;
         }

@@ -16,6 +16,7 @@
 
 #include "_profile.h"
 #include "pprof.h"
+#include "stacks.h"
 
 /* --- Who wants samples. */
 
@@ -111,6 +112,7 @@ static int
 module_exec(PyObject *module)
 {
     if (PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
+        || PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || _PyProfile_InitLabels(module, get_profile_state(module)) < 0
         || _PyProfile_InitTasks(module) < 0)

@@ -1,6 +1,7 @@
 """One thing done with a large profile, in a process of its own.
 
-    large_child.py make|save|load|report|protobuf FILE
+    large_child.py make|save|load|protobuf FILE
+    large_child.py report|diff FILE [OPTION ...]
 
 Prints JSON: what it took, or null if the package protobuf is not installed.
 """
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 FUNCTIONS = 400
+ROUTES = 20
 LINES = 8
 DEPTH_FRAMES = 35
 TICK_NS = 1_000_000
@@ -42,17 +44,18 @@ def functions(tick):
 def make(path):
     """Sample stacks at random until no more fit in the tables."""
     import _profile
-    from profile_sampling import Profile
+    from profile_sampling import Profile, label
     rng = random.Random(1)
     made = functions(_profile.tick)
     _profile.start(manual=True)
     stack = []
     while not _profile.stats()['lost_table_full']:
-        for _ in range(1000):
-            shared = rng.randrange(DEPTH_FRAMES) if stack else 0
-            stack[shared:] = rng.choices(range(FUNCTIONS),
-                                         k=DEPTH_FRAMES - shared)
-            made[stack[0]](stack, 0)
+        with label(route=f'/{rng.randrange(ROUTES)}'):
+            for _ in range(1000):
+                shared = rng.randrange(DEPTH_FRAMES) if stack else 0
+                stack[shared:] = rng.choices(range(FUNCTIONS),
+                                             k=DEPTH_FRAMES - shared)
+                made[stack[0]](stack, 0)
     profile = Profile._from_raw(_profile.stop())
     profile.save(path)
     return {'rows of samples': len(profile.samples),
@@ -70,8 +73,17 @@ def load(path):
     return timed(lambda: Profile.load(path))
 
 
-def report(path):
-    sys.argv[1:] = ['report', '-o', f'{path}.txt', path]
+def report(path, *options):
+    # The last format that is given counts.
+    return command(path, 'report', path, '--format', 'text', *options)
+
+
+def diff(path, *options):
+    return command(path, 'diff', path, path, '--format', 'text', *options)
+
+
+def command(path, *args):
+    sys.argv[1:] = [*args, '-o', f'{path}.out']
 
     def run():
         try:
@@ -103,6 +115,7 @@ def timed(function):
 
 
 if __name__ == '__main__':
-    what, path = sys.argv[1:]
+    what, path, *options = sys.argv[1:]
     print(json.dumps({'make': make, 'save': save, 'load': load,
-                      'report': report, 'protobuf': protobuf}[what](path)))
+                      'report': report, 'diff': diff, 'protobuf': protobuf
+                      }[what](path, *options)))

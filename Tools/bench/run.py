@@ -8,7 +8,7 @@ on        slowdown while it samples, against an empty signal handler
 truth     its answers, against programs that know the answer
 events    what subscribers cost, and how many samples they keep up with
 idle      what a tick costs when there are many threads that sleep
-large     what a profile with full tables costs to save, load and report
+large     what full tables cost to save, load, report and export
 difference
           whether what "diff" calls a difference is one
 tasks     what it costs to follow the lives of asyncio's tasks

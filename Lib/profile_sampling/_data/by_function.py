@@ -7,6 +7,7 @@ format.
 import _profile
 from profile_sampling._data.rows import FunctionRow, LineRow, function_rank
 from profile_sampling._data.by_state import RUNNING
+from profile_sampling._data.sums import packed
 from profile_sampling._data.tables import FRAME_COLUMNS, STATE
 from profile_sampling._data.values import COUNT
 
@@ -92,13 +93,9 @@ def sums_of_frames(tables, key_of_frame, n_keys, samples=None):
     """
     if not n_keys:
         return []
-    # Not by array, which imports collections: this runs at exit, too.
-    keys = memoryview(bytearray(4 * len(key_of_frame))).cast('i')
-    for frame, key in enumerate(key_of_frame):
-        keys[frame] = key
     seen, own, cum = _profile.sum_stacks(
         tables.nodes, tables.samples if samples is None else samples,
-        len(tables.value_types), keys, n_keys)
+        len(tables.value_types), packed(key_of_frame), n_keys)
     own, cum = [list(zip(*[sums[start:start + n_keys].tolist()
                            for start in range(0, len(sums), n_keys)]))
                 for sums in (memoryview(own).cast('q'),

@@ -6,7 +6,8 @@ format.
 
 from profile_sampling._data.rows import GILHolderRow, function_rank
 from profile_sampling._data.sums import added
-from profile_sampling._data.values import WALL
+from profile_sampling._data.tables import HOLDER_NODE, KEY_COLUMNS
+from profile_sampling._data.values import NOT_KNOWN, WALL
 
 
 def rows(tables):
@@ -35,6 +36,22 @@ def rows(tables):
               for key, values in rows.items()]
     result.sort(key=lambda row: (-row.values[waited], *_rank(row)))
     return result
+
+
+def held(tables):
+    """Return {name of a GILHolder: how long others waited for it}."""
+    of_node = {}
+    for node, value in zip(
+            tables.column(HOLDER_NODE),
+            tables.column(KEY_COLUMNS + ranked_by(tables))):
+        if node:
+            of_node[node] = of_node.get(node, 0) + value
+    sums = {}
+    for node, value in of_node.items():
+        # The name is the same in each thread.
+        name = tables.gil_holder(NOT_KNOWN, node).name
+        sums[name] = sums.get(name, 0) + value
+    return sums
 
 
 def ranked_by(tables):

@@ -8,7 +8,8 @@ recursion.  Each sum here says what it counts of that, and none counts a sample
 twice.
 """
 
-from profile_sampling._data.call_paths import ROOT
+import _profile
+from profile_sampling._data.sums import packed
 
 
 class CallGraph:
@@ -20,8 +21,8 @@ class CallGraph:
     calls     list of (caller, function that is called): the caller is a
               function or, with *by_place*, a place
 
-    Methods take a list with a number per node of the tree: *cum*, the sums of
-    all stacks that come this way, or *own*, of those that end there.
+    Methods take a column with a number per node of the tree: *cum*, the sums
+    of all stacks that come this way, or *own*, of those that end there.
     """
 
     def __init__(self, paths, keys, *, by_place=False):
@@ -30,37 +31,32 @@ class CallGraph:
         self.function = [numbers.setdefault(key, len(numbers))
                          for key in keys]
         self.keys = list(numbers)
-        self._parents = parents = paths.parents
-        self._place = place = paths.place
-        callers = range(len(keys)) if by_place else self.function
-        calls = {}
-        # Nobody calls what is on top.
-        self._call = [-1] * len(parents)
-        for node in range(1, len(parents)):
-            caller = parents[node]
-            if caller != ROOT:
-                call = callers[place[caller]], self.function[place[node]]
-                self._call[node] = calls.setdefault(call, len(calls))
-        self.calls = list(calls)
-        self._look_at_recursion()
+        calls, columns = _profile.find_calls(
+            paths.parents, paths.place, packed(self.function),
+            len(self.keys), by_place)
+        calls = memoryview(calls).cast('q').tolist()
+        self.calls = list(zip(calls[0::2], calls[1::2]))
+        # What each node is: a function, and a call.  Of what is on a stack
+        # already *first* has nothing, and *outer* what its frame above had
+        # called on this way.
+        (self._function, self._first_function, self._call, self._first_call,
+         self._outer_call) = columns
 
     def of_functions(self, cum):
         """Per function, the sum of all stacks that it is on."""
-        return self._sums(len(self.keys), self._function, cum,
-                          self._is_first_function)
+        return _sums(self._first_function, cum, len(self.keys))
 
     def of_functions_alone(self, own):
         """Per function, the sum of all stacks that end with it."""
-        return self._sums(len(self.keys), self._function, own)
+        return _sums(self._function, own, len(self.keys))
 
     def of_calls(self, cum):
         """Per call, the sum of all stacks that it is on."""
-        return self._sums(len(self.calls), self._call, cum,
-                          self._is_first_call)
+        return _sums(self._first_call, cum, len(self.calls))
 
     def of_calls_alone(self, own):
         """Per call, the sum of all stacks that end with it."""
-        return self._sums(len(self.calls), self._call, own)
+        return _sums(self._call, own, len(self.calls))
 
     def of_innermost_calls(self, cum):
         """Per call, the sum of all stacks where it is by the innermost of
@@ -69,48 +65,11 @@ class CallGraph:
         With what it did itself, what a function called adds up to the sum of
         all stacks that it is on.
         """
-        sums = self._sums(len(self.calls), self._call, cum)
-        for node, call in self._outer_calls:
-            sums[call] -= cum[node]
-        return sums
+        return [value - outer for value, outer in zip(
+            _sums(self._call, cum, len(self.calls)),
+            _sums(self._outer_call, cum, len(self.calls)))]
 
-    def _sums(self, n_keys, keys, values, is_counted=None):
-        sums = [0] * n_keys
-        for node in range(1, len(values)):
-            key = keys[node]
-            if key >= 0 and (is_counted is None or is_counted[node]):
-                sums[key] += values[node]
-        return sums
 
-    def _look_at_recursion(self):
-        """Find what is on a stack already when it comes again.
-
-        *_outer_calls* has (node, call) where a function comes again: what
-        its frame above had called on this way.
-        """
-        n_nodes = len(self._parents)
-        self._function = [-1] + [self.function[place]
-                                 for place in self._place[1:]]
-        self._is_first_function = bytearray(n_nodes)
-        self._is_first_call = bytearray(n_nodes)
-        self._outer_calls = []
-        # Where on the way down to a node each function is, and how often
-        # each call; the last is for what nobody calls, -1.
-        depths = [[] for _ in self.keys]
-        n_calls = [0] * (len(self.calls) + 1)
-        way = []
-        for node in range(1, n_nodes):
-            while way and way[-1] != self._parents[node]:
-                left = way.pop()
-                depths[self._function[left]].pop()
-                n_calls[self._call[left]] -= 1
-            call = self._call[node]
-            its_depths = depths[self._function[node]]
-            self._is_first_function[node] = not its_depths
-            self._is_first_call[node] = call >= 0 and not n_calls[call]
-            way.append(node)
-            if its_depths:
-                called = way[its_depths[-1] + 1]
-                self._outer_calls.append((node, self._call[called]))
-            its_depths.append(len(way) - 1)
-            n_calls[call] += 1
+def _sums(keys, values, n_keys):
+    return memoryview(
+        _profile.sum_by_key(keys, values, n_keys)).cast('q').tolist()

@@ -21,44 +21,42 @@ _NOT_THERE, _NOBODY = -2, -1
 def callers(tables, function):
     """Return a list of CallRow; see Profile.callers()."""
     wanted = match.functions(tables, function)
+    functions = _functions(tables)
+    nodes = tables.nodes_view()
     found = [_NOT_THERE]
     keys = [_NOBODY]
-    for parent, key in _nodes(tables):
+    # Callers come before their callees.
+    for parent, frame in zip(nodes[NODE_COLUMNS::NODE_COLUMNS],
+                             nodes[NODE_COLUMNS + 1::NODE_COLUMNS]):
+        key = functions[frame]
         above = found[parent]
         if above == _NOT_THERE and wanted[key]:
             above = keys[parent]
         found.append(above)
         keys.append(key)
-    return _rows(tables, found)
+    return _rows(tables, [found[node] for node in tables.column(NODE)])
 
 
 def callees(tables, function):
     """Return a list of CallRow; see Profile.callees()."""
-    wanted = match.functions(tables, function)
-    found = [_NOT_THERE]
-    for parent, key in _nodes(tables):
-        below = found[parent]
-        if wanted[key]:
-            below = _NOBODY
-        elif below == _NOBODY:
-            below = key
-        found.append(below)
-    return _rows(tables, found)
+    innermost, called = tables.innermost(
+        match.frames(tables, match.functions(tables, function)))
+    # What calls nothing has -1, the last one.
+    functions = [*_functions(tables), _NOBODY]
+    return _rows(tables, [
+        functions[called[node]] if innermost[node] >= 0 else _NOT_THERE
+        for node in tables.column(NODE)])
 
 
-def _nodes(tables):
-    """Iterate over (parent, function) of all nodes but the first."""
-    functions = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    nodes = tables.nodes_view().tolist()
-    for parent, frame in zip(nodes[NODE_COLUMNS::NODE_COLUMNS],
-                             nodes[NODE_COLUMNS + 1::NODE_COLUMNS]):
-        yield parent, functions[frame]
+def _functions(tables):
+    return tables.frames_view()[0::FRAME_COLUMNS].tolist()
 
 
-def _rows(tables, neighbour_of_node):
+def _rows(tables, neighbours):
+    """Return the rows of what each sample's stack has for a neighbour."""
     numbers = {_NOT_THERE: 0}
-    of_sample = [numbers.setdefault(neighbour_of_node[node], len(numbers))
-                 for node in tables.column(NODE)]
+    of_sample = [numbers.setdefault(neighbour, len(numbers))
+                 for neighbour in neighbours]
     sums = zip(*sums_by(tables, of_sample, len(numbers)))
     rows = [CallRow(None if number == _NOBODY else tables.functions[number],
                     tables.value_types, values)

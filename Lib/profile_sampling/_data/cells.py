@@ -4,9 +4,10 @@ This file owns which functions are of cells, and what of stacks and threads is
 the notebook's own.  It must not know any notebook's interface.
 """
 
+from profile_sampling._data import match
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
-    NODE, THREAD, Tables, function_row, thread_row)
+    NODE, NODE_COLUMNS, THREAD, Tables, function_row, thread_row)
 
 # What runs cells, in whose threads nothing of the program is.
 _NOTEBOOK = 'IPython', 'ipykernel'
@@ -26,24 +27,21 @@ def without_notebook(tables, filename):
                for function in functions]
     is_notebook = [(function.module or '').partition('.')[0] in _NOTEBOOK
                    for function in functions]
-    source = Source(tables)
-    function_of_node = [0] + [source.frames[frame][0] for frame
-                              in source.frame_of_node[1:]]
-    cells = _with(source, function_of_node, is_cell)
-    notebooks = _with(source, function_of_node, is_notebook)
+    cells = _innermost(tables, is_cell)
+    notebooks = _innermost(tables, is_notebook)
     rows = list(tables.row_tuples())
-    threads = {row[THREAD] for row in rows if cells[row[NODE]]}
+    threads = {row[THREAD] for row in rows if cells[row[NODE]] >= 0}
     # Of a thread that hardly ran nothing may be known but its state.
-    python = _with(source, function_of_node, [
-        function.kind == 'python' for function in functions])
-    known = {row[THREAD] for row in rows if python[row[NODE]]}
-    left_out = {row[THREAD] for row in rows if notebooks[row[NODE]]
+    python, _ = tables.innermost_python()
+    known = {row[THREAD] for row in rows if python[row[NODE]] >= 0}
+    left_out = {row[THREAD] for row in rows if notebooks[row[NODE]] >= 0
                 or row[THREAD] not in known} - threads
     # Below the cell's outermost call.
     below = bytearray(len(cells))
+    parents = tables.nodes_view()[0::NODE_COLUMNS]
     for node in range(len(cells) - 1, 0, -1):
-        parent = source.parents[node]
-        if below[node] or (cells[node] and not cells[parent]):
+        parent = parents[node]
+        if below[node] or (cells[node] >= 0 > cells[parent]):
             below[parent] = 1
     below[0] = 0
     return Source(tables, hidden_nodes=below).part(
@@ -77,10 +75,6 @@ def _is_code(function):
     return function.qualname.startswith(_CODE)
 
 
-def _with(source, function_of_node, wanted):
-    """Return for each node whether such a function is on its stack."""
-    found = bytearray(len(function_of_node))
-    for node in range(1, len(found)):
-        found[node] = (found[source.parents[node]]
-                       or wanted[function_of_node[node]])
-    return found
+def _innermost(tables, functions):
+    innermost, _ = tables.innermost(match.frames(tables, functions))
+    return innermost

@@ -14,7 +14,7 @@ import re
 
 from profile_sampling._data import by_label
 from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE
 from profile_sampling._data.values import STATES, Function, Thread
 
 
@@ -62,13 +62,11 @@ def frames(tables, functions):
 
 
 def stacks(tables, frames):
-    """Return which nodes have one of *frames* on their stack."""
-    nodes = tables.nodes_view().tolist()
-    found = bytearray(1)
-    # Callers come before their callees.
-    for parent, frame in zip(nodes[NODE_COLUMNS::NODE_COLUMNS],
-                             nodes[NODE_COLUMNS + 1::NODE_COLUMNS]):
-        found.append(frames[frame] or found[parent])
+    """Return which nodes of samples have one of *frames* on their stack."""
+    innermost, _ = tables.innermost(frames)
+    found = bytearray(len(innermost))
+    for node in set(tables.column(NODE)):
+        found[node] = innermost[node] >= 0
     return found
 
 

@@ -21,12 +21,13 @@ def on_clocks(tables):
     states = tables.column(STATE)
     if OFF_CLOCKS.isdisjoint(states):
         return tables
-    columns = [KEY_COLUMNS + number for number in _others(tables)]
+    columns = [tables.column(KEY_COLUMNS + number)
+               for number in _others(tables)]
     return tables.with_samples([
-        number for number, row in enumerate(tables.row_tuples())
-        if row[STATE] not in OFF_CLOCKS
+        number for number, state in enumerate(states)
+        if state not in OFF_CLOCKS
         # Another tool may have written anything.
-        or any([row[column] for column in columns])])
+        or any([column[number] for column in columns])])
 
 
 def without_tasks(tables):

@@ -96,7 +96,7 @@ def _span(tables, begin_ns, end_ns):
 def hidden(tables, pattern):
     """Return all samples, without the frames that match."""
     frames = match.frames(tables, match.pattern(tables, pattern))
-    return Source(tables, frames).part(tables.row_tuples())
+    return Source(tables, hidden_frames=frames).part(tables.row_tuples())
 
 
 def grouped(tables, key):

@@ -7,33 +7,25 @@ these samples were chosen.
 
 from array import array
 
+import _profile
 from profile_sampling._data.numbering import number_of
 from profile_sampling._data.sums import added
 from profile_sampling._data.tables import (
-    HOLDER_NODE, KEY_COLUMNS, NODE, NODE_COLUMNS, Tables, function_row,
-    thread_row)
+    HOLDER_NODE, KEY_COLUMNS, NODE, Tables, function_row, thread_row)
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 
 
 class Source:
-    """The tables of a profile, ready to be copied in parts.
+    """The tables of a profile, to be copied in parts.
 
-    *hidden*, if given, has 1 for each frame that is to be left out of the
-    stacks, or *hidden_nodes* for each node.  Not of the places of who held
+    *hidden_frames*, if given, has 1 for each frame that is to be left out of
+    the stacks, *hidden_nodes* for each node.  Not of the places of who held
     the GIL: a wait would be none.
     """
 
-    def __init__(self, tables, hidden=None, hidden_nodes=None):
-        nodes = tables.nodes_view()
+    def __init__(self, tables, *, hidden_frames=b'', hidden_nodes=b''):
         self.tables = tables
-        self.parents = nodes[0::NODE_COLUMNS].tolist()
-        self.frame_of_node = nodes[1::NODE_COLUMNS].tolist()
-        self.frames = list(tables.frame_tuples())
-        if hidden is not None:
-            # Node 0 has no frame.
-            hidden_nodes = bytearray([0, *[
-                hidden[frame] for frame in self.frame_of_node[1:]]])
-        self.hidden_nodes = hidden_nodes
+        self.hidden = hidden_frames, hidden_nodes
 
     def part(self, rows, timeline=None, **facts):
         """Return Tables of *rows*, as row_tuples() has them.
@@ -74,24 +66,52 @@ class _Part:
 
     def __init__(self, source):
         self._source = source
-        self._functions = {}
-        self._frames = []
-        # Here the number of each frame of the source, -1 if it is not here.
-        self._frame_numbers = [-1] * len(source.frames)
-        self._nodes = array('I', (0, 0))
         self._threads = {}
         self._labels = {0: 0}
         self._label_rows = [EMPTY_LABELS]
-        self._samples = {}
         # Of the rows that were given.
         self.numbers = []
 
     def raw(self, rows):
         tables = self._source.tables
-        stacks = self._stacks({row[NODE] for row in rows})
-        places = self._places({row[HOLDER_NODE] for row in rows})
+        functions, frames, nodes, stacks, places = self._stacks(
+            {row[NODE] for row in rows}, {row[HOLDER_NODE] for row in rows})
+        samples = self._samples(rows, stacks, places)
+        return tables.facts() | {
+            'whole_cpu_ns': _cpu_ns(tables),
+            'functions': functions, 'frames': frames, 'nodes': nodes,
+            'labels': self._label_rows,
+            'threads': [thread_row(tables.threads[number])
+                        for number in self._threads],
+            'samples': samples, 'span_ns': tables.span_ns}
+
+    def _stacks(self, stacks, places):
+        """Copy functions, frames and nodes.
+
+        The last two results are the new numbers of the nodes wanted.
+        """
+        tables = self._source.tables
+        stacks, places = array('I', stacks), array('I', places)
+        old_frames = list(tables.frame_tuples())
+        nodes, frame_numbers, of_stacks, of_places = _profile.copy_stacks(
+            tables.nodes, len(old_frames), stacks, places,
+            *self._source.hidden)
+        functions = {}
+        frames = array('i')
+        for number in memoryview(frame_numbers).cast('I'):
+            function, *place = old_frames[number]
+            frames.append(number_of(functions, function))
+            frames.extend(place)
+        return ([function_row(tables.functions[number])
+                 for number in functions], frames.tobytes(), nodes,
+                dict(zip(stacks, memoryview(of_stacks).cast('I'))),
+                dict(zip(places, memoryview(of_places).cast('I'))))
+
+    def _samples(self, rows, stacks, places):
+        """Copy samples; those that become alike are one."""
         threads = self._threads
-        samples = {}
+        numbers = {}
+        sums = []
         for (node, thread, labels, state, holder_thread, holder_node,
              *values) in rows:
             holder = NOBODY
@@ -101,81 +121,17 @@ class _Part:
                           places[holder_node])
             key = (stacks[node], number_of(threads, thread),
                    self._label(labels), state, *holder)
-            self.numbers.append(number_of(self._samples, key))
-            known = samples.get(key)
-            samples[key] = values if known is None else added(known, values)
+            number = number_of(numbers, key)
+            self.numbers.append(number)
+            if number < len(sums):
+                sums[number] = added(sums[number], values)
+            else:
+                sums.append(values)
         packed = array('q')
-        for key, values in samples.items():
+        for key, values in zip(numbers, sums):
             packed.extend(key)
             packed.extend(values)
-        return tables.facts() | {
-            'whole_cpu_ns': _cpu_ns(tables),
-            'functions': [function_row(tables.functions[number])
-                          for number in self._functions],
-            'frames': array('i', [value for frame in self._frames
-                                  for value in frame]).tobytes(),
-            'nodes': self._nodes.tobytes(), 'labels': self._label_rows,
-            'threads': [thread_row(tables.threads[number])
-                        for number in self._threads],
-            'samples': packed.tobytes(), 'span_ns': tables.span_ns}
-
-    def _stacks(self, wanted):
-        """Copy stacks; return the numbers of their nodes."""
-        hidden = self._source.hidden_nodes
-        if hidden is None:
-            return self._places(wanted)
-        numbers = {0: 0}
-        # Stacks that become alike are one.
-        known = {}
-        frame_of_node = self._source.frame_of_node
-        for path in self._paths(wanted, numbers):
-            for node, parent in path:
-                number = numbers[parent]
-                if not hidden[node]:
-                    key = number, frame_of_node[node]
-                    number = known.get(key)
-                    if number is None:
-                        number = known[key] = self._add_node(*key)
-                numbers[node] = number
-        return numbers
-
-    def _places(self, wanted):
-        """Copy stacks with all their frames."""
-        numbers = {0: 0}
-        frame_of_node = self._source.frame_of_node
-        for path in self._paths(wanted, numbers):
-            for node, parent in path:
-                numbers[node] = self._add_node(numbers[parent],
-                                               frame_of_node[node])
-        return numbers
-
-    def _paths(self, wanted, numbers):
-        """Iterate over what each stack has beyond those before it.
-
-        That is a list of (node, parent), callers first, of nodes without a
-        number.
-        """
-        parents = self._source.parents
-        for node in wanted:
-            path = []
-            while node not in numbers:
-                parent = parents[node]
-                path.append((node, parent))
-                node = parent
-            path.reverse()
-            yield path
-
-    def _add_node(self, parent, frame):
-        number = self._frame_numbers[frame]
-        if number < 0:
-            number = self._frame_numbers[frame] = len(self._frames)
-            function, *place = self._source.frames[frame]
-            self._frames.append((number_of(self._functions, function), *place))
-        nodes = self._nodes
-        nodes.append(parent)
-        nodes.append(number)
-        # Node 0 is the empty stack.
-        return len(nodes) // NODE_COLUMNS - 1
+        return packed.tobytes()
 
     def _label(self, wanted):
         numbers = self._labels

@@ -278,14 +278,18 @@ class Tables:
         return zip(*[frames] * FRAME_COLUMNS)
 
     def innermost_python(self):
-        """Return two columns: per node, the frame that is the innermost of
-        Python, and the frame that this one calls; -1 where there is none.
+        """Return innermost() of the frames of Python."""
+        return self.innermost(bytes([
+            self.functions[function].kind == 'python'
+            for function in self.frames_view()[0::FRAME_COLUMNS]]))
+
+    def innermost(self, wanted):
+        """Return two columns: per node, the innermost of the frames that have
+        1 in *wanted*, and the frame that this one calls; -1 where there is
+        none.
         """
-        python = bytes([self.functions[function].kind == 'python'
-                        for function
-                        in self.frames_view()[0::FRAME_COLUMNS]])
         return [memoryview(column).cast(_FRAME) for column
-                in _profile.innermost_python(self.nodes, python)]
+                in _profile.innermost(self.nodes, wanted)]
 
     def stack(self, node):
         nodes = self.nodes_view()

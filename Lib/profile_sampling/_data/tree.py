@@ -7,8 +7,7 @@ Stacks may be thousands of frames deep and trees may have a million nodes: no
 function here calls itself, and nodes are made when they are asked for.
 """
 
-from array import array
-
+from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
@@ -104,11 +103,35 @@ class CallNode:
         return f'<CallNode {name}: {values}>'
 
 
-class _Tree:
-    """What both kinds of trees have in common.
+class _FromRoots:
+    """The tree of the tables, all of it."""
 
-    A node stands for nodes of the tables; it is worked out when the one above
-    it is opened.
+    def __init__(self, tables, by):
+        self._paths = paths = CallPaths(tables, by_line=by == 'line')
+        self.value_types = tables.value_types
+        self.own = tables.own
+        self._own = paths.self_sums()
+        self._cum = list(map(paths.cumulative, self._own))
+        self.children = paths.children()
+
+    def place(self, number):
+        """Return the function and the line of a node."""
+        paths = self._paths
+        return paths.places[paths.place[number]] if number else (None, 0)
+
+    def self_values(self, number):
+        return tuple([sums[number] for sums in self._own])
+
+    def cum_values(self, number):
+        return tuple([sums[number] for sums in self._cum])
+
+
+class _Inverted:
+    """Stacks from their leaves.
+
+    A node stands for stacks; it is worked out when the one above it is
+    opened.  Of a stack it has the node that the way to its root has come to,
+    0 at the end, and its values.
     """
 
     def __init__(self, tables, by):
@@ -130,6 +153,7 @@ class _Tree:
         self._children = []
         self._self_values = []
         self._cum_values = []
+        self._add(None, list(_by_stack(tables).items()))
 
     def place(self, number):
         """Return the function and the line of a node."""
@@ -144,100 +168,29 @@ class _Tree:
     def children(self, number):
         if self._children[number] is None:
             groups = {}
-            for node, member in self._next_members(number):
-                key = self._key_of_frame[
-                    self._nodes[NODE_COLUMNS * node + 1]]
-                groups.setdefault(key, []).append(member)
+            nodes = self._nodes
+            for node, values in self._members[number]:
+                if node:
+                    parent, frame = nodes[NODE_COLUMNS * node:
+                                          NODE_COLUMNS * (node + 1)]
+                    groups.setdefault(self._key_of_frame[frame], []).append(
+                        (parent, values))
             first = len(self._key_of)
             for key, members in groups.items():
                 self._add(key, members)
             self._children[number] = range(first, len(self._key_of))
         return self._children[number]
 
-    def _append(self, key, members, self_values, cum_values):
+    def _add(self, key, members):
         self._key_of.append(key)
         self._members.append(members)
         self._children.append(None)
-        self._self_values.append(self_values)
-        self._cum_values.append(cum_values)
+        self._self_values.append(
+            self._sum([values for node, values in members if not node]))
+        self._cum_values.append(self._sum([values for _, values in members]))
 
     def _sum(self, rows):
         return tuple(map(sum, zip(*rows))) or (0,) * len(self.value_types)
-
-
-class _FromRoots(_Tree):
-    """The tree of the tables; a member is one of their nodes."""
-
-    def __init__(self, tables, by):
-        super().__init__(tables, by)
-        parents = self._nodes[0::NODE_COLUMNS].tolist()
-        self._own_values = _by_stack(tables)
-        self._sums = sums_by(tables, tables.column(NODE), len(parents))
-        # Callers come before their callees; node 0 calls nobody.
-        upwards = range(len(parents) - 1, 0, -1)
-        for sums in self._sums:
-            for node, parent in zip(upwards, reversed(parents)):
-                sums[parent] += sums[node]
-        self._link_children(parents, self._own_values)
-        self._add(None, [0])
-
-    def _link_children(self, parents, sampled):
-        """Link the nodes that are on the stack of a sample.
-
-        Those of who held the GIL need not be.
-        """
-        n_nodes = len(parents)
-        used = bytearray(n_nodes)
-        for node in sampled:
-            used[node] = 1
-        self._first_child = array('I', bytes(4 * n_nodes))
-        self._next_sibling = array('I', bytes(4 * n_nodes))
-        first_child = self._first_child
-        next_sibling = self._next_sibling
-        for node, parent in zip(range(n_nodes - 1, 0, -1), reversed(parents)):
-            if used[node]:
-                used[parent] = 1
-                next_sibling[node] = first_child[parent]
-                first_child[parent] = node
-
-    def _add(self, key, members):
-        own = self._own_values
-        self._append(
-            key, members,
-            self._sum([own[node] for node in members if node in own]),
-            tuple([sum([sums[node] for node in members])
-                   for sums in self._sums]))
-
-    def _next_members(self, number):
-        for parent in self._members[number]:
-            node = self._first_child[parent]
-            while node:
-                yield node, node
-                node = self._next_sibling[node]
-
-
-class _Inverted(_Tree):
-    """Stacks from their leaves.
-
-    A member is a stack: the node that the way to its root has come to, 0 at
-    the end, and its values.
-    """
-
-    def __init__(self, tables, by):
-        super().__init__(tables, by)
-        self._add(None, list(_by_stack(tables).items()))
-
-    def _add(self, key, members):
-        self._append(
-            key, members,
-            self._sum([values for node, values in members if not node]),
-            self._sum([values for _, values in members]))
-
-    def _next_members(self, number):
-        nodes = self._nodes
-        for node, values in self._members[number]:
-            if node:
-                yield node, (nodes[NODE_COLUMNS * node], values)
 
 
 def _by_stack(tables):

@@ -34,9 +34,10 @@ def encode(tables):
     all_measures = measures(tables)
     paths = CallPaths(tables, by_line=True)
     own = paths.self_sums([measure.column for measure in all_measures])
-    lines = [*_head(tables, all_measures, [sum(sums) for sums in own]),
+    totals = [sum(measure.column) for measure in all_measures]
+    lines = [*_head(tables, all_measures, totals),
              *_Body(paths, all_measures, own).lines(),
-             f'totals: {_numbers([sum(sums) for sums in own])}', '']
+             f'totals: {_numbers(totals)}', '']
     return '\n'.join(lines).encode()
 
 
@@ -84,17 +85,19 @@ class _Body:
         self._graph = CallGraph(
             paths, _keys([function for function, _ in paths.places]),
             by_place=True)
-        self._calls = [self._graph.of_innermost_calls(paths.cumulative(sums))
-                       for sums in own]
+        calls = [self._graph.of_innermost_calls(paths.cumulative(sums))
+                 for sums in own]
         self._n_calls = [1] * len(self._graph.calls)
-        for measure, sums in zip(all_measures, self._calls):
+        for measure, sums in zip(all_measures, calls):
             if measure.name == COUNT.name:
                 self._n_calls = [max(1, count) for count in sums]
+        self._calls = list(zip(*calls))
         self._numbers = {}, {}
+        self._called = {}
 
     def lines(self):
         """Yield the lines, by function."""
-        costs = self._costs_by_place()
+        costs = list(zip(*map(self._paths.of_places, self._own)))
         calls = {}
         for number, (place, _) in enumerate(self._graph.calls):
             calls.setdefault(place, []).append(number)
@@ -108,31 +111,24 @@ class _Body:
             yield from self._position('fl', 'fn', key)
             for place in its_places:
                 line = self._paths.places[place][1]
-                if place in costs:
+                if any(costs[place]):
                     yield f'{line} {_numbers(costs[place])}'
                 for call in calls.get(place, ()):
                     yield from self._call(call, line)
 
-    def _costs_by_place(self):
-        """Return {place: what it did itself, if that is anything}."""
-        place_of_node = self._paths.place
-        sums = {}
-        for node, costs in enumerate(zip(*self._own)):
-            if node != ROOT and any(costs):
-                place = place_of_node[node]
-                known = sums.get(place)
-                sums[place] = costs if known is None else [
-                    a + b for a, b in zip(known, costs)]
-        return sums
-
     def _call(self, number, line):
-        costs = [sums[number] for sums in self._calls]
+        costs = self._calls[number]
         if not any(costs):
             return
         called = self._graph.calls[number][1]
-        yield from self._position('cfi', 'cfn', self._graph.keys[called])
-        yield f'calls={self._n_calls[number]} 0'
-        yield f'{line} {_numbers(costs)}'
+        if called in self._called:
+            yield self._called[called]
+        else:
+            position = 'cfi', 'cfn', self._graph.keys[called]
+            yield from self._position(*position)
+            # From now on without names.
+            self._called[called] = '\n'.join(self._position(*position))
+        yield f'calls={self._n_calls[number]} 0\n{line} {_numbers(costs)}'
 
     def _position(self, file_kind, name_kind, key):
         """Yield the lines that say which function is meant.

@@ -67,11 +67,7 @@ def _gil(tables, sites):
         return None
     text = f'GIL wait is {share(ns, sites.busy)} of the time'
     numbers = {'ns': ns, 'share': ns / sites.busy}
-    own = by_gil_holder.ranked_by(tables)
-    held = {}
-    for row in by_gil_holder.rows(tables):
-        name = row.holder.name
-        held[name] = held.get(name, 0) + row.values[own]
+    held = by_gil_holder.held(tables)
     if held:
         name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
         text += (f'; {share(longest, ns)} of it while {printable(name)} '

@@ -43,7 +43,7 @@ _INTERVAL = 1                   # the phase of a marker
 
 def encode(tables):
     """Return the bytes of the file of a profile."""
-    return json_text.text(_File(on_clocks(tables)).value()).encode()
+    return json_text.data(_File(on_clocks(tables)).value())
 
 
 class _Strings:
@@ -59,6 +59,17 @@ class _Strings:
         return list(self._numbers)
 
 
+class _FrameTexts(dict):
+    """The frames of places as text, numbered as they come."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __missing__(self, place):
+        text = self[place] = str(self._file.frame(place))
+        return text
+
+
 class _File:
 
     def __init__(self, tables):
@@ -70,19 +81,22 @@ class _File:
         self._places = [*self._paths.places, (_NO_FRAMES, 0)]
         self._categories = _categories()
         self._frames = {}
-        # Columns: the number of the caller's stack, or None, and the frame.
-        paths = self._paths
-        self._stacks = {
-            (None if parent == ROOT else parent - 1,
-             self._frame(place, self._category_of_kind(place))): node
-            for node, (parent, place) in enumerate(
-                zip(paths.parents[1:], paths.place[1:]))}
+        # The stacks of nodes, as text: there may be millions.
+        self._stack_frames = ','.join(
+            map(_FrameTexts(self).__getitem__, self._paths.place[1:]))
+        # All others: (the node of the caller, frame).
+        self._more_stacks = {}
 
     def value(self):
         """Return the whole file as a dict."""
         threads = self._threads()
         return {'meta': self._meta(), 'libs': [], 'pages': [],
                 'threads': threads, 'shared': self._shared()}
+
+    def frame(self, place):
+        """Return the number of a place's frame, of the category that its
+        kind has."""
+        return self._frame(place, self._category_of_kind(place))
 
     def _frame(self, place, category):
         return self._frames.setdefault((place, category), len(self._frames))
@@ -96,10 +110,9 @@ class _File:
             if node != ROOT:
                 return node - 1
             category = self._category_of_kind(place)
-        parent = self._paths.parents[node]
-        key = (None if parent == ROOT else parent - 1,
-               self._frame(place, category))
-        return self._stacks.setdefault(key, len(self._stacks))
+        key = self._paths.parents[node], self._frame(place, category)
+        return len(self._paths) - 1 + self._more_stacks.setdefault(
+            key, len(self._more_stacks))
 
     def _category_of_kind(self, place):
         kind = self._places[place][0].kind
@@ -194,9 +207,7 @@ class _File:
                            for function in funcs],
             'columnNumber': [None] * n, 'length': n}
         return {
-            'stackTable': {'prefix': [prefix for prefix, _ in self._stacks],
-                           'frame': [frame for _, frame in self._stacks],
-                           'length': len(self._stacks)},
+            'stackTable': self._stack_table(),
             'frameTable': self._frame_table(func_of_place),
             'funcTable': func_table,
             'resourceTable': dict.fromkeys(
@@ -207,6 +218,19 @@ class _File:
             'sources': {'length': len(files), 'uuid': [None] * len(files),
                         'filename': list(files)},
             'stringArray': strings.texts()}
+
+    def _stack_table(self):
+        more = self._more_stacks
+        parents = self._paths.parents[1:]
+        prefixes = [json_text.numbers(column, origin=1) for column
+                    in (parents, [parent for parent, _ in more])]
+        return {
+            # Nobody calls what has -1; nothing else is negative.
+            'prefix': json_text.array([
+                text.replace('-1', 'null') for text in prefixes]),
+            'frame': json_text.array([
+                self._stack_frames, *[str(frame) for _, frame in more]]),
+            'length': len(parents) + len(more)}
 
     def _frame_table(self, func_of_place):
         n = len(self._frames)

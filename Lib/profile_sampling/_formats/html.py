@@ -46,11 +46,11 @@ def encode(tables, *, with_source=True, base=None, changes=None):
     found = [{'rule': finding.rule, 'text': finding.text}
              for finding in findings.findings(tables, Sites(tables))]
     if found:
-        parts += _block('findings', _packed(json_text.text(found).encode()))
+        parts += _block('findings', _packed(json_text.data(found)))
     if base is not None:
         parts += _block('base', writer.encode(base))
     if changes is not None:
-        parts += _block('changes', _packed(json_text.text(changes).encode()))
+        parts += _block('changes', _packed(json_text.data(changes)))
     if with_source:
         parts += _block('sources', _packed(sources.encode(tables)))
     return b''.join([*parts, _TAIL])

@@ -24,12 +24,12 @@ _NONE = -1
 
 def encode(tables):
     """Return the bytes of the file of a profile."""
-    return json_text.text({
+    return json_text.data({
         'format': NAME, 'version': VERSION, **_facts(tables),
         'threads': [_thread(thread) for thread in tables.threads],
         'functions': [_function(function) for function in tables.functions],
         'frames': _frames(tables), 'stacks': _stacks(tables),
-        **_samples(tables), **_lives(tables)}).encode() + b'\n'
+        **_samples(tables), **_lives(tables)}) + b'\n'
 
 
 def _facts(tables):
@@ -78,10 +78,12 @@ def _frames(tables):
 
 
 def _stacks(tables):
-    nodes = tables.nodes_view()
-    # The first is the stack without a frame.
-    return {'parent': [_NONE, *nodes[NODE_COLUMNS::NODE_COLUMNS].tolist()],
-            'frame': [_NONE, *nodes[NODE_COLUMNS + 1::NODE_COLUMNS].tolist()]}
+    # Signed: the first is the stack without a frame.
+    nodes = memoryview(bytearray(tables.nodes)).cast('i')
+    nodes[0] = nodes[1] = _NONE
+    return {name: json_text.array([json_text.numbers(column)])
+            for name, column in (('parent', nodes[0::NODE_COLUMNS]),
+                                 ('frame', nodes[1::NODE_COLUMNS]))}
 
 
 def _samples(tables):

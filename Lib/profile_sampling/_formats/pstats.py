@@ -47,7 +47,10 @@ def stats(tables):
     time = all_measures[0]
     own, = paths.self_sums([time.column])
     cum = paths.cumulative(own)
-    own_count = _own_counts(paths, all_measures)
+    # Where it is not known how many samples there are, it is 0.
+    own_count, = paths.self_sums([next(
+        (measure.column for measure in all_measures
+         if measure.name == COUNT.name), ())])
     count = paths.cumulative(own_count)
     scale = 1e9 if time.unit == 'nanoseconds' else 1
     rows = _rows(graph.of_functions(count), graph.of_functions_alone(own),
@@ -72,15 +75,6 @@ def stats(tables):
 def _rows(counts, own, cum, scale):
     return [(count, count, its_own / scale, its_cum / scale)
             for count, its_own, its_cum in zip(counts, own, cum)]
-
-
-def _own_counts(paths, all_measures):
-    """Return how many samples end at each node; 0 if that is not known."""
-    for measure in all_measures:
-        if measure.name == COUNT.name:
-            counts, = paths.self_sums([measure.column])
-            return counts
-    return [0] * len(paths)
 
 
 def _in_order(table):

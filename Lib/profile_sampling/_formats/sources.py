@@ -51,7 +51,7 @@ def encode(tables):
         found.append(_function(function, text, notes))
     data = {'functions': found, 'left_out': n_left_out,
             'generic': _generic(tables)}
-    return json_text.text(data).encode()
+    return json_text.data(data)
 
 
 def _near(text, numbers):

@@ -35,19 +35,22 @@ def encode(tables):
     paths = CallPaths(tables)
     frames = [_frame(function) for function, _ in paths.places]
     nodes = [paths.of_node[node] for node in tables.column(NODE)]
-    stacks = {node: paths.stack(node) for node in sorted(set(nodes))}
-    if not stacks.get(0, True):
-        stacks[0] = [len(frames)]
+    # As text: each is in several profiles.
+    used = sorted(set(nodes))
+    stacks = {node: f'[{",".join(stack)}]' for node, stack in zip(
+        used, paths.stacks(used, list(map(str, range(len(frames))))))}
+    if 0 in stacks:
+        stacks[0] = f'[{len(frames)}]'
         frames.append({'name': NO_FRAMES})
     all_measures = measures(tables)
     profiles = [
         _profile(measure, f'{measure.title}, all threads', stacks,
                  zip(nodes, measure.column)) for measure in all_measures]
     profiles += _of_threads(tables, all_measures[0], stacks, nodes)
-    return json_text.text({
+    return json_text.data({
         '$schema': SCHEMA, 'name': _name(tables), 'exporter':
         'profile_sampling', 'activeProfileIndex': 0,
-        'shared': {'frames': frames}, 'profiles': profiles}).encode()
+        'shared': {'frames': frames}, 'profiles': profiles})
 
 
 def thread_text(thread):
@@ -102,4 +105,5 @@ def _profile(measure, title, stacks, rows):
     return {'type': 'sampled', 'name': title,
             'unit': measure.unit if measure.unit in _UNITS else 'none',
             'startValue': 0, 'endValue': sum(weights),
-            'samples': [stacks[node] for node in nodes], 'weights': weights}
+            'samples': json_text.array([stacks[node] for node in nodes]),
+            'weights': weights}

@@ -91,27 +91,39 @@ class _Drawing:
 
     def draw(self):
         paths, cum = self._paths, self._cum[0]
-        depths = paths.depths()
-        # Where the next callee of a node begins, in units of the profile.
-        begins = [0] * len(paths)
         self._frame(ROOT, 0, 0, 'all', None)
-        least = MIN_WIDTH * self.total / (WIDTH - 2 * MARGIN)
-        for node in range(1, len(paths)):
-            parent = paths.parents[node]
-            begin = begins[node] = begins[parent]
-            begins[parent] += cum[node]
-            if not cum[node]:
-                continue
-            if cum[node] < least:
-                self.n_narrow += 1
-            elif depths[node] >= MAX_ROWS:
+        n_wide = 0
+        for node, depth, begin in self._wide():
+            n_wide += 1
+            if depth >= MAX_ROWS:
                 self.n_deep += 1
             else:
                 function = paths.function(node)
-                self._frame(node, depths[node], begin,
+                self._frame(node, depth, begin,
                             printable(function.name) or '[no name]', function)
-        if self._own[0][ROOT]:
-            self._no_frames(begins[ROOT])
+        self.n_narrow = sum(map(bool, cum)) - 1 - n_wide
+        own = self._own[0][ROOT]
+        if own:
+            self._no_frames(self.total - own)
+
+    def _wide(self):
+        """Iterate over (node, depth, where it begins) of what can be seen.
+
+        What is below a narrow frame is as narrow.
+        """
+        cum, children = self._cum[0], self._paths.children()
+        least = MIN_WIDTH * self.total / (WIDTH - 2 * MARGIN)
+        pending = [(ROOT, 0, 0)]
+        while pending:
+            node, depth, begin = pending.pop()
+            if node:
+                yield node, depth, begin
+            callees = []
+            for callee in children(node):
+                if cum[callee] and cum[callee] >= least:
+                    callees.append((callee, depth + 1, begin))
+                begin += cum[callee]
+            pending += reversed(callees)
 
     def _no_frames(self, begin):
         value = self._own[0][ROOT]

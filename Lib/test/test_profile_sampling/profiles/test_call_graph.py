@@ -3,9 +3,12 @@
 import random
 import unittest
 
+import _profile
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.measures import measures
+from profile_sampling._data.sums import packed
+from profile_sampling._data.tables import FRAME_COLUMNS
 
 from ..support.builders import Builder, example
 from ..support.hard_profiles import recursive
@@ -22,19 +25,25 @@ class PathsTest(unittest.TestCase):
         paths = CallPaths(b.profile()._tables)
         self.assertEqual([function.name for function, _ in paths.places],
                          ['a.f', 'a.main', 'b.g'])
-        self.assertEqual(paths.parents, [0, 0, 1, 1])
-        self.assertEqual(paths.place, [-1, 1, 0, 2])
-        self.assertEqual(paths.depths(), [0, 1, 2, 2])
-        self.assertEqual(paths.stack(3), [1, 2])
+        self.assertEqual(list(paths.parents), [0, 0, 1, 1])
+        self.assertEqual(list(paths.place), [-1, 1, 0, 2])
+        self.assertEqual(list(map(tuple, paths.stacks(range(4), 'abc'))),
+                         [(), ('b',), ('b', 'a'), ('b', 'c')])
+        self.assertEqual([*map(tuple, paths.stacks([0, 3], 'abc'))],
+                         [(), ('b', 'c')])
+        children = paths.children()
+        self.assertEqual([list(children(node)) for node in range(4)],
+                         [[1], [2, 3], [], []])
         _, _, wall = paths.self_sums()
-        self.assertEqual(wall, [0, 0, 2, 5])
-        self.assertEqual(paths.cumulative(wall), [7, 7, 2, 5])
+        self.assertEqual(list(wall), [0, 0, 2, 5])
+        self.assertEqual(list(paths.cumulative(wall)), [7, 7, 2, 5])
+        self.assertEqual(paths.of_places(paths.cumulative(wall)), [2, 7, 5])
         paths = CallPaths(b.profile()._tables, by_line=True)
         self.assertEqual([(function.name, line)
                           for function, line in paths.places],
                          [('a.f', 4), ('a.main', 1), ('a.main', 3),
                           ('b.g', 2), ('b.g', 5)])
-        self.assertEqual(paths.parents, [0, 0, 1, 0, 3, 3])
+        self.assertEqual(list(paths.parents), [0, 0, 1, 0, 3, 3])
 
     def test_only_stacks_of_samples(self):
         # Who held the GIL is on no stack of a sample.
@@ -92,6 +101,16 @@ class GraphTest(unittest.TestCase):
                     {key: value for key, value in found.items() if value},
                     {key: value for key, value in expected.items() if value})
 
+    def test_many_functions(self):
+        # Then calls are searched for, not found in a table.
+        for profile in self.profiles():
+            paths = CallPaths(profile._tables)
+            functions = packed(range(len(paths.places)))
+            few, many = [_profile.find_calls(
+                paths.parents, paths.place, functions, number, False)
+                for number in (len(functions), 1 << 20)]
+            self.assertEqual(few, many)
+
     def test_what_a_function_called_adds_up(self):
         for profile in self.profiles():
             paths = CallPaths(profile._tables, by_line=True)
@@ -106,6 +125,64 @@ class GraphTest(unittest.TestCase):
                 sums[paths.places[place][0]] += value
             self.assertEqual(sums, {row.function: row.cum_wall_ns
                                     for row in profile.functions()})
+
+
+class BrokenTest(unittest.TestCase):
+    """Columns that do not fit together are refused, not read beyond."""
+
+    def setUp(self):
+        tables = recursive().profile()._tables
+        self.nodes, self.samples = tables.nodes, tables.samples
+        self.n_frames = len(tables.frames_view()) // FRAME_COLUMNS
+        self.zeros = packed([0] * self.n_frames)
+        self.parents, self.places, _ = _profile.call_paths(
+            self.nodes, self.samples, 3, self.zeros, 1)
+
+    def assert_refused(self, call, *args):
+        with self.assertRaises(ValueError):
+            call(*args)
+
+    def test_paths(self):
+        for args in ((b'', self.samples, 3, self.zeros, 1),
+                     (self.nodes[:-1], self.samples, 3, self.zeros, 1),
+                     (self.nodes[:16], self.samples, 3, self.zeros, 1),
+                     (self.nodes, self.samples[:-8], 3, self.zeros, 1),
+                     (self.nodes, self.samples, 3, self.zeros[:-1], 1),
+                     (self.nodes, self.samples, 3, self.zeros, 0)):
+            self.assert_refused(_profile.call_paths, *args)
+
+    def test_calls(self):
+        one = packed([0])
+        _profile.find_calls(self.parents, self.places, one, 1, False)
+        later = packed([0, 0, 2])
+        side = packed([0, 0, 0, 1])
+        for args in ((b'', b'', one, 1, False),
+                     (self.parents, self.places[:-4], one, 1, False),
+                     (self.parents, self.places, packed([]), 1, False),
+                     (self.parents, self.places, packed([1]), 1, False),
+                     (later, packed([-1, 0, 0]), one, 1, False),
+                     (side, packed([-1, 0, 0, 0]), one, 1, False)):
+            self.assert_refused(_profile.find_calls, *args)
+
+    def test_sums(self):
+        self.assert_refused(_profile.sum_subtrees, self.parents, bytes(8))
+        self.assert_refused(_profile.sum_subtrees, packed([0, 1]), bytes(16))
+        self.assert_refused(_profile.sum_by_key, packed([0, 1]), bytes(16), 1)
+        self.assert_refused(_profile.sum_by_key, packed([0]), bytes(16), 1)
+        self.assert_refused(_profile.sum_by_key, packed([0]), bytes(8), -1)
+
+    def test_copies(self):
+        n_nodes = len(self.nodes) // 8
+        last, beyond = packed([n_nodes - 1]), packed([n_nodes])
+        copy, n_frames = _profile.copy_stacks, self.n_frames
+        copy(self.nodes, n_frames, last, last, b'', b'')
+        for args in ((b'', n_frames, last, last, b'', b''),
+                     (self.nodes, 0, last, last, b'', b''),
+                     (self.nodes, n_frames, beyond, last, b'', b''),
+                     (self.nodes, n_frames, last, beyond, b'', b''),
+                     (self.nodes, n_frames, last, last, b'\1', b''),
+                     (self.nodes, n_frames, last, last, b'', b'\1')):
+            self.assert_refused(copy, *args)
 
 
 class MeasuresTest(unittest.TestCase):

@@ -20,8 +20,10 @@ class FakeCore(types.ModuleType):
         self.blocks = []
         self.calls = []
         # What has nothing to do with sampling is as ever.
-        for name in ('build_pprof', 'check_tables', 'encode_pprof',
-                     'innermost_python', 'parse_pprof', 'sum_stacks'):
+        for name in ('build_pprof', 'call_paths', 'check_tables',
+                     'copy_stacks', 'encode_pprof', 'find_calls', 'innermost',
+                     'parse_pprof', 'sum_by_key', 'sum_stacks',
+                     'sum_subtrees'):
             setattr(self, name, getattr(_profile, name))
 
     def start(self, **options):
