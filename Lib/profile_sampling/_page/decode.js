@@ -8,6 +8,7 @@
 
 import {Functions} from './functions.js';
 import {Labels} from './labels.js';
+import {noLives} from './lives.js';
 import {PairTable} from './pairs.js';
 import {takeApart} from './pprof.js';
 import {valueTypesOf} from './types.js';
@@ -35,6 +36,7 @@ const MARK = '# profile_sampling 1';
  * @property {number} startNs
  * @property {number} durationNs
  * @property {number} wholeCpuNs of a part that was saved; 0 if it is none
+ * @property {boolean} isPart whether it is one, of which counters are not
  * @property {number | null} pid
  * @property {string} pythonVersion
  * @property {boolean} hasOpcodes
@@ -51,6 +53,8 @@ const MARK = '# profile_sampling 1';
  * @property {string[]} [moreKeys] that a profile it is compared with has
  * @property {string[]} timelineTexts what timelineOf() reads
  * @property {import('./timeline.js').Timeline | null} timeline
+ * @property {string[]} livesTexts what livesIn() reads
+ * @property {import('./lives.js').Lives} lives
  * @property {[number, number] | null} spanNs of a part by time, its range
  * @property {Uint8Array} [isIn] of that which samples are in it
  */
@@ -108,7 +112,7 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples, timeline: null, spanNs: null,
+    samples, timeline: null, spanNs: null, lives: noLives(),
     isRounded: samples.values.some(isTooLarge)};
 }
 
@@ -133,7 +137,7 @@ function isTooLarge(column) {
 function factsOf(comments, parts) {
   const facts = {
     mode: /** @type {string | null} */ (null),
-    wholeCpuNs: 0, rateHz: parts.period >= SHORTEST_PERIOD_NS
+    wholeCpuNs: 0, isPart: false, rateHz: parts.period >= SHORTEST_PERIOD_NS
       ? Math.floor(1e9 / parts.period) : 0,
     startNs: parts.timeNs, durationNs: parts.durationNs,
     pid: /** @type {number | null} */ (null), pythonVersion: '',
@@ -141,6 +145,7 @@ function factsOf(comments, parts) {
     stats: /** @type {Map<string, number>} */ (new Map()),
     meta: /** @type {Map<string, string>} */ (new Map()),
     timelineTexts: /** @type {string[]} */ ([]),
+    livesTexts: /** @type {string[]} */ ([]),
     modules: /** @type {Set<string>} */ (new Set())};
   if (!comments.includes(MARK)) {
     return facts;
@@ -155,7 +160,11 @@ function factsOf(comments, parts) {
       case 'pid': pids.add(Number(text)); break;
       case 'timeline': facts.timelineTexts.push(text); break;
       case 'mode': facts.mode = text; break;
-      case 'whole_cpu_ns': facts.wholeCpuNs = Number(text); break;
+      case 'tasks': facts.livesTexts.push(text); break;
+      case 'whole_cpu_ns':
+        facts.isPart = true;
+        facts.wholeCpuNs = Number(text);
+        break;
       case 'rate_hz': facts.rateHz = Number(text); break;
       case 'names':
         facts.hasOpcodes ||= text === 'all' || text === 'opcodes';
