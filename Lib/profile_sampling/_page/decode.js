@@ -112,7 +112,7 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples, timeline: null, spanNs: null, lives: noLives(),
+    samples, timeline: null, lives: noLives(),
     isRounded: samples.values.some(isTooLarge)};
 }
 
@@ -141,6 +141,7 @@ function factsOf(comments, parts) {
       ? Math.floor(1e9 / parts.period) : 0,
     startNs: parts.timeNs, durationNs: parts.durationNs,
     pid: /** @type {number | null} */ (null), pythonVersion: '',
+    spanNs: /** @type {[number, number] | null} */ (null),
     hasOpcodes: false,
     stats: /** @type {Map<string, number>} */ (new Map()),
     meta: /** @type {Map<string, string>} */ (new Map()),
@@ -151,6 +152,7 @@ function factsOf(comments, parts) {
     return facts;
   }
   const pids = new Set();
+  const spans = new Set();
   for (const comment of comments) {
     const [, key, text] = /^# (\S+) ([^]*)$/.exec(comment) ?? [];
     const space = text?.lastIndexOf(' ') ?? -1;
@@ -158,6 +160,7 @@ function factsOf(comments, parts) {
       case 'module': facts.modules.add(text); break;
       case 'python': facts.pythonVersion = text; break;
       case 'pid': pids.add(Number(text)); break;
+      case 'span_ns': spans.add(text); break;
       case 'timeline': facts.timelineTexts.push(text); break;
       case 'mode': facts.mode = text; break;
       case 'tasks': facts.livesTexts.push(text); break;
@@ -184,6 +187,10 @@ function factsOf(comments, parts) {
   }
   if (pids.size === 1) {
     [facts.pid] = pids;
+  }
+  if (spans.size === 1) {
+    const [from, until] = [...spans][0].split(' ').map(Number);
+    facts.spanNs = 0 <= from && from <= until ? [from, until] : null;
   }
   return facts;
 }

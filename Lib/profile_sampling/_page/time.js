@@ -51,7 +51,7 @@ export class TimeView {
     this.model = app.models.of({...query, time: ''});
     const last = line.length ? line.time[line.length - 1] : 1;
     /** @type {Range} */
-    const whole = [0, Math.max(profile.durationNs, last)];
+    const whole = profile.spanNs ?? [0, Math.max(profile.durationNs, last)];
     this.window = clipped(rangeOf(query.zoom), whole) ?? whole;
     this.range = clipped(rangeOf(query.time), whole);
     this.than = clipped(rangeOf(query.than), whole);

@@ -109,6 +109,16 @@ class NumbersTest(TimeTest):
                         row['wait'] for row in self.table('gil')]),
                         waits)
 
+    def test_a_part_that_was_saved(self):
+        profile = timed(example().profile(), random.Random(2))
+        part = profile.between(SECOND // 2, SECOND)
+        self.show(part, view='functions')
+        self.assertIn('Time line: from 500.000 ms to 1.000 s of '
+                      f'{profile.duration_ns / 1e9:.3f} s',
+                      self.text('#facts'))
+        self.assertEqual(self.functions(time='0.6,0.7'), self.own(
+            profile.between(6 * SECOND // 10, 7 * SECOND // 10)))
+
     def test_a_range_and_filters(self):
         profile = self.show(timed(random_profile(random.Random(7)),
                                   random.Random(8)))
