@@ -10,7 +10,7 @@ export const BITS = 5;
 // A duration has 63 bits.
 const MAX_BITS = 63;
 // A table of more rows is no picture.
-const MOST_ROWS = 24;
+const MOST_BARS = 24;
 
 /**
  * 2 ** bits buckets are an octave.
@@ -97,7 +97,7 @@ export function pictureOf({bits, counts}) {
   }
   const [low, high] = [used[0], used[used.length - 1]];
   let size = 1;
-  while (Math.floor(high / size) - Math.floor(low / size) >= MOST_ROWS) {
+  while (Math.floor(high / size) - Math.floor(low / size) >= MOST_BARS) {
     size *= 2;
   }
   const rows = [];

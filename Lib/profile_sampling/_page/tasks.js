@@ -143,6 +143,8 @@ function classParts(app) {
     counters === null ? {} : cellOf(counters[key]));
   /** @type {import('./table.js').Column<ClassRow>[]} */
   const columns = [
+    {key: 'task', heading: 'task', kind: 'text',
+     cell: ({name}) => ({text: name ?? UNKNOWN})},
     ...shareColumns(part.total),
     ...isCounted ? [
       /** @type {import('./table.js').Column<ClassRow>} */ ({
@@ -155,8 +157,6 @@ function classParts(app) {
       /** @type {import('./table.js').Column<ClassRow>} */ ({
         key: 'longest_step', heading: 'longest step', kind: 'number',
         cell: counter('longestStepNs', nsCell)})] : [],
-    {key: 'task', heading: 'task', kind: 'text',
-     cell: ({name}) => ({text: name ?? UNKNOWN})},
     awaitedColumn(app)];
   return [
     element('h2', {}, 'Tasks by how long they lived'),
@@ -242,8 +242,8 @@ function histogramParts({count, histogram}) {
                      + grouped(row.count)}))),
     element('p', {class: 'ends'},
             element('span', {}, brief(rows[0].first)),
-            element('span', {}, 'how many took how long; each bar is about '
-                    + 'as much longer than the one before'),
+            element('span', {}, 'how many took how long, on a logarithmic '
+                    + 'scale'),
             element('span', {}, brief(rows[rows.length - 1].behind))),
     element('details', {}, element('summary', {}, 'these numbers'),
             tableOf('histogram', [
@@ -322,6 +322,8 @@ function valueColumns(app, key, total, rows) {
   const each = ({times}, ns) => (times === null ? ns
     : toEven(ns / times.count));
   return [
+    {key: 'value', heading: key, kind: 'text',
+     cell: ({name}) => ({text: name ?? '[without]'})},
     ...isOfRequests ? [
       ...timeColumns(),
       /** @type {import('./table.js').Column<ValueRow>} */ ({
@@ -334,8 +336,6 @@ function valueColumns(app, key, total, rows) {
       /** @type {import('./table.js').Column<ValueRow>} */ ({
         key: 'spawned', heading: 'spawned', kind: 'number',
         cell: (row) => nsCell(each(row, row.spawned))})] : [],
-    {key: 'value', heading: key, kind: 'text',
-     cell: ({name}) => ({text: name ?? '[without]'})},
     awaitedColumn(app, each)];
 }
 

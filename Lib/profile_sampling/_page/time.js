@@ -31,7 +31,7 @@ export function timeView(app) {
   if (timeline === null || timeline.isStale) {
     return [element('p', {}, timeline === null
       ? 'This profile has no time line: it says what took how long, not when. '
-        + 'One that does is made by'
+        + 'One that does is made by profile(timeline=True) or by'
       : 'Another tool has changed the samples of this profile, so that its '
         + 'time line is not of them any more.'),
     ...timeline === null ? [element('p', {}, element('code', {}, HOW))] : []];

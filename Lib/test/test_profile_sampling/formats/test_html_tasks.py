@@ -196,7 +196,8 @@ class TasksTest(BrowserTest):
 
     def test_a_range_of_time(self):
         profile = timed(service().profile(), random.Random(1))
-        self.show(profile, view='tasks', time='0,0.0001')
+        self.show(profile, view='functions', time='0,0.0001')
+        self.click('.tabs', 'Tasks')
         self.assertEqual(self.text('#view'), 'The lives of tasks are in no '
                          'time line: All time')
         self.click('#view', 'All time')
