@@ -217,14 +217,15 @@ function detailParts(app, name, texts, times, [key, value]) {
             texts.length ? `: ${texts.join(', ')} ` : ' ',
             button('Only these', () => app.change({where: [
               ...where, [key, exactly(value ?? '[without]')]]}))),
-    ...times === null ? [] : histogramParts(times)];
+    ...times === null ? [] : histogramParts(key, times)];
 }
 
 /**
  * How many took how long: a picture, and the numbers in it.
+ * @param {string} key what they have in common
  * @param {Times} times
  */
-function histogramParts({count, histogram}) {
+function histogramParts(key, {count, histogram}) {
   const rows = pictureOf(histogram);
   const most = Math.max(...rows.map((row) => row.count));
   /** @param {number} ns */
@@ -246,7 +247,7 @@ function histogramParts({count, histogram}) {
                     + 'scale'),
             element('span', {}, brief(rows[rows.length - 1].behind))),
     element('details', {}, element('summary', {}, 'these numbers'),
-            tableOf('histogram', [
+            tableOf(`times of ${key}`, [
               {key: 'first', heading: 'from', kind: 'number',
                cell: ({first}) => cell(first)},
               {key: 'behind', heading: 'to', kind: 'number',
