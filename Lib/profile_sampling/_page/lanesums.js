@@ -27,6 +27,8 @@ import {valuesOf} from './match.js';
  */
 
 const WALL = 2;
+// Half a pixel of a screen of 2,048.
+const HARDLY_SEEN = 1 / 4096;
 
 /**
  * The columns that a stretch of time is in, and what each has of it.
@@ -118,6 +120,19 @@ export function lanesOf(model, line, key, window, columns) {
   return [...lanes.values()].filter(({total}) => total).sort(
     (one, other) => other.busy - one.busy || other.total - one.total
       || one.value - other.value);
+}
+
+/**
+ * Lanes of threads that did nothing that could be seen, as the profiler's own
+ * does; none if there are no others.
+ * @param {Lane[]} lanes
+ * @param {string} key
+ * @param {Range} window
+ */
+export function emptyLanes(lanes, key, [begin, end]) {
+  const leastNs = (end - begin) * HARDLY_SEEN;
+  const found = lanes.filter(({total}) => total < leastNs);
+  return key === 'thread' && found.length < lanes.length ? found : [];
 }
 
 /**

@@ -316,6 +316,25 @@ class ViewTest(TimeTest):
             chart, 5, 5).perform()
         self.assertIn(name, self.text('.plot:has(.plot-chart) + .said'))
 
+    def test_a_lane_that_would_be_empty(self):
+        b = Builder(duration_ns=SECOND)
+        for name, ns in (('busy', SECOND), ('helper', 20_000)):
+            b.sample('a.f:1', wall_ns=ns, thread=b.thread(name),
+                     task=(name, 1))
+        with_records(b.profile(), [
+            (SECOND, 0, 1, 0, SECOND), (SECOND // 2, 1, 1, 0, 20_000)]).save(
+            self.path)
+        height = "return document.querySelector('.plot-lanes').offsetHeight"
+        heights = []
+        for query, is_left_out in (
+                ({}, True), ({'zoom': '0.4999,0.5001'}, False),
+                ({'lanes': 'task'}, False)):
+            self.look_at_time(**query)
+            self.assertEqual('Without a lane, for it would be empty: helper '
+                             '(20.0us)' in self.text('#view'), is_left_out)
+            heights.append(self.run_js(height))
+        self.assertEqual(heights[1:], [heights[0] + 24] * 2)
+
     def test_many_lanes(self):
         b = Builder()
         threads = [b.thread(f't{number}') for number in range(40)]
