@@ -5,7 +5,7 @@
 // @ts-check
 
 import {BLOCKED, STATES} from './labels.js';
-import {valuesOf} from './match.js';
+import {WITHOUT, valuesOf} from './match.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./timeline.js').Timeline} Timeline */
@@ -79,7 +79,7 @@ function isInPart({part}) {
 
 /**
  * The lanes of a key that have anything in a window of time, the busiest
- * first.
+ * first, and last what has no task or label of that key.
  * @param {Model} model
  * @param {Timeline} line
  * @param {string} key
@@ -117,8 +117,11 @@ export function lanesOf(model, line, key, window, columns) {
       its.busy += kind === BLOCKED ? 0 : ns;
     });
   }
+  /** @param {Lane} lane */
+  const isWithout = ({name}) => key !== 'thread' && name === WITHOUT;
   return [...lanes.values()].filter(({total}) => total).sort(
-    (one, other) => other.busy - one.busy || other.total - one.total
+    (one, other) => Number(isWithout(one)) - Number(isWithout(other))
+      || other.busy - one.busy || other.total - one.total
       || one.value - other.value);
 }
 

@@ -9,7 +9,7 @@
 import {button, element, shareClass} from './dom.js';
 import {nsCell} from './gil.js';
 import {pictureOf, toEven} from './histogram.js';
-import {exactly, keysOf} from './match.js';
+import {WITHOUT, exactly, keysOf} from './match.js';
 import {tableOf} from './table.js';
 import {placeCell} from './tables.js';
 import {
@@ -121,13 +121,12 @@ function awaitedColumn({profile}, each = (_, ns) => ns) {
  * @param {number} total
  * @returns {import('./table.js').Column<Row>[]}
  */
-function shareColumns(total) {
+function lifeShareColumns(total) {
   return [
-    {key: 'share', heading: 'share', kind: 'number', cell: ({life}) => ({
-      text: share(lifeNs(life), total),
-      share: total ? lifeNs(life) / total : 0})},
-    {key: 'life', heading: 'life', kind: 'number',
-     cell: ({life}) => nsCell(lifeNs(life))}];
+    {key: 'life', heading: 'life', kind: 'number', cell: ({life}) => ({
+      ...nsCell(lifeNs(life)),
+      share: total ? lifeNs(life) / total : 0,
+      title: `${share(lifeNs(life), total)} of all lives`})}];
 }
 
 /** @param {App} app */
@@ -145,7 +144,7 @@ function classParts(app) {
   const columns = [
     {key: 'task', heading: 'task', kind: 'text',
      cell: ({name}) => ({text: name ?? UNKNOWN})},
-    ...shareColumns(part.total),
+    ...lifeShareColumns(part.total),
     ...isCounted ? [
       /** @type {import('./table.js').Column<ClassRow>} */ ({
         key: 'finished', heading: 'ended', kind: 'number',
@@ -155,7 +154,7 @@ function classParts(app) {
     ...lifeColumns(),
     ...isCounted ? [
       /** @type {import('./table.js').Column<ClassRow>} */ ({
-        key: 'longest_step', heading: 'longest step', kind: 'number',
+        key: 'longest_step', heading: 'step', kind: 'number',
         cell: counter('longestStepNs', nsCell)})] : [],
     awaitedColumn(app)];
   return [
@@ -197,8 +196,10 @@ function withDetail(name, columns, rows, detailOf, onselect = () => {}) {
 function classDetail(app, {name, counters, times}) {
   const texts = counters === null ? [] : [
     `${grouped(counters.finished)} ended`,
-    `${grouped(counters.cancelled)} of them by being cancelled`,
-    counted(counters.steps, 'step')];
+    ...counters.cancelled
+      ? [`${grouped(counters.cancelled)} of them by being cancelled`] : [],
+    `${counted(counters.steps, 'step')}, the longest ${
+      brief(counters.longestStepNs)}`];
   return detailParts(app, name ?? UNKNOWN, texts, times,
                      ['task_class', name]);
 }
@@ -216,7 +217,7 @@ function detailParts(app, name, texts, times, [key, value]) {
     element('p', {class: 'note'}, element('b', {}, printable(name)),
             texts.length ? `: ${texts.join(', ')} ` : ' ',
             button('Only these', () => app.change({where: [
-              ...where, [key, exactly(value ?? '[without]')]]}))),
+              ...where, [key, exactly(value ?? WITHOUT)]]}))),
     ...times === null ? [] : histogramParts(key, times)];
 }
 
@@ -291,7 +292,7 @@ function byLabelParts(app) {
                                            requests.length ? requests : all),
                   requests.length ? requests : all,
                   ({name, times}) => detailParts(
-                    app, name ?? '[without]', times === null ? []
+                    app, name ?? WITHOUT, times === null ? []
                       : [counted(times.count, 'request')], times,
                     [key, name])),
     ...requests.length && rest ? [element(
@@ -324,14 +325,14 @@ function valueColumns(app, key, total, rows) {
     : toEven(ns / times.count));
   return [
     {key: 'value', heading: key, kind: 'text',
-     cell: ({name}) => ({text: name ?? '[without]'})},
+     cell: ({name}) => ({text: name ?? WITHOUT})},
     ...isOfRequests ? [
       ...timeColumns(),
       /** @type {import('./table.js').Column<ValueRow>} */ ({
         key: 'count', heading: 'count', kind: 'number',
         cell: ({times}) => ({text: grouped(times?.count ?? 0),
                              value: times?.count})})]
-      : shareColumns(total),
+      : lifeShareColumns(total),
     ...lifeColumns(each),
     ...rows.some(({spawned}) => spawned) ? [
       /** @type {import('./table.js').Column<ValueRow>} */ ({
