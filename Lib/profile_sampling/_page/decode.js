@@ -226,13 +226,24 @@ class Stacks {
       && all.every((frames) => frames.length === 1);
     if (isSame) {
       this.tree = stacks;
+      const frameAt = this.frameAt();
       for (let stack = 1; stack < stacks.length; stack++) {
-        const [frame] = this.framesAtStack(stacks, stack);
-        stacks.items[stack] = frame;
+        const frame = frameAt[stacks.items[stack]] ?? -1;
+        stacks.items[stack] = frame >= 0 ? frame
+          : this.framesAtStack(stacks, stack)[0];
         this.nodeOf[stack] = stack;
       }
     }
     return isSame;
+  }
+
+  /** The frame of locations with small numbers, which ours have; else -1. */
+  frameAt() {
+    const found = new Int32Array(4 * this.framesOf.size).fill(-1);
+    for (const [number, [frame]] of this.framesOf) {
+      found[number] = frame;
+    }
+    return found;
   }
 
   /**

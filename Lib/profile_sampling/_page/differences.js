@@ -194,10 +194,9 @@ export function changeLines(app, tree, node) {
     + `${amount(Math.round(other * against.ratio), type)}, change `
     + `${changeText(app, change)} ${relativeText(change, before, after)}`];
   if (union !== null) {
-    const number = union.numbers[node];
-    if (union.more[number] && union.less[number]) {
-      lines.push(`that is ${changeText(app, union.more[number])} and `
-                 + `${changeText(app, union.less[number])} in what it calls`);
+    if (union.more[node] && union.less[node]) {
+      lines.push(`that is ${changeText(app, union.more[node])} and `
+                 + `${changeText(app, union.less[node])} in what it calls`);
     }
   }
   if (change && tree.isChance(node)) {

@@ -62,6 +62,9 @@ const ROUNDING = 1e-9;
  */
 export async function livesIn(profile) {
   const found = noLives();
+  if (!profile.livesTexts.length) {
+    return found;
+  }
   let total = 0n;
   for (const text of profile.livesTexts) {
     const fields = text.split(' ');
