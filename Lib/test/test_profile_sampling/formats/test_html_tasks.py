@@ -216,6 +216,8 @@ class TasksTest(BrowserTest):
                     'css selector', 'select[aria-label="lanes of"]')
                 self.assertEqual(choice.get_attribute('value'), key)
                 self.assertIn('Stacks of ', self.text('#view'))
+                # What is in no task has the last lane, not the first.
+                self.assertNotIn('Stacks of [without]', self.text('#view'))
 
     def test_flame_graph(self):
         for kind in 'task', 'delay':
