@@ -1,7 +1,7 @@
 // Who waited for the GIL while who held it, in tables.
 //
-// This file owns their columns, as _formats/tables_of_gil.py does.  It must not
-// know how a table is laid out, nor how its rows are worked out.
+// This file owns their columns, as _formats/tables_of_gil.py does.  It must
+// not know how a table is laid out, nor how its rows are worked out.
 // @ts-check
 
 import {changeColumns} from './differences.js';

@@ -212,8 +212,9 @@ return [...document.querySelectorAll('tr[data-node]')].map((row) => (
                          state='gil_wait', thread=b.thread(f'pool {ns}'),
                          holder=(b.thread('main'), other))
             return b.profile()
-        base = held(0, ('f', 3, 300, 'a.g:7'), ('g', 5, 90, 'a.g:7 C:time.sleep'))
-        now = held(10, ('f', 13, 500, 'a.g:7'), ('g', 6, 40, 'a.g:7 C:time.sleep'))
+        asleep = 'a.g:7 C:time.sleep'
+        base = held(0, ('f', 3, 300, 'a.g:7'), ('g', 5, 90, asleep))
+        now = held(10, ('f', 13, 500, 'a.g:7'), ('g', 6, 40, asleep))
         self.compare(base, now, view='gil')
         self.assertEqual(
             [(row['waiter'], row['holder'], row['wait'], row['other'],

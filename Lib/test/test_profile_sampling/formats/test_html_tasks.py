@@ -110,8 +110,9 @@ class TasksTest(BrowserTest):
 
     def test_requests_come_first(self):
         self.show(requests(), view='tasks')
-        headings = self.run_js('return [...document.querySelectorAll("#view h2")]'
-                               '.map((one) => one.firstChild.data)')
+        headings = self.run_js(
+            'return [...document.querySelectorAll("#view h2")].map('
+            '(one) => one.firstChild.data)')
         self.assertEqual(headings, [
             'Requests by ', 'Tasks by how long they lived',
             'Held the loop while others waited'])

@@ -13,7 +13,7 @@ from profile_sampling import Profile
 from profile_sampling._data import same_rows
 
 from ..support.builders import example
-from ..support.sessions import SessionTest, on_stack
+from ..support.sessions import ProgramTest, SessionTest, on_stack
 
 MS = 1_000_000
 SPIN_S = 0.04
@@ -214,6 +214,27 @@ class TimelineTest(SessionTest):
             self.assertEqual(os.waitpid(pid, 0)[1], 0)
         self.check(block.profile)
         self.check(profile_sampling.stop())
+
+
+class ProgramsTest(ProgramTest):
+
+    def test_a_session_that_is_never_stopped(self):
+        run = self.run_python('-c', 'import profile_sampling\n'
+                              'profile_sampling.start(timeline=True)\n'
+                              'print("end")')
+        self.assertEqual((run.status, run.out, run.err), (0, b'end\n', ''))
+
+    def test_a_block_in_the_session_of_the_command_line(self):
+        run = self.run_python(
+            '-X', 'sampleprof=quiet=1,out=p.pb.gz', '-c',
+            'import profile_sampling, time\n'
+            'with profile_sampling.profile(timeline=True) as block:\n'
+            '    time.sleep(0.1)\n'
+            'asleep = [row for *_, row in zip(*block.profile.timeline.columns)'
+            ' if row > 50_000_000]\n'
+            'print(len(asleep))')
+        self.assertEqual((run.status, run.out, run.err), (0, b'1\n', ''))
+        self.assertIsNone(self.load('p.pb.gz').timeline)
 
 
 class SameRowsTest(unittest.TestCase):
