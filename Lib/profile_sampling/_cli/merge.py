@@ -23,6 +23,8 @@ def add(commands):
                              'the names of several')
     add_format(parser, 'pprof')
     add_output(parser)
+    parser.add_argument('--no-source', action='store_true',
+                        help='leave the text of functions out of a page')
     parser.set_defaults(run=_run)
 
 
@@ -42,7 +44,9 @@ def _run(options):
         nameless += (tables.pid is None
                      and PID_LABEL not in by_label.keys(tables))
     tables = Tables(merger.raw())
-    write(options.output, encoded(tables, format))
+    arguments = ({'with_source': not options.no_source} if format == 'html'
+                 else {})
+    write(options.output, encoded(tables, format, **arguments))
     say(_merged(tables, len(paths), nameless, options.output))
 
 

@@ -37,6 +37,10 @@ class Moments:
     def __len__(self):
         return len(self._columns[0])
 
+    @property
+    def keys(self):
+        return list(self._keys)
+
     def add(self, serial, kinds, columns):
         """Add a batch.
 
@@ -84,6 +88,19 @@ class Moments:
         for column, numbers in zip(self._columns, zip(*records)):
             column.extend(numbers)
         self._bound = max(timeline.MAX_RECORDS, 2 * len(self))
+
+    def parted(self, end_ns):
+        """Return two: the records until a moment, and those after it."""
+        parts = Moments(), Moments()
+        for moments in parts:
+            moments._keys = dict(self._keys)
+            moments.resolution_ns = self.resolution_ns
+            moments._bound = self._bound
+        for record in zip(*self._columns):
+            for column, number in zip(parts[record[0] > end_ns]._columns,
+                                      record):
+                column.append(number)
+        return parts
 
     def timeline(self, tables, rows, start_ns):
         """Return the Timeline of the samples of *tables*.

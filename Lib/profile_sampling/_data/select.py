@@ -65,7 +65,7 @@ def between(tables, begin_ns, end_ns):
     """
     if not tables.has_timeline:
         raise ValueError('the profile has no time line: record it with '
-                         '--timeline')
+                         '--timeline, or profile(timeline=True)')
     if tables.timeline.is_stale:
         raise ValueError('the time line is not of these samples any more: '
                          'another tool has changed them')

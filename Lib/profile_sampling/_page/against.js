@@ -10,10 +10,12 @@
 
 import {RUNNING} from './labels.js';
 import {Model} from './model.js';
-import {PairTable} from './pairs.js';
+import {ofShape} from './shapes.js';
 import {countsOf, cumulative} from './sums.js';
-import {FromRoots, ROOT} from './tree.js';
+import {FromRoots, ROOT, mergedNodes, selfIn} from './tree.js';
 
+/** @typedef {import('./pairs.js').PairTable} PairTable */
+/** @typedef {import('./part.js').Part} Part */
 /** @typedef {import('./layout.js').Tree} Tree */
 
 // Changes of a frame, as shares of it, from which on its colour is stronger.
@@ -68,34 +70,22 @@ export class Against {
     if (known?.tree === tree) {
       return known;
     }
-    const made = new TreeAgainst(this, tree, treeOf(this.rival), treeOf);
+    const made = new TreeAgainst(this, tree, treeOf);
     this.trees.set(name, made);
     return made;
   }
 }
 
 /**
- * What tells how many records of running code a node of a tree has.
- * @param {Model} model
- * @param {Tree} tree
- * @param {(model: Model) => Tree} treeOf
- * @returns {(node: number) => number}
+ * A part, of which values are the records of running code.
+ * @param {Part} part
+ * @returns {Part}
  */
-function recordsOf({part}, tree, treeOf) {
+function ofRecords(part) {
   const counts = countsOf(part);
-  const value = part.value.map((_, row) => (
-    counts !== null && part.profile.samples.state[row] === RUNNING
-      ? counts[row] : 0));
-  const records = {...part, value};
-  if (tree instanceof FromRoots) {
-    const sums = cumulative(tree.parent, tree.selfSums(records));
-    return (node) => sums[node];
-  }
-  const same = new Same(tree, treeOf(new Model(records)));
-  return (node) => {
-    const found = same.of(node);
-    return found < 0 ? 0 : same.other.cum[found];
-  };
+  const {state} = part.profile.samples;
+  return {...part, value: part.value.map((_, row) => (
+    counts !== null && state[row] === RUNNING ? counts[row] : 0))};
 }
 
 /** A tree of calls and another one. */
@@ -103,31 +93,35 @@ export class TreeAgainst {
   /**
    * @param {Against} against
    * @param {Tree} tree
-   * @param {Tree} other
    * @param {(model: Model) => Tree} treeOf
    */
-  constructor(against, tree, other, treeOf) {
+  constructor(against, tree, treeOf) {
     this.against = against;
     this.tree = tree;
-    this.other = other;
     this.treeOf = treeOf;
-    this.same = new Same(tree, other);
+    this.union = tree instanceof FromRoots ? new Union(against, tree) : null;
+    /** @type {Tree | null} */
+    this.made = null;
+    /** @type {Same | null} */
+    this.same = null;
     /** @type {((node: number) => number)[] | null} */
     this.counters = null;
-    this.union = tree instanceof FromRoots && other instanceof FromRoots
-      ? new Union(against, tree, other) : null;
+  }
+
+  /** The other tree; where both are one it is hardly ever needed. */
+  get other() {
+    this.made ??= this.treeOf(this.against.rival);
+    return this.made;
   }
 
   /** @param {number} node */
   otherCum(node) {
+    if (this.union !== null) {
+      return this.union.cum[node];
+    }
+    this.same ??= new Same(this.tree, this.other);
     const found = this.same.of(node);
     return found < 0 ? 0 : this.other.cum[found];
-  }
-
-  /** @param {number} node */
-  otherSelf(node) {
-    const found = this.same.of(node);
-    return found < 0 ? 0 : this.other.self[found];
   }
 
   /** @param {number} node */
@@ -135,14 +129,27 @@ export class TreeAgainst {
     return this.against.change(this.tree.cum[node], this.otherCum(node));
   }
 
+  /** What tells how many records a node has, here and there. */
+  records() {
+    const {union, tree, treeOf, against: {model, rival}} = this;
+    if (union !== null) {
+      return union.records(model.part, rival.part).map(
+        (sums) => (/** @type {number} */ node) => sums[node]);
+    }
+    return [model, rival].map(({part}) => {
+      const same = new Same(tree, treeOf(new Model(ofRecords(part))));
+      return (/** @type {number} */ node) => {
+        const found = same.of(node);
+        return found < 0 ? 0 : same.other.cum[found];
+      };
+    });
+  }
+
   /** @param {number} node */
   isChance(node) {
-    const {against, tree, other, same, treeOf} = this;
-    this.counters ??= [recordsOf(against.model, tree, treeOf),
-                       recordsOf(against.rival, other, treeOf)];
+    this.counters ??= this.records();
     const [own, its] = this.counters;
-    const found = same.of(node);
-    const margin = against.margin(own(node), found < 0 ? 0 : its(found));
+    const margin = this.against.margin(own(node), its(node));
     return margin !== null && Math.abs(this.change(node)) <= margin;
   }
 
@@ -206,79 +213,86 @@ class Same {
 }
 
 /**
- * Both trees as one: what is more and what is less below each node of it, and
- * what the shown one does not have.
+ * Both trees as one, in which nodes of the shown one keep their numbers: what
+ * the other has there, what is more and what is less below each node, and what
+ * the shown one does not have.
  */
 class Union {
   /**
    * @param {Against} against
    * @param {FromRoots} tree
-   * @param {FromRoots} other
    */
-  constructor(against, tree, other) {
-    const table = new PairTable(tree.length + other.length);
-    this.numbers = numbersIn(table, tree);
-    const numbers = numbersIn(table, other);
-    const own = new Float64Array(table.length);
-    const its = new Float64Array(table.length);
-    tree.self.forEach((value, node) => {
-      own[this.numbers[node]] = value;
-    });
-    other.self.forEach((value, node) => {
-      its[numbers[node]] = value;
-    });
+  constructor(against, tree) {
+    const {part} = against.rival;
+    const {table, merged} = besides(part, tree);
+    this.own = tree.merged;
+    this.merged = merged;
+    this.length = table.length;
+    this.parents = table.parents.subarray(0, table.length);
+    const self = selfIn(part, merged, table.length);
+    this.cum = cumulative(this.parents, self);
     this.more = new Float64Array(table.length);
     this.less = new Float64Array(table.length);
     for (let node = table.length - 1; node >= 0; node--) {
-      const change = against.change(own[node], its[node]);
+      const change = against.change(tree.self[node] ?? 0, self[node]);
       this.more[node] += Math.max(0, change);
       this.less[node] += Math.min(0, change);
       if (node) {
-        const parent = table.parents[node];
+        const parent = this.parents[node];
         this.more[parent] += this.more[node];
         this.less[parent] += this.less[node];
       }
     }
-    this.missing = missingOf(tree, other, this.numbers, numbers,
-                             table.length);
+    this.missing = this.missingIn(tree);
   }
-}
 
-/**
- * @param {PairTable} table
- * @param {FromRoots} tree
- */
-function numbersIn(table, {length, parent, func}) {
-  const numbers = new Int32Array(length);
-  for (let node = 1; node < length; node++) {
-    numbers[node] = table.add(numbers[parent[node]], func[node]);
+  /**
+   * How many records of running code both have in each node.
+   * @param {Part} part
+   * @param {Part} other
+   */
+  records(part, other) {
+    return /** @type {[Part, Int32Array][]} */ (
+      [[part, this.own], [other, this.merged]]).map(([one, merged]) => (
+      cumulative(this.parents,
+                 selfIn(ofRecords(one), merged, this.length))));
   }
-  return numbers;
-}
 
-/**
- * The calls that only the other tree has, the outermost of each: how many, and
- * their value there.
- * @param {FromRoots} tree
- * @param {FromRoots} other
- * @param {Int32Array} numbers of the nodes of both
- * @param {Int32Array} otherNumbers
- * @param {number} length
- */
-function missingOf(tree, other, numbers, otherNumbers, length) {
-  const isHere = new Uint8Array(length);
-  tree.cum.forEach((value, node) => {
-    isHere[numbers[node]] = Number(value !== 0);
-  });
-  isHere[ROOT] = 1;
-  let count = 0;
-  let value = 0;
-  for (let node = 1; node < other.length; node++) {
-    if (other.cum[node] && !isHere[otherNumbers[node]]
-        && isHere[otherNumbers[other.parent[node]]]) {
-      count++;
-      value += other.cum[node];
+  /**
+   * The calls that only the other has, the outermost of each: how many, and
+   * their value there.
+   * @param {FromRoots} tree
+   */
+  missingIn(tree) {
+    /** @param {number} node */
+    const isHere = (node) => node === ROOT || Boolean(tree.cum[node]);
+    let count = 0;
+    let value = 0;
+    for (let node = 1; node < this.length; node++) {
+      if (this.cum[node] && !isHere(node) && isHere(this.parents[node])) {
+        count++;
+        value += this.cum[node];
+      }
     }
+    return {count, value};
   }
-  return {count, value};
+}
+
+/**
+ * The stacks of a part in a copy of another tree; they are the same for all
+ * samples that are looked at.
+ * @param {Part} part
+ * @param {FromRoots} tree
+ * @returns {{table: PairTable, merged: Int32Array}}
+ */
+function besides(part, {begin, table}) {
+  /** @type {WeakMap<PairTable, {table: PairTable, merged: Int32Array}>} */
+  const known = ofShape(part.nodes, `besides ${begin}`, () => new WeakMap());
+  let found = known.get(table);
+  if (found === undefined) {
+    const {tree, merged} = mergedNodes(part, begin, table.copy());
+    found = {table: tree, merged};
+    known.set(table, found);
+  }
+  return found;
 }

@@ -123,6 +123,11 @@ export class Wire {
       this.at++;
       return first;
     }
+    const second = this.bytes[this.at + 1];
+    if (second < 128 && this.at + 1 < this.end) {
+      this.at += 2;
+      return (first & 127) + 128 * second;
+    }
     let low = 0;
     let high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
@@ -173,10 +178,14 @@ export class Wire {
       numbers.push(this.value);
       return;
     }
-    const packed = this.inner();
-    while (packed.at < packed.end) {
-      numbers.push(packed.varint());
+    const {at, end} = this;
+    this.at = this.start;
+    this.end = this.stop;
+    while (this.at < this.end) {
+      numbers.push(this.varint());
     }
+    this.at = at;
+    this.end = end;
   }
 
   /**

@@ -8,6 +8,7 @@
 
 import {Functions} from './functions.js';
 import {Labels} from './labels.js';
+import {noLives} from './lives.js';
 import {PairTable} from './pairs.js';
 import {takeApart} from './pprof.js';
 import {valueTypesOf} from './types.js';
@@ -35,6 +36,7 @@ const MARK = '# profile_sampling 1';
  * @property {number} startNs
  * @property {number} durationNs
  * @property {number} wholeCpuNs of a part that was saved; 0 if it is none
+ * @property {boolean} isPart whether it is one, of which counters are not
  * @property {number | null} pid
  * @property {string} pythonVersion
  * @property {boolean} hasOpcodes
@@ -51,6 +53,8 @@ const MARK = '# profile_sampling 1';
  * @property {string[]} [moreKeys] that a profile it is compared with has
  * @property {string[]} timelineTexts what timelineOf() reads
  * @property {import('./timeline.js').Timeline | null} timeline
+ * @property {string[]} livesTexts what livesIn() reads
+ * @property {import('./lives.js').Lives} lives
  * @property {[number, number] | null} spanNs of a part by time, its range
  * @property {Uint8Array} [isIn] of that which samples are in it
  */
@@ -108,7 +112,7 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes: types.valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples, timeline: null, spanNs: null,
+    samples, timeline: null, lives: noLives(),
     isRounded: samples.values.some(isTooLarge)};
 }
 
@@ -133,19 +137,22 @@ function isTooLarge(column) {
 function factsOf(comments, parts) {
   const facts = {
     mode: /** @type {string | null} */ (null),
-    wholeCpuNs: 0, rateHz: parts.period >= SHORTEST_PERIOD_NS
+    wholeCpuNs: 0, isPart: false, rateHz: parts.period >= SHORTEST_PERIOD_NS
       ? Math.floor(1e9 / parts.period) : 0,
     startNs: parts.timeNs, durationNs: parts.durationNs,
     pid: /** @type {number | null} */ (null), pythonVersion: '',
+    spanNs: /** @type {[number, number] | null} */ (null),
     hasOpcodes: false,
     stats: /** @type {Map<string, number>} */ (new Map()),
     meta: /** @type {Map<string, string>} */ (new Map()),
     timelineTexts: /** @type {string[]} */ ([]),
+    livesTexts: /** @type {string[]} */ ([]),
     modules: /** @type {Set<string>} */ (new Set())};
   if (!comments.includes(MARK)) {
     return facts;
   }
   const pids = new Set();
+  const spans = new Set();
   for (const comment of comments) {
     const [, key, text] = /^# (\S+) ([^]*)$/.exec(comment) ?? [];
     const space = text?.lastIndexOf(' ') ?? -1;
@@ -153,9 +160,14 @@ function factsOf(comments, parts) {
       case 'module': facts.modules.add(text); break;
       case 'python': facts.pythonVersion = text; break;
       case 'pid': pids.add(Number(text)); break;
+      case 'span_ns': spans.add(text); break;
       case 'timeline': facts.timelineTexts.push(text); break;
       case 'mode': facts.mode = text; break;
-      case 'whole_cpu_ns': facts.wholeCpuNs = Number(text); break;
+      case 'tasks': facts.livesTexts.push(text); break;
+      case 'whole_cpu_ns':
+        facts.isPart = true;
+        facts.wholeCpuNs = Number(text);
+        break;
       case 'rate_hz': facts.rateHz = Number(text); break;
       case 'names':
         facts.hasOpcodes ||= text === 'all' || text === 'opcodes';
@@ -175,6 +187,10 @@ function factsOf(comments, parts) {
   }
   if (pids.size === 1) {
     [facts.pid] = pids;
+  }
+  if (spans.size === 1) {
+    const [from, until] = [...spans][0].split(' ').map(Number);
+    facts.spanNs = 0 <= from && from <= until ? [from, until] : null;
   }
   return facts;
 }
@@ -210,13 +226,24 @@ class Stacks {
       && all.every((frames) => frames.length === 1);
     if (isSame) {
       this.tree = stacks;
+      const frameAt = this.frameAt();
       for (let stack = 1; stack < stacks.length; stack++) {
-        const [frame] = this.framesAtStack(stacks, stack);
-        stacks.items[stack] = frame;
+        const frame = frameAt[stacks.items[stack]] ?? -1;
+        stacks.items[stack] = frame >= 0 ? frame
+          : this.framesAtStack(stacks, stack)[0];
         this.nodeOf[stack] = stack;
       }
     }
     return isSame;
+  }
+
+  /** The frame of locations with small numbers, which ours have; else -1. */
+  frameAt() {
+    const found = new Int32Array(4 * this.framesOf.size).fill(-1);
+    for (const [number, [frame]] of this.framesOf) {
+      found[number] = frame;
+    }
+    return found;
   }
 
   /**

@@ -14,6 +14,7 @@ import {
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./against.js').TreeAgainst} TreeAgainst */
+/** @typedef {import('./types.js').ValueType} ValueType */
 /** @typedef {import('./table.js').Cell} Cell */
 
 /**
@@ -78,9 +79,9 @@ function signed(value, text) {
  * A change as it is written: a value, or a share of all.
  * @param {App} app
  * @param {number} change
+ * @param {ValueType} [type]
  */
-function changeText(app, change) {
-  const {part: {type}} = app.model;
+function changeText(app, change, type = app.model.part.type) {
   if (app.query.scale === 'share') {
     return signed(change, (size) => share(size, app.side.totalOf(app.query)));
   }
@@ -121,9 +122,11 @@ function beforeAndAfter({against}, own, other) {
  * @param {(row: Row) => Pair | null} pairOf
  * @param {string} [prefix] of keys
  * @param {string} [what] of headings
+ * @param {ValueType} [type] what is compared, if it is not the chosen value
  * @returns {import('./table.js').Column<Row>[]}
  */
-export function changeColumns(app, pairOf, prefix = '', what = '') {
+export function changeColumns(app, pairOf, prefix = '', what = '',
+                              type = app.model.part.type) {
   const {against} = app;
   if (against === null) {
     return [];
@@ -136,9 +139,9 @@ export function changeColumns(app, pairOf, prefix = '', what = '') {
   const heading = against.isBase ? 'new' : 'base';
   return [
     {key: `${prefix}other`, heading: `${heading} ${what}`.trim(),
-     kind: 'number', cell: cellOf((pair) => otherCell(app, pair))},
+     kind: 'number', cell: cellOf((pair) => otherCell(app, pair, type))},
     {key: `${prefix}change`, heading: `${what} change`.trim(), kind: 'number',
-     cell: cellOf((pair) => changeCell(app, pair))},
+     cell: cellOf((pair) => changeCell(app, pair, type))},
     {key: `${prefix}relative`, heading: '%', kind: 'number',
      cell: cellOf(({own, other}) => {
        const [before, after] = beforeAndAfter(app, own, other);
@@ -149,9 +152,10 @@ export function changeColumns(app, pairOf, prefix = '', what = '') {
 /**
  * @param {App} app
  * @param {Pair} pair
+ * @param {ValueType} type
  * @returns {Cell}
  */
-function otherCell({against, model: {part: {type}}}, {other}) {
+function otherCell({against}, {other}, type) {
   const value = other * (against?.ratio ?? 1);
   const rounded = Math.round(value);
   return {text: rounded ? briefAmount(rounded, type) : '-', value,
@@ -161,13 +165,14 @@ function otherCell({against, model: {part: {type}}}, {other}) {
 /**
  * @param {App} app
  * @param {Pair} pair
+ * @param {ValueType} type
  * @returns {Cell}
  */
-function changeCell(app, {own, other, margin}) {
+function changeCell(app, {own, other, margin}, type) {
   const value = app.against?.change(own, other) ?? 0;
   const faint = margin !== undefined && margin !== null
     && Math.abs(value) <= margin;
-  return {text: value ? changeText(app, value) : '-', value, faint,
+  return {text: value ? changeText(app, value, type) : '-', value, faint,
           title: faint ? 'chance may be the reason' : undefined};
 }
 
@@ -189,10 +194,9 @@ export function changeLines(app, tree, node) {
     + `${amount(Math.round(other * against.ratio), type)}, change `
     + `${changeText(app, change)} ${relativeText(change, before, after)}`];
   if (union !== null) {
-    const number = union.numbers[node];
-    if (union.more[number] && union.less[number]) {
-      lines.push(`that is ${changeText(app, union.more[number])} and `
-                 + `${changeText(app, union.less[number])} in what it calls`);
+    if (union.more[node] && union.less[node]) {
+      lines.push(`that is ${changeText(app, union.more[node])} and `
+                 + `${changeText(app, union.less[node])} in what it calls`);
     }
   }
   if (change && tree.isChance(node)) {

@@ -7,6 +7,7 @@
 import {keysOf} from './match.js';
 import {valueChoices} from './part.js';
 import {FOLDS, NO_QUERY} from './query.js';
+import {lifeKeys} from './tasks.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -15,12 +16,14 @@ import {FOLDS, NO_QUERY} from './query.js';
  * @param {App} app
  * @param {string[]} views
  */
-export function faultsOf({query, profile, names, sides}, views) {
+export function faultsOf(app, views) {
+  const {query, profile, names, sides} = app;
   const {view, value, by, sort, fold, selected, side, scale} = query;
   /** @type {[string, string[], string[]][]} */
   const asked = [
     ['view', [view], views], ['order', [sort], ['self', 'cum']],
-    ['kind of frames', fold, FOLDS], ['label', [by], keysOf(profile)],
+    ['kind of frames', fold, FOLDS],
+    ['label', [by], [...new Set([...keysOf(profile), ...lifeKeys(app)])]],
     ['value', [value], ['', ...valueChoices(profile).map(({name}) => name)]],
     ['second profile', [side, scale],
      sides.length > 1 ? ['', 'base', 'share'] : ['']]];

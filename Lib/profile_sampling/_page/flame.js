@@ -12,6 +12,7 @@ import {CHANGES, changeLines, levelColor, levelSign} from './differences.js';
 import {button, element, styleOf} from './dom.js';
 import {hit, layOut} from './layout.js';
 import {ROOT} from './tree.js';
+import {TASK} from './types.js';
 import {amount, counted, printable, share, titleOf} from './words.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -21,12 +22,16 @@ const ROW = 18;
 const INSET = 4;
 const SHADES = 5;
 /** @type {[string, string][]} */
-const WAITS = [['[blocked', 'blocked'], ['[GIL wait', 'gil'], ['[GC', 'gc']];
+const WAITS = [
+  ['[blocked', 'blocked'], ['[GIL wait', 'gil'], ['[GC', 'gc'],
+  ['[awaiting', 'awaiting'], ['[loop wait', 'loop']];
 // What is drawn, and the class of its colour.
 /** @type {[string, string][]} */
 const LEGEND = [
   ['Python', 'p2'], ['C', 'c'], ['operator', 'op'], ['blocked', 'blocked'],
   ['GIL wait', 'gil'], ['GC', 'gc'], ['other', 'other']];
+/** @type {[string, string][]} */
+const LEGEND_OF_TASKS = [['awaiting', 'awaiting'], ['loop wait', 'loop']];
 
 export class FlameView {
   /**
@@ -64,7 +69,9 @@ export class FlameView {
 
   /** What the view is made of. */
   parts() {
-    const colors = this.against === null ? LEGEND : CHANGES;
+    const isOfTasks = this.app.model.part.type.kind === TASK;
+    const colors = this.against === null
+      ? [...LEGEND, ...isOfTasks ? LEGEND_OF_TASKS : []] : CHANGES;
     const legend = element('p', {class: 'legend'}, ...this.isSmall ? []
       : colors.map(([name, color]) => element('span', {class: color}, name)));
     const zooms = element('div', {class: 'zooms'}, this.zoomIn, this.zoomOut);

@@ -10,6 +10,8 @@ import {STATES} from './labels.js';
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./sites.js').FunctionRow} FunctionRow */
 /** @typedef {import('./sites.js').SiteRow} SiteRow */
+/** @typedef {import('./gilsums.js').Wait} Wait */
+/** @typedef {import('./gilsums.js').Waiter} Waiter */
 
 /**
  * Rows with those of the other profile that have no counterpart, and what the
@@ -68,6 +70,39 @@ export function joinedSites({model, against}) {
 export function joinedValues(rows, others) {
   return joined(rows, others, ({text}) => text,
                 (row) => ({...row, sums: noSums(), idle: 0}));
+}
+
+/**
+ * Waits for the GIL: by who waited, if that is told, and who held it.
+ * @param {App} app
+ * @param {Wait[]} rows
+ * @param {Wait[]} others
+ */
+export function joinedWaits({model, against}, rows, others) {
+  /**
+   * @param {number} func
+   * @param {number} line
+   */
+  const here = (func, line) => (against === null ? line : lineIn(
+    against.rival.profile, model.profile, func, line));
+  return joined(
+    rows, others, ({func, line, holder}) => (
+      [func, line, holder.func, holder.line, holder.callee].join()),
+    /** @returns {Wait} */
+    ({func, line, holder}) => ({
+      func, line: here(func, line), ns: 0,
+      holder: {...holder, line: here(holder.func, holder.line)}}));
+}
+
+/**
+ * Threads that waited for the GIL.
+ * @param {Waiter[]} rows
+ * @param {Waiter[]} others
+ */
+export function joinedWaiters(rows, others) {
+  return joined(rows, others, ({name}) => name,
+                /** @returns {Waiter} */
+                ({name}) => ({name, held: new Map(), ns: 0}));
 }
 
 function noSums() {

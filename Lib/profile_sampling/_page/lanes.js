@@ -52,9 +52,10 @@ export class LanesView {
   /** @param {number} width */
   lanes(width) {
     if (this.known.width !== width && width) {
-      const {model, line, key, window} = this.view;
+      const {model, line, key, window, empty} = this.view;
       const lanes = lanesOf(model, line, key, window, Math.floor(width));
-      this.known = {width, lanes: lanes.slice(0, this.most)};
+      const shown = lanes.filter(({value}) => !empty.has(value));
+      this.known = {width, lanes: shown.slice(0, this.most)};
     }
     return this.known.lanes;
   }

@@ -5,7 +5,7 @@
 // @ts-check
 
 import {BLOCKED, STATES} from './labels.js';
-import {valuesOf} from './match.js';
+import {WITHOUT, valuesOf} from './match.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./timeline.js').Timeline} Timeline */
@@ -27,6 +27,8 @@ import {valuesOf} from './match.js';
  */
 
 const WALL = 2;
+// Half a pixel of a screen of 2,048.
+const HARDLY_SEEN = 1 / 4096;
 
 /**
  * The columns that a stretch of time is in, and what each has of it.
@@ -77,7 +79,7 @@ function isInPart({part}) {
 
 /**
  * The lanes of a key that have anything in a window of time, the busiest
- * first.
+ * first, and last what has no task or label of that key.
  * @param {Model} model
  * @param {Timeline} line
  * @param {string} key
@@ -115,9 +117,25 @@ export function lanesOf(model, line, key, window, columns) {
       its.busy += kind === BLOCKED ? 0 : ns;
     });
   }
+  /** @param {Lane} lane */
+  const isWithout = ({name}) => key !== 'thread' && name === WITHOUT;
   return [...lanes.values()].filter(({total}) => total).sort(
-    (one, other) => other.busy - one.busy || other.total - one.total
+    (one, other) => Number(isWithout(one)) - Number(isWithout(other))
+      || other.busy - one.busy || other.total - one.total
       || one.value - other.value);
+}
+
+/**
+ * Lanes of threads that did nothing that could be seen, as the profiler's own
+ * does; none if there are no others.
+ * @param {Lane[]} lanes
+ * @param {string} key
+ * @param {Range} window
+ */
+export function emptyLanes(lanes, key, [begin, end]) {
+  const leastNs = (end - begin) * HARDLY_SEEN;
+  const found = lanes.filter(({total}) => total < leastNs);
+  return key === 'thread' && found.length < lanes.length ? found : [];
 }
 
 /**

@@ -6,6 +6,7 @@ import {decompressed, fromBase64} from './bytes.js';
 import {decodeProfile} from './decode.js';
 import {byId, element} from './dom.js';
 import {listenToFiles, listenToKeys} from './keys.js';
+import {livesIn} from './lives.js';
 import {timelineOf} from './timeline.js';
 import {printable} from './words.js';
 
@@ -23,6 +24,7 @@ function bytesIn(block) {
 async function profileOf(bytes) {
   const profile = decodeProfile(bytes);
   profile.timeline = await timelineOf(profile);
+  profile.lives = await livesIn(profile);
   return profile;
 }
 

@@ -11,6 +11,8 @@ import {STATES} from './labels.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
+// What stands for the value of samples that have none.
+export const WITHOUT = '[without]';
 const OWN_KEYS = ['thread', 'state', 'task'];
 
 /**
@@ -106,7 +108,7 @@ export function valuesOf(profile, key) {
     return /** @type {number} */ (numbers.get(value));
   });
   return {of: samples.labels.map((set) => ofSet[set]),
-          texts: [...numbers.keys()].map((value) => value ?? '[without]')};
+          texts: [...numbers.keys()].map((value) => value ?? WITHOUT)};
 }
 
 /** @param {Profile} profile */

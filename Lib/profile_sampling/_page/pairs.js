@@ -52,6 +52,16 @@ export class PairTable {
     return node;
   }
 
+  /** Another table, with the same nodes so far. */
+  copy() {
+    const other = new PairTable();
+    other.length = this.length;
+    other.parents = this.parents.slice();
+    other.items = this.items.slice();
+    other.slots = this.slots.slice();
+    return other;
+  }
+
   grow() {
     const size = 2 * this.parents.length;
     const {parents, items} = this;

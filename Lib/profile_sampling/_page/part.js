@@ -27,7 +27,9 @@ import {isOfTasks} from './types.js';
  * nodeOf  per sample of the profile its node there
  * value   per sample of the profile what is looked at
  * total   the sum of the values; what sample() counted is not in it
- * isSum   whether value is a difference, of which margins say nothing
+ * isDifference  whether value is one, of which margins say nothing
+ * isWhole  whether all samples of the session are in it, so that its counters
+ *          are of them
  *
  * @typedef {object} Part
  * @property {Profile} profile
@@ -38,6 +40,7 @@ import {isOfTasks} from './types.js';
  * @property {ValueType} type
  * @property {number} total
  * @property {boolean} isDifference
+ * @property {boolean} isWhole
  */
 
 /** @type {ValueType} */
@@ -75,7 +78,10 @@ export function partOf(whole, query) {
     }
   }
   return {profile, rows, ...shaped(profile, query), value, type, total,
-          isDifference: type === WAITING};
+          isDifference: type === WAITING,
+          isWhole: !whole.isPart && range === null
+            && ![query.focus, query.ignore, query.where].some(
+              ({length}) => length)};
 }
 
 /**

@@ -70,7 +70,10 @@ class Parser {
     // Reads the messages in a sample.
     this.inner = new Wire(new Uint8Array(0), 0, 0);
     this.numValues = -1;
-    // The last sample's: stacks have most of theirs in common.
+    // Of this sample and of the last one, the leaf first: stacks have most of
+    // their roots in common.
+    /** @type {number[]} */
+    this.locations = [];
     /** @type {number[]} */
     this.lastLocations = [];
     /** @type {number[]} */
@@ -123,8 +126,8 @@ class Parser {
   /** @param {Wire} wire */
   sample(wire) {
     const {samples, values} = this.parts;
-    /** @type {number[]} */
-    const locations = [];
+    const {locations} = this;
+    locations.length = 0;
     const first = values.length;
     let set = 0;
     while (wire.next()) {
@@ -143,7 +146,7 @@ class Parser {
       throw new Error('the profile is damaged: samples have different '
                       + 'numbers of values');
     }
-    samples.push(this.stack(locations.reverse()), set);
+    samples.push(this.stack(), set);
   }
 
   /**
@@ -168,20 +171,23 @@ class Parser {
     return place;
   }
 
-  /** @param {number[]} locations the root first */
-  stack(locations) {
-    const {lastLocations, lastNodes} = this;
-    let depth = 0;
-    while (depth < locations.length
-           && lastLocations[depth] === locations[depth]) {
-      depth++;
+  /** The stack of this sample's locations. */
+  stack() {
+    const {locations, lastLocations, lastNodes} = this;
+    const {length} = locations;
+    let at = length - 1;
+    let lastAt = lastLocations.length - 1;
+    while (at >= 0 && lastAt >= 0 && lastLocations[lastAt] === locations[at]) {
+      at--;
+      lastAt--;
     }
-    lastNodes.length = depth;
-    let node = depth ? lastNodes[depth - 1] : 0;
-    for (; depth < locations.length; depth++) {
-      node = this.parts.stacks.add(node, locations[depth]);
+    lastNodes.length = length - 1 - at;
+    let node = at < length - 1 ? lastNodes[length - 2 - at] : 0;
+    for (; at >= 0; at--) {
+      node = this.parts.stacks.add(node, locations[at]);
       lastNodes.push(node);
     }
+    this.locations = lastLocations;
     this.lastLocations = locations;
     return node;
   }

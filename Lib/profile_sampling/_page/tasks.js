@@ -1,44 +1,32 @@
-// What the lives of tasks were spent in, and who held their loop.
+// Tasks: classes of them, values of labels by how long requests took, and who
+// held their loop.
 //
-// This file owns the sums per class of tasks, as _data/by_task.py and
-// _formats/tables_of_tasks.py have them, and their tables.  It must not know
-// how a table is laid out.
-//
-// What counters know of all tasks, such as how many have ended, is in the
-// report: here there are sums over samples.
+// This file owns their tables, whose columns are those of
+// _formats/tables_of_tasks.py.  It must not know how a table is laid out, nor
+// how its rows are worked out.
 // @ts-check
 
-import {element} from './dom.js';
-import {PSEUDO} from './functions.js';
+import {button, element, shareClass} from './dom.js';
 import {nsCell} from './gil.js';
-import {AWAITING, LOOP_WAIT} from './labels.js';
-import {innermostPython} from './sums.js';
+import {pictureOf, toEven} from './histogram.js';
+import {WITHOUT, exactly, keysOf} from './match.js';
 import {tableOf} from './table.js';
 import {placeCell} from './tables.js';
+import {
+  awaitedOf, classRows, endedOf, hasDelay, hasTasks, latenciesOf, lifeNs,
+  loopHolders, valueRows, wholeLife
+} from './tasksums.js';
 import {DELAY, TASK} from './types.js';
-import {brief, share} from './words.js';
+import {brief, counted, grouped, printable, share} from './words.js';
 
 /** @typedef {import('./app.js').App} App */
-/** @typedef {import('./part.js').Part} Part */
+/** @typedef {import('./tasksums.js').Life} Life */
+/** @typedef {import('./tasksums.js').Times} Times */
+/** @typedef {import('./tasksums.js').ClassRow} ClassRow */
+/** @typedef {import('./tasksums.js').ValueRow} ValueRow */
 
 const AWAITED = 3;
 const UNKNOWN = '[unknown]';
-
-/**
- * awaited  by the number of a function, -1: none
- *
- * @typedef {object} Life
- * @property {string} name
- * @property {number} running
- * @property {number} loopWait
- * @property {number} awaiting
- * @property {Map<number, number>} awaited
- */
-
-/** @param {import('./decode.js').Profile} profile */
-export function hasTasks({valueTypes}) {
-  return valueTypes.some(({kind}) => kind === TASK);
-}
 
 /**
  * The part that is looked at, but of another value.
@@ -50,138 +38,331 @@ function partFor(app, kind) {
 }
 
 /**
- * @param {Part} part
- * @returns {Life[]}
- */
-export function livesOf({profile, rows, value, nodes, nodeOf}) {
-  const {samples, labels, frames} = profile;
-  /** @type {Map<string, Life>} */
-  const lives = new Map();
-  for (const row of rows) {
-    const name = labels[samples.labels[row]].labels.get('task_class')
-      ?? UNKNOWN;
-    const life = lives.get(name) ?? {
-      name, running: 0, loopWait: 0, awaiting: 0, awaited: new Map()};
-    lives.set(name, life);
-    const ns = value[row];
-    if (samples.state[row] === AWAITING) {
-      // The leaf says that it is awaited.
-      const node = nodes.parent[nodeOf[row]];
-      const func = node ? frames.func[nodes.frame[node]] : -1;
-      life.awaiting += ns;
-      life.awaited.set(func, (life.awaited.get(func) ?? 0) + ns);
-    } else if (samples.state[row] === LOOP_WAIT) {
-      life.loopWait += ns;
-    } else {
-      life.running += ns;
-    }
-  }
-  return [...lives.values()].sort((one, other) => (
-    lifeNs(other) - lifeNs(one) || (one.name < other.name ? -1 : 1)));
-}
-
-/** @param {Life} life */
-function lifeNs({running, loopWait, awaiting}) {
-  return running + loopWait + awaiting;
-}
-
-/**
  * What is said of tasks above all views; nothing if there are none.
  * @param {App} app
  */
 export function tasksLine(app) {
-  if (!hasTasks(app.profile)) {
+  if (!hasTasks(app.model.profile)) {
     return [];
   }
-  const {part} = app.models.of({...app.query, value: `${TASK}_ns`});
-  const sums = livesOf(part).reduce((all, life) => [
-    all[0] + life.running, all[1] + life.loopWait, all[2] + life.awaiting],
-  [0, 0, 0]);
-  return ['running', 'loop wait', 'awaiting'].map((name, number) => (
-    `${number ? '' : 'Tasks: '}${name} ${share(sums[number], part.total)}`));
+  const part = partFor(app, TASK);
+  const {running, loopWait, awaiting} = wholeLife(part);
+  const ended = endedOf(part);
+  const [first, ...others] = [
+    ...ended === null ? [] : [`${grouped(ended)} ended`],
+    ...[['running', running], ['loop wait', loopWait], ['awaiting', awaiting]]
+      .map(([name, ns]) => `${name} ${share(Number(ns), part.total)}`)];
+  return [`Tasks: ${first}`, ...others];
 }
 
 /** @param {App} app */
 export function tasksView(app) {
-  const part = partFor(app, TASK);
-  const {functions} = app.profile;
-  /** @param {[number, number]} awaited */
-  const named = ([func, ns]) => (
-    `${func < 0 ? UNKNOWN : functions[func].name} ${brief(ns)}`);
-  /** @type {import('./table.js').Column<Life>[]} */
-  const columns = [
-    {key: 'share', heading: 'share', kind: 'number', cell: (life) => ({
-      text: share(lifeNs(life), part.total),
-      share: part.total ? lifeNs(life) / part.total : 0})},
-    {key: 'life', heading: 'life', kind: 'number',
-     cell: (life) => nsCell(lifeNs(life))},
-    {key: 'states', heading: 'states', kind: 'text', cell: (life) => ({
+  if (!hasTasks(app.model.profile)) {
+    return [element(
+      'p', {class: 'note'}, 'The lives of tasks are in no time line: ',
+      button('All time', () => app.change({time: ''})))];
+  }
+  const byLabel = byLabelParts(app);
+  const isOfRequests = app.profile.lives.latencies.size > 0;
+  return [
+    ...isOfRequests ? byLabel : [], ...classParts(app),
+    ...isOfRequests ? [] : byLabel, ...holderParts(app)];
+}
+
+/**
+ * How tasks spent their lives, as columns; *each* makes of all what is shown.
+ * @template {{life: Life}} Row
+ * @param {(row: Row, ns: number) => number} [each]
+ * @returns {import('./table.js').Column<Row>[]}
+ */
+function lifeColumns(each = (_, ns) => ns) {
+  return [
+    {key: 'states', heading: 'states', kind: 'text', cell: ({life}) => ({
       bars: /** @type {[string, number][]} */ ([
         ['running', life.running], ['loop_wait', life.loopWait],
         ['awaiting', life.awaiting]])
         .filter(([, ns]) => ns)
         .map(([state, ns]) => [state, ns / lifeNs(life)])})},
     {key: 'running', heading: 'running', kind: 'number',
-     cell: ({running}) => nsCell(running)},
+     cell: (row) => nsCell(each(row, row.life.running))},
     {key: 'loop_wait', heading: 'loop wait', kind: 'number',
-     cell: ({loopWait}) => nsCell(loopWait)},
+     cell: (row) => nsCell(each(row, row.life.loopWait))},
     {key: 'awaiting', heading: 'awaiting', kind: 'number',
-     cell: ({awaiting}) => nsCell(awaiting)},
+     cell: (row) => nsCell(each(row, row.life.awaiting))}];
+}
+
+/**
+ * How long they took: tasks that have ended, or requests.
+ * @template {{times: Times | null}} Row
+ * @returns {import('./table.js').Column<Row>[]}
+ */
+function timeColumns() {
+  return (/** @type {('mean' | 'p50' | 'p99' | 'longest')[]} */ (
+    ['mean', 'p50', 'p99', 'longest'])).map((key) => ({
+    key, heading: key, kind: 'number',
+    cell: ({times}) => (times === null ? {} : nsCell(times[key]))}));
+}
+
+/**
+ * @template {{life: Life}} Row
+ * @param {App} app
+ * @param {(row: Row, ns: number) => number} [each]
+ * @returns {import('./table.js').Column<Row>}
+ */
+function awaitedColumn({profile}, each = (_, ns) => ns) {
+  return {key: 'awaited', heading: 'awaited', kind: 'text', cell: (row) => ({
+    text: awaitedOf(profile, row.life).slice(0, AWAITED).map(([func, ns]) => (
+      `${func < 0 ? UNKNOWN : profile.functions[func].name} ${
+        brief(each(row, ns))}`)).join(', ')})};
+}
+
+/**
+ * @template {{life: Life}} Row
+ * @param {number} total
+ * @returns {import('./table.js').Column<Row>[]}
+ */
+function lifeShareColumns(total) {
+  return [
+    {key: 'life', heading: 'life', kind: 'number', cell: ({life}) => ({
+      ...nsCell(lifeNs(life)),
+      share: total ? lifeNs(life) / total : 0,
+      title: `${share(lifeNs(life), total)} of all lives`})}];
+}
+
+/** @param {App} app */
+function classParts(app) {
+  const part = partFor(app, TASK);
+  const rows = classRows(part);
+  const isCounted = rows.some(({counters}) => counters !== null);
+  /**
+   * @param {'finished' | 'longestStepNs'} key
+   * @param {(value: number) => import('./table.js').Cell} cellOf
+   */
+  const counter = (key, cellOf) => (/** @type {ClassRow} */ {counters}) => (
+    counters === null ? {} : cellOf(counters[key]));
+  /** @type {import('./table.js').Column<ClassRow>[]} */
+  const columns = [
     {key: 'task', heading: 'task', kind: 'text',
-     cell: ({name}) => ({text: name})},
-    {key: 'awaited', heading: 'awaited', kind: 'text', cell: ({awaited}) => ({
-      text: [...awaited].sort((one, other) => other[1] - one[1])
-        .slice(0, AWAITED).map(named).join(', ')})}];
+     cell: ({name}) => ({text: name ?? UNKNOWN})},
+    ...lifeShareColumns(part.total),
+    ...isCounted ? [
+      /** @type {import('./table.js').Column<ClassRow>} */ ({
+        key: 'finished', heading: 'ended', kind: 'number',
+        cell: counter('finished', (value) => (
+          {text: grouped(value), value}))}),
+      ...timeColumns()] : [],
+    ...lifeColumns(),
+    ...isCounted ? [
+      /** @type {import('./table.js').Column<ClassRow>} */ ({
+        key: 'longest_step', heading: 'step', kind: 'number',
+        cell: counter('longestStepNs', nsCell)})] : [],
+    awaitedColumn(app)];
   return [
     element('h2', {}, 'Tasks by how long they lived'),
-    tableOf('tasks', columns, livesOf(part)), ...holdersOf(app)];
+    ...withDetail('tasks', columns, rows, (row) => classDetail(app, row),
+                  ({func}) => app.select(func)),
+    ...part.isWhole || !app.profile.lives.classes.size ? [] : [element(
+      'p', {class: 'note'}, 'How many tasks ended, and when, is known of all '
+      + 'of them, not of a part.')]];
+}
+
+/**
+ * A table, and below it what is known of the row that was chosen last.
+ * @template {{times: Times | null}} Row
+ * @param {string} name
+ * @param {import('./table.js').Column<Row>[]} columns
+ * @param {Row[]} rows
+ * @param {(row: Row) => Node[]} detailOf
+ * @param {(row: Row) => void} [onselect]
+ */
+function withDetail(name, columns, rows, detailOf, onselect = () => {}) {
+  const first = rows.find(({times}) => times !== null);
+  const detail = element('div', {class: 'detail', dataset: {name}},
+                         ...first === undefined ? [] : detailOf(first));
+  return [
+    tableOf(name, columns, rows, {
+      isSelected: (row) => row === first,
+      onselect: (row) => {
+        detail.replaceChildren(...detailOf(row));
+        onselect(row);
+      }}),
+    detail];
+}
+
+/**
+ * @param {App} app
+ * @param {ClassRow} row
+ */
+function classDetail(app, {name, counters, times}) {
+  const texts = counters === null ? [] : [
+    `${grouped(counters.finished)} ended`,
+    ...counters.cancelled
+      ? [`${grouped(counters.cancelled)} of them by being cancelled`] : [],
+    `${counted(counters.steps, 'step')}, the longest ${
+      brief(counters.longestStepNs)}`];
+  return detailParts(app, name ?? UNKNOWN, texts, times,
+                     ['task_class', name]);
+}
+
+/**
+ * @param {App} app
+ * @param {string} name
+ * @param {string[]} texts
+ * @param {Times | null} times
+ * @param {[string, string | null]} where
+ */
+function detailParts(app, name, texts, times, [key, value]) {
+  const {where} = app.query;
+  return [
+    element('p', {class: 'note'}, element('b', {}, printable(name)),
+            texts.length ? `: ${texts.join(', ')} ` : ' ',
+            button('Only these', () => app.change({where: [
+              ...where, [key, exactly(value ?? WITHOUT)]]}))),
+    ...times === null ? [] : histogramParts(key, times)];
+}
+
+/**
+ * How many took how long: a picture, and the numbers in it.
+ * @param {string} key what they have in common
+ * @param {Times} times
+ */
+function histogramParts(key, {count, histogram}) {
+  const rows = pictureOf(histogram);
+  const most = Math.max(...rows.map((row) => row.count));
+  /** @param {number} ns */
+  const cell = (ns) => ({text: brief(ns), value: ns});
+  let before = 0;
+  const all = rows.map((row) => {
+    before += row.count;
+    return {...row, until: before};
+  });
+  return [
+    element('div', {class: 'histogram', 'aria-hidden': 'true'},
+            ...rows.map((row) => element('span', {
+              class: row.count ? shareClass(row.count / most) : 'none',
+              title: `${brief(row.first)} to ${brief(row.behind)}: `
+                     + grouped(row.count)}))),
+    element('p', {class: 'ends'},
+            element('span', {}, brief(rows[0].first)),
+            element('span', {}, 'how many took how long, on a logarithmic '
+                    + 'scale'),
+            element('span', {}, brief(rows[rows.length - 1].behind))),
+    element('details', {}, element('summary', {}, 'these numbers'),
+            tableOf(`times of ${key}`, [
+              {key: 'first', heading: 'from', kind: 'number',
+               cell: ({first}) => cell(first)},
+              {key: 'behind', heading: 'to', kind: 'number',
+               cell: ({behind}) => cell(behind)},
+              {key: 'count', heading: 'count', kind: 'number',
+               cell: (row) => ({text: grouped(row.count), value: row.count,
+                                share: row.count / most})},
+              {key: 'until', heading: 'not longer', kind: 'number',
+               cell: ({until}) => ({text: share(until, count)})}], all))];
+}
+
+/** What has values that tasks can be told apart by; @param {App} app */
+export function lifeKeys({profile}) {
+  const keys = [...profile.lives.latencies.values()].map(({key}) => key);
+  return [...new Set([...keys, ...keysOf(profile).filter((key) => (
+    key !== 'thread' && key !== 'state' && key !== 'task_class'))])];
+}
+
+/** Tasks and requests by a label; @param {App} app */
+function byLabelParts(app) {
+  const keys = lifeKeys(app);
+  if (!keys.length) {
+    return [];
+  }
+  const key = keys.includes(app.query.by) ? app.query.by : keys[0];
+  const part = partFor(app, TASK);
+  const all = valueRows(part, key);
+  const requests = all.filter(({times}) => times !== null).sort(
+    (one, other) => latencySum(other) - latencySum(one));
+  const choice = element(
+    'select', {'aria-label': 'tasks by',
+               onchange: () => app.change({by: choice.value})},
+    ...keys.map((name) => element(
+      'option', {value: name, selected: name === key}, printable(name))));
+  const rest = all.filter(({times}) => times === null).reduce(
+    (sum, {life}) => sum + lifeNs(life), 0);
+  const isPartOf = !part.isWhole && latenciesOf(part, key).length > 0;
+  return [
+    element('h2', {}, requests.length ? 'Requests by ' : 'Tasks by ', choice),
+    ...withDetail('tasks_by', valueColumns(app, key, part.total,
+                                           requests.length ? requests : all),
+                  requests.length ? requests : all,
+                  ({name, times}) => detailParts(
+                    app, name ?? WITHOUT, times === null ? []
+                      : [counted(times.count, 'request')], times,
+                    [key, name])),
+    ...requests.length && rest ? [element(
+      'p', {class: 'note'}, `Tasks in no request: ${brief(rest)}`)] : [],
+    ...isPartOf ? [element(
+      'p', {class: 'note'}, 'How long requests took is known of all of them, '
+      + 'not of a part.')] : []];
+}
+
+/** How long all requests took together; @param {ValueRow} row */
+function latencySum({times}) {
+  return times === null ? 0 : times.mean * times.count;
+}
+
+/**
+ * @param {App} app
+ * @param {string} key
+ * @param {number} total
+ * @param {ValueRow[]} rows
+ * @returns {import('./table.js').Column<ValueRow>[]}
+ */
+function valueColumns(app, key, total, rows) {
+  const isOfRequests = rows.some(({times}) => times !== null);
+  /**
+   * What one request has in the mean.
+   * @param {ValueRow} row
+   * @param {number} ns
+   */
+  const each = ({times}, ns) => (times === null ? ns
+    : toEven(ns / times.count));
+  return [
+    {key: 'value', heading: key, kind: 'text',
+     cell: ({name}) => ({text: name ?? WITHOUT})},
+    ...isOfRequests ? [
+      ...timeColumns(),
+      /** @type {import('./table.js').Column<ValueRow>} */ ({
+        key: 'count', heading: 'count', kind: 'number',
+        cell: ({times}) => ({text: grouped(times?.count ?? 0),
+                             value: times?.count})})]
+      : lifeShareColumns(total),
+    ...lifeColumns(each),
+    ...rows.some(({spawned}) => spawned) ? [
+      /** @type {import('./table.js').Column<ValueRow>} */ ({
+        key: 'spawned', heading: 'spawned', kind: 'number',
+        cell: (row) => nsCell(each(row, row.spawned))})] : [],
+    awaitedColumn(app, each)];
 }
 
 /** What ran in a loop while others waited for it; @param {App} app */
-function holdersOf(app) {
-  if (!app.profile.valueTypes.some(({kind}) => kind === DELAY)) {
+function holderParts(app) {
+  if (!hasDelay(app.profile)) {
     return [];
   }
   const part = partFor(app, DELAY);
-  const {profile, rows, nodeOf, value} = part;
-  const {samples, frames, functions, labels} = profile;
-  const {innermost, called} = innermostPython(part);
-  /** @type {Map<string, {func: number, line: number, task: string,
-   *                      ns: number, callees: Map<number, number>}>} */
-  const holders = new Map();
-  for (const row of rows) {
-    const node = nodeOf[row];
-    const frame = innermost[node];
-    const func = frame < 0 ? -1 : frames.func[frame];
-    const line = frame < 0 ? 0 : frames.line[frame];
-    const callee = called[node] < 0 ? -1 : frames.func[called[node]];
-    const task = labels[samples.labels[row]].labels.get('task_class')
-      ?? '[no task]';
-    const key = `${func},${line},${task}`;
-    const known = holders.get(key)
-      ?? {func, line, task, ns: 0, callees: new Map()};
-    known.ns += value[row];
-    known.callees.set(callee, (known.callees.get(callee) ?? 0) + value[row]);
-    holders.set(key, known);
-  }
-  const ranked = [...holders.values()].sort(
-    (one, other) => other.ns - one.ns);
+  const {functions} = app.profile;
   return [
     element('h2', {}, 'Held the loop while others waited'),
     tableOf('loop_holders', [
       {key: 'share', heading: 'share', kind: 'number', cell: ({ns}) => ({
-        text: share(ns, part.total), share: part.total ? ns / part.total : 0})},
+        text: share(ns, part.total),
+        share: part.total ? ns / part.total : 0})},
       {key: 'delay', heading: 'delay', kind: 'number',
        cell: ({ns}) => nsCell(ns)},
+      {key: 'longest', heading: 'longest step', kind: 'number',
+       cell: ({longest}) => (longest === null ? {} : nsCell(longest))},
       {key: 'holder', heading: 'held by', kind: 'text',
        cell: ({func, line}) => placeCell(app, func, line)},
-      {key: 'callee', heading: 'in', kind: 'text', cell: ({callees}) => {
-        const [[callee]] = [...callees].sort(
-          (one, other) => other[1] - one[1]);
-        const kind = functions[callee]?.kind ?? PSEUDO;
-        return {text: kind === PSEUDO ? '' : functions[callee].name};
-      }},
+      {key: 'callee', heading: 'in', kind: 'text', cell: ({callee}) => (
+        {text: callee < 0 ? '' : functions[callee].name})},
       {key: 'task', heading: 'task', kind: 'text',
-       cell: ({task}) => ({text: task})}],
-    ranked, app.choosing(({func}) => func))];
+       cell: ({task}) => ({text: task ?? '[no task]'})}],
+    loopHolders(part), app.choosing(({func}) => func))];
 }

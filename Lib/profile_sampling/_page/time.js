@@ -10,7 +10,7 @@ import {ChartView} from './chart.js';
 import {button, element} from './dom.js';
 import {HeatView} from './heat.js';
 import {LanesView} from './lanes.js';
-import {laneNames, lanesOf} from './lanesums.js';
+import {emptyLanes, laneNames, lanesOf} from './lanesums.js';
 import {keysOf} from './match.js';
 import {rangeOf, textOf} from './ranges.js';
 import {tableOf} from './table.js';
@@ -31,7 +31,7 @@ export function timeView(app) {
   if (timeline === null || timeline.isStale) {
     return [element('p', {}, timeline === null
       ? 'This profile has no time line: it says what took how long, not when. '
-        + 'One that does is made by'
+        + 'One that does is made by profile(timeline=True) or by'
       : 'Another tool has changed the samples of this profile, so that its '
         + 'time line is not of them any more.'),
     ...timeline === null ? [element('p', {}, element('code', {}, HOW))] : []];
@@ -51,12 +51,16 @@ export class TimeView {
     this.model = app.models.of({...query, time: ''});
     const last = line.length ? line.time[line.length - 1] : 1;
     /** @type {Range} */
-    const whole = [0, Math.max(profile.durationNs, last)];
+    const whole = profile.spanNs ?? [0, Math.max(profile.durationNs, last)];
     this.window = clipped(rangeOf(query.zoom), whole) ?? whole;
     this.range = clipped(rangeOf(query.time), whole);
     this.than = clipped(rangeOf(query.than), whole);
     const keys = this.keys();
     this.key = keys.includes(query.lanes) ? query.lanes : keys[0];
+    this.order = lanesOf(this.model, line, this.key, this.window, 1);
+    const empty = emptyLanes(this.order, this.key, this.window);
+    // Numbers of the values whose lanes are left out.
+    this.empty = new Set(empty.map(({value}) => value));
   }
 
   keys() {
@@ -64,25 +68,34 @@ export class TimeView {
   }
 
   parts() {
-    const {app: {query, profile}, key, line} = this;
-    const order = lanesOf(this.model, line, key, this.window, 1);
+    const {app: {query, profile}, key, order, empty} = this;
     const names = laneNames(profile, key);
     const chosen = names.indexOf(query.lane);
     const lane = chosen >= 0 ? chosen : order[0]?.value ?? 0;
     const lanes = new LanesView(this, LANES);
+    const others = order.length - empty.size - LANES;
     const more = button(
-      `\u2026 ${counted(order.length - LANES, 'more lane')}`, () => {
+      `\u2026 ${counted(others, 'more lane')}`, () => {
         lanes.showAll();
         more.remove();
-      }, {class: 'more', hidden: order.length <= LANES});
+      }, {class: 'more', hidden: others <= 0});
     const heat = new HeatView(this);
     const chart = new ChartView(this, lane);
     return [
-      this.tools(), ...lanes.plot.parts(), more,
+      this.tools(), ...lanes.plot.parts(), more, ...this.emptyNote(),
       heat.heading, ...heat.plot.parts(),
       element('h2', {}, `Stacks of ${printable(names[lane] ?? 'nothing')}`),
       ...chart.plot.parts(), chart.note,
       ...this.quality(), ...this.comparison()];
+  }
+
+  /** Which lanes are left out. */
+  emptyNote() {
+    const texts = this.order.filter(({value}) => this.empty.has(value)).map(
+      ({name, total}) => `${printable(name)} (${brief(total)})`);
+    return texts.length ? [element(
+      'p', {class: 'note'}, `Without a lane, for it would be empty: ${
+        texts.join(', ')}`)] : [];
   }
 
   tools() {

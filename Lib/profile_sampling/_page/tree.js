@@ -81,33 +81,22 @@ export class FromRoots extends CallTree {
    */
   constructor(part, begin = -1) {
     super(part);
-    const merge = () => mergedNodes(this.nodes, this.frames.func, begin);
+    const merge = () => mergedNodes(part, begin, new PairTable(
+      this.nodes.length / 4));
     const {tree, merged} = begin < 0
       ? ofShape(this.nodes, 'from roots', merge) : merge();
+    this.begin = begin;
     this.merged = merged;
+    // Shared by all trees of this shape.
+    this.table = tree;
     this.length = tree.length;
     this.parent = tree.parents.subarray(0, tree.length);
     this.func = tree.items.subarray(0, tree.length);
-    this.self = this.selfSums(part);
+    this.self = selfIn(part, merged, tree.length);
     this.cum = cumulative(this.parent, this.self);
     this.firstChild = new Int32Array(tree.length);
     this.nextSibling = new Int32Array(tree.length);
     this.link(part, merged);
-  }
-
-  /**
-   * The self values of all nodes, also those of another part of this shape.
-   * @param {Part} part
-   */
-  selfSums(part) {
-    const {merged} = this;
-    const self = new Float64Array(this.length);
-    selfOfNodes(part, part.value).forEach((value, node) => {
-      if (merged[node] >= 0) {
-        self[merged[node]] += value;
-      }
-    });
-    return self;
   }
 
   /**
@@ -144,13 +133,30 @@ export class FromRoots extends CallTree {
 }
 
 /**
- * Nodes of frames as nodes of functions; -1: not below the function *begin*.
- * @param {import('./decode.js').Nodes} nodes
- * @param {Int32Array} functions of frames
- * @param {number} begin
+ * The self values of nodes that those of a part were merged into.
+ * @param {Part} part
+ * @param {Int32Array} merged
+ * @param {number} length
  */
-function mergedNodes({length, parent, frame}, functions, begin) {
-  const tree = new PairTable(length / 4);
+export function selfIn(part, merged, length) {
+  const self = new Float64Array(length);
+  selfOfNodes(part, part.value).forEach((value, node) => {
+    if (merged[node] >= 0) {
+      self[merged[node]] += value;
+    }
+  });
+  return self;
+}
+
+/**
+ * Nodes of frames as nodes of functions; -1: not below the function *begin*.
+ * @param {Part} part
+ * @param {number} begin
+ * @param {PairTable} tree where they are put
+ */
+export function mergedNodes({nodes, profile: {frames}}, begin, tree) {
+  const {length, parent, frame} = nodes;
+  const functions = frames.func;
   const merged = new Int32Array(length).fill(begin < 0 ? ROOT : -1);
   for (let node = 1; node < length; node++) {
     const func = functions[frame[node]];

@@ -1,7 +1,7 @@
-"""The moments of the command line's session, for its time line.
+"""The moments of a session or a block, for its time line.
 
-This file owns the thread that collects them.  It must not know what becomes of
-the profile.
+This file owns the subscription that has them, and the thread that collects
+them.  It must not know what becomes of the profile.
 
 The thread is no helper of the subscriptions that the program may have: a
 program that takes all modules out of sys.modules has others than we.  As
@@ -17,6 +17,7 @@ from profile_sampling import _core
 from profile_sampling._data import timeline
 from profile_sampling._data.from_core import rows_on_clocks
 from profile_sampling._data.moments import Moments, key_of
+from profile_sampling._data.same_rows import Told, of_tables
 from profile_sampling._data.tables import KEY_COLUMNS
 
 _PAUSE_S = 0.25
@@ -26,19 +27,12 @@ _MAX_WAIT_S = 1.0
 _OPTIONS = {'rate_hz': 1, 'max_events': 65_536, 'batch_events': 65_536}
 
 
-class Recorder:
-    """Collects from the beginning of the session to its end.
-
-    In a child of a fork, too, if it is profiled.
-    """
+class _Collector:
+    """Collects records of a session as they come, on a thread of its own."""
 
     def __init__(self):
         # The program may take its modules out of sys.modules.
         self._core = _core.load()
-        self._begin()
-        # After all that the program will have registered.
-        atexit.register(self._give_up)
-        os.register_at_fork(after_in_child=self._begin_in_child)
 
     def _begin(self):
         self._moments = Moments()
@@ -49,17 +43,91 @@ class Recorder:
         self._is_over.acquire()
         # Held while records are taken.
         self._taking = _thread.allocate_lock()
-        self._core.start_helper(_thread.start_joinable_thread, self._run, True)
+
+    def _start_thread(self):
+        return self._core.start_helper(
+            _thread.start_joinable_thread, self._run, True)
+
+    def _give_up(self):
+        if self._is_over.locked():
+            self._is_over.release()
+
+    def _subscribe(self):
+        self._subscription = self._core.subscribe(**_OPTIONS)
+        self._epoch_ns = time.time_ns()
+        self._clock_ns = time.monotonic_ns()
+
+    def _look_back(self):
+        """Take what has been recorded so far: the beginning of the session."""
+        self._before = list(rows_on_clocks(self._core.snapshot(False)))
+
+    def _collect(self, _):
+        with self._taking:
+            try:
+                if self._subscription is None:
+                    self._subscribe()
+                    self._look_back()
+                self._take()
+            except RuntimeError:
+                # The session has ended meanwhile; what there is is taken then.
+                return
+
+    def _take(self):
+        while (raw := self._subscription.take()) is not None:
+            self._add(raw)
+
+    def _add(self, raw):
+        self._serial = raw['serial']
+        self._moments.add(self._serial, raw['kind'], raw)
+
+    def _add_beginning(self):
+        self._moments.add_records([
+            (self._clock_ns,
+             (self._serial, *key_of(*key)), *values)
+            for _, key, values in self._before])
+        self._before = ()
+
+    def _begin_ns(self, raw):
+        """Return when tables of the core begin, on the clock of records."""
+        return self._clock_ns - (self._epoch_ns - raw['start_time_ns'])
+
+    def _give(self, raw, moments):
+        """Give tables of the core the time line of such moments."""
+        start_ns = self._begin_ns(raw)
+        samples = self._samples(raw, moments)
+        raw['timeline'] = lambda tables: moments.timeline(tables, samples,
+                                                          start_ns)
+
+
+    def _samples(self, raw, moments):
+        """Return the number of the sample that a key of records is of."""
+        # Tables may number rows of labels anew, but not samples.
+        return {(self._serial, *key_of(*key)): number for number, key, _
+                in rows_on_clocks(raw)}
+
+
+class Recorder(_Collector):
+    """Collects from the beginning of the command line's session to its end.
+
+    In a child of a fork, too, if it is profiled.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._begin()
+        # After all that the program will have registered.
+        atexit.register(self._give_up)
+        os.register_at_fork(after_in_child=self._begin_in_child)
+
+    def _begin(self):
+        super()._begin()
+        self._start_thread()
 
     def _begin_in_child(self):
         if self._core.is_written_at_exit():
             self._begin()
         else:
             atexit.unregister(self._give_up)
-
-    def _give_up(self):
-        if self._is_over.locked():
-            self._is_over.release()
 
     def _run(self):
         _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
@@ -72,28 +140,6 @@ class Recorder:
             elif time.monotonic() > until_s:
                 # It could not be begun.
                 return
-
-    def _collect(self, _):
-        with self._taking:
-            try:
-                if self._subscription is None:
-                    self._subscribe()
-                self._take()
-            except RuntimeError:
-                # The session has ended meanwhile; what there is is taken then.
-                return
-
-    def _subscribe(self):
-        self._subscription = self._core.subscribe(**_OPTIONS)
-        self._epoch_ns = time.time_ns()
-        self._clock_ns = time.monotonic_ns()
-        # What has been recorded so far: the beginning of the session.
-        self._before = list(rows_on_clocks(self._core.snapshot(False)))
-
-    def _take(self):
-        while (raw := self._subscription.take()) is not None:
-            self._serial = raw['serial']
-            self._moments.add(self._serial, raw['kind'], raw)
 
     def finish(self, raw):
         """Give tables of the core their time line, and end."""
@@ -112,20 +158,75 @@ class Recorder:
         finally:
             if has_lock:
                 self._taking.release()
-        start_ns = self._clock_ns - (self._epoch_ns - raw['start_time_ns'])
-        moments, serial = self._moments, self._serial
-        # Tables may number rows of labels anew, but not samples.
-        samples = {(serial, *key_of(*key)): number for number, key, _
-                   in rows_on_clocks(raw)}
-        raw['timeline'] = lambda tables: moments.timeline(tables, samples,
-                                                          start_ns)
+        self._give(raw, self._moments)
 
-    def _add_beginning(self):
-        self._moments.add_records([
-            (self._clock_ns,
-             (self._serial, *key_of(*key)), *values)
-            for _, key, values in self._before])
-        self._before = ()
+
+class BlockRecorder(_Collector):
+    """Collects what start() or profile() asked for with timeline=True.
+
+    It is made when the session or the block has begun, or, if others sample
+    already (*is_first* False), before that: what came earlier than the block
+    is told from what its samples weigh.
+    """
+
+    def __init__(self, *, is_first):
+        super().__init__()
+        self._begin()
+        self._told = Told()
+        self._subscribe()
+        if is_first:
+            self._look_back()
+        self._thread = self._start_thread()
+
+    def _add(self, raw):
+        super()._add(raw)
+        self._told.add(raw)
+
+    def _samples(self, raw, moments):
+        # What is of a block, or of a session in which others had begun, may
+        # have numbers of its own.
+        known = {}
+        own = of_tables(known, raw)
+        told = self._told.contents(known)
+        rows = [(number, key_of(*key))
+                for number, key, _ in rows_on_clocks(raw)]
+        if all([told.key(*key) == own.key(*key) for _, key in rows]):
+            return super()._samples(raw, moments)
+        numbers = {own.key(*key): number for number, key in rows}
+        return {(serial, *key): numbers.get(told.key(*key))
+                for serial, *key in moments.keys
+                if serial == self._told.serial}
+
+    def _run(self):
+        _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
+        while not self._is_over.acquire(timeout=_PAUSE_S):
+            self._core.call_excluded(self._collect, None)
+
+    def so_far(self, raw, *, clear):
+        """Give tables of the core that are a snapshot their time line."""
+        self._core.call_excluded(self._collect, None)
+        with self._taking:
+            self._add_beginning()
+            end_ns = self._begin_ns(raw) + raw['duration_ns']
+            moments, later = self._moments.parted(end_ns)
+            if clear:
+                self._moments = later
+            self._give(raw, moments)
+
+    def close(self):
+        """Collect no more."""
+        self._give_up()
+        self._thread.join()
+        self._subscription.close()
+
+    def finish(self, raw):
+        """Give tables of the core their time line, and end."""
+        self._give_up()
+        self._thread.join()
+        self._core.call_excluded(self._collect, None)
+        self._subscription.close()
+        self._add_beginning()
+        self._give(raw, self._moments)
 
 
 def _at_the_end(tables):

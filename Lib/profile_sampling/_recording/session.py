@@ -9,9 +9,12 @@ from profile_sampling._options import checked
 from profile_sampling._profile import Profile
 from profile_sampling._recording import latencies
 
+# Who records the time line of the session, if it has one.
+_recorders = []
+
 
 def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
-          signal=None, defer=False):
+          signal=None, defer=False, timeline=False):
     """Start a session that samples all threads of this process.
 
     mode          which clock the profile is about: 'wall', the time that
@@ -27,6 +30,8 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
     defer         sample, all threads, only while any of them is in a
                   region() or a profile() block; nothing is measured in
                   between
+    timeline      keep when samples were taken: Profile.between() takes a
+                  range of time, and pages have lanes.  Not with *defer*
 
     By default depth_frames is 512 and names is 'all'; or, beside
     subscriptions or blocks of profile(), what these have.
@@ -38,10 +43,36 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
     """
     options = checked(mode, rate_hz, depth_frames, names, signal)
     if defer:
+        if timeline:
+            raise ValueError('a deferred session has no time line')
         options['defer'] = True
-    _core.load().start(**options)
+    _, recorder = _begin(lambda core: core.start(**options),
+                         lambda core, _: core.stop(), timeline)
+    _recorders[:] = [] if recorder is None else [recorder]
     latencies.begin_session()
     _core.give_names()
+
+
+def _begin(begin, end, has_timeline):
+    """Begin to sample; return what begin() returned, and the recorder of a
+    time line, or None."""
+    core = _core.load()
+    if not has_timeline:
+        return begin(core), None
+    from profile_sampling._recording.recorder import BlockRecorder
+    if core.running():
+        recorder = BlockRecorder(is_first=False)
+        try:
+            return begin(core), recorder
+        except BaseException:
+            recorder.close()
+            raise
+    block = begin(core)
+    try:
+        return block, BlockRecorder(is_first=True)
+    except BaseException:
+        end(core, block)
+        raise
 
 
 def stop():
@@ -50,8 +81,10 @@ def stop():
     Raise RuntimeError if none is running.
     """
     raw = _core.load().stop()
-    return Profile._from_raw(
-        raw | {'latencies': latencies.end_session()})
+    raw = raw | {'latencies': latencies.end_session()}
+    while _recorders:
+        _recorders.pop().finish(raw)
+    return Profile._from_raw(raw)
 
 
 def snapshot(*, clear=False):
@@ -63,8 +96,10 @@ def snapshot(*, clear=False):
     """
     clear = bool(clear)
     raw = _core.load().snapshot(clear)
-    return Profile._from_raw(
-        raw | {'latencies': latencies.of_session(clear=clear)})
+    raw = raw | {'latencies': latencies.of_session(clear=clear)}
+    for recorder in _recorders:
+        recorder.so_far(raw, clear=clear)
+    return Profile._from_raw(raw)
 
 
 def running():
@@ -115,9 +150,10 @@ class profile:
     """
 
     def __init__(self, mode=None, *, rate_hz=None, depth_frames=None,
-                 names=None, signal=None, out=None):
+                 names=None, signal=None, out=None, timeline=False):
         self._options = checked(mode, rate_hz, depth_frames, names, signal)
         self._out = out
+        self._has_timeline = bool(timeline)
         if out is not None:
             from profile_sampling import _formats
             # A bad name is to be known now, not when the work is done.
@@ -140,10 +176,12 @@ class profile:
             from profile_sampling import _files, _formats
             _files.check(_formats.with_pid(self._out))
         is_first = not core.running()
-        block = core.begin_block(**self._options)
+        block, recorder = _begin(
+            lambda core: core.begin_block(**self._options),
+            lambda core, block: core.end_block(block), self._has_timeline)
         if is_first:
             _core.give_names()
-        return block, latencies.collect()
+        return block, latencies.collect(), recorder
 
     def __exit__(self, exc_type, exc, traceback):
         block = self._block
@@ -151,12 +189,15 @@ class profile:
         self._end(block)
 
     def _end(self, block):
-        block, collector = block
+        block, collector, recorder = block
         ended = latencies.end(collector)
         raw = _core.load().end_block(block)
         if raw is None:
             return      # it is the parent's, or the interpreter is ending
-        self.profile = Profile._from_raw(raw | {'latencies': ended})
+        raw = raw | {'latencies': ended}
+        if recorder is not None:
+            recorder.finish(raw)
+        self.profile = Profile._from_raw(raw)
         if self._out is not None:
             self.profile.save(self._out)
 

@@ -116,6 +116,7 @@ class _Decoder:
             'duration_ns': self._message['duration_ns'],
             'python_version': '',
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
+            'spans': set(),
             'timelines': [], 'counters': [],
         }
         if MARK in comments:
@@ -124,6 +125,8 @@ class _Decoder:
         # Of files that another tool has merged there are several.
         pids = facts.pop('pids')
         facts['pid'] = pids.pop() if len(pids) == 1 else None
+        spans = facts.pop('spans')
+        facts['span_ns'] = spans.pop() if len(spans) == 1 else None
         facts['meta'] = {name: texts.pop() for name, texts
                          in facts['meta'].items() if len(texts) == 1}
         return facts
@@ -187,6 +190,12 @@ def _take_comment(comment, facts):
         facts['names'] |= NAMES.index(text)
     elif key in ('rate_hz', 'depth_frames', 'whole_cpu_ns'):
         facts[key] = _number(text)
+    elif key == 'span_ns':
+        begin, _, end = text.partition(' ')
+        begin_ns, end_ns = _number(begin), _number(end)
+        if not 0 <= begin_ns <= end_ns:
+            raise ValueError(f'has the range of time {text[:40]!r}')
+        facts['spans'].add((begin_ns, end_ns))
     elif key == 'meta':
         name, _, text = text.partition(' ')
         facts['meta'].setdefault(name, set()).add(text)

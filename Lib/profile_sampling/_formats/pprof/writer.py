@@ -116,6 +116,9 @@ def _comments(tables):
     yield f'# names {NAMES[tables.names]}'
     if tables.whole_cpu_ns is not None:
         yield f'# whole_cpu_ns {tables.whole_cpu_ns}'
+    if tables.span_ns is not None:
+        begin_ns, end_ns = tables.span_ns
+        yield f'# span_ns {begin_ns} {end_ns}'
     for name, text in tables.meta.items():
         yield f'# meta {name} {text}'
     for name, value in tables.stats.items():

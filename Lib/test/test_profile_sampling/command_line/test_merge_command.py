@@ -64,6 +64,14 @@ class CommandTest(CommandLineTest):
                     data = self.read(arguments[1])
                 self.assertTrue(data.startswith(begins), data)
 
+    def test_a_page_without_source(self):
+        for arguments, expected in ([], True), (['--no-source'], False):
+            status, _, err = self.run_cli(
+                'merge', '11.pb.gz', '12.pb.gz', '-o', 'all.html', *arguments)
+            self.assertEqual(status, 0, err)
+            self.assertEqual(b'id="sources"' in self.read('all.html'),
+                             expected)
+
     def test_text_report_tells_the_processes(self):
         status, _, err = self.run_cli('merge', '11.pb.gz', '12.pb.gz',
                                       '-o', 'all.pb.gz')

@@ -201,6 +201,54 @@ return [...document.querySelectorAll('tr[data-node]')].map((row) => (
             [('/a', 0, 200, -200), ('/b', 150, 0, 150),
              ('[without]', 950, 800, 150)])
 
+    def test_gil(self):
+        def held(head, *places):
+            b = Builder(duration_ns=1_000_000)
+            b.function('a', 'f', first_line=1 + head)
+            b.function('a', 'g', first_line=1)
+            for name, line, ns, other in places:
+                numbers = {'f': 0, 'g': 1}
+                b.sample([(numbers[name], line)], wall_ns=ns,
+                         state='gil_wait', thread=b.thread(f'pool {ns}'),
+                         holder=(b.thread('main'), other))
+            return b.profile()
+        asleep = 'a.g:7 C:time.sleep'
+        base = held(0, ('f', 3, 300, 'a.g:7'), ('g', 5, 90, asleep))
+        now = held(10, ('f', 13, 500, 'a.g:7'), ('g', 6, 40, asleep))
+        self.compare(base, now, view='gil')
+        self.assertEqual(
+            [(row['waiter'], row['holder'], row['wait'], row['other'],
+              row['change']) for row in self.table('gil')],
+            [('a.f:13', 'a.g:7', 500, 300, 200),
+             ('a.g:6', 'a.g:7 (time.sleep)', 40, 0, 40),
+             ('a.g:5', 'a.g:7 (time.sleep)', 0, 90, -90)])
+        self.assertEqual(
+            [(row['holder'], row['wait'], row['other'], row['change'])
+             for row in self.table('gil_caused')],
+            [('a.g:7', 500, 300, 200), ('a.g:7 (time.sleep)', 40, 90, -50)])
+        self.assertEqual(
+            [(row['waiter'], row['wait'], row['other'], row['change'])
+             for row in self.table('gil_threads')],
+            [('pool *', 540, 390, 150)])
+        # Waits are time, whatever is looked at, and whichever side.
+        self.look(view='gil', value='count', side='base')
+        self.assertEqual(
+            [(row['wait'], row['other'], row['change'])
+             for row in self.table('gil_caused')],
+            [(300, 500, 200), (90, 40, -50)])
+
+    def test_waits_that_only_the_base_has(self):
+        b = Builder(duration_ns=1000)
+        b.sample('a.f:1', wall_ns=9, state='gil_wait', thread=b.thread('w'),
+                 holder=(b.thread('main'), 'a.g:2'))
+        base = b.profile()
+        self.compare(base, after(), view='gil')
+        self.assertEqual([(row['wait'], row['change'])
+                          for row in self.table('gil')], [(0, -9)])
+        self.compare(base, base, view='gil', scale='share')
+        self.assertEqual([(row['wait'], row['change'])
+                          for row in self.table('gil')], [(9, 0)])
+
     def test_a_label_that_one_side_does_not_have(self):
         self.compare(before(), example().profile(), view='functions',
                      where='route=/a')

@@ -109,6 +109,16 @@ class NumbersTest(TimeTest):
                         row['wait'] for row in self.table('gil')]),
                         waits)
 
+    def test_a_part_that_was_saved(self):
+        profile = timed(example().profile(), random.Random(2))
+        part = profile.between(SECOND // 2, SECOND)
+        self.show(part, view='functions')
+        self.assertIn('Time line: from 500.000 ms to 1.000 s of '
+                      f'{profile.duration_ns / 1e9:.3f} s',
+                      self.text('#facts'))
+        self.assertEqual(self.functions(time='0.6,0.7'), self.own(
+            profile.between(6 * SECOND // 10, 7 * SECOND // 10)))
+
     def test_a_range_and_filters(self):
         profile = self.show(timed(random_profile(random.Random(7)),
                                   random.Random(8)))
@@ -305,6 +315,25 @@ class ViewTest(TimeTest):
         ActionChains(self.driver).move_to_element_with_offset(
             chart, 5, 5).perform()
         self.assertIn(name, self.text('.plot:has(.plot-chart) + .said'))
+
+    def test_a_lane_that_would_be_empty(self):
+        b = Builder(duration_ns=SECOND)
+        for name, ns in (('busy', SECOND), ('helper', 20_000)):
+            b.sample('a.f:1', wall_ns=ns, thread=b.thread(name),
+                     task=(name, 1))
+        with_records(b.profile(), [
+            (SECOND, 0, 1, 0, SECOND), (SECOND // 2, 1, 1, 0, 20_000)]).save(
+            self.path)
+        height = "return document.querySelector('.plot-lanes').offsetHeight"
+        heights = []
+        for query, is_left_out in (
+                ({}, True), ({'zoom': '0.4999,0.5001'}, False),
+                ({'lanes': 'task'}, False)):
+            self.look_at_time(**query)
+            self.assertEqual('Without a lane, for it would be empty: helper '
+                             '(20.0us)' in self.text('#view'), is_left_out)
+            heights.append(self.run_js(height))
+        self.assertEqual(heights[1:], [heights[0] + 24] * 2)
 
     def test_many_lanes(self):
         b = Builder()

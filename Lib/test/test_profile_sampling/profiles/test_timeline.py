@@ -1,10 +1,11 @@
 """Time lines as values: ranges, parts, sums, bounds."""
 
+import io
 import random
 import unittest
 from unittest import mock
 
-from profile_sampling import Profile
+from profile_sampling import Profile, _formats
 from profile_sampling._data import moments, timeline
 from profile_sampling._data.tables import KEY_COLUMNS
 
@@ -102,6 +103,24 @@ class RangeTest(unittest.TestCase):
         self.assertEqual(part._tables.span_ns, (2 * MS, 14 * MS))
         self.assertEqual(values(part.between(7 * MS, 10 * MS)),
                          values(profile.between(7 * MS, 10 * MS)))
+
+    def test_a_file_knows_its_range(self):
+        part = two_samples().between(2 * MS, 14 * MS)
+        for name in 'p.pb.gz', 'p.html':
+            file = io.BytesIO()
+            part.save(file, 'html' if name.endswith('html') else 'pprof')
+            file.seek(0)
+            loaded = Profile.load(file)
+            self.assertEqual(loaded._tables.span_ns, (2 * MS, 14 * MS))
+            self.assertEqual(values(loaded.between(7 * MS, 10 * MS)),
+                             values(part.between(7 * MS, 10 * MS)))
+
+    def test_a_damaged_range(self):
+        tables = two_samples().between(2 * MS, 14 * MS)._tables
+        for begin_ns, end_ns in (3, 2), (-1, 2), ('x', 2), (2, ''):
+            tables.span_ns = begin_ns, end_ns
+            with self.assertRaises(ValueError):
+                Profile.load(io.BytesIO(_formats.encode(tables, 'pprof')))
 
     def test_hidden_frames(self):
         b = Builder()

@@ -6,6 +6,9 @@ Only the session is pretended: the tables are those of builders.example().
 import sys
 import types
 import unittest
+# sys.modules is put back after each test.  If this was imported first in one,
+# the interpreter would keep a pointer into a module that is gone.
+import unicodedata as _unicodedata      # noqa: F401
 from unittest import mock
 
 from ..support.builders import example

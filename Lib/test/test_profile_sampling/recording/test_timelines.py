@@ -1,0 +1,254 @@
+"""timeline=True of start() and profile(): when samples were taken."""
+
+import _thread
+import asyncio
+import os
+import tempfile
+import threading
+import time
+import unittest
+
+import profile_sampling
+from profile_sampling import Profile
+from profile_sampling._data import same_rows
+
+from ..support.builders import example
+from ..support.sessions import ProgramTest, SessionTest, on_stack
+
+MS = 1_000_000
+SPIN_S = 0.04
+
+
+def spin():
+    end = time.thread_time() + SPIN_S
+    while time.thread_time() < end:
+        pass
+
+
+def first():
+    spin()
+
+
+def last():
+    spin()
+
+
+def work():
+    first()
+    last()
+
+
+class TimelineTest(SessionTest):
+
+    def check(self, profile):
+        """first() was before last(), and hardly anything at no moment."""
+        self.assertFalse(profile.timeline.is_stale)
+        _, cpu_ns, wall_ns = profile.timeline.untimed(profile._tables)
+        self.assertLessEqual(wall_ns, profile.total_wall_ns // 50)
+        self.assertLessEqual(cpu_ns, profile.total_cpu_ns // 50)
+        self.assertLessEqual(profile.timeline.time_ns[-1],
+                             profile.duration_ns + SPIN_S * 1e9)
+        middle_ns = max([0] + [
+            time_ns for time_ns, row, count, *_
+            in zip(*profile.timeline.columns)
+            # What no tick had met is with another sample.
+            if count and on_stack(profile.samples[row], 'first')])
+        self.assertGreater(middle_ns, 0)
+        before = profile.between(0, middle_ns)
+        after = profile.between(middle_ns, 1 << 62)
+        half_ns = SPIN_S * 1e9 / 2
+        for part, there, not_there in ((before, 'first', 'last'),
+                                       (after, 'last', 'first')):
+            self.assertGreater(self.cpu_ns(part, there), half_ns)
+            self.assertLess(self.cpu_ns(part, not_there), half_ns)
+
+    def cpu_ns(self, profile, name):
+        return sum([sample.cpu_ns for sample in profile.samples
+                    if on_stack(sample, name)])
+
+    def test_without(self):
+        with profile_sampling.profile() as block:
+            first()
+        self.assertIsNone(block.profile.timeline)
+
+    def test_a_session(self):
+        profile_sampling.start(timeline=True)
+        work()
+        profile = profile_sampling.stop()
+        self.check(profile)
+        profile_sampling.start()
+        first()
+        self.assertIsNone(profile_sampling.stop().timeline)
+
+    def test_a_block(self):
+        with profile_sampling.profile(timeline=True) as block:
+            work()
+        self.check(block.profile)
+
+    def test_a_block_in_a_session(self):
+        profile_sampling.start()
+        last()
+        with profile_sampling.profile(timeline=True) as block:
+            work()
+        last()
+        self.assertIsNone(profile_sampling.stop().timeline)
+        self.check(block.profile)
+
+    def test_blocks_that_overlap(self):
+        one = profile_sampling.profile(timeline=True)
+        other = profile_sampling.profile(timeline=True)
+        with one:
+            with other:
+                work()
+            spin()
+        self.check(one.profile)
+        self.check(other.profile)
+
+    def test_a_session_in_a_block(self):
+        with profile_sampling.profile(timeline=True) as block:
+            spin()
+            profile_sampling.start(timeline=True)
+            work()
+            profile = profile_sampling.stop()
+        self.check(profile)
+        self.check(block.profile)
+
+    def test_snapshots(self):
+        profile_sampling.start(timeline=True)
+        work()
+        so_far = profile_sampling.snapshot()
+        cleared = profile_sampling.snapshot(clear=True)
+        work()
+        rest = profile_sampling.stop()
+        for profile in so_far, cleared, rest:
+            self.check(profile)
+        self.assertGreaterEqual(len(cleared.timeline), len(so_far.timeline))
+
+    def test_a_snapshot_that_clears_beside_a_block(self):
+        profile_sampling.start(timeline=True)
+        with profile_sampling.profile() as block:
+            spin()
+            profile_sampling.snapshot(clear=True)
+            work()
+            self.check(profile_sampling.stop())
+        self.assertIsNone(block.profile.timeline)
+
+    def test_several_threads(self):
+        with profile_sampling.profile(timeline=True) as block:
+            thread = threading.Thread(target=spin, name='other')
+            thread.start()
+            work()
+            thread.join()
+        self.check(block.profile.filter(thread='MainThread'))
+        other = block.profile.filter(thread='other')
+        self.assertGreater(len(other.timeline), 1)
+
+    def test_decorators(self):
+        @profile_sampling.profile(timeline=True)
+        def function():
+            work()
+
+        @profile_sampling.profile(timeline=True)
+        async def coroutine():
+            first()
+            await asyncio.sleep(0)
+            last()
+        function()
+        self.check(function.profile)
+        asyncio.run(coroutine())
+        self.check(coroutine.profile)
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for name in 'p.pb.gz', 'p.html':
+                path = os.path.join(directory, name)
+                with profile_sampling.profile(timeline=True,
+                                              out=path) as block:
+                    work()
+                loaded = Profile.load(path)
+                self.check(loaded)
+                self.assertEqual(len(loaded.timeline),
+                                 len(block.profile.timeline))
+
+    def test_nothing_is_left(self):
+        threads = _thread._count()
+        for _ in range(3):
+            profile_sampling.start(timeline=True)
+            profile_sampling.stop()
+            with profile_sampling.profile(timeline=True):
+                pass
+        self.assertEqual(_thread._count(), threads)
+
+    def test_a_session_that_runs_already(self):
+        threads = _thread._count()
+        profile_sampling.start(timeline=True)
+        work()
+        with self.assertRaises(RuntimeError):
+            profile_sampling.start(timeline=True)
+        with self.assertRaises(RuntimeError):
+            with profile_sampling.profile(rate_hz=77, timeline=True):
+                pass
+        self.assertEqual(_thread._count(), threads + 1)
+        self.check(profile_sampling.stop())
+
+    def test_a_deferred_session_has_none(self):
+        with self.assertRaisesRegex(ValueError, 'deferred'):
+            profile_sampling.start(defer=True, timeline=True)
+        self.assertFalse(profile_sampling.running())
+
+    @unittest.skipUnless(hasattr(os, 'fork'), 'needs fork')
+    def test_a_child(self):
+        profile_sampling.start(timeline=True)
+        with profile_sampling.profile(timeline=True) as block:
+            pid = os.fork()
+            if not pid:
+                status = 1
+                try:
+                    block.__exit__(None, None, None)
+                    with profile_sampling.profile(timeline=True) as own:
+                        work()
+                    status = 2 * (not len(own.profile.timeline))
+                finally:
+                    os._exit(status)
+            work()
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.check(block.profile)
+        self.check(profile_sampling.stop())
+
+
+class ProgramsTest(ProgramTest):
+
+    def test_a_session_that_is_never_stopped(self):
+        run = self.run_python('-c', 'import profile_sampling\n'
+                              'profile_sampling.start(timeline=True)\n'
+                              'print("end")')
+        self.assertEqual((run.status, run.out, run.err), (0, b'end\n', ''))
+
+    def test_a_block_in_the_session_of_the_command_line(self):
+        run = self.run_python(
+            '-X', 'sampleprof=quiet=1,out=p.pb.gz', '-c',
+            'import profile_sampling, time\n'
+            'with profile_sampling.profile(timeline=True) as block:\n'
+            '    time.sleep(0.1)\n'
+            'asleep = [row for *_, row in zip(*block.profile.timeline.columns)'
+            ' if row > 50_000_000]\n'
+            'print(len(asleep))')
+        self.assertEqual((run.status, run.out, run.err), (0, b'1\n', ''))
+        self.assertIsNone(self.load('p.pb.gz').timeline)
+
+
+class SameRowsTest(unittest.TestCase):
+
+    def test_rows_of_equal_content(self):
+        raw = example().raw()
+        known = {}
+        one, other = [same_rows.of_tables(known, raw) for _ in range(2)]
+        keys = [row[:6] for row in Profile._from_raw(raw)._tables.row_tuples()]
+        self.assertEqual([one.key(*key) for key in keys],
+                         [other.key(*key) for key in keys])
+        self.assertGreater(len({one.key(*key) for key in keys}), 5)
+        self.assertIsNone(one.key(1 << 20, 0, 0, 0, 0, 0))
+
+
+if __name__ == '__main__':
+    unittest.main()
