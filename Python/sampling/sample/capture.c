@@ -33,6 +33,9 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
+/* What takes longer than this is not the capture alone. */
+#define MAX_CAPTURE_NS 100000
+
 _PySampling_Time
 _PySampling_TakeSpan(_PySampling_Thread *thread)
 {
@@ -128,6 +131,16 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
+/* A capture that took very long has lost its CPU meanwhile: where others want
+   the CPU, too, the kernel likes to take it in a system call, and no call of
+   the program's comes as often as the handler's. */
+static void
+count_overhead(uint64_t from_ns)
+{
+    uint64_t took_ns = _PySampling_MonotonicNow() - from_ns;
+    _PySampling_COUNT(overhead_capture_ns, Py_MIN(took_ns, MAX_CAPTURE_NS));
+}
+
 /* If the signal took long, the thread stood at the instruction that the
    handler finds: the time since the tick is of that instruction. */
 static void
@@ -143,8 +156,7 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
         cpu_ns = _PySampling_CpuNow(thread);
     }
     _PySampling_Capture(tstate, thread, wall_ns, cpu_ns, 1);
-    _PySampling_COUNT(overhead_capture_ns,
-                      _PySampling_MonotonicNow() - now_ns);
+    count_overhead(now_ns);
 }
 
 /* The signal meets a thread that gives the GIL up: in the microseconds that a
@@ -256,8 +268,7 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
                             _PySampling_CpuNow(thread), 1);
     }
     _PySampling_TimerGoOn(thread, now_ns);
-    _PySampling_COUNT(overhead_capture_ns,
-                      _PySampling_MonotonicNow() - now_ns);
+    count_overhead(now_ns);
 }
 
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
