@@ -31,6 +31,10 @@ extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
                                   unsigned int to_epoch);
 extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
+// With the GIL.  Puts what a task has spent so far on records, before what they
+// belong to changes.
+extern void _PySampling_TaskSettle(PyObject *task);
+
 // task/deadline.c.  The deadline of what wakes a task, on the clock of
 // _PySampling_MonotonicNow(); 0: it is no timer, or it is not known.
 extern uint64_t _PySampling_Deadline(PyThreadState *tstate,
@@ -47,6 +51,9 @@ extern struct _PyInterpreterFrame *
 _PySampling_InnermostAwait(const _PySampling_ToldTask *told);
 // Has no step been run yet?  If it is not known, yes.
 extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
+// The function that a coroutine is a call of, within all decorators, or NULL:
+// it is not known.  Borrowed.
+extern PyObject *_PySampling_FunctionOf(PyObject *coroutine);
 // The code of its coroutine, or the type of what is none: a new reference.
 extern PyObject *_PySampling_RootOf(const _PySampling_ToldTask *told);
 // The row of that in the tables, or UINT32_MAX.
