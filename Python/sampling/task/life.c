@@ -483,8 +483,8 @@ _PySampling_TaskSettle(PyObject *object)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (!_PySampling_ACTIVE() || thread == NULL || !_PySampling_IN_EPOCH(thread)
-        || thread->excluded)
+    if (!_PySampling_ACTIVE() || thread == NULL
+        || !_PySampling_IN_EPOCH(thread) || thread->excluded)
     {
         return;
     }

@@ -31,8 +31,8 @@ extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
                                   unsigned int to_epoch);
 extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
-// With the GIL.  Puts what a task has spent so far on records, before what they
-// belong to changes.
+// With the GIL.  Puts what a task has spent so far on records, before what
+// they belong to changes.
 extern void _PySampling_TaskSettle(PyObject *task);
 
 // task/deadline.c.  The deadline of what wakes a task, on the clock of
