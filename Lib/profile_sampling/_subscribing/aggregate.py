@@ -101,8 +101,9 @@ class Aggregator:
         for name, value in self._lost.items():
             if value:
                 stats[name] = stats.get(name, 0) + value
+        samples = _shared(self._generations, self._samples)
         profile = Tables({
-            **tables.raw(_shared(self._generations, self._samples)),
+            **tables.raw(samples),
             'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
             'names': NAMES.index(names), 'stats': stats,
             'pid': self._pid,
@@ -110,7 +111,7 @@ class Aggregator:
             'duration_ns': time.monotonic_ns() - self._start_ns})
         if self._moments is not None:
             profile = profile.with_timeline(self._moments.timeline(
-                profile, {key: row for row, key in enumerate(self._samples)},
+                profile, {key: row for row, key in enumerate(samples)},
                 self._start_ns))
         return Profile._from_tables(profile)
 
@@ -223,9 +224,10 @@ class _AllRows:
     def _add_classes(self, rows):
         """Return the numbers, from 1, of what tasks run."""
         numbers = {}
+        classes = rows.task_classes()
         of_functions = {function: row for row, function
-                        in enumerate(self._functions)}
-        for function, counters in rows.task_classes().items():
+                        in enumerate(self._functions if classes else ())}
+        for function, counters in classes.items():
             self._task_classes.append(
                 (of_functions[function_row(function)], *counters))
             numbers[function] = len(self._task_classes)

@@ -106,11 +106,12 @@ class Rows:
                                   for numbers in raw['threads']]
         for row, numbers in raw['changed_threads']:
             threads[row] = thread(*numbers)
-        tasks = {**self.tasks, **tasks} if tasks or moved else self.tasks
+        old_tasks = self.tasks
         if moved:
-            tasks = {row: TaskLabel(moved.get(task.function, task.function),
-                                    task.is_work)
-                     for row, task in tasks.items()}
+            old_tasks = {
+                row: TaskLabel(moved.get(task.function, task.function),
+                               task.is_work)
+                for row, task in old_tasks.items()}
         # From here on nothing fails.
         if moved:
             self._stacks = {}
@@ -119,7 +120,8 @@ class Rows:
         self.frames = frames
         self.nodes += nodes
         self.labels += labels
-        self.tasks = tasks
+        self.tasks = old_tasks
+        self.tasks.update(tasks)
         self.threads = threads
 
     def stack(self, node):
