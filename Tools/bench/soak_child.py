@@ -192,6 +192,8 @@ def main():
         subscription.close()
     elif kind != 'off':
         profile_sampling.stop()
+    # What still waits is cancelled, without a word.
+    churn.runner.close()
     json.dump({'readings': readings, 'stats': stats, 'rounds': rounds,
                'made': next(numbers)}, sys.stdout)
 
