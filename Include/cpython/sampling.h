@@ -68,10 +68,15 @@ typedef struct {
                                 // 3: both; -1: what holds, or the default
     uint32_t max_records;       // room for records that wait
     int64_t interpreter_id;     // -1: all interpreters
+    uint64_t flags;             // PySampling_WITH_*
 } PySampling_Options;
 
+// Also what asyncio's tasks wait for: PySampling_TASK, PySampling_DELAY and
+// the rows of PySampling_TaskClass.
+#define PySampling_WITH_TASKS 1
+
 #define PySampling_OPTIONS_INIT \
-    {sizeof(PySampling_Options), 1000, 0, -1, 65536, -1}
+    {sizeof(PySampling_Options), 1000, 0, -1, 65536, -1, 0}
 
 typedef enum {
     PySampling_SAMPLE = 0,
@@ -81,6 +86,10 @@ typedef enum {
     PySampling_FORK = 4,        // the process forked; this is the parent
     PySampling_RATE = 5,        // count: the rate it asks for, in Hz
     PySampling_LOST = 6,        // count: records that were dropped
+    // Only with PySampling_WITH_TASKS.  Their wall_ns is on no thread's clock.
+    PySampling_TASK = 7,        // a task waited, for so long
+    PySampling_DELAY = 8,       // tasks waited for their loop because of
+                                // this: a proportion, not a time
 } PySampling_Kind;
 
 typedef enum {
@@ -92,6 +101,8 @@ typedef enum {
     PySampling_STATE_UNSAMPLED = 5,     // its stack is not known
     PySampling_STATE_CUSTOM = 6,        // taken by the program itself
     PySampling_STATE_ASLEEP_WITH_GIL = 7,   // in a system call
+    PySampling_STATE_AWAITING = 8,          // of tasks: what they wait for
+    PySampling_STATE_LOOP_WAIT = 9,         // has not happened; it has
 } PySampling_State;
 
 #define PySampling_FLAG_RESIDUE 1   // what no tick hit; stack of another one
@@ -155,7 +166,37 @@ typedef struct {
     uint32_t key;               // string; PySampling_NO_STRING: a task
     uint32_t value;             // string; of a task its name, if it has one
     uint64_t task_id;           // id() of the task, or 0
+    uint32_t task_function;     // what the task runs, if it is known
+    uint32_t is_work;           // the thread is not in the task: it is one of
+                                // an executor, and works for it
 } PySampling_Label;
+
+#define PySampling_NO_FUNCTION UINT32_MAX
+
+/* What was counted of all tasks that run a function, exactly, since the
+   subscription began; the two longest may have been before.  What they ran is
+   to be shared by the samples in these tasks, by their wall time. */
+typedef struct {
+    uint32_t function;
+    uint32_t num_lives;
+    const uint32_t *lives;      // how many of those that finished lived that
+                                // long: a bucket for each of the first 8 ns,
+                                // then 8 for each power of two
+    uint64_t finished;
+    uint64_t cancelled;         // of these
+    uint64_t steps;
+    uint64_t running_ns;
+    uint64_t loop_wait_ns;
+    uint64_t awaiting_ns;
+    uint64_t longest_step_ns;
+    uint64_t longest_life_ns;
+    uint64_t lives_ns;          // of those that finished
+    // If no sample was in one of them, this is what it would be of.  Node 0:
+    // it is not known yet.
+    uint32_t unsampled_node;
+    uint32_t unsampled_thread;
+    uint32_t unsampled_labels;
+} PySampling_TaskClass;
 
 typedef struct {
     uint64_t ident;
@@ -193,6 +234,8 @@ typedef struct {
     const uint32_t *changed_function_rows;
     PySampling_Rows changed_threads;
     const uint32_t *changed_thread_rows;
+    // All that there are, in each batch, with PySampling_WITH_TASKS.
+    PySampling_Rows task_classes;       // PySampling_TaskClass
 } PySampling_Batch;
 
 typedef struct {

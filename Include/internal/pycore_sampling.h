@@ -88,6 +88,14 @@ typedef struct _sampling_told_task {
     int skip_frames;            // innermost ones that are not its loop's
 } _PySampling_ToldTask;
 
+/* A task that a thread of an executor works for, as rows of the tables. */
+struct _sampling_work {
+    unsigned int serial;        // of the tables; 0: the thread works for none
+    uint32_t name;              // string
+    uint32_t coroutine;         // what it runs: row + 1; 0: not known
+    uint64_t task_id;
+};
+
 typedef enum {
     _PySampling_ANY_MODE = -1,      // as the session
     _PySampling_WALL = 0,
@@ -226,6 +234,7 @@ struct _sampling_thread_state {
     int is_excluded;            // it serves a subscriber of samples
     struct _sampling_told_task entered; // asyncio's current task; owned
     struct _sampling_outer_task *outer_tasks;   // owned; it is inside
+    struct _sampling_work work; // while an executor runs what a task gave it
 };
 
 /* Embedded in _PyRuntimeState. */
@@ -497,6 +506,12 @@ extern void _PySampling_BeforeExit(void);
 // The method _thread._set_sampled_name(ident, name): what threading.Thread
 // calls the thread.  Nothing while nobody profiles.
 extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
+
+// The methods _thread._sampled_work(): the task that the thread is in, as an
+// object to pass on, or None; and _thread._set_sampled_work(object): the
+// thread works for that task until it is called with None.
+extern PyObject *_PySampling_Work(PyObject *module, PyObject *ignored);
+extern PyObject *_PySampling_SetWork(PyObject *module, PyObject *work);
 
 // Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
 // Returns an exit status of 2, after a message on stderr, for a bad text.

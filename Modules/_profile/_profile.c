@@ -12,6 +12,7 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../../Python/sampling/task/task.h"
 #include "_profile.h"
 #include "pprof.h"
 #include "stacks.h"
@@ -346,6 +347,42 @@ _profile_sample_impl(PyObject *module, unsigned long long weight,
     Py_RETURN_TRUE;
 }
 
+/*[clinic input]
+_profile.function_of
+
+    coroutine: object
+    /
+
+The function that a coroutine is a call of, within all decorators, or None.
+
+A task that runs the coroutine is known by it.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_function_of(PyObject *module, PyObject *coroutine)
+/*[clinic end generated code: output=af474c1c30098e1d input=f370756c572dc8ff]*/
+{
+    PyObject *function = _PySampling_FunctionOf(coroutine);
+    return Py_NewRef(function != NULL ? function : Py_None);
+}
+
+/*[clinic input]
+_profile.settle_task
+
+    task: object
+    /
+
+What the task has spent so far is of the labels that it has now.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_settle_task(PyObject *module, PyObject *task)
+/*[clinic end generated code: output=39481d4d8b6bd4fd input=ed1c62cf722a9bda]*/
+{
+    _PySampling_TaskSettle(task);
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(module_doc, "The core of the sampling profiler.\n\n"
 "Use the profile_sampling package.");
 
@@ -363,6 +400,8 @@ static PyMethodDef module_methods[] = {
     _PROFILE_ENTER_REGION_METHODDEF
     _PROFILE_LEAVE_REGION_METHODDEF
     _PROFILE_SAMPLE_METHODDEF
+    _PROFILE_FUNCTION_OF_METHODDEF
+    _PROFILE_SETTLE_TASK_METHODDEF
     {NULL, NULL}
 };
 

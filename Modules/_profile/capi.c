@@ -47,6 +47,14 @@ asks_for_more(const PySampling_Options *options)
     return 0;
 }
 
+static void
+raise_later_version(void)
+{
+    PyErr_SetString(PyExc_ValueError,
+                    "PySampling_Options asks for what only a later "
+                    "version has");
+}
+
 /* The options of an extension that was compiled for another version, maybe.
    Returns 0 with an exception if they cannot be understood. */
 static int
@@ -61,9 +69,7 @@ read_options(const PySampling_Options *given, PySampling_Options *options)
         return 0;
     }
     if (asks_for_more(given)) {
-        PyErr_SetString(PyExc_ValueError,
-                        "PySampling_Options asks for what only a later "
-                        "version has");
+        raise_later_version();
         return 0;
     }
     *options = (PySampling_Options)PySampling_OPTIONS_INIT;
@@ -76,7 +82,12 @@ read_options(const PySampling_Options *given, PySampling_Options *options)
     READ(names)
     READ(max_records)
     READ(interpreter_id)
+    READ(flags)
 #undef READ
+    if (options->flags & ~(uint64_t)PySampling_WITH_TASKS) {
+        raise_later_version();
+        return 0;
+    }
     return 1;
 }
 
@@ -108,6 +119,7 @@ capi_subscribe(const PySampling_Options *given)
             .max_events = options.max_records,
             .batch_events = options.max_records,
             .interpreter_id = options.interpreter_id,
+            .tasks = (options.flags & PySampling_WITH_TASKS) != 0,
         });
     if (sub == NULL) {
         PyErr_NoMemory();
@@ -250,8 +262,45 @@ fill_labels(PySampling_Batch *batch, const struct _sampling_taken *taken)
     NEW_ROWS(PySampling_Label, labels, taken->from.labels, rows->num_labels)
     for (uint32_t i = 0; i < rows->num_labels; i++) {
         const struct _sampling_label_row *l = &rows->labels[i];
-        labels[i] = (PySampling_Label){l->parent, l->key, l->value,
-                                       l->task_id};
+        labels[i] = (PySampling_Label){
+            l->parent, l->key, l->value, l->task_id,
+            l->coroutine == 0 ? PySampling_NO_FUNCTION
+                : taken->coroutine_functions[l->coroutine - 1],
+            l->is_work};
+    }
+    return 1;
+}
+
+static PySampling_TaskClass
+public_task_class(const struct _sampling_told_coroutine *told)
+{
+    const struct _sampling_coroutine_row *c = &told->row;
+    return (PySampling_TaskClass){
+        .function = c->function,
+        .num_lives = _PySampling_LIFE_BUCKETS,
+        .lives = c->lives,
+        .finished = c->num_finished,
+        .cancelled = c->num_cancelled,
+        .steps = c->num_steps,
+        .running_ns = c->running_ns,
+        .loop_wait_ns = c->loop_wait.all_ns,
+        .awaiting_ns = c->awaiting.all_ns,
+        .longest_step_ns = c->longest_step_ns,
+        .longest_life_ns = c->longest_life_ns,
+        .lives_ns = c->lives_ns,
+        .unsampled_node = told->unsampled_node,
+        .unsampled_thread = told->unsampled_thread,
+        .unsampled_labels = told->unsampled_labels,
+    };
+}
+
+static int
+fill_task_classes(PySampling_Batch *batch, const struct _sampling_taken *taken)
+{
+    uint32_t num = taken->coroutines != NULL ? taken->num_coroutines : 0;
+    NEW_ROWS(PySampling_TaskClass, task_classes, 0, num)
+    for (uint32_t i = 0; i < num; i++) {
+        task_classes[i] = public_task_class(&taken->coroutines[i]);
     }
     return 1;
 }
@@ -301,6 +350,7 @@ fill(PySampling_Batch *batch, const struct _sampling_taken *taken)
         && fill_functions(batch, taken)
         && fill_frames(batch, taken)
         && fill_labels(batch, taken)
+        && fill_task_classes(batch, taken)
         && fill_threads(batch, taken);
 }
 
@@ -316,6 +366,7 @@ free_rows(PySampling_Batch *batch)
     free((void *)batch->labels.rows);
     free((void *)batch->threads.rows);
     free((void *)batch->changed_threads.rows);
+    free((void *)batch->task_classes.rows);
 }
 
 static void

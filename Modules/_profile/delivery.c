@@ -36,10 +36,12 @@ _profile.subscribe
     interpreter_id: long_long = -1
     threads: object = None
     labels: object = None
+    task: bool = False
 
 Return a Subscription.
 
 threads is a tuple of thread idents, labels one of str: key, value, ...
+task: it gets what tasks wait for, too.
 depth_frames 0 and names -1: what holds already, or the default.
 [clinic start generated code]*/
 
@@ -48,8 +50,8 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
                         long long interpreter_id, PyObject *threads,
-                        PyObject *labels)
-/*[clinic end generated code: output=0b8955b6d87b7bb0 input=5a04c0c72a775cdb]*/
+                        PyObject *labels, int task)
+/*[clinic end generated code: output=da5e2acad152a5ca input=8a7292ee3bc26d56]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -101,6 +103,7 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
             .num_thread_idents = (uint32_t)num_threads,
             .labels = texts,
             .num_labels = (uint32_t)num_texts / 2,
+            .tasks = task,
         }, &options);
 done:
     PyMem_Free(idents);

@@ -114,9 +114,8 @@ lives(const struct _sampling_coroutine_row *c)
 }
 
 static PyObject *
-coroutine(const struct _sampling_tables *tables, uint32_t row)
+counted(const struct _sampling_coroutine_row *c)
 {
-    const struct _sampling_coroutine_row *c = &tables->coroutines[row];
     return Py_BuildValue("(IKKKKKKKKKN)", c->function,
                          (unsigned long long)c->num_finished,
                          (unsigned long long)c->num_cancelled,
@@ -127,6 +126,12 @@ coroutine(const struct _sampling_tables *tables, uint32_t row)
                          (unsigned long long)c->longest_life_ns,
                          (unsigned long long)c->num_steps,
                          (unsigned long long)c->lives_ns, lives(c));
+}
+
+static PyObject *
+coroutine(const struct _sampling_tables *tables, uint32_t row)
+{
+    return counted(&tables->coroutines[row]);
 }
 
 static int
@@ -252,12 +257,13 @@ new_functions(const struct _sampling_tables *rows)
     return bytes;
 }
 
-/* Rows of uint64_t: parent, key, value, id of the task. */
+/* Rows of uint64_t: parent, key, value, id of the task, what it runs: row of
+   task_functions + 1, or 0, and whether the thread only works for it. */
 static PyObject *
 new_labels(const struct _sampling_tables *rows)
 {
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, (Py_ssize_t)rows->num_labels * 4 * sizeof(uint64_t));
+        NULL, (Py_ssize_t)rows->num_labels * 6 * sizeof(uint64_t));
     if (bytes == NULL) {
         return NULL;
     }
@@ -268,8 +274,42 @@ new_labels(const struct _sampling_tables *rows)
         *out++ = l->key;
         *out++ = l->value;
         *out++ = l->task_id;
+        *out++ = l->coroutine;
+        *out++ = l->is_work;
     }
     return bytes;
+}
+
+/* The functions that tasks run, rows of uint32_t. */
+static PyObject *
+task_functions(const struct _sampling_taken *taken)
+{
+    return PyBytes_FromStringAndSize(
+        (const char *)taken->coroutine_functions,
+        (Py_ssize_t)taken->num_coroutines * sizeof(uint32_t));
+}
+
+/* (counters, node, thread, labels), the key of a sample of what no sample of
+   theirs has; or None: they are not for this subscriber. */
+static PyObject *
+task_classes(const struct _sampling_taken *taken)
+{
+    if (taken->coroutines == NULL) {
+        return Py_NewRef(Py_None);
+    }
+    PyObject *list = PyList_New(taken->num_coroutines);
+    for (uint32_t i = 0; list != NULL && i < taken->num_coroutines; i++) {
+        const struct _sampling_told_coroutine *c = &taken->coroutines[i];
+        PyObject *item = Py_BuildValue(
+            "(NIII)", counted(&c->row), c->unsampled_node,
+            c->unsampled_thread, c->unsampled_labels);
+        if (item == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, i, item);
+    }
+    return list;
 }
 
 /* (ident, native id, row of the name, interpreter id) */
@@ -370,7 +410,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
     const struct _sampling_batch *batch = taken->batch;
     const struct _sampling_cursor *from = &taken->from;
     return Py_BuildValue(
-        "{s:I,s:(IIIIII),s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,"
+        "{s:I,s:(IIIIII),s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,"
         "s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "serial", from->serial,
         "first", from->strings, from->functions, from->frames, from->nodes,
@@ -380,6 +420,8 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
         "frames", frame_columns(rows),
         "nodes", node_columns(rows),
         "labels", new_labels(rows),
+        "task_functions", task_functions(taken),
+        "task_classes", task_classes(taken),
         "threads", list_of(rows, rows->num_threads, new_thread),
         "changed_functions", changed_functions(taken),
         "changed_threads", changed_threads(taken),

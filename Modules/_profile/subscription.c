@@ -186,13 +186,6 @@ get_rate_hz(PyObject *op, void *Py_UNUSED(closure))
     return PyLong_FromLong(((SubscriptionObject *)op)->sub->rate_hz);
 }
 
-static PyObject *
-subscription_want_tasks(PyObject *op, PyObject *Py_UNUSED(ignored))
-{
-    _PySampling_SubscriptionWantTasks(((SubscriptionObject *)op)->sub);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef subscription_methods[] = {
     {"take", subscription_take, METH_NOARGS,
      PyDoc_STR("The oldest batch that waits, or None.")},
@@ -204,8 +197,6 @@ static PyMethodDef subscription_methods[] = {
      PyDoc_STR("Samples per second from now on.")},
     {"stats", subscription_stats, METH_NOARGS,
      PyDoc_STR("A dict of counters.")},
-    {"want_tasks", subscription_want_tasks, METH_NOARGS,
-     PyDoc_STR("From now on it gets what tasks wait for, too.")},
     {NULL, NULL}
 };
 

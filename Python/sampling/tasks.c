@@ -1,7 +1,11 @@
-/* Sampling profiler: which task a thread is in.
+/* Sampling profiler: which task a thread is in, or works for.
 
-   Owns the hook of asyncio's loops.  Must not know what a sample makes of it
-   (tables/labels.c), or what is known of a task (task/life.c).
+   Owns the hooks of asyncio's loops and of executors.  Must not know what a
+   sample makes of it (tables/labels.c), or what is known of a task
+   (task/life.c).
+
+   What a task gives to an executor takes a copy of what is known of the task
+   along, and no reference: neither lives longer for it.
 
    Nothing is kept while nobody profiles.  Who starts a session enters the task
    it is in (_give_task() of profile_sampling/_core.py); what other threads are
@@ -12,7 +16,21 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "tables/labels.h"
 #include "task/task.h"
+
+/* The thread's record, if it is sampled now. */
+static _PySampling_Thread *
+sampled_thread(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
+    if (!_PySampling_ACTIVE() || thread == NULL
+        || !_PySampling_IN_EPOCH(thread) || thread->excluded)
+    {
+        return NULL;
+    }
+    return thread;
+}
 
 /* A task in whose step the thread runs another loop. */
 struct _sampling_outer_task {
@@ -128,10 +146,8 @@ _PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
         return;
     }
     _PySampling_BeforeContextChange(tstate);
-    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (!_PySampling_ACTIVE() || thread == NULL
-        || !_PySampling_IN_EPOCH(thread) || thread->excluded)
-    {
+    _PySampling_Thread *thread = sampled_thread(tstate);
+    if (thread == NULL) {
         swap(tstate, NULL, &left, &entered);
         return;
     }
@@ -142,4 +158,56 @@ _PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
     swap(tstate, thread, &left, &entered);
     _PySampling_LEAVE_HOOK(thread);
     Py_XDECREF(current);
+}
+
+
+/* Work that a task gives to other threads. */
+
+PyObject *
+_PySampling_Work(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    _PySampling_Thread *thread = sampled_thread(tstate);
+    if (thread == NULL || (impl->sampling.entered.task == NULL
+                           && impl->sampling.work.serial == 0))
+    {
+        Py_RETURN_NONE;
+    }
+    struct _sampling_work work = {0};
+    _PySampling_ENTER_HOOK(thread);
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
+    if (tables != NULL) {
+        work = _PySampling_WorkOf(tables, tstate);
+        _PySampling_CloseTables();
+    }
+    _PySampling_LEAVE_HOOK(thread);
+    return PyBytes_FromStringAndSize((const char *)&work, sizeof(work));
+}
+
+PyObject *
+_PySampling_SetWork(PyObject *Py_UNUSED(module), PyObject *work)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    struct _sampling_work *own =
+        &((_PyThreadStateImpl *)tstate)->sampling.work;
+    int is_known = PyBytes_CheckExact(work)
+        && PyBytes_GET_SIZE(work) == sizeof(*own);
+    if (!is_known && own->serial == 0) {
+        Py_RETURN_NONE;
+    }
+    _PySampling_BeforeContextChange(tstate);
+    _PySampling_Thread *thread = sampled_thread(tstate);
+    if (thread != NULL) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+    }
+    *own = (struct _sampling_work){0};
+    if (is_known) {
+        memcpy(own, PyBytes_AS_STRING(work), sizeof(*own));
+    }
+    if (thread != NULL) {
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    Py_RETURN_NONE;
 }

@@ -12,6 +12,7 @@ KINDS = {
     'alone': 'a session, cleared by a snapshot every 10 s',
     'labels': 'the same with labels that are new each time',
     'subscriber': 'a subscriber and no session',
+    'tasks': 'a session, cleared, of 100,000 tasks at once, which come and go',
 }
 LIMIT_MB_PER_MINUTE = 0.2
 # The part of the run in which tables fill, caches and arenas reach the size

@@ -5,6 +5,7 @@ that are new each time.  Prints readings of its memory as JSON.
 """
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import json
@@ -22,6 +23,10 @@ READINGS = 240
 PAUSE_SECONDS = 0.02
 # As a server does that writes a profile now and then.
 CLEAR_SECONDS = 10
+# At once, how long they live, and how few of them have a name.
+MANY_TASKS = 100_000
+LIVES_SECONDS = 20, 180
+NAMED = 1000
 
 numbers = itertools.count()
 
@@ -90,7 +95,41 @@ def new_labels(n):
             work(2000)
 
 
+class Churn:
+    """So many tasks at once; for each that ends there is a new one."""
+
+    def __init__(self):
+        self.runner = asyncio.Runner()
+        self.tasks = set()
+
+    async def waits(self, seconds):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.Event().wait()
+
+    async def step(self):
+        while len(self.tasks) < MANY_TASKS:
+            number = next(numbers)
+            seconds = random.uniform(*LIVES_SECONDS)
+            waits = (asyncio.sleep(seconds) if number % 2
+                     else self.waits(seconds))
+            name = None if number % NAMED else f'task {number}'
+            task = asyncio.create_task(waits, name=name)
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    def round(self):
+        self.runner.run(self.step())
+
+
+churn = Churn()
+
+
 def one_round(kind):
+    if kind == 'tasks':
+        churn.round()
+        return
     for _ in range(10):
         new_code()
     new_threads(2)
@@ -138,7 +177,7 @@ def main():
     while (now := time.monotonic() - began) < seconds:
         one_round(kind)
         rounds += 1
-        if (kind in ('alone', 'labels')
+        if (kind in ('alone', 'labels', 'tasks')
                 and time.monotonic() - cleared > CLEAR_SECONDS):
             profile_sampling.snapshot(clear=True)
             cleared = time.monotonic()
@@ -153,6 +192,8 @@ def main():
         subscription.close()
     elif kind != 'off':
         profile_sampling.stop()
+    # What still waits is cancelled, without a word.
+    churn.runner.close()
     json.dump({'readings': readings, 'stats': stats, 'rounds': rounds,
                'made': next(numbers)}, sys.stdout)
 

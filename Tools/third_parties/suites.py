@@ -55,6 +55,28 @@ def uvloop(directory):
     return {'tests': (*PYTEST, '--capture=no', str(tests))}
 
 
+def anyio(directory):
+    tests = directory / 'tests'
+    unpack('anyio', 'tests', tests)
+    # As in the project's own settings; the network is other machines.
+    (tests / 'pytest.ini').write_text(
+        '[pytest]\n'
+        'anyio_mode = auto\n'
+        'addopts = -p no:asyncio -p no:trio -m "not network"\n'
+        'markers = network\n')
+    # Containers often have no IPv6.
+    return {'tests': (*PYTEST, '-k', 'not ipv6', str(tests))}
+
+
+def trio(_):
+    # Without what is about the project's own sources, and what compares its
+    # names with those that type checkers see.
+    tools = pathlib.Path(sysconfig.get_path('purelib'), 'trio/_tests/tools')
+    return {'tests': (*PYTEST, '-p', 'trio._tests.pytest_plugin',
+                      '-m', 'not redistributors_should_skip',
+                      f'--ignore={tools}', '--pyargs', 'trio._tests')}
+
+
 def numpy(_):
     return {part: (*PYTEST, '-m', 'not slow', '--pyargs', f'numpy.{part}')
             for part in ('_core', 'lib', 'linalg', 'random', 'ma', 'fft')}
@@ -94,8 +116,8 @@ def profilers(_):
 
 
 SUITES = {suite.__name__: suite
-          for suite in (greenlet, gevent, uvloop, numpy, lxml, pybind11,
-                        profilers)}
+          for suite in (greenlet, gevent, uvloop, anyio, trio, numpy, lxml,
+                        pybind11, profilers)}
 
 
 def unpack(project, folder, to):

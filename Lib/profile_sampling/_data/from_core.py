@@ -5,8 +5,8 @@ and the class of a task in the table of labels.  It must not know what tasks
 come to.
 
 A row of labels that is a task has its class as a fifth item: 1 and a row of
-the task classes, or 0.  Here the class is a label of its own, outside of its
-task.  Samples of tasks that no thread runs are of no tick: they count 0.
+the task classes, or 0.  A class may have no counters.  Here the class is a
+label of its own, outside of its task.  Samples of tasks that no thread runs are of no tick: they count 0.
 """
 
 from profile_sampling._data.label_names import TASK_CLASS
@@ -37,7 +37,8 @@ def converted(raw):
         raw = raw | {
             'labels': labels, 'samples': samples,
             'task_classes': [of_core(functions[row], *counters)
-                             for row, *counters in raw['task_classes']]}
+                             for row, *counters in raw['task_classes']
+                             if counters]}
     return raw | {'value_types': [
         (value_type.kind, value_type.unit) for value_type in types]}
 

@@ -7,6 +7,7 @@ must not know how durations are kept.
 import sys
 import time
 
+from profile_sampling import _core
 from profile_sampling._data.label_names import ANSWERED
 from profile_sampling._recording import latencies
 from profile_sampling._recording.labels import label
@@ -51,8 +52,8 @@ class request:
 
         Samples of that have the label 'answered' in addition.
         """
-        if self._watch is not None and self._watch.stop():
-            mark_answered()
+        if self._watch is not None:
+            self._watch.answered()
 
     def __exit__(self, exc_type, exc, traceback):
         watch, self._watch = self._watch, None
@@ -68,12 +69,15 @@ class request:
 class Watch:
     """The time of one request, from the beginning to stop()."""
 
-    __slots__ = ('_changes', '_begin_ns', '_root')
+    __slots__ = ('_changes', '_begin_ns', '_task', '_root')
 
     def __init__(self, changes, begin_ns=None):
         self._changes = changes
         self._begin_ns = time.monotonic_ns() if begin_ns is None else begin_ns
-        self._root = _root() if latencies.is_collecting() else None
+        self._task = self._root = None
+        if latencies.is_collecting():
+            self._task = _current_task()
+            self._root = _root(self._task)
 
     def stop(self):
         """Return whether it had not been stopped yet."""
@@ -82,38 +86,57 @@ class Watch:
         if latencies.is_collecting():
             latencies.add(self._changes, time.monotonic_ns() - self._begin_ns,
                           self._root)
-        self._begin_ns = None
+        self._begin_ns = self._task = None
         return True
 
+    def answered(self):
+        """The same; what comes then is labelled as work for later."""
+        task = self._task
+        if self.stop():
+            _answered.set()
+            if task is not None and task is not _current_task():
+                _mark_answered(task)
 
-def mark_answered():
-    """Label what this context does from now on as work for later."""
-    answered.set()
 
+def _mark_answered(task):
+    """Label what another task does from now on as work for later.
 
-def _root():
-    """Return the name of the function that the current task runs, or None.
-
-    It is that of the class of the task, as the core has it.
+    A framework may send the answer from a task that it has started, such as
+    Starlette does with one that is streamed.
     """
+    _core.load().settle_task(task)
+    try:
+        task.get_context().run(_answered.set)
+    except (AttributeError, RuntimeError):
+        # It is no task of asyncio's, or another thread runs it.
+        pass
+
+
+def _current_task():
     asyncio = sys.modules.get('asyncio')
     if asyncio is None:
         return None
     try:
-        task = asyncio.current_task()
+        return asyncio.current_task()
     except RuntimeError:
         # No loop runs here.
         return None
+
+
+def _root(task):
+    """Return the name of the function that a task runs, or None.
+
+    It is that of the class of the task, as the core has it.
+    """
     if task is None:
         return None
     coroutine = task.get_coro()
-    code = getattr(coroutine, 'cr_code', None)
-    if code is None:
+    function = _core.load().function_of(coroutine)
+    if function is None:
         return getattr(coroutine, '__qualname__', None)
-    frame = coroutine.cr_frame
-    module = None if frame is None else frame.f_globals.get('__name__')
-    return code.co_qualname if module is None else (
-        f'{module}.{code.co_qualname}')
+    qualname = function.__code__.co_qualname
+    module = function.__globals__.get('__name__')
+    return qualname if module is None else f'{module}.{qualname}'
 
 
-answered = label._of({ANSWERED: 'yes'})
+_answered = label._of({ANSWERED: 'yes'})

@@ -10,12 +10,22 @@ import os
 import time
 from array import array
 
+from profile_sampling._data import shared
 from profile_sampling._data.moments import Moments
 from profile_sampling._data.tables import Tables, function_row, thread_row
 from profile_sampling._data.values import (
-    EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN)
+    EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN, STATES)
 from profile_sampling._profile import Profile
-from profile_sampling._subscribing.batch import NO_THREAD
+from profile_sampling._subscribing.batch import NO_THREAD, RECORD_KINDS
+
+_SAMPLE = 0
+# Of a sample, beside its key: count, CPU and wall time, and what is of tasks.
+_VALUES = 5
+_VALUE_OF_KIND = {RECORD_KINDS.index('task'): 3,
+                  RECORD_KINDS.index('delay'): 4}
+_UNSAMPLED = STATES.index('unsampled')
+# Of the counters of tasks, behind finished and cancelled.
+_RUNNING = 2
 
 
 class Aggregator:
@@ -26,8 +36,9 @@ class Aggregator:
             work()
         profile = aggregator.profile()
 
-    Its profile is that of a session of the same time.  With *timeline*, it
-    has a time line: 36 bytes of memory for a sample, 9 MB at most.
+    Its profile is that of a session of the same time, with values of tasks if
+    the subscription has *tasks*.  With *timeline*, it has a time line: 36
+    bytes of memory for a sample, 9 MB at most.
     """
 
     def __init__(self, *, timeline=False):
@@ -49,7 +60,7 @@ class Aggregator:
 
     def _add(self, batch):
         serial = batch.rows.serial
-        self._generations[serial] = _Seen(batch.rows)
+        self._generations[serial] = _Seen(batch)
         self._stats = batch.counters
         samples = self._samples
         if self._moments is not None:
@@ -58,11 +69,15 @@ class Aggregator:
                 batch.kind, batch.node, batch.thread, batch.labels_row,
                 batch.state, batch.holder_thread, batch.holder_node,
                 batch.count, batch.cpu_ns, batch.wall_ns):
-            if kind == 0:
-                sums = samples.setdefault((serial, *key), [0, 0, 0])
+            if kind != _SAMPLE and kind not in _VALUE_OF_KIND:
+                continue
+            sums = samples.setdefault((serial, *key), [0] * _VALUES)
+            if kind == _SAMPLE:
                 sums[0] += count
                 sums[1] += cpu_ns
                 sums[2] += wall_ns
+            else:
+                sums[_VALUE_OF_KIND[kind]] += wall_ns
         for record in batch.records:
             if record.kind == 'lost':
                 self._lost['lost_records'] += record.count
@@ -86,8 +101,9 @@ class Aggregator:
         for name, value in self._lost.items():
             if value:
                 stats[name] = stats.get(name, 0) + value
+        samples = _shared(self._generations, self._samples)
         profile = Tables({
-            **tables.raw(self._samples),
+            **tables.raw(samples),
             'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
             'names': NAMES.index(names), 'stats': stats,
             'pid': self._pid,
@@ -95,21 +111,36 @@ class Aggregator:
             'duration_ns': time.monotonic_ns() - self._start_ns})
         if self._moments is not None:
             profile = profile.with_timeline(self._moments.timeline(
-                profile, {key: row for row, key in enumerate(self._samples)},
+                profile, {key: row for row, key in enumerate(samples)},
                 self._start_ns))
         return Profile._from_tables(profile)
+
+
+def _shared(generations, samples):
+    """Return the samples with what is known exactly of tasks."""
+    found = {}
+    for serial, seen in generations.items():
+        its = [[*key[1:], *values] for key, values in samples.items()
+               if key[0] == serial]
+        seen.share(its)
+        found.update({(serial, *sample[:-_VALUES]): sample[-_VALUES:]
+                      for sample in its})
+    return found
 
 
 class _Seen:
     """The rows up to a batch.  Those of the next one may come at any moment,
     into the same lists of nodes and labels, and into new ones of the rest."""
 
-    def __init__(self, rows):
+    def __init__(self, batch):
+        rows = batch.rows
         self.functions = rows.functions
         self.frames = rows.frames
         self.threads = rows.threads
         self._nodes = rows.nodes, len(rows.nodes)
         self._labels = rows.labels, len(rows.labels)
+        self._tasks = rows.tasks
+        self._counted = batch.counted_tasks
 
     # Without row 0, which is the same one in all generations.
 
@@ -121,6 +152,37 @@ class _Seen:
         labels, end = self._labels
         return labels[1:end]
 
+    def classes_of_labels(self):
+        """Return the Function that the task of each row of labels runs, or
+        None."""
+        _, end = self._labels
+        known = [self._tasks.get(row) for row in range(end)]
+        return [None if task is None else task.function for task in known]
+
+    def task_classes(self):
+        """Return {Function: its counters as the core gives them}; none if
+        they are not known."""
+        if self._counted is None:
+            return dict.fromkeys(filter(None, self.classes_of_labels()), ())
+        return {self.functions[row]: counters
+                for (row, *counters), *_ in self._counted}
+
+    def share(self, samples):
+        """Share what is known exactly of tasks by samples, and add those of
+        which no sample was."""
+        if self._counted is None:
+            return
+        runs = [None if task is None or task.is_work else task.function
+                for task in map(self._tasks.get, range(self._labels[1]))]
+        rest = shared.share_steps(samples, runs, {
+            function: counters[_RUNNING] for function, counters
+            in self.task_classes().items()})
+        for (row, *counters), node, thread, labels in self._counted:
+            if self.functions[row] in rest and node and counters[_RUNNING]:
+                samples.append([node, thread, labels, _UNSAMPLED, 0, 0,
+                                0, 0, 0, counters[_RUNNING], 0])
+        shared.share_delays(samples)
+
 
 class _AllRows:
     """The rows of all generations, one after the other."""
@@ -129,8 +191,9 @@ class _AllRows:
         self._functions = []
         self._frames = array('i')
         self._nodes = array('I', (0, 0))
-        self._labels = [EMPTY_LABELS]
+        self._labels = [(*EMPTY_LABELS, 0)]
         self._threads = []
+        self._task_classes = []
         self._bases = {}
 
     def add_rows(self, serial, rows):
@@ -149,11 +212,26 @@ class _AllRows:
             self._nodes.append(parent + nodes if parent else 0)
             self._nodes.append(frame + first_frame)
         labels = len(self._labels) - 1
-        for parent, *label in rows.labels():
-            self._labels.append((parent + labels if parent else 0, *label))
+        classes = self._add_classes(rows)
+        for (parent, *label), function in zip(rows.labels(),
+                                              rows.classes_of_labels()[1:]):
+            self._labels.append((parent + labels if parent else 0, *label,
+                                 classes.get(function, 0)))
         threads = len(self._threads)
         self._threads.extend(map(thread_row, rows.threads))
         self._bases[serial] = nodes, threads, labels
+
+    def _add_classes(self, rows):
+        """Return the numbers, from 1, of what tasks run."""
+        numbers = {}
+        classes = rows.task_classes()
+        of_functions = {function: row for row, function
+                        in enumerate(self._functions if classes else ())}
+        for function, counters in classes.items():
+            self._task_classes.append(
+                (of_functions[function_row(function)], *counters))
+            numbers[function] = len(self._task_classes)
+        return numbers
 
     def raw(self, sums):
         samples = array('q')
@@ -169,6 +247,7 @@ class _AllRows:
                 'nodes': self._nodes.tobytes(),
                 'labels': self._labels,
                 'threads': self._threads,
+                'task_classes': self._task_classes,
                 'samples': samples.tobytes()}
 
 

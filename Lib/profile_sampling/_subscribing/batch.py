@@ -5,14 +5,17 @@ forms: columns, for those who want numbers, and objects, for those who want
 ease.  It must not know how batches are delivered.
 """
 
+from profile_sampling._data.lives import of_core
+from profile_sampling._data.tables import function_row
 from profile_sampling._data.values import (
     FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, gil_holder,
     label_set)
 
 RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
-                'lost', 'task')
+                'lost', 'task', 'delay')
 _SAMPLE = 0
 _TASK = RECORD_KINDS.index('task')
+_DELAY = RECORD_KINDS.index('delay')
 _RESIDUE, _MERGED = 1, 2
 _GIL_WAIT = STATES.index('gil_wait')
 _NO_STRING = 0xFFFFFFFF
@@ -25,7 +28,7 @@ COLUMNS = {'time_ns': 'Q', 'kind': 'B', 'state': 'B', 'flags': 'H',
 _FUNCTION_COLUMNS = 5   # module, qualname, filename, first line, kind
 _FRAME_COLUMNS = 5      # function, line, column, offset, opcode
 _NODE_COLUMNS = 2       # parent, frame
-_LABEL_COLUMNS = 4      # parent, key, value, task id
+_LABEL_COLUMNS = 6      # parent, key, value, task id, class + 1, is it work
 
 
 class Rows:
@@ -39,6 +42,8 @@ class Rows:
     labels     list of (parent row, key, value, task id); 0 is the empty
                set; a row without key is an asyncio task
     threads    list of Thread
+    tasks      {row of labels: TaskLabel} for those of tasks whose function
+               is known
 
     They grow with each batch; only the module of a function and the name of
     a thread are ever told anew.
@@ -52,6 +57,7 @@ class Rows:
         self.nodes = []
         self.labels = []
         self.threads = []
+        self.tasks = {}
         self._stacks = {}
         self._label_sets = {}
 
@@ -87,13 +93,25 @@ class Rows:
         numbers = iter(memoryview(raw['nodes']).cast('I').tolist())
         nodes = list(zip(*[numbers] * _NODE_COLUMNS))
         numbers = iter(memoryview(raw['labels']).cast('Q').tolist())
-        labels = [
-            (parent, text(key), text(value), task) for parent, key, value, task
-            in zip(*[numbers] * _LABEL_COLUMNS)]
+        classes = memoryview(raw['task_functions']).cast('I').tolist()
+        labels = []
+        tasks = {}
+        for parent, key, value, task, task_class, is_work in zip(
+                *[numbers] * _LABEL_COLUMNS):
+            if task_class:
+                tasks[len(self.labels) + len(labels)] = TaskLabel(
+                    functions[classes[task_class - 1]], bool(is_work))
+            labels.append((parent, text(key), text(value), task))
         threads = self.threads + [thread(*numbers)
                                   for numbers in raw['threads']]
         for row, numbers in raw['changed_threads']:
             threads[row] = thread(*numbers)
+        old_tasks = self.tasks
+        if moved:
+            old_tasks = {
+                row: TaskLabel(moved.get(task.function, task.function),
+                               task.is_work)
+                for row, task in old_tasks.items()}
         # From here on nothing fails.
         if moved:
             self._stacks = {}
@@ -102,6 +120,8 @@ class Rows:
         self.frames = frames
         self.nodes += nodes
         self.labels += labels
+        self.tasks = old_tasks
+        self.tasks.update(tasks)
         self.threads = threads
 
     def stack(self, node):
@@ -131,6 +151,16 @@ class Rows:
             found = label_set(self.labels, row)
             self._label_sets[row] = found
         return found
+
+
+class TaskLabel(Value):
+    """What is known of the task of a row of labels, beside name and id.
+
+    function  the Function that the task runs
+    is_work   the thread is not in the task: an executor's, it works for it
+    """
+
+    __slots__ = ('function', 'is_work')
 
 
 def _moved(frame, functions):
@@ -167,6 +197,9 @@ class Batch:
     first  numbers of the first rows that are new with this batch, by name:
            'strings', 'functions', 'frames', 'nodes', 'labels', 'threads'
     counters  what stats() of the package counted until then, as a dict
+    task_classes  what was counted of tasks since the subscription began, as
+           a list of TaskClass; None for who did not ask for *tasks*, or gets
+           only some threads or labels
 
     Iterating gives the samples as objects; other records are in records.
     The numbers of what was lost are in the record 'lost', which comes first.
@@ -182,6 +215,11 @@ class Batch:
                                'labels', 'threads'), raw['first']))
         self.counters = raw['stats']
         self._lost = raw['lost']
+        # The same as the core has it: with the node, thread and labels that
+        # a sample would have if none was in any of these tasks.
+        self.counted_tasks = raw['task_classes']
+        # They are numbers of functions until then.
+        self._functions = rows.functions
         for name, item in COLUMNS.items():
             setattr(self, name, memoryview(raw[name]).cast(item))
 
@@ -202,6 +240,22 @@ class Batch:
         """
         return self._of_kind(_TASK)
 
+    def delays(self):
+        """Iterate over what kept loops busy while tasks waited for them, as
+        SampleRecord.
+
+        Subscribers get it who asked for *tasks*.  wall_ns is a proportion: a
+        sample weighs its time for each task that waited meanwhile.
+        """
+        return self._of_kind(_DELAY)
+
+    @property
+    def task_classes(self):
+        if self.counted_tasks is None:
+            return None
+        return [of_core(function_row(self._functions[function]), *counters)
+                for (function, *counters), *_ in self.counted_tasks]
+
     def _of_kind(self, wanted):
         rows = self.rows
         for kind, *numbers in zip(
@@ -219,7 +273,7 @@ class Batch:
             records.append(Record('lost', self._lost[0], None,
                                   *self._lost[1:]))
         for i, kind in enumerate(self.kind):
-            if kind not in (_SAMPLE, _TASK):
+            if kind not in (_SAMPLE, _TASK, _DELAY):
                 name = RECORD_KINDS[kind]
                 thread = None
                 if name not in ('fork', 'rate'):
@@ -314,6 +368,12 @@ class SampleRecord:
     def task_id(self):
         """id() of the asyncio task, or None."""
         return self._rows.label_set(self._labels)[2]
+
+    @property
+    def task_class(self):
+        """Name of the function that the task runs, or None."""
+        task = self._rows.tasks.get(self._labels)
+        return None if task is None else task.function.name
 
     @property
     def gil_wait_ns(self):

@@ -43,8 +43,8 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     threads           only these, an iterable of threads or their idents
     labels            only samples that have all of these labels, a dict
     all_interpreters  also those of other interpreters; from the main one
-    tasks             also what asyncio's tasks wait for; see
-                      Batch.task_waits()
+    tasks             also what asyncio's tasks wait for, and because of
+                      what; see Batch.task_waits() and Batch.delays()
 
     A session of start() may run meanwhile, or not.
 
@@ -69,16 +69,15 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
             max_events, integer('batch_samples', batch_samples, 1 << 24)),
         'interpreter_id': _interpreter(all_interpreters),
         'threads': _idents(threads),
-        'labels': _label_texts(labels)}
-    return _subscribe(callback, batch_seconds, options, bool(tasks))
+        'labels': _label_texts(labels),
+        'task': bool(tasks)}
+    return _subscribe(callback, batch_seconds, options)
 
 
-def _subscribe(callback, batch_seconds, options, tasks=False):
+def _subscribe(callback, batch_seconds, options):
     from profile_sampling._subscribing import delivery
     subscription = Subscription(callback, batch_seconds, options)
     try:
-        if tasks:
-            subscription._core.want_tasks()
         delivery.add(subscription)
         _core.give_names()
         return subscription

@@ -3,7 +3,6 @@
 This file owns when the label of a request is on.
 """
 
-from profile_sampling._recording.requests import mark_answered
 from profile_sampling.middleware._requests import Middleware, known
 
 
@@ -47,6 +46,6 @@ def _answering(send, watch):
     async def send_and_look(message):
         await send(message)
         if (message['type'] == 'http.response.body'
-                and not message.get('more_body') and watch.stop()):
-            mark_answered()
+                and not message.get('more_body')):
+            watch.answered()
     return send_and_look

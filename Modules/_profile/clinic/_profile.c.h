@@ -577,4 +577,24 @@ _profile_sample(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=3a0fcba972449c93 input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_function_of__doc__,
+"function_of($module, coroutine, /)\n"
+"--\n"
+"\n"
+"The function that a coroutine is a call of, within all decorators, or None.\n"
+"\n"
+"A task that runs the coroutine is known by it.");
+
+#define _PROFILE_FUNCTION_OF_METHODDEF    \
+    {"function_of", (PyCFunction)_profile_function_of, METH_O, _profile_function_of__doc__},
+
+PyDoc_STRVAR(_profile_settle_task__doc__,
+"settle_task($module, task, /)\n"
+"--\n"
+"\n"
+"What the task has spent so far is of the labels that it has now.");
+
+#define _PROFILE_SETTLE_TASK_METHODDEF    \
+    {"settle_task", (PyCFunction)_profile_settle_task, METH_O, _profile_settle_task__doc__},
+/*[clinic end generated code: output=32d685cd6d51b711 input=a9049054013a1b77]*/

@@ -12,12 +12,13 @@ preserve
 PyDoc_STRVAR(_profile_subscribe__doc__,
 "subscribe($module, /, *, rate_hz=1000, depth_frames=0, names=-1,\n"
 "          signal=0, manual=False, max_events=65536, batch_events=4096,\n"
-"          interpreter_id=-1, threads=None, labels=None)\n"
+"          interpreter_id=-1, threads=None, labels=None, task=False)\n"
 "--\n"
 "\n"
 "Return a Subscription.\n"
 "\n"
 "threads is a tuple of thread idents, labels one of str: key, value, ...\n"
+"task: it gets what tasks wait for, too.\n"
 "depth_frames 0 and names -1: what holds already, or the default.");
 
 #define _PROFILE_SUBSCRIBE_METHODDEF    \
@@ -28,7 +29,7 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
                         unsigned int max_events, unsigned int batch_events,
                         long long interpreter_id, PyObject *threads,
-                        PyObject *labels);
+                        PyObject *labels, int task);
 
 static PyObject *
 _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -36,14 +37,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 10
+    #define NUM_KEYWORDS 11
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), },
+        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), &_Py_ID(task), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -52,14 +53,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "threads", "labels", NULL};
+    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "threads", "labels", "task", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "subscribe",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[10];
+    PyObject *argsbuf[11];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     int rate_hz = 1000;
     int depth_frames = 0;
@@ -71,6 +72,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     long long interpreter_id = -1;
     PyObject *threads = Py_None;
     PyObject *labels = Py_None;
+    int task = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -155,9 +157,18 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    labels = args[9];
+    if (args[9]) {
+        labels = args[9];
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    task = PyObject_IsTrue(args[10]);
+    if (task < 0) {
+        goto exit;
+    }
 skip_optional_kwonly:
-    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, threads, labels);
+    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, threads, labels, task);
 
 exit:
     return return_value;
@@ -377,4 +388,4 @@ _profile_start_helper(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=97258ebd5382a2f7 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=98ba16757b7f4b66 input=a9049054013a1b77]*/

@@ -240,6 +240,19 @@ saw_off_gil(const struct _sampling_place *leaf, _PySampling_State state,
     }
 }
 
+/* Tasks that waited meanwhile blame one. */
+static struct _sampling_wait_part
+longest_part(const struct _sampling_wait_part *parts, int num_parts)
+{
+    int longest = 0;
+    for (int i = 1; i < num_parts; i++) {
+        if (parts[i].wall_ns > parts[longest].wall_ns) {
+            longest = i;
+        }
+    }
+    return parts[longest];
+}
+
 /* A wait for the GIL that weighs what it took is booked on all who held the
    GIL meanwhile.  One that weighs for others is booked on who held it at the
    moment that chose it. */
@@ -250,18 +263,19 @@ book_wait(const struct _sampling_place *place,
     struct _sampling_place leaf =
         _PySampling_PlaceBelow(place, _PySampling_PSEUDO_GIL_WAIT);
     if (off->wait_from_ns == off->wait_until_ns) {
+        leaf.holder = _PySampling_HolderAt(place->thread, off->wait_from_ns);
         saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_from_ns, 0,
                     off->wait_ns);
-        leaf.holder = _PySampling_HolderAt(place->thread, off->wait_from_ns);
         _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
         return;
     }
     assert(off->wait_ns == off->wait_until_ns - off->wait_from_ns);
-    saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_until_ns, off->wait_ns,
-                off->wait_ns);
     const struct _sampling_wait_part *parts;
     int num_parts = _PySampling_HoldersSplit(
         place->thread, off->wait_from_ns, off->wait_until_ns, &parts);
+    leaf.holder = longest_part(parts, num_parts);
+    saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_until_ns, off->wait_ns,
+                off->wait_ns);
     for (int i = 0; i < num_parts; i++) {
         leaf.holder = parts[i];
         _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, parts[i].wall_ns);

@@ -222,14 +222,18 @@ _PySampling_GetCounters(struct _sampling_counters *counters)
 
 /* Subscriptions. */
 
-static void
+static int
 link_subscription(struct _sampling_subscription *sub)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_LINK(STATE->subscriptions, sub);
-    sub->is_linked = 1;
-    sub->is_open = 1;
+    int may_begin = _PySampling_SubscriptionBegin(sub);
+    if (may_begin) {
+        _PySampling_LINK(STATE->subscriptions, sub);
+        sub->is_linked = 1;
+        sub->is_open = 1;
+    }
     PyMutex_Unlock(&STATE->tables_mutex);
+    return may_begin;
 }
 
 static void
@@ -256,10 +260,9 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
     if (status != _PySampling_OK) {
         return status;
     }
-    if (!_PySampling_Flush(tstate)) {
+    if (!_PySampling_Flush(tstate) || !link_subscription(sub)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    link_subscription(sub);
     status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;

@@ -62,6 +62,56 @@ copy_new_rows(struct _sampling_tables *rows,
     return ok && rows->string_bytes != NULL;
 }
 
+/* What was counted of tasks since the subscription began. */
+static int
+copy_coroutines(const struct _sampling_subscription *sub,
+                struct _sampling_taken *taken,
+                const struct _sampling_tables *tables)
+{
+    uint32_t num_counted =
+        sub->counted_serial == tables->serial ? sub->num_counted : 0;
+    taken->coroutines =
+        calloc(tables->num_coroutines + 1, sizeof(*taken->coroutines));
+    if (taken->coroutines == NULL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        struct _sampling_told_coroutine *told = &taken->coroutines[i];
+        told->row = tables->coroutines[i];
+        if (i < num_counted) {
+            _PySampling_SubtractCoroutine(&told->row, &sub->counted[i]);
+        }
+        if (told->row.unsampled_sample != 0) {
+            const struct _sampling_sample_row *unsampled =
+                &tables->samples[told->row.unsampled_sample];
+            told->unsampled_node = unsampled->node;
+            told->unsampled_thread = unsampled->thread;
+            told->unsampled_labels = unsampled->labels;
+        }
+    }
+    return 1;
+}
+
+/* Counters are of all tasks: who gets a part of the samples has no use for
+   them. */
+static int
+copy_tasks(const struct _sampling_subscription *sub,
+           struct _sampling_taken *taken,
+           const struct _sampling_tables *tables)
+{
+    taken->num_coroutines = tables->num_coroutines;
+    taken->coroutine_functions =
+        malloc((tables->num_coroutines + 1) * sizeof(uint32_t));
+    if (taken->coroutine_functions == NULL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        taken->coroutine_functions[i] = tables->coroutines[i].function;
+    }
+    return !sub->gets_tasks || sub->thread_idents != NULL
+        || sub->num_labels != 0 || copy_coroutines(sub, taken, tables);
+}
+
 static int
 grow(uint32_t **items, uint32_t *cap, uint32_t num)
 {
@@ -172,6 +222,8 @@ free_taken_rows(struct _sampling_taken *taken)
     free(taken->changed_function_rows);
     free(taken->changed_threads);
     free(taken->changed_thread_rows);
+    free(taken->coroutine_functions);
+    free(taken->coroutines);
 }
 
 static int
@@ -190,7 +242,8 @@ take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
                  tables->num_threads)
         || !copy_new_rows(&taken->rows, tables, &taken->from)
         || !copy_changed_functions(sub, taken, tables)
-        || !copy_changed_threads(sub, taken, tables))
+        || !copy_changed_threads(sub, taken, tables)
+        || !copy_tasks(sub, taken, tables))
     {
         return 0;
     }

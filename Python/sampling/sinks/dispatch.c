@@ -110,6 +110,19 @@ _PySampling_EmitOfProgram(const struct _sampling_event *record)
     emit(&lost);
 }
 
+static void
+emit_of_task(const struct _sampling_event *record, _PySampling_EventKind kind)
+{
+    if (STATE->subscriptions != NULL
+        && record->node != _PySampling_NO_NODE)
+    {
+        struct _sampling_event event = *record;
+        event.kind = (uint8_t)kind;
+        event.time_ns = _PySampling_WallNow();
+        emit(&event);
+    }
+}
+
 void
 _PySampling_EmitOfTask(const struct _sampling_event *record)
 {
@@ -118,14 +131,7 @@ _PySampling_EmitOfTask(const struct _sampling_event *record)
         row.task_ns = record->wall_ns;
         _PySampling_TablesAdd(STATE->tables, &row);
     }
-    if (STATE->subscriptions != NULL
-        && record->node != _PySampling_NO_NODE)
-    {
-        struct _sampling_event event = *record;
-        event.kind = _PySampling_EVENT_TASK;
-        event.time_ns = _PySampling_WallNow();
-        emit(&event);
-    }
+    emit_of_task(record, _PySampling_EVENT_TASK);
 }
 
 void
@@ -136,6 +142,7 @@ _PySampling_EmitDelay(const struct _sampling_event *record)
         row.delay_ns = record->wall_ns;
         _PySampling_TablesAdd(STATE->tables, &row);
     }
+    emit_of_task(record, _PySampling_EVENT_DELAY);
 }
 
 void

@@ -25,6 +25,7 @@ typedef enum {
     _PySampling_EVENT_RATE,         // count: the subscription's rate, in Hz
     _PySampling_EVENT_LOST,         // count: records that were dropped
     _PySampling_EVENT_TASK,         // a task waited; wall_ns: of its life
+    _PySampling_EVENT_DELAY,        // wall_ns: tasks waited because of this
 } _PySampling_EventKind;
 
 #define _PySampling_MIN_EVENTS 16       // room of a subscription
@@ -61,6 +62,7 @@ typedef struct {
     uint32_t num_thread_idents;
     const char *const *labels;          // key, value, ...: all of them must
     uint32_t num_labels;                // match; how many pairs
+    int tasks;                  // it gets what tasks wait for, too
 } _PySampling_SubscribeOptions;
 
 /* What a helper thread waits for.  Owned by its interpreter. */
@@ -109,6 +111,10 @@ struct _sampling_subscription {
     int is_linked;              // in the list
     int is_open;                // and samples come in
     int gets_tasks;             // and what they wait for
+    // What was counted of tasks before it began, in those tables.
+    unsigned int counted_serial;
+    uint32_t num_counted;
+    struct _sampling_coroutine_row *counted;
     int ended_by_fork;
     uint32_t max_events;
     uint32_t batch_events;
@@ -145,12 +151,26 @@ struct _sampling_batch {
     struct _sampling_event events[];
 };
 
+/* What is counted of tasks, and what shall have what no sample has: the key
+   of a sample, of node 0 if there is none. */
+struct _sampling_told_coroutine {
+    struct _sampling_coroutine_row row;
+    uint32_t unsampled_node;
+    uint32_t unsampled_thread;
+    uint32_t unsampled_labels;
+};
+
 /* A batch as it is taken, with copies of the rows that are new. */
 struct _sampling_taken {
     struct _sampling_batch *batch;
     struct _sampling_event lost;        // count 0: nothing was
     struct _sampling_cursor from;
     struct _sampling_tables rows;       // the new rows alone, as arrays
+    // What tasks run: the function of each, and, for who gets tasks, all that
+    // was counted of it since the subscription began.
+    uint32_t num_coroutines;
+    uint32_t *coroutine_functions;
+    struct _sampling_told_coroutine *coroutines;        // or NULL
     uint32_t *changed_functions;        // rows before `from` that changed
     struct _sampling_function_row *changed_function_rows;
     uint32_t num_changed_functions;
@@ -169,9 +189,10 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub);
 
 extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
                                         const struct _sampling_event *event);
-// From now on it gets what tasks wait for, too.
-extern void
-_PySampling_SubscriptionWantTasks(struct _sampling_subscription *sub);
+// Records come from here on.  Returns 0 if there is no memory.
+extern int _PySampling_SubscriptionBegin(struct _sampling_subscription *sub);
+// What is counted of tasks is about to begin anew.
+extern void _PySampling_SubscriptionsKeepCounted(void);
 extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
 // Before the tables go: batches keep them alive.

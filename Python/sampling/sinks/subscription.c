@@ -65,6 +65,7 @@ _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options)
     sub->interpreter_id = options->interpreter_id;
     sub->max_events = options->max_events;
     sub->batch_events = options->batch_events;
+    sub->gets_tasks = options->tasks;
     sub->last = sub->first = _PySampling_BatchNew(sub->max_events);
     sub->spare = _PySampling_BatchNew(sub->max_events);
     if (options->thread_idents != NULL) {
@@ -103,6 +104,7 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub)
     free(sub->thread_idents);
     free(sub->nameless);
     free(sub->thread_names);
+    free(sub->counted);
     free(sub);
 }
 
@@ -228,12 +230,18 @@ is_same(const struct _sampling_event *a, const struct _sampling_event *b)
         && a->holder_node == b->holder_node;
 }
 
+static int
+is_of_task(const struct _sampling_event *event)
+{
+    return event->kind == _PySampling_EVENT_TASK
+        || event->kind == _PySampling_EVENT_DELAY;
+}
+
 /* Others cannot be added up. */
 static int
 is_weight(const struct _sampling_event *event)
 {
-    return event->kind == _PySampling_EVENT_SAMPLE
-        || event->kind == _PySampling_EVENT_TASK;
+    return event->kind == _PySampling_EVENT_SAMPLE || is_of_task(event);
 }
 
 /* Samples of the same key become one, at the place of the first. */
@@ -345,7 +353,7 @@ void
 _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
                             const struct _sampling_event *event)
 {
-    if (event->kind == _PySampling_EVENT_TASK && !sub->gets_tasks) {
+    if (is_of_task(event) && !sub->gets_tasks) {
         return;
     }
     if (!is_weight(event) || matches(sub, event->labels)) {
@@ -353,12 +361,57 @@ _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
     }
 }
 
-void
-_PySampling_SubscriptionWantTasks(struct _sampling_subscription *sub)
+/* What tasks did before is none of its business. */
+int
+_PySampling_SubscriptionBegin(struct _sampling_subscription *sub)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    sub->gets_tasks = 1;
-    PyMutex_Unlock(&STATE->tables_mutex);
+    const struct _sampling_tables *tables = STATE->tables;
+    if (!sub->gets_tasks || tables == NULL) {
+        return 1;
+    }
+    size_t bytes = tables->num_coroutines * sizeof(*sub->counted);
+    sub->counted = malloc(bytes ? bytes : 1);
+    if (sub->counted == NULL) {
+        return 0;
+    }
+    memcpy(sub->counted, tables->coroutines, bytes);
+    sub->counted_serial = tables->serial;
+    sub->num_counted = tables->num_coroutines;
+    return 1;
+}
+
+/* So that what is counted from zero on, less this, is the same as before. */
+static void
+keep_counted(struct _sampling_subscription *sub,
+             const struct _sampling_tables *tables)
+{
+    struct _sampling_coroutine_row *counted = realloc(
+        sub->counted, (tables->num_coroutines + 1) * sizeof(*counted));
+    if (counted == NULL) {
+        return;
+    }
+    uint32_t known = sub->counted_serial == tables->serial
+        ? sub->num_counted : 0;
+    memset(counted + known, 0,
+           (tables->num_coroutines - known) * sizeof(*counted));
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        _PySampling_SubtractCoroutine(&counted[i], &tables->coroutines[i]);
+    }
+    sub->counted = counted;
+    sub->counted_serial = tables->serial;
+    sub->num_counted = tables->num_coroutines;
+}
+
+void
+_PySampling_SubscriptionsKeepCounted(void)
+{
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        if (sub->gets_tasks) {
+            keep_counted(sub, STATE->tables);
+        }
+    }
 }
 
 /* The last record; what waits can still be taken. */

@@ -117,6 +117,24 @@ _PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
     row->unsampled_sample = sample != NO_ROW ? sample : 0;
 }
 
+/* The longest step and the longest life may have been before: what they were
+   since is not known. */
+void
+_PySampling_SubtractCoroutine(struct _sampling_coroutine_row *row,
+                              const struct _sampling_coroutine_row *before)
+{
+    row->awaiting.all_ns -= before->awaiting.all_ns;
+    row->loop_wait.all_ns -= before->loop_wait.all_ns;
+    row->running_ns -= before->running_ns;
+    row->num_steps -= before->num_steps;
+    row->num_finished -= before->num_finished;
+    row->num_cancelled -= before->num_cancelled;
+    row->lives_ns -= before->lives_ns;
+    for (int bucket = 0; bucket < _PySampling_LIFE_BUCKETS; bucket++) {
+        row->lives[bucket] -= before->lives[bucket];
+    }
+}
+
 /* The samples begin anew: so does what is counted. */
 void
 _PySampling_TablesClearCoroutines(struct _sampling_tables *tables)
@@ -135,7 +153,8 @@ static int
 is_of_step(const struct _sampling_tables *tables,
            const struct _sampling_sample_row *sample)
 {
-    return tables->labels[sample->labels].coroutine != 0
+    const struct _sampling_label_row *labels = &tables->labels[sample->labels];
+    return labels->coroutine != 0 && !labels->is_work
         && sample->state != _PySampling_AWAITING
         && sample->state != _PySampling_LOOP_WAIT
         && sample->state != _PySampling_CUSTOM;

@@ -43,8 +43,9 @@ hash_label(uint32_t parent, uint32_t key, uint32_t value, uint64_t task_id)
 static uint32_t
 hash_label_row(const struct _sampling_label_row *row)
 {
+    uint32_t kind = (uint32_t)row->coroutine << 1 | row->is_work;
     return hash_label(row->parent, row->key, row->value,
-                      row->task_id ^ (uint64_t)row->coroutine << 32);
+                      row->task_id ^ (uint64_t)kind << 32);
 }
 
 DEFINE_INDEX(label, row == 0)           // row 0 is the empty set
@@ -58,7 +59,8 @@ find_or_add_label(struct _sampling_tables *tables,
         const struct _sampling_label_row *label = &tables->labels[row];
         if (label->parent == key.parent && label->key == key.key
             && label->value == key.value && label->task_id == key.task_id
-            && label->coroutine == key.coroutine)
+            && label->coroutine == key.coroutine
+            && label->is_work == key.is_work)
         {
             return row;
         }
@@ -191,21 +193,32 @@ coroutine_of(const struct _sampling_tables *tables,
         ? task->coroutine + 1 : 0;
 }
 
-static uint32_t
-add_task(struct _sampling_tables *tables, uint32_t labels,
-         const _PySampling_ToldTask *task)
+static struct _sampling_work
+work_of_task(struct _sampling_tables *tables, const _PySampling_ToldTask *task)
 {
-    struct _sampling_label_row key = {
-        .parent = labels,
-        .key = _PySampling_NO_STRING,
-        .value = _PySampling_NO_STRING,
+    struct _sampling_work work = {
+        .serial = tables->serial,
+        .name = _PySampling_NO_STRING,
         .coroutine = coroutine_of(tables, task),
         .task_id = (uintptr_t)task->task,
     };
     if (task->name != NULL && *task->name != NULL) {
-        key.value = intern_task_name(tables, *task->name);
+        work.name = intern_task_name(tables, *task->name);
     }
-    uint32_t row = find_or_add_label(tables, key);
+    return work;
+}
+
+static uint32_t
+add_task(struct _sampling_tables *tables, uint32_t labels,
+         struct _sampling_work task, int is_work)
+{
+    uint32_t row = find_or_add_label(tables, (struct _sampling_label_row){
+        .parent = labels,
+        .key = _PySampling_NO_STRING,
+        .value = task.name,
+        .coroutine = task.coroutine,
+        .is_work = (uint32_t)is_work,
+        .task_id = task.task_id});
     if (row == NO_ROW) {
         _PySampling_COUNT(lost_tasks, 1);
         return labels;
@@ -213,13 +226,37 @@ add_task(struct _sampling_tables *tables, uint32_t labels,
     return row;
 }
 
+/* What the thread works for is forgotten with the tables. */
+static int
+works_in(const struct _sampling_tables *tables,
+         const struct _sampling_work *work)
+{
+    return work->serial == tables->serial
+        && work->coroutine <= tables->num_coroutines
+        && (work->name == _PySampling_NO_STRING
+            || work->name < tables->num_strings);
+}
+
 static uint32_t
 in_task(struct _sampling_tables *tables, uint32_t labels,
         PyThreadState *tstate)
 {
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    return impl->sampling.entered.task != NULL
-        ? add_task(tables, labels, &impl->sampling.entered) : labels;
+    const struct _sampling_thread_state *t =
+        &((_PyThreadStateImpl *)tstate)->sampling;
+    if (t->entered.task != NULL) {
+        return add_task(tables, labels, work_of_task(tables, &t->entered), 0);
+    }
+    return works_in(tables, &t->work)
+        ? add_task(tables, labels, t->work, 1) : labels;
+}
+
+struct _sampling_work
+_PySampling_WorkOf(struct _sampling_tables *tables, PyThreadState *tstate)
+{
+    const struct _sampling_thread_state *t =
+        &((_PyThreadStateImpl *)tstate)->sampling;
+    return t->entered.task != NULL ? work_of_task(tables, &t->entered)
+                                   : t->work;
 }
 
 uint32_t

@@ -40,4 +40,9 @@ extern uint32_t _PySampling_LabelsWith(struct _sampling_tables *tables,
                                        PyThreadState *tstate,
                                        PyObject *pairs);
 
+// The task that the thread is in, or works for: what other threads can work
+// for on its behalf.
+extern struct _sampling_work _PySampling_WorkOf(
+    struct _sampling_tables *tables, PyThreadState *tstate);
+
 #endif  // !Py_SAMPLING_LABELS_H

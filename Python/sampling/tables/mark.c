@@ -77,25 +77,13 @@ subtract_samples(struct _sampling_tables *tables,
     }
 }
 
-/* The longest step and the longest life may have been before: what they were
-   since is not known. */
 static void
 subtract_coroutines(struct _sampling_tables *tables,
                     const struct _sampling_mark *mark)
 {
     for (uint32_t i = 0; i < mark->num_coroutines; i++) {
-        struct _sampling_coroutine_row *c = &tables->coroutines[i];
-        const struct _sampling_coroutine_row *before = &mark->coroutines[i];
-        c->awaiting.all_ns -= before->awaiting.all_ns;
-        c->loop_wait.all_ns -= before->loop_wait.all_ns;
-        c->running_ns -= before->running_ns;
-        c->num_steps -= before->num_steps;
-        c->num_finished -= before->num_finished;
-        c->num_cancelled -= before->num_cancelled;
-        c->lives_ns -= before->lives_ns;
-        for (int bucket = 0; bucket < _PySampling_LIFE_BUCKETS; bucket++) {
-            c->lives[bucket] -= before->lives[bucket];
-        }
+        _PySampling_SubtractCoroutine(&tables->coroutines[i],
+                                      &mark->coroutines[i]);
     }
 }
 

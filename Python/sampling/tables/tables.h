@@ -113,7 +113,8 @@ struct _sampling_label_row {
     uint32_t parent;            // label; row 0 is the empty set
     uint32_t key;               // string; _PySampling_NO_STRING: a task
     uint32_t value;             // string; a task's name, if it has one
-    uint32_t coroutine;         // what the task runs: row + 1; 0: not known
+    uint32_t coroutine : 31;    // what the task runs: row + 1; 0: not known
+    uint32_t is_work : 1;       // a thread works for it, and is not in it
     uint64_t task_id;           // id() of the task, or 0
 };
 
@@ -352,6 +353,10 @@ extern void
 _PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
                                 uint32_t coroutine, uint32_t thread);
 extern void _PySampling_TablesClearCoroutines(struct _sampling_tables *tables);
+// What was counted since then.
+extern void
+_PySampling_SubtractCoroutine(struct _sampling_coroutine_row *row,
+                              const struct _sampling_coroutine_row *before);
 // Gives the samples of tasks that run their task_ns: those of a coroutine
 // share all that its tasks ran as they share wall time.  And the samples of a
 // thread share what tasks waited for its loops as their delays are to each

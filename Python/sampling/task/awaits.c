@@ -17,6 +17,9 @@
 /* Longer chains of coroutines are cut. */
 #define MAX_AWAITS 512
 
+/* So are more decorators of one function than that. */
+#define MAX_WRAPPERS 16
+
 /* From RESUME, where a coroutine is suspended, back to the SEND that it is at
    while what it awaits runs: SEND and its cache, YIELD_VALUE. */
 #define UNITS_SINCE_SEND 3
@@ -65,11 +68,59 @@ code_of(PyGenObject *gen)
 
 /* NULL: the collector has cleared the function. */
 static PyObject *
-globals_of(_PyInterpreterFrame *frame)
+called_function(_PyInterpreterFrame *frame)
 {
     PyObject *function = frame->f_funcobj;
-    return function != NULL && PyFunction_Check(function)
-        ? PyFunction_GET_GLOBALS(function) : NULL;
+    return function != NULL && PyFunction_Check(function) ? function : NULL;
+}
+
+static PyObject *
+globals_of(_PyInterpreterFrame *frame)
+{
+    PyObject *function = called_function(frame);
+    return function != NULL ? PyFunction_GET_GLOBALS(function) : NULL;
+}
+
+/* What a decorator has made another function of, as functools.wraps() notes
+   it, or NULL.  Compares no keys, so it runs no code of the program. */
+static PyObject *
+wrapped_by(PyObject *function)
+{
+    PyObject *dict = ((PyFunctionObject *)function)->func_dict;
+    PyObject *key, *value;
+    Py_ssize_t pos = 0;
+    while (dict != NULL && PyDict_Next(dict, &pos, &key, &value)) {
+        if (PyUnicode_CheckExact(key)
+            && PyUnicode_EqualToUTF8(key, "__wrapped__"))
+        {
+            return PyFunction_Check(value) ? value : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The function that was called for it, as the program knows it and as asyncio
+   calls the task: within all decorators.  NULL: it is not known any more. */
+static PyObject *
+function_of(PyGenObject *gen)
+{
+    if (gen->gi_frame_state >= FRAME_CLEARED) {
+        return NULL;
+    }
+    PyObject *function = called_function(frame_of(gen));
+    PyObject *inner = function != NULL ? wrapped_by(function) : NULL;
+    for (int i = 0; inner != NULL && i < MAX_WRAPPERS; i++) {
+        function = inner;
+        inner = wrapped_by(function);
+    }
+    return function;
+}
+
+PyObject *
+_PySampling_FunctionOf(PyObject *coroutine)
+{
+    return is_generator(coroutine) ? function_of((PyGenObject *)coroutine)
+                                   : NULL;
 }
 
 static PyObject *
@@ -191,6 +242,10 @@ _PySampling_RootOf(const _PySampling_ToldTask *told)
     if (coroutine == NULL) {
         return Py_NewRef(Py_TYPE(told->task));
     }
+    PyObject *function = _PySampling_FunctionOf(coroutine);
+    if (function != NULL) {
+        return Py_NewRef(PyFunction_GET_CODE(function));
+    }
     if (is_generator(coroutine)) {
         return Py_NewRef(code_of((PyGenObject *)coroutine));
     }
@@ -212,12 +267,11 @@ _PySampling_CoroutineRow(struct _sampling_tables *tables,
                 ? UINT32_MAX : tables->frames[frame].function);
     }
     PyObject *coroutine = *task->told.coroutine;
-    PyObject *globals = NULL;
-    if (coroutine != NULL && is_generator(coroutine)
-        && is_suspended((PyGenObject *)coroutine))
-    {
-        globals = globals_of(frame_of((PyGenObject *)coroutine));
-    }
+    PyObject *function =
+        coroutine != NULL ? _PySampling_FunctionOf(coroutine) : NULL;
+    PyObject *globals =
+        function != NULL && PyFunction_GET_CODE(function) == task->root
+        ? PyFunction_GET_GLOBALS(function) : NULL;
     return _PySampling_TablesCoroutine(
         tables, _PySampling_TablesFunction(
             tables, (PyCodeObject *)task->root, globals));

@@ -362,6 +362,31 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     task->is_woken = 0;
 }
 
+/* What it has spent so far has the labels that it has now. */
+void
+_PySampling_TaskSettle(PyObject *object)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
+    if (!_PySampling_ACTIVE() || thread == NULL
+        || !_PySampling_IN_EPOCH(thread) || thread->excluded)
+    {
+        return;
+    }
+    struct _sampling_task *task = interpreter_state()->tasks;
+    while (task != NULL && task->told.task != object) {
+        task = task->next;
+    }
+    if (task != NULL && task->epoch == thread->epoch) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+        uint64_t now_ns = _PySampling_WallNow();
+        book_until(tstate, thread, task, now_ns,
+                   _PySampling_PeriodOfWaits(now_ns));
+        _PySampling_LEAVE_HOOK(thread);
+    }
+}
+
 /* Destroyed while it waited, unless it is of another session. */
 void
 _PySampling_TaskEnd(struct _sampling_task **record)

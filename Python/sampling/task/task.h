@@ -31,6 +31,10 @@ extern void _PySampling_TasksMove(struct _sampling_interpreter_state *s,
                                   unsigned int to_epoch);
 extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
+// With the GIL.  Puts what a task has spent so far on records, before what
+// they belong to changes.
+extern void _PySampling_TaskSettle(PyObject *task);
+
 // task/waits.c.  Lock: tables_mutex, but for the period.
 /* A task that waits, or did.  Its stack is walked once, if at all. */
 struct _sampling_waiting {
@@ -66,6 +70,9 @@ extern struct _PyInterpreterFrame *
 _PySampling_InnermostAwait(const _PySampling_ToldTask *told);
 // Has no step been run yet?  If it is not known, yes.
 extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
+// The function that a coroutine is a call of, within all decorators, or NULL:
+// it is not known.  Borrowed.
+extern PyObject *_PySampling_FunctionOf(PyObject *coroutine);
 // The code of its coroutine, or the type of what is none: a new reference.
 extern PyObject *_PySampling_RootOf(const _PySampling_ToldTask *told);
 // The row of that in the tables, or UINT32_MAX.

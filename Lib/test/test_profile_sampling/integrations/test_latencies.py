@@ -6,6 +6,7 @@ import time
 import unittest
 
 from profile_sampling import profile
+from profile_sampling._data.histogram import BITS
 from profile_sampling.middleware import ASGIMiddleware
 
 from ..support.packages import contained
@@ -23,6 +24,9 @@ N_REQUESTS = 30
 NAP_S, LATER_S = 0.05, 0.03
 # Of a mean, as a share; percentiles are in buckets in addition.
 TOLERANCE, SHARE = 0.03, 0.9
+# One of so many requests is slow: the slow ones are twice as many as are above
+# the 99th percentile, so that it is the shortest of the upper half of them.
+N_UNEVEN, ONE_SLOW_OF = 400, 50
 
 
 def tearDownModule():
@@ -44,6 +48,11 @@ def make_app():
         await asyncio.sleep(NAP_S)
         return {}
 
+    @app.get('/uneven/{n}')
+    async def uneven(n: int):
+        await asyncio.sleep(NAP_S if n % ONE_SLOW_OF == 0 else 0)
+        return {}
+
     @app.get('/later')
     async def background():
         await asyncio.sleep(NAP_S)
@@ -60,15 +69,35 @@ def ask(port, paths):
     taken_ns = {path: [] for path in paths}
     for _ in range(N_REQUESTS):
         for path in paths:
-            connection = http.client.HTTPConnection('127.0.0.1', port)
-            connection.connect()
-            begin_ns = time.monotonic_ns()
-            connection.request('GET', path)
-            connection.getresponse().read()
-            taken_ns[path].append(time.monotonic_ns() - begin_ns)
-            connection.close()
+            taken_ns[path].append(ask_one(port, path))
             time.sleep(LATER_S)
     return {path: sorted(numbers) for path, numbers in taken_ns.items()}
+
+
+def ask_one(port, path):
+    """Return how many nanoseconds a request takes."""
+    connection = http.client.HTTPConnection('127.0.0.1', port)
+    connection.connect()
+    begin_ns = time.monotonic_ns()
+    connection.request('GET', path)
+    connection.getresponse().read()
+    taken_ns = time.monotonic_ns() - begin_ns
+    connection.close()
+    return taken_ns
+
+
+def timed(app, taken_ns):
+    """Return an ASGI application that appends how long each answer took."""
+    async def application(scope, receive, send):
+        begin_ns = time.monotonic_ns()
+
+        async def send_and_look(message):
+            await send(message)
+            if (message['type'] == 'http.response.body'
+                    and not message.get('more_body')):
+                taken_ns.append(time.monotonic_ns() - begin_ns)
+        await app(scope, receive, send_and_look)
+    return application
 
 
 def mean(numbers):
@@ -118,6 +147,29 @@ class LatencyTest(unittest.TestCase):
                 rows['GET /later'].spawned_ns / N_REQUESTS / 1e9,
                 2 * LATER_S, delta=0.3 * LATER_S)
             self.assertLess(rows['GET /nap/{n}'].spawned_ns, 1_000_000_000)
+
+    @thrice
+    def test_99th_percentile(self):
+        """Of a route that is slow at times: the one of those durations that
+        are read around the middleware, to within a bucket, which is a 32nd of
+        an octave, and what is between the readings."""
+        taken_ns = []
+        with (profile() as block,
+              serving_asgi(timed(ASGIMiddleware(make_app()), taken_ns)
+                           ) as port):
+            for n in range(N_UNEVEN):
+                ask_one(port, f'/uneven/{n}')
+        [row] = [row for row in block.profile.tasks_by('route')
+                 if row.value == 'GET /uneven/{n}']
+        self.assertEqual(row.count, len(taken_ns))
+        taken_ns.sort()
+        slack = 2 ** -BITS + TOLERANCE
+        for found_ns, share in (row.p50_ns, 0.5), (row.p99_ns, 0.99):
+            rank = round(share * N_UNEVEN)
+            self.assertGreater(found_ns, (1 - slack) * taken_ns[rank - 2])
+            self.assertLess(found_ns, (1 + slack) * taken_ns[rank])
+        # One that napped, whatever the others took.
+        self.assertGreater(row.p99_ns, (1 - 2 ** -BITS) * NAP_S * 1e9)
 
     @thrice
     def test_asyncio(self):

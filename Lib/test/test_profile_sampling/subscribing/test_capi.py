@@ -3,6 +3,7 @@
 The extension is compiled here, against the headers as they are installed.
 """
 
+import asyncio
 import tempfile
 import time
 import unittest
@@ -69,6 +70,40 @@ class CAPITest(SubscriberTest):
         self.assertEqual(totals['held_wall_ns'], totals['gil_wait_ns'])
         self.assertGreater(held['spin'], 0.8 * totals['gil_wait_ns'])
 
+    def test_tasks(self):
+        async def sleeps():
+            await asyncio.sleep(0.02)
+
+        async def works():
+            spin(0.05)
+
+        async def main():
+            for _ in range(3):
+                await asyncio.gather(sleeps(), sleeps(), works())
+        capi = self.capi
+        capi.start(1000, 65536, capi.WITH_TASKS)
+        asyncio.run(main())
+        totals, _, _ = capi.stop()
+        tasks, running = capi.tasks()
+        self.assertEqual(totals['errors'], 0)
+        # All waits are on records, to the nanosecond.
+        self.assertGreater(tasks['task_ns'], 6 * 0.02e9)
+        self.assertEqual(tasks['task_ns'], tasks['class_waits_ns'])
+        self.assertGreater(tasks['delay_ns'], 0)
+        # And those of asyncio.run().
+        self.assertGreaterEqual(tasks['finished'], 3 * 3 + 1)
+        self.assertEqual(tasks['lives'], tasks['finished'])
+        self.assertGreater(tasks['labels'], 0)
+        name = works.__qualname__
+        self.assertGreater(running[name], 3 * 0.05e9)
+        self.assertLess(running[name], tasks['running_ns'])
+        capi.start(1000, 65536)
+        asyncio.run(main())
+        capi.stop()
+        tasks, running = capi.tasks()
+        self.assertEqual((tasks['task_ns'], tasks['delay_ns'], running),
+                         (0, 0, {}), 'nobody asked for them')
+
     def test_wrong_options(self):
         with self.assertRaisesRegex(ValueError, 'rate_hz'):
             self.capi.start(100_000, 65536)
@@ -91,6 +126,8 @@ class CAPITest(SubscriberTest):
                 capi.subscribe(size, capi.RATE_HZ, 100_000)
             with self.assertRaisesRegex(ValueError, 'later version'):
                 capi.subscribe(size, size - 4, 1)
+        with self.assertRaisesRegex(ValueError, 'later version'):
+            capi.subscribe(capi.SIZE, capi.FLAGS, 1 << 20)
         # No size at all.
         for size in 0, 1, capi.RATE_HZ, capi.RATE_HZ + 3, 4097, 2**31:
             with self.assertRaisesRegex(ValueError, f'of {size} bytes'):

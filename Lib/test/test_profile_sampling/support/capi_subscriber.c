@@ -29,7 +29,10 @@ static uint64_t flat_wall_ns[MAX_FUNCTIONS];
 static uint64_t total_wall_ns, total_cpu_ns, lost_wall_ns;
 static uint64_t gil_wait_ns, held_wall_ns;
 static uint64_t holder_wall_ns[MAX_FUNCTIONS];
+static uint64_t task_ns, delay_ns, class_waits_ns, running_ns, num_lives;
+static uint64_t class_running_ns[MAX_FUNCTIONS], finished;
 static unsigned long num_samples, num_records, num_batches, num_errors;
+static unsigned long num_task_labels;
 
 #define ROW(KIND, FIELD, I) PySampling_ROW(PySampling_##KIND, FIELD, (I))
 
@@ -99,10 +102,36 @@ typedef struct {
     uint32_t node;
 } ShortRecord;
 
+/* Counters are whole in each batch. */
+static void
+keep_tasks(const PySampling_Batch *batch)
+{
+    for (uint32_t i = 0; i < batch->labels.num; i++) {
+        const PySampling_Label *label = ROW(Label, batch->labels, i);
+        num_task_labels += label->task_function != PySampling_NO_FUNCTION
+                           && !label->is_work;
+        num_errors += label->task_function != PySampling_NO_FUNCTION
+                      && label->key != PySampling_NO_STRING;
+    }
+    class_waits_ns = running_ns = finished = num_lives = 0;
+    for (uint32_t i = 0; i < batch->task_classes.num; i++) {
+        const PySampling_TaskClass *c =
+            ROW(TaskClass, batch->task_classes, i);
+        class_running_ns[c->function] = c->running_ns;
+        running_ns += c->running_ns;
+        class_waits_ns += c->awaiting_ns + c->loop_wait_ns;
+        finished += c->finished;
+        for (uint32_t bucket = 0; bucket < c->num_lives; bucket++) {
+            num_lives += c->lives[bucket];
+        }
+    }
+}
+
 static void
 add(const PySampling_Batch *batch)
 {
     keep_rows(batch);
+    keep_tasks(batch);
     num_batches++;
     num_errors += !PySampling_HAS(batch->records.stride, PySampling_Record,
                                   holder_node);
@@ -113,6 +142,14 @@ add(const PySampling_Batch *batch)
         num_records++;
         if (record->kind == PySampling_LOST) {
             lost_wall_ns += record->wall_ns;
+        }
+        if (record->kind == PySampling_TASK) {
+            task_ns += record->wall_ns;
+            num_errors += record->state != PySampling_STATE_AWAITING
+                          && record->state != PySampling_STATE_LOOP_WAIT;
+        }
+        if (record->kind == PySampling_DELAY) {
+            delay_ns += record->wall_ns;
         }
         if (record->kind != PySampling_SAMPLE) {
             continue;
@@ -156,15 +193,20 @@ static PyObject *
 start(PyObject *module, PyObject *args)
 {
     PySampling_Options options = PySampling_OPTIONS_INIT;
-    if (!PyArg_ParseTuple(args, "iI", &options.rate_hz,
-                          &options.max_records))
+    unsigned long long flags = 0;
+    if (!PyArg_ParseTuple(args, "iI|K", &options.rate_hz,
+                          &options.max_records, &flags))
     {
         return NULL;
     }
+    options.flags = flags;
     options.interpreter_id = 0;
     total_wall_ns = total_cpu_ns = lost_wall_ns = 0;
     num_samples = num_records = num_batches = num_errors = 0;
     gil_wait_ns = held_wall_ns = 0;
+    task_ns = delay_ns = class_waits_ns = running_ns = 0;
+    finished = num_lives = num_task_labels = 0;
+    memset(class_running_ns, 0, sizeof(class_running_ns));
     memset(flat_wall_ns, 0, sizeof(flat_wall_ns));
     memset(holder_wall_ns, 0, sizeof(holder_wall_ns));
     sub = api->subscribe(&options);
@@ -261,8 +303,25 @@ stop(PyObject *module, PyObject *ignored)
         "errors", num_errors, flat, held);
 }
 
+/* Of what was stopped: (totals of tasks, {function: what its tasks ran}). */
+static PyObject *
+tasks(PyObject *module, PyObject *ignored)
+{
+    PyObject *running = by_name(class_running_ns);
+    if (running == NULL) {
+        return NULL;
+    }
+    return Py_BuildValue(
+        "({s:K,s:K,s:K,s:K,s:K,s:K,s:k}N)",
+        "task_ns", task_ns, "delay_ns", delay_ns,
+        "class_waits_ns", class_waits_ns, "running_ns", running_ns,
+        "finished", finished, "lives", num_lives,
+        "labels", num_task_labels, running);
+}
+
 static PyMethodDef methods[] = {
     {"start", start, METH_VARARGS, NULL},
+    {"tasks", tasks, METH_NOARGS, NULL},
     {"subscribe", subscribe, METH_VARARGS, NULL},
     {"set_rate", set_rate, METH_O, NULL},
     {"stop", stop, METH_NOARGS, NULL},
@@ -297,7 +356,11 @@ PyInit_capi_subscriber(void)
                                    offsetof(PySampling_Options, rate_hz)) < 0
         || PyModule_AddIntConstant(module, "MAX_RECORDS",
                                    offsetof(PySampling_Options,
-                                            max_records)) < 0)
+                                            max_records)) < 0
+        || PyModule_AddIntConstant(module, "FLAGS",
+                                   offsetof(PySampling_Options, flags)) < 0
+        || PyModule_AddIntConstant(module, "WITH_TASKS",
+                                   PySampling_WITH_TASKS) < 0)
     {
         Py_XDECREF(module);
         return NULL;

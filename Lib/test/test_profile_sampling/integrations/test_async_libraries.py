@@ -1,0 +1,302 @@
+"""Real libraries of asyncio: a server and its client, a framework's
+background tasks, a database.
+
+What is expected is what the program measures itself, in the same loop: a
+latency lies between a reading within the block and one around it, however busy
+the machine is.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+import unittest
+from collections import Counter
+
+from profile_sampling import profile, request
+from profile_sampling.middleware import ASGIMiddleware
+
+from ..support.packages import contained
+from ..support.sessions import SessionTest, thrice
+from ..support.work import spin
+from .served import get
+from .test_web_frameworks import serving_asgi, uvicorn
+
+with contained():
+    try:
+        import aiohttp
+        import aiohttp.web
+    except ImportError:
+        aiohttp = None
+    try:
+        import aiosqlite
+    except ImportError:
+        aiosqlite = None
+    try:
+        import starlette.applications
+        import starlette.background
+        import starlette.responses
+        import starlette.routing
+    except ImportError:
+        starlette = None
+
+N_REQUESTS = 20
+NAP_S, SPIN_S, LATER_S = 0.02, 0.005, 0.05
+# What a request's task ran is its share of the samples of all such tasks: so
+# much of a latency the states may be off, where it waits and where it runs.
+WAITING, RUNNING = 0.1, 0.3
+
+
+class Measured:
+    """What the program measures: {name: ns}."""
+
+    def __init__(self):
+        self.ns = Counter()
+
+    @contextlib.contextmanager
+    def __call__(self, name):
+        begin_ns = time.monotonic_ns()
+        try:
+            yield
+        finally:
+            self.ns[name] += time.monotonic_ns() - begin_ns
+
+
+class LibraryTest(SessionTest):
+
+    def setUp(self):
+        super().setUp()
+        self.measured = Measured()
+
+    @contextlib.contextmanager
+    def request(self, name, **labels):
+        """A request(), measured within and around."""
+        with (self.measured(f'around {name}'), request(**labels),
+              self.measured(f'within {name}')):
+            yield
+
+    def check_request(self, row, name, slack):
+        """Its mean, and its states, which are all of it."""
+        ns = self.measured.ns
+        self.assertEqual(row.count, N_REQUESTS)
+        latency_ns = row.mean_ns * row.count
+        # The mean is rounded.
+        self.assertGreaterEqual(latency_ns + row.count, ns[f'within {name}'])
+        self.assertLessEqual(latency_ns - row.count, ns[f'around {name}'])
+        self.assertAlmostEqual(row.life_ns / latency_ns, 1, delta=slack)
+        self.assertEqual(row.spawned_ns, 0)
+
+    def check_waits(self, row, name):
+        """It waits in what is measured there, but for its own steps."""
+        waits_ns = row.awaiting_ns + row.loop_wait_ns
+        self.assertGreater(waits_ns, 0.8 * self.measured.ns[name])
+        self.assertLess(waits_ns, row.life_ns + 1)
+
+    def rows(self, run, label='route'):
+        return {row.value: row for row in run.profile.tasks_by(label)}
+
+
+@contextlib.contextmanager
+def loop_in_thread():
+    """A loop of its own; gives a function that runs a coroutine there."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield lambda coro: asyncio.run_coroutine_threadsafe(
+            coro, loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@unittest.skipUnless(aiohttp, 'the aiohttp package is not installed')
+class AiohttpTest(LibraryTest):
+
+    def make_app(self):
+        measured = self.measured
+
+        async def nap(_):
+            with measured('nap'):
+                await asyncio.sleep(NAP_S)
+            return aiohttp.web.Response()
+
+        async def work(_):
+            with measured('work'):
+                spin(SPIN_S)
+            return aiohttp.web.Response()
+
+        @aiohttp.web.middleware
+        async def labelled(message, handler):
+            resource = message.match_info.route.resource
+            name = f'{message.method} {resource.canonical}'
+            with self.request(name, route=name):
+                return await handler(message)
+
+        app = aiohttp.web.Application(middlewares=[labelled])
+        app.router.add_get('/nap/{n}', nap)
+        app.router.add_get('/work', work)
+        return app
+
+    async def serve(self):
+        runner = aiohttp.web.AppRunner(self.make_app(), access_log=None)
+        await runner.setup()
+        site = aiohttp.web.TCPSite(runner, '127.0.0.1', 0)
+        await site.start()
+        return runner, runner.addresses[0][1]
+
+    async def ask(self, port):
+        async with aiohttp.ClientSession() as session:
+            for _ in range(N_REQUESTS):
+                for path in 'nap/7', 'work':
+                    url = f'http://127.0.0.1:{port}/{path}'
+                    name = f'asks {path}'
+                    with self.request(name, call=name):
+                        async with session.get(url) as response:
+                            await response.read()
+
+    @thrice
+    def test_server_and_client(self):
+        self.measured = Measured()
+        with profile() as run, loop_in_thread() as call:
+            runner, port = call(self.serve())
+            asyncio.run(self.ask(port))
+            call(runner.cleanup())
+        routes, calls = self.rows(run), self.rows(run, 'call')
+        self.check_request(routes['GET /nap/{n}'], 'GET /nap/{n}', WAITING)
+        self.check_request(routes['GET /work'], 'GET /work', RUNNING)
+        naps = routes['GET /nap/{n}']
+        self.check_waits(naps, 'nap')
+        self.assertEqual(naps.awaited[0].function.qualname, 'sleep')
+        self.assertEqual(routes['GET /work'].awaiting_ns, 0)
+        for path in 'nap/7', 'work':
+            self.check_request(calls[f'asks {path}'], f'asks {path}', RUNNING)
+        # The client awaits what the server does.
+        self.assertGreater(calls['asks nap/7'].awaiting_ns,
+                           0.8 * self.measured.ns['nap'])
+        self.assertIn(
+            'ClientResponse.start',
+            [frame.function.qualname for row in run.profile.samples
+             if row.state == 'awaiting'
+             and row.labels.get('call') == 'asks nap/7'
+             for frame in row.stack])
+
+
+@unittest.skipUnless(starlette and uvicorn,
+                     'the starlette or uvicorn package is not installed')
+class StarletteTest(LibraryTest):
+
+    def make_app(self):
+        measured = self.measured
+
+        async def later():
+            with measured('later'):
+                await asyncio.sleep(LATER_S)
+
+        def in_thread():
+            with measured('in thread'):
+                time.sleep(LATER_S)
+
+        async def plain(_):
+            with measured('nap'):
+                await asyncio.sleep(NAP_S)
+            tasks = starlette.background.BackgroundTasks()
+            tasks.add_task(later)
+            tasks.add_task(in_thread)
+            return starlette.responses.PlainTextResponse(
+                'ok', background=tasks)
+
+        async def parts():
+            for _ in range(2):
+                with measured('part'):
+                    await asyncio.sleep(NAP_S)
+                yield b'part'
+
+        async def streamed(_):
+            return starlette.responses.StreamingResponse(
+                parts(), background=starlette.background.BackgroundTask(later))
+
+        app = starlette.applications.Starlette(routes=[
+            starlette.routing.Route('/plain', plain),
+            starlette.routing.Route('/streamed', streamed)])
+        return app
+
+    @thrice
+    def test_background_tasks_are_in_no_latency(self):
+        self.measured = Measured()
+        with (profile() as run,
+              serving_asgi(ASGIMiddleware(self.make_app())) as port):
+            for _ in range(N_REQUESTS):
+                for path in '/plain', '/streamed':
+                    self.assertEqual(get(port, path)[0], 200)
+        rows = self.rows(run)
+        ns = self.measured.ns
+        plain, streamed = rows['GET /plain'], rows['GET /streamed']
+        for row in plain, streamed:
+            self.assertEqual(row.count, N_REQUESTS)
+        # Each awaited more in the background than in its answer.
+        self.assertGreater(ns['later'] / 2, ns['nap'])
+        self.check_latency(plain, 'nap')
+        self.check_latency(streamed, 'part')
+        # Beside it, and what is streamed in a task of its own.
+        self.assertGreater(plain.spawned_ns + streamed.spawned_ns,
+                           0.9 * (ns['later'] + ns['in thread']))
+        self.assertGreater(plain.spawned_ns, 0.9 * ns['in thread'])
+        # What an executor does for it is work for later, too.
+        self.assertEqual(
+            {row.labels.get('answered') for row in run.profile.samples
+             if any(frame.function.qualname.endswith('in_thread')
+                    for frame in row.stack)}, {'yes'})
+
+    def check_latency(self, row, name):
+        """It is what was done before the answer, and what Starlette takes
+        for that, which is far less than what came later."""
+        latency_ns = row.mean_ns * row.count
+        before_ns = self.measured.ns[name]
+        self.assertGreater(latency_ns, before_ns)
+        self.assertLess(latency_ns - before_ns,
+                        0.5 * self.measured.ns['later'])
+        self.check_waits(row, name)
+        self.assertAlmostEqual(row.life_ns / latency_ns, 1, delta=RUNNING)
+
+
+@unittest.skipUnless(aiosqlite, 'the aiosqlite package is not installed')
+class DatabaseTest(LibraryTest):
+
+    QUERY = ('with recursive numbers(n) as (select 1 union all '
+             'select n + 1 from numbers where n < 100000) '
+             'select count(*) from numbers')
+
+    async def query(self):
+        async with aiosqlite.connect(':memory:') as database:
+            for _ in range(N_REQUESTS):
+                with self.request('query', query='numbers'):
+                    async with database.execute(self.QUERY) as cursor:
+                        [[number]] = await cursor.fetchall()
+        self.assertEqual(number, 100_000)
+
+    @thrice
+    def test_the_query_is_what_is_awaited(self):
+        self.measured = Measured()
+        with profile() as run:
+            asyncio.run(self.query())
+        row = self.rows(run, 'query')['numbers']
+        self.check_request(row, 'query', WAITING)
+        awaited = row.awaited[0]
+        self.assertEqual(awaited.function.qualname, 'Connection._execute')
+        self.assertGreater(awaited.ns, 0.9 * row.awaiting_ns)
+        # Behind it, the coroutines that the program wrote.
+        stacks = [[frame.function.qualname for frame in sample.stack]
+                  for sample in run.profile.samples
+                  if sample.state == 'awaiting'
+                  and sample.labels.get('query') == 'numbers'
+                  and sample.task_ns]
+        self.assertTrue(stacks)
+        for stack in stacks:
+            self.assertTrue(any(name.endswith('DatabaseTest.query')
+                                for name in stack), stack)
+
+
+if __name__ == '__main__':
+    unittest.main()
