@@ -170,7 +170,7 @@ def _bars(report, found, cpus):
         hold(f'worst line, {clock}, beside two that spin',
              {cell: own for cell, own in ours.items() if cell.crowd},
              of('worst'), CROWDED_WORST_BAR_POINTS, 'points')
-    hold('time of the burst as a whole', alone,
+    hold('time of the burst as a whole', ours,
          lambda own: own.whole and (own.whole - 1) * 100, WHOLE_BAR_PERCENT,
          '%')
     hold('samples beyond those due', alone,
