@@ -12,7 +12,10 @@ from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import FUNCTION_KINDS, NOT_KNOWN
 
 _NO_STRING = 0xFFFFFFFF
-_FUNCTION_COLUMNS, _LABEL_COLUMNS = 5, 4
+_FUNCTION_COLUMNS = 5
+# Of batches: parent, key, value, task id, class of the task + 1, is it work.
+LABEL_COLUMNS = 6
+_LABEL_CONTENT = 4      # of them, here and in tables
 _PYTHON = FUNCTION_KINDS.index('python')
 
 
@@ -40,7 +43,7 @@ class Told:
         self._functions += _rows(raw['functions'], 'I', _FUNCTION_COLUMNS)
         self._frames += _rows(raw['frames'], 'i', FRAME_COLUMNS)
         self._nodes += _rows(raw['nodes'], 'I', NODE_COLUMNS)
-        self._labels += _rows(raw['labels'], 'Q', _LABEL_COLUMNS)
+        self._labels += _rows(raw['labels'], 'Q', LABEL_COLUMNS)
         self._threads += raw['threads']
 
     def contents(self, known):
@@ -52,7 +55,7 @@ class Told:
         functions = [(*map(text, names), line, kind)
                      for *names, line, kind in self._functions]
         labels = [(parent, text(key), text(value), task_id)
-                  for parent, key, value, task_id in self._labels]
+                  for parent, key, value, task_id, *_ in self._labels]
         return Contents(known, functions, self._frames, self._nodes, labels,
                         self._threads)
 
@@ -62,7 +65,7 @@ def of_tables(known, raw):
     return Contents(known, raw['functions'],
                     _rows(raw['frames'], 'i', FRAME_COLUMNS),
                     _rows(raw['nodes'], 'I', NODE_COLUMNS),
-                    [row[:_LABEL_COLUMNS] for row in raw['labels']],
+                    [row[:_LABEL_CONTENT] for row in raw['labels']],
                     raw['threads'])
 
 

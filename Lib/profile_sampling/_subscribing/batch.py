@@ -7,6 +7,7 @@ ease.  It must not know how batches are delivered.
 
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.tables import function_row
+from profile_sampling._data.same_rows import LABEL_COLUMNS
 from profile_sampling._data.values import (
     FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, gil_holder,
     label_set)
@@ -28,7 +29,6 @@ COLUMNS = {'time_ns': 'Q', 'kind': 'B', 'state': 'B', 'flags': 'H',
 _FUNCTION_COLUMNS = 5   # module, qualname, filename, first line, kind
 _FRAME_COLUMNS = 5      # function, line, column, offset, opcode
 _NODE_COLUMNS = 2       # parent, frame
-_LABEL_COLUMNS = 6      # parent, key, value, task id, class + 1, is it work
 
 
 class Rows:
@@ -97,7 +97,7 @@ class Rows:
         labels = []
         tasks = {}
         for parent, key, value, task, task_class, is_work in zip(
-                *[numbers] * _LABEL_COLUMNS):
+                *[numbers] * LABEL_COLUMNS):
             if task_class:
                 tasks[len(self.labels) + len(labels)] = TaskLabel(
                     functions[classes[task_class - 1]], bool(is_work))
