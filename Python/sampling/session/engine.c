@@ -172,6 +172,7 @@ start_locked(PyThreadState *tstate)
          s != NULL; s = s->next)
     {
         _Py_atomic_store_ptr(&s->running, NULL);
+        s->task_rate = (struct _sampling_task_rate){0};
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_TablesForgetAddresses(STATE->tables);
