@@ -157,8 +157,9 @@ without_profiler() {
     "$variant_python" -c '
 import sysconfig
 assert sysconfig.get_config_var("WITH_SAMPLING_PROFILER") == 0' || return 1
-    "$variant_python" -m test -j"$jobs" \
-        test_profile_sampling test_embed test_sys
+    # Unquoted: one word per test.
+    # shellcheck disable=SC2046
+    "$variant_python" -m test -j"$jobs" test_embed test_sys $(own_tests)
 }
 
 patches() {
