@@ -5,6 +5,7 @@ slept, that it computed all the time.  One CPU is a case of its own: there
 the sampler thread and the thread that it asks never run at the same time.
 """
 
+import concurrent.futures
 import contextlib
 import ctypes
 import hashlib
@@ -82,9 +83,9 @@ def plan_burst(seconds):
 class Served:
     """Bursts of *burst_s* between waits of a fourth to five halves of that,
     and what a profile says of them: *due_ns* and *found_ns* by line, *count*
-    of their samples."""
+    of their samples.  *run* calls burst()."""
 
-    def __init__(self, seconds, wait, burst_s=0.0012):
+    def __init__(self, seconds, wait, burst_s=0.0012, run=burst):
         arguments = plan_burst(burst_s)
         rng = random.Random(7)
         self.due_ns = [0] * len(STEPS)
@@ -92,12 +93,12 @@ class Served:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 wait(rng.uniform(0.25 * burst_s, 2.5 * burst_s))
-                for i, ns in enumerate(burst(*arguments)):
+                for i, ns in enumerate(run(*arguments)):
                     self.due_ns[i] += ns
         self.counters = session.profile.counters
         self.found_ns = [0] * len(STEPS)
         self.count = 0
-        for sample in own(session.profile):
+        for sample in session.profile.samples:
             for frame in sample.stack:
                 if (frame.function.qualname == burst.__qualname__
                         and frame.line in LINES):
@@ -170,6 +171,18 @@ class BurstsTest(SessionTest):
     @thrice
     def test_short_bursts_as_a_whole_on_all_cpus(self):
         self.check_whole()
+
+    @thrice
+    def test_short_bursts_as_a_whole_in_a_crowd(self):
+        # T28.  Here the clock, as it wakes up, decides when the pool runs.
+        with (one_cpu(), spinning_processes(2),
+              concurrent.futures.ThreadPoolExecutor(4) as pool):
+            served = Served(15, time.sleep, 0.0001, lambda *arguments:
+                            pool.submit(burst, *arguments).result())
+        self.assertGreater(served.count, 1000)
+        # Three standard deviations of 1,400 samples; it was 13 % less.
+        self.assertAlmostEqual(
+            sum(served.found_ns) / sum(served.due_ns), 1, delta=0.08)
 
 
 class ShortCallsTest(SessionTest):
