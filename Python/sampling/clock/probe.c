@@ -216,9 +216,10 @@ _PySampling_ProbeThread(_PySampling_Thread *thread,
     // Reading a running thread's clock brings it up to date.
     int is_elsewhere = _PySampling_CpuNow(thread) != cpu_ns;
     int has_run = is_elsewhere || cpu_ns != thread->seen_cpu_ns;
-    int asleep = has_run || !thread->seen_asleep ? 0 : 1;
-    if (!is_elsewhere && !asleep) {
-        asleep = is_asleep(file);
+    int sleeps_on = thread->seen_asleep && !has_run;
+    int asleep = 0;
+    if (!is_elsewhere) {
+        asleep = sleeps_on ? 1 : is_asleep(file);
     }
     if (asleep < 0 && file != &none) {
         // The file may be of a thread that has ended, whose number is used
