@@ -11,9 +11,10 @@ from profile_sampling._data.numbering import number_of
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import FUNCTION_KINDS, NOT_KNOWN
 
-_NO_STRING = 0xFFFFFFFF
-_FUNCTION_COLUMNS = 5
-# Of batches: parent, key, value, task id, class of the task + 1, is it work.
+NO_STRING = 0xFFFFFFFF
+# Of batches: module, qualname, filename, first line, kind.
+FUNCTION_COLUMNS = 5
+# Parent, key, value, task id, class of the task + 1, is it work.
 LABEL_COLUMNS = 6
 _LABEL_CONTENT = 4      # of them, here and in tables
 _PYTHON = FUNCTION_KINDS.index('python')
@@ -40,10 +41,10 @@ class Told:
             self.serial = raw['serial']
             self._begin()
         self._strings += raw['strings']
-        self._functions += _rows(raw['functions'], 'I', _FUNCTION_COLUMNS)
-        self._frames += _rows(raw['frames'], 'i', FRAME_COLUMNS)
-        self._nodes += _rows(raw['nodes'], 'I', NODE_COLUMNS)
-        self._labels += _rows(raw['labels'], 'Q', LABEL_COLUMNS)
+        self._functions += unpacked(raw['functions'], 'I', FUNCTION_COLUMNS)
+        self._frames += unpacked(raw['frames'], 'i', FRAME_COLUMNS)
+        self._nodes += unpacked(raw['nodes'], 'I', NODE_COLUMNS)
+        self._labels += unpacked(raw['labels'], 'Q', LABEL_COLUMNS)
         self._threads += raw['threads']
 
     def contents(self, known):
@@ -51,7 +52,7 @@ class Told:
         strings = self._strings
 
         def text(row):
-            return None if row == _NO_STRING else strings[row]
+            return None if row == NO_STRING else strings[row]
         functions = [(*map(text, names), line, kind)
                      for *names, line, kind in self._functions]
         labels = [(parent, text(key), text(value), task_id)
@@ -63,8 +64,8 @@ class Told:
 def of_tables(known, raw):
     """Return the Contents of the rows in tables of the core."""
     return Contents(known, raw['functions'],
-                    _rows(raw['frames'], 'i', FRAME_COLUMNS),
-                    _rows(raw['nodes'], 'I', NODE_COLUMNS),
+                    unpacked(raw['frames'], 'i', FRAME_COLUMNS),
+                    unpacked(raw['nodes'], 'I', NODE_COLUMNS),
                     [row[:_LABEL_CONTENT] for row in raw['labels']],
                     raw['threads'])
 
@@ -115,6 +116,7 @@ def _function(module, qualname, filename, first_line, kind):
             first_line, kind)
 
 
-def _rows(data, item, width):
+def unpacked(data, item, width):
+    """Return the rows of so many numbers of that type, as tuples."""
     numbers = iter(memoryview(data).cast('B').cast(item).tolist())
     return list(zip(*[numbers] * width))

@@ -7,7 +7,9 @@ ease.  It must not know how batches are delivered.
 
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.tables import function_row
-from profile_sampling._data.same_rows import LABEL_COLUMNS
+from profile_sampling._data.same_rows import (
+    FUNCTION_COLUMNS, LABEL_COLUMNS, NO_STRING, unpacked)
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
     FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, gil_holder,
     label_set)
@@ -19,16 +21,12 @@ _TASK = RECORD_KINDS.index('task')
 _DELAY = RECORD_KINDS.index('delay')
 _RESIDUE, _MERGED = 1, 2
 _GIL_WAIT = STATES.index('gil_wait')
-_NO_STRING = 0xFFFFFFFF
 NO_THREAD = 0xFFFFFFFF
 # Columns of a batch, and their item types (see memoryview.cast).
 COLUMNS = {'time_ns': 'Q', 'kind': 'B', 'state': 'B', 'flags': 'H',
            'thread': 'I', 'node': 'I', 'labels_row': 'I', 'count': 'Q',
            'cpu_ns': 'Q', 'wall_ns': 'Q', 'holder_thread': 'I',
            'holder_node': 'I'}
-_FUNCTION_COLUMNS = 5   # module, qualname, filename, first line, kind
-_FRAME_COLUMNS = 5      # function, line, column, offset, opcode
-_NODE_COLUMNS = 2       # parent, frame
 
 
 class Rows:
@@ -66,14 +64,13 @@ class Rows:
         strings = self.strings + raw['strings']
 
         def text(row):
-            return None if row == _NO_STRING else strings[row]
+            return None if row == NO_STRING else strings[row]
 
         def thread(ident, native_id, name, interpreter_id):
             return Thread(ident, native_id, text(name), interpreter_id)
         functions = list(self.functions)
-        numbers = iter(memoryview(raw['functions']).cast('I').tolist())
-        for module, qualname, filename, line, kind in zip(
-                *[numbers] * _FUNCTION_COLUMNS):
+        for module, qualname, filename, line, kind in unpacked(
+                raw['functions'], 'I', FUNCTION_COLUMNS):
             functions.append(Function(text(module), text(qualname),
                                       text(filename), line,
                                       FUNCTION_KINDS[kind]))
@@ -86,18 +83,15 @@ class Rows:
         frames = self.frames
         if moved:
             frames = [_moved(frame, moved) for frame in frames]
-        numbers = iter(memoryview(raw['frames']).cast('i').tolist())
         frames = frames + [
             Frame(functions[function], *place) for function, *place
-            in zip(*[numbers] * _FRAME_COLUMNS)]
-        numbers = iter(memoryview(raw['nodes']).cast('I').tolist())
-        nodes = list(zip(*[numbers] * _NODE_COLUMNS))
-        numbers = iter(memoryview(raw['labels']).cast('Q').tolist())
+            in unpacked(raw['frames'], 'i', FRAME_COLUMNS)]
+        nodes = unpacked(raw['nodes'], 'I', NODE_COLUMNS)
         classes = memoryview(raw['task_functions']).cast('I').tolist()
         labels = []
         tasks = {}
-        for parent, key, value, task, task_class, is_work in zip(
-                *[numbers] * LABEL_COLUMNS):
+        for parent, key, value, task, task_class, is_work in unpacked(
+                raw['labels'], 'Q', LABEL_COLUMNS):
             if task_class:
                 tasks[len(self.labels) + len(labels)] = TaskLabel(
                     functions[classes[task_class - 1]], bool(is_work))
