@@ -6,7 +6,8 @@ come to.
 
 A row of labels that is a task has its class as a fifth item: 1 and a row of
 the task classes, or 0.  A class may have no counters.  Here the class is a
-label of its own, outside of its task.  Samples of tasks that no thread runs are of no tick: they count 0.
+label of its own, outside of its task.  Samples of tasks that no thread runs
+are of no tick: they count 0.
 """
 
 from profile_sampling._data.label_names import TASK_CLASS

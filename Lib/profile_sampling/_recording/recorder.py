@@ -98,7 +98,6 @@ class _Collector:
         raw['timeline'] = lambda tables: moments.timeline(tables, samples,
                                                           start_ns)
 
-
     def _samples(self, raw, moments):
         """Return the number of the sample that a key of records is of."""
         # Tables may number rows of labels anew, but not samples.
