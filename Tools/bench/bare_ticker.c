@@ -1,7 +1,7 @@
-/* The cheapest ways to interrupt a thread at a rate, for services_cost.py: a
-   thread that sleeps and sends, with a slice so short that it gets the CPU
-   when it wakes; and a timer of the kernel's that is aimed at the thread.  The
-   handler counts and does nothing else. */
+/* The cheapest ways to interrupt a thread at a rate, for on.py and
+   services_cost.py: a thread that sleeps and sends, with a slice so short that
+   it gets the CPU when it wakes; and a timer of the kernel's that is aimed at
+   the thread.  The handler counts and does nothing else. */
 
 #define _GNU_SOURCE
 #include <errno.h>

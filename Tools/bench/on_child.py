@@ -1,10 +1,11 @@
 """Times slices of one program: not sampled, interrupted by an empty handler,
 and sampled, in a new random order each round.
 
-    python on_child.py PROGRAM TICKER.SO SLICE_MS ROUNDS
+    python on_child.py PROGRAM BARE_TICKER.SO SLICE_MS ROUNDS
 
 Prints JSON: {configuration: [[cpu_ns, wall_ns, other_cpu_ns, ticks], ...]},
-one item per round: the mean of its slices in that round.
+one item per round: the mean of its slices in that round.  cpu_ns is of the
+whole process, other_cpu_ns of its other threads.
 """
 
 import ctypes
@@ -16,6 +17,7 @@ import time
 
 import profile_sampling
 from programs import BY_NAME
+from steady import BARE, captures, start_steady
 
 RATES_HZ = (100, 1000, 10000)
 CONFIGURATIONS = [('off', 0)] + [(kind, rate_hz) for rate_hz in RATES_HZ
@@ -29,7 +31,7 @@ class Bench:
     def __init__(self, program, ticker_path, slice_ms):
         self.run = BY_NAME[program]()
         self.ticker = ctypes.CDLL(ticker_path)
-        self.ticker.ticker_stop.restype = ctypes.c_long
+        self.ticker.bare_stop.restype = ctypes.c_long
         self.portions = self._portions(slice_ms / 1000)
 
     def _portions(self, seconds):
@@ -45,26 +47,27 @@ class Bench:
 
     def _start(self, kind, rate_hz):
         if kind == 'empty':
-            err = self.ticker.ticker_start(rate_hz)
+            err = self.ticker.bare_start(BARE['timer'], rate_hz)
             if err:
                 raise OSError(err, 'cannot start the ticker')
         elif kind == 'sampled':
-            profile_sampling.start(rate_hz=rate_hz)
+            start_steady(lambda: self.run(1), rate_hz=rate_hz)
+            self.captures_before = captures()
 
     def _stop(self, kind):
         """Return how often the program was interrupted."""
         if kind == 'empty':
-            return self.ticker.ticker_stop()
+            return self.ticker.bare_stop()
         if kind == 'sampled':
+            found = captures() - self.captures_before
             profile_sampling.stop()
-            stats = profile_sampling.stats()
-            return stats['signals_sent'] + stats['ticks_own']
+            return found
         return 0
 
     def slice(self, kind, rate_hz):
         gc.collect()
-        self._start(kind, rate_hz)
         self.run(self.portions // WARM_UP_SHARE + 1)
+        self._start(kind, rate_hz)
         process_ns = time.process_time_ns()
         wall_ns = time.perf_counter_ns()
         cpu_ns = time.thread_time_ns()
@@ -73,7 +76,7 @@ class Bench:
         wall_ns = time.perf_counter_ns() - wall_ns
         process_ns = time.process_time_ns() - process_ns
         ticks = self._stop(kind)
-        return cpu_ns, wall_ns, max(process_ns - cpu_ns, 0), ticks
+        return process_ns, wall_ns, max(process_ns - cpu_ns, 0), ticks
 
 
 def one_round(bench, rng):

@@ -1,12 +1,12 @@
 """Times programs that are profiled and programs that are not.
 
-    python services_cost_child.py busy SLICE_MS ROUNDS BARE_TICKER.SO
+    python services_cost_child.py interruptions SLICE_MS ROUNDS BARE_TICKER.SO
     python services_cost_child.py asleep RATE_HZ SECONDS
     python services_cost_child.py hand_over TIMES ROUNDS
 
-Prints JSON.  busy: {how: [[cpu_ns, wall_ns, ticks], ...]}, one item for each
-round, of the whole process.  asleep: [cpu_ns, wall_ns].  hand_over: {how:
-[wall_ns, ...]}.
+Prints JSON.  interruptions: {how: [[taken_ns, wall_ns, ticks], ...]}, one item
+for each round: taken_ns is the time in which the program stood still.  asleep:
+[cpu_ns, wall_ns].  hand_over: {how: [wall_ns, ...]}.
 """
 
 import ctypes
@@ -17,70 +17,68 @@ import threading
 import time
 
 import profile_sampling
-from truth_work import python_loop
+from steady import BARE, captures, start_steady
 
 RATE_HZ = 1000
-# How the busy loop is interrupted; the bare ones as bare_ticker.c has them.
+# How the busy loop is interrupted, beside the bare ways.
 PLAIN, OURS = 'plain', 'ours'
-BARE = {'thread': 1, 'timer': 2}
-# What all others are compared with is measured more often.
-SLICES = {PLAIN: 2}
+# A loop that reads the clock stands still if a turn takes longer than this:
+# undisturbed it takes 0.1 us.  Beyond the other limit another process had the
+# CPU.
+STANDS_STILL_NS = 1500
+OTHERS_NS = 400_000
 HAND_OVER_RATE_HZ = 1000
 
 
-def _loops_of(slice_ms):
-    count = 100_000
-    while True:
-        begin_ns = time.thread_time_ns()
-        python_loop(count)
-        took_ns = time.thread_time_ns() - begin_ns
-        if took_ns > slice_ms * 1e6 / 4:
-            return int(count * slice_ms * 1e6 / took_ns)
-        count *= 2
+def _time_taken(duration_ns):
+    """(ns in which this loop stood still, ns in all)."""
+    now = time.perf_counter_ns
+    taken_ns = 0
+    last_ns = begin_ns = now()
+    while last_ns < begin_ns + duration_ns:
+        now_ns = now()
+        if STANDS_STILL_NS < now_ns - last_ns < OTHERS_NS:
+            taken_ns += now_ns - last_ns
+        last_ns = now_ns
+    return taken_ns, last_ns - begin_ns
 
 
-class Busy:
+class Interrupted:
     def __init__(self, slice_ms, ticker_path):
-        self.count = _loops_of(slice_ms)
+        self.slice_ns = int(slice_ms) * 1_000_000
         self.ticker = ctypes.CDLL(ticker_path)
         self.ticker.bare_stop.restype = ctypes.c_long
 
     def slice(self, how):
-        """(CPU time and wall time in ns, signals that were handled)."""
+        """(time taken and wall time in ns, signals that were handled)."""
         if how in BARE:
             err = self.ticker.bare_start(BARE[how], RATE_HZ)
             if err:
                 raise OSError(err, 'cannot start the ticker')
         elif how == OURS:
-            profile_sampling.start('wall', rate_hz=RATE_HZ)
-        cpu_ns, wall_ns = time.process_time_ns(), time.perf_counter_ns()
-        python_loop(self.count)
-        cpu_ns = time.process_time_ns() - cpu_ns
-        wall_ns = time.perf_counter_ns() - wall_ns
+            start_steady(lambda: _time_taken(1_000_000), rate_hz=RATE_HZ)
+            captures_before = captures()
+        taken_ns, wall_ns = _time_taken(self.slice_ns)
         ticks = 0
         if how in BARE:
             ticks = self.ticker.bare_stop()
         elif how == OURS:
-            ticks = profile_sampling.stop().counters['captures']
-        return cpu_ns, wall_ns, ticks
+            ticks = captures() - captures_before
+            profile_sampling.stop()
+        return taken_ns, wall_ns, ticks
 
 
-def busy(slice_ms, rounds, ticker_path):
-    """All of them in each round, in random order."""
-    bench, rng = Busy(float(slice_ms), ticker_path), random.Random(1)
-    order = [how for how in (PLAIN, OURS, *BARE)
-             for _ in range(SLICES.get(how, 1))]
+def interruptions(slice_ms, rounds, ticker_path):
+    """All ways in each round, in random order."""
+    program, rng = Interrupted(slice_ms, ticker_path), random.Random(1)
+    order = [PLAIN, OURS, *BARE]
     found = {how: [] for how in order}
     for how in found:
-        bench.slice(how)
+        program.slice(how)
     for _ in range(int(rounds)):
         rng.shuffle(order)
-        slices = {}
         for how in order:
-            slices.setdefault(how, []).append(bench.slice(how))
-        for how, own in slices.items():
-            found[how].append([sum(column) / len(own)
-                               for column in zip(*own)])
+            found[how].append(program.slice(how))
     return found
 
 
@@ -134,7 +132,8 @@ def hand_over(times, rounds):
 
 def main():
     what, *args = sys.argv[1:]
-    functions = {'busy': busy, 'asleep': asleep, 'hand_over': hand_over}
+    functions = {'interruptions': interruptions, 'asleep': asleep,
+                 'hand_over': hand_over}
     json.dump(functions[what](*args), sys.stdout)
 
 
