@@ -170,7 +170,7 @@ typedef struct {
     X(collections_gen2)     /* of generation 2: full ones */ \
     X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
     X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
-    X(overhead_capture_ns)  /* spent in the signal handler */ \
+    X(overhead_capture_ns)  /* that ticks took */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
     X(memory_bytes)         /* taken by the profiler, as last measured */
 

@@ -53,13 +53,22 @@ def _score(weights, true, samples):
     return Score(weights, true, samples) if sum(weights) else None
 
 
+def _tick_ns(stats):
+    """What a tick takes from the program, as far as it is known."""
+    if stats is None:
+        return 0
+    return (stats['overhead_capture_ns']
+            / max(stats['captures'] + stats['captures_merged'], 1))
+
+
 class Scores:
     """Of one run.
 
     wall, cpu  Score, or None; cpu also when the profiler does not tell
     samples    on the six lines
     whole      what all lines were given, of what they took; None for peers
-    served     samples, of the ticks that fell into them
+    served     samples, of the ticks that fell into them; ours have deadlines in
+               the program's own time, without that which ticks take of it
     biased     captures away from their tick, of all captures; None for peers
     missed     ticks that were missed, of all ticks; None for peers
     """
@@ -68,7 +77,9 @@ class Scores:
         found = result['found']
         self.samples = sum(found['count'])
         true_ns = result['true_wall_ns']
-        self.served = self.samples / (sum(true_ns) / NS_PER_S * rate_hz)
+        stats = result.get('stats')
+        own_ns = sum(true_ns) - self.samples * _tick_ns(stats)
+        self.served = self.samples / (own_ns / NS_PER_S * rate_hz)
         weights = found.get('wall_ns') or found['weight']
         self.wall = _score(weights, true_ns, self.samples)
         self.whole = (sum(found['wall_ns']) / sum(true_ns)
@@ -77,7 +88,6 @@ class Scores:
         if 'cpu_ns' in found:
             self.cpu = _score(found['cpu_ns'], result['calibrated_cpu_ns'],
                               self.samples)
-        stats = result.get('stats')
         self.biased = self.missed = None
         if stats is not None:
             self.biased = (stats.get('captures_biased', 0)

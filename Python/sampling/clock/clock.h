@@ -83,6 +83,8 @@ extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
 extern void _PySampling_TimerPutOff(_PySampling_Thread *thread);
 extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
                                       uint64_t now_ns);
+extern void _PySampling_TimerTook(_PySampling_Thread *thread,
+                                  uint64_t tick_ns);
 extern void _PySampling_TimerGoOn(_PySampling_Thread *thread,
                                   uint64_t ticked_ns);
 extern int _PySampling_TimerEnd(_PySampling_Thread *thread);

@@ -145,6 +145,27 @@ take_deadline(_PySampling_Thread *thread)
     return _Py_atomic_exchange_uint64(&thread->timer_deadline_ns, 0);
 }
 
+/* Deadlines are moments of the program's work: each tick puts those off that
+   follow in the same run, by what a tick takes.  Else there would be the more
+   of them at a place the more ticks were before it. */
+static uint64_t
+timer_deadline_from(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    return _PySampling_DeadlineFrom(_PySampling_OF_TIMERS,
+                                    from_ns - thread->put_off_ns)
+           + thread->put_off_ns;
+}
+
+/* The handler has served a tick, which took so long. */
+void
+_PySampling_TimerTook(_PySampling_Thread *thread, uint64_t tick_ns)
+{
+    // Longer, and the thread waited for a CPU.
+    if (tick_ns < _PySampling_LATE_NS) {
+        thread->tick_ns = tick_ns;
+    }
+}
+
 /* Is its deadline over? */
 int
 _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
@@ -159,10 +180,13 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
 static void
 add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
 {
-    uint64_t span_ns = _PySampling_DeadlineSpan(
+    uint64_t put_off_ns = thread->put_off_ns;
+    uint64_t span_ns =
         _Py_atomic_load_int_relaxed(&thread->is_timed)
-            ? _PySampling_OF_TIMERS : _PySampling_OF_CLOCK,
-        deadline_ns, now_ns);
+        ? _PySampling_DeadlineSpan(_PySampling_OF_TIMERS,
+                                   deadline_ns - put_off_ns,
+                                   now_ns - put_off_ns)
+        : _PySampling_DeadlineSpan(_PySampling_OF_CLOCK, deadline_ns, now_ns);
     (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
     if (now_ns < deadline_ns + _PySampling_LATE_NS) {
         (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
@@ -208,8 +232,7 @@ static void
 set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->is_timed)) {
-        set_timer(thread, _PySampling_DeadlineFrom(_PySampling_OF_TIMERS,
-                                                   from_ns));
+        set_timer(thread, timer_deadline_from(thread, from_ns));
     }
     else {
         set_own_deadline(thread, from_ns);
@@ -227,6 +250,7 @@ timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
         && may_set_timer(thread, from_ns)
         && _PySampling_SignalIsOurs() && has_timer(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
+    thread->put_off_ns = 0;
     set_deadline(thread, from_ns);
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
@@ -296,7 +320,8 @@ _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
     if (!_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     }
-    set_deadline(thread, ticked_ns + 1);
+    thread->put_off_ns += thread->tick_ns;
+    set_deadline(thread, ticked_ns + thread->tick_ns + 1);
     if (was_timed && !_Py_atomic_load_int_relaxed(&thread->is_timed)) {
         // From now on the clock has to look.
         _PySampling_ClockWake(0);
@@ -352,8 +377,8 @@ _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
     return 1;
 }
 
-/* The signal has come.  Returns the deadline, or 0 if there is nothing to
-   capture. */
+/* The signal has come.  Returns the moment at which the thread stopped for it,
+   or 0 if there is nothing to capture. */
 uint64_t
 _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
 {
@@ -374,9 +399,11 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
         _PySampling_COUNT(signals_late, 1);
         return 0;
     }
-    add_span(thread, deadline_ns, now_ns);
+    int is_late = now_ns >= deadline_ns + _PySampling_LATE_NS;
+    uint64_t stopped_ns = is_late ? now_ns : deadline_ns;
+    add_span(thread, deadline_ns, stopped_ns);
     _PySampling_COUNT(signals_sent, 1);
-    return deadline_ns;
+    return stopped_ns;
 }
 
 /* The run ends: no signal comes any more when this returns.  The thread

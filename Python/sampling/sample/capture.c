@@ -134,11 +134,12 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
 /* A capture that took very long has lost its CPU meanwhile: where others want
    the CPU, too, the kernel likes to take it in a system call, and no call of
    the program's comes as often as the handler's. */
-static void
+static uint64_t
 count_overhead(uint64_t from_ns)
 {
     uint64_t took_ns = _PySampling_MonotonicNow() - from_ns;
     _PySampling_COUNT(overhead_capture_ns, Py_MIN(took_ns, MAX_CAPTURE_NS));
+    return took_ns;
 }
 
 /* If the signal took long, the thread stood at the instruction that the
@@ -251,8 +252,8 @@ static void
 handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
-    uint64_t deadline_ns = _PySampling_TimerHear(thread, now_ns);
-    if (deadline_ns == 0) {
+    uint64_t stopped_ns = _PySampling_TimerHear(thread, now_ns);
+    if (stopped_ns == 0) {
         _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         return;
     }
@@ -267,8 +268,8 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
         _PySampling_Capture(tstate, thread, now_ns,
                             _PySampling_CpuNow(thread), 1);
     }
-    _PySampling_TimerGoOn(thread, now_ns);
-    count_overhead(now_ns);
+    _PySampling_TimerGoOn(thread, stopped_ns);
+    _PySampling_TimerTook(thread, count_overhead(stopped_ns));
 }
 
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no

@@ -85,11 +85,12 @@ class Served:
     and what a profile says of them: *due_ns* and *found_ns* by line, *count*
     of their samples.  *run* calls burst()."""
 
-    def __init__(self, seconds, wait, burst_s=0.0012, run=burst):
+    def __init__(self, seconds, wait, burst_s=0.0012, run=burst,
+                 rate_hz=RATE_HZ):
         arguments = plan_burst(burst_s)
         rng = random.Random(7)
         self.due_ns = [0] * len(STEPS)
-        with Session(rate_hz=RATE_HZ) as session:
+        with Session(rate_hz=rate_hz) as session:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 wait(rng.uniform(0.25 * burst_s, 2.5 * burst_s))
@@ -143,6 +144,15 @@ class BurstsTest(SessionTest):
     @thrice
     def test_on_all_cpus(self):
         self.check(Served(4, self.poll))
+
+    @thrice
+    def test_ticks_that_take_a_part_of_a_period(self):
+        # T29.  By which a burst's deadlines fall the sooner into what follows.
+        served = Served(4, self.poll, burst_s=0.0003, rate_hz=10_000)
+        due, found = [ns[0] / sum(ns)
+                      for ns in (served.due_ns, served.found_ns)]
+        noise = ((1 - due) / due / served.count) ** 0.5
+        self.assertAlmostEqual(found / due, 1, delta=4 * noise + 0.02)
 
     def check_whole(self):
         """What the bursts took beside all that the thread did around them,
