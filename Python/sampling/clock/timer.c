@@ -250,7 +250,6 @@ timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
         && may_set_timer(thread, from_ns)
         && _PySampling_SignalIsOurs() && has_timer(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
-    thread->put_off_ns = 0;
     set_deadline(thread, from_ns);
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
@@ -264,6 +263,7 @@ _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
     uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t next_ns =
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
+    thread->put_off_ns = 0;
     (void)timer_begin(thread, next_ns / period_ns * period_ns);
 }
 
@@ -273,6 +273,7 @@ void
 _PySampling_TimerBeginRun(_PySampling_Thread *thread)
 {
     thread->is_leaving = 1;
+    thread->put_off_ns = 0;
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
                                     _PySampling_WallNow());
     (void)timer_begin(thread, thread->attached_ns);
