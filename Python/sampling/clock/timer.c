@@ -312,8 +312,8 @@ _PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
         || wall_ns >= _PySampling_LookedAtFrom(thread);
 }
 
-/* The run goes on after a tick.  A deadline that is over since `ticked_ns` is
-   the next one all the same. */
+/* The run goes on after a tick, for which the thread stopped at `ticked_ns`.  A
+   deadline that is over since then is the next one all the same. */
 void
 _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
@@ -321,8 +321,12 @@ _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
     if (!_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     }
-    thread->put_off_ns += thread->tick_ns;
-    set_deadline(thread, ticked_ns + thread->tick_ns + 1);
+    if (was_timed) {
+        // Its deadlines and the moment itself.
+        thread->put_off_ns += thread->tick_ns;
+        ticked_ns += thread->tick_ns;
+    }
+    set_deadline(thread, ticked_ns + 1);
     if (was_timed && !_Py_atomic_load_int_relaxed(&thread->is_timed)) {
         // From now on the clock has to look.
         _PySampling_ClockWake(0);
