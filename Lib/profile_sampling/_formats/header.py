@@ -69,9 +69,9 @@ def _running_ns(tables, sites):
     if own.name == _WALL or _WALL not in [
             one.name for one in tables.value_types]:
         return sites.whole.by_state[_RUNNING]
-    return sum([ns for ns, state, is_idle in zip(
-        tables.column(tables.value_column(_WALL)), tables.column(STATE),
-        sites.is_idle) if state == _RUNNING and not is_idle])
+    return sum([ns for ns, state in zip(
+        tables.column(tables.value_column(_WALL)), tables.column(STATE))
+        if state == _RUNNING])
 
 
 def lines(tables, sites, wrap):

@@ -141,7 +141,7 @@ export function asides(part) {
  * @param {Part} part
  * @param {Sites} sites
  */
-function achievedHz(part, {whole, isIdle}) {
+function achievedHz(part, {whole}) {
   const {profile: {rateHz, valueTypes, samples}, rows, type,
          isDifference} = part;
   const wall = valueTypes.findIndex(({name}) => name === 'wall_ns');
@@ -149,7 +149,7 @@ function achievedHz(part, {whole, isIdle}) {
     && !isOfTasks(type) && countsOf(part) !== null;
   let running = wall < 0 ? whole.byState[RUNNING] : 0;
   for (const row of wall < 0 ? [] : rows) {
-    if (samples.state[row] === RUNNING && !isIdle[row]) {
+    if (samples.state[row] === RUNNING) {
       running += samples.values[wall][row];
     }
   }
