@@ -59,9 +59,9 @@ def _say_still_running(parts):
     if pids:
         numbers = ', '.join(map(str, pids[:_MAX_PIDS]))
         more = ', ...' if len(pids) > _MAX_PIDS else ''
-        say(f'the command has ended, and {numbers}{more} still run: what '
-            'they leave when they end is not in this profile, and will be in '
-            + parts.directory)
+        say(f'still running after the command: {numbers}{more}; what they '
+            'record is not in this profile, and will be in '
+            f'{parts.directory} when they end')
 
 
 def say_nothing_written(wanted):

@@ -12,6 +12,8 @@ import termios
 import time
 import unittest
 
+from test.support import LONG_TIMEOUT
+
 from ..support.sessions import ProgramTest, environment
 
 # What a shell does for a job in the foreground, and for one that stops: fg.
@@ -62,7 +64,6 @@ RECORD = [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
 INTERRUPT, SUSPEND = '\x03', '\x1a'
 # A second signal, if there is one, has come by then.
 SETTLE_S = 0.2
-DEADLINE_S = 20
 INT, TERM, USR1, CONT, TSTP, STOP = map(int, (
     signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCONT,
     signal.SIGTSTP, signal.SIGSTOP))
@@ -87,7 +88,7 @@ class Terminal:
 
     def wait_for(self, pattern):
         """Read until there is another line that matches."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + LONG_TIMEOUT
         while True:
             match = re.compile(rf'{pattern}\r?\n').search(self._text,
                                                           self._seen)

@@ -357,8 +357,9 @@ class CommandTest(RecordTest):
         self.assertEqual(result.status, 4, result.err)
         self.assertNotIn('pid', self.load('p.pb.gz').label_keys)
         line, = result.err.splitlines()
-        daemon = re.search(r'and (\d+) still run', line)[1]
-        left = line.split(' will be in ')[1]
+        daemon, left = re.search(
+            r'still running after the command: (\d+); .* will be in (.*) '
+            'when they end', line).groups()
         self.assertEqual(os.listdir(left), [])
         self.file('end', '')
         name = os.path.join(left, f'{daemon}.pb.gz')
