@@ -11,12 +11,13 @@ from profile_sampling._data import compare
 from profile_sampling._data.runs import FUNCTION, Question
 from profile_sampling._formats import page_of_changes
 
+from ..profiles.test_task_rows import service
 from ..support import hard_profiles
 from ..support.browser import complaints, needs_browser, wait_for
 from ..support.builders import Builder, example
-from .test_html_tasks import latency
 from ..support.pages import READ_TREE, READY, BrowserTest, named
 from ..support.random_profiles import random_profile
+from .test_html_tasks import latency
 
 
 def before():
@@ -424,9 +425,9 @@ class TasksTest(DifferenceTest):
             [('app.handle:12', 18_000, 6000, 12_000)])
 
     def test_values_that_one_does_not_have(self):
-        for base, now, text in (
-                (before(), tasks(1), 'what is new'),
-                (tasks(1), before(), 'the base')):
+        served = service().profile()
+        for base, now, text in ((before(), served, 'what is new'),
+                                (served, before(), 'the base')):
             base, now = self.compare(base, now, view='functions')
             self.assertIn(f'Only {text} has values of task and delay: they '
                           'are left out', self.text('#facts'))
@@ -435,6 +436,12 @@ class TasksTest(DifferenceTest):
                 sorted([row.delta.self_wall_ns for row
                         in now.diff(base).functions()]))
             self.assertNotIn('Tasks', self.text('.tabs'))
+
+    def test_no_finding_leads_where_there_is_nothing(self):
+        for base, is_shown in (before(), False), (service().profile(), True):
+            self.compare(base, service().profile())
+            text = self.text('.finding[data-rule=loop_wait]')
+            self.assertEqual(text.endswith('show'), is_shown)
 
 
 @needs_browser
