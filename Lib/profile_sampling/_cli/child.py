@@ -100,8 +100,10 @@ def _wait(pid, witness):
         info = signal.sigwaitinfo({*_SENT_ON, signal.SIGCHLD})
         if info.si_signo == signal.SIGCHLD:
             continue
-        is_sent_to_all = witness.saw(info.si_signo)
-        if info.si_code <= _FROM_PROCESSES and not is_sent_to_all:
+        if witness.saw(info.si_signo):
+            # Who signals us and then all, as timeout does, means one.
+            signal.sigtimedwait({info.si_signo}, 0)
+        elif info.si_code <= _FROM_PROCESSES:
             # It is still there, or a zombie: its number is no other's.
             os.kill(pid, info.si_signo)
 
