@@ -8,6 +8,10 @@ import errno
 import io
 import os
 import stat
+try:
+    import resource
+except ImportError:
+    resource = None         # there are no such limits
 
 _STREAMS = {'/dev/stdout': 1, '/dev/stderr': 2}
 _DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
@@ -32,6 +36,7 @@ def replace(path, data, *, dir_fd=None):
         _write_all(fd, data)
         return
     _check_target(path, dir_fd)
+    _check_size(path, data)
     beside = os.path.dirname(path)
     fd, temporary = _create(beside, path, dir_fd)
     try:
@@ -120,6 +125,18 @@ def _check_target(path, dir_fd):
         raise PermissionError(
             errno.EPERM, f'belongs to another user (uid {status.st_uid}) '
             'and is not replaced; choose another name', path)
+
+
+def _check_size(path, data):
+    """Raise OSError for more than a file may have.
+
+    A program that does not ignore SIGXFSZ would be ended by the write.
+    """
+    if resource is None:
+        return
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and len(data) > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
 
 
 def _create(directory, path, dir_fd):

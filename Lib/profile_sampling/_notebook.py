@@ -40,6 +40,7 @@ def _parser():
     add_rate(parser)
     add_kind(parser)
     parser.add_argument('-o', '--output', metavar='OUT')
+    parser.add_argument('--timeline', action='store_true')
     parser.add_argument('--no-source', action='store_true')
     parser.add_argument('--all', action='store_true')
     return parser
@@ -58,6 +59,8 @@ def load(shell):
         --depth FRAMES   how many frames of a stack to keep
         --names WHAT     what to name beyond Python functions: all, calls,
                          opcodes or off
+        --timeline       keep when each sample was taken: the page has a view
+                         of time
         -o, --output OUT also save the profile, or its page, to this file
         --no-source      leave the text of functions out of that page
         --all            with the notebook's own frames and threads
@@ -90,17 +93,23 @@ def _split(line, cell):
         raise _Misused('there is no statement to profile')
     options = _parser().parse_args(words)
     if options.output is not None:
-        try:
-            _formats.sourcing(_formats.choose(options.output),
-                              not options.no_source)
-        except ValueError as exc:
-            raise _Misused(str(exc)) from None
+        _check(options)
     return options, rest
+
+
+def _check(options):
+    try:
+        format = _formats.choose(options.output)
+        _formats.sourcing(format, not options.no_source)
+    except ValueError as exc:
+        raise _Misused(str(exc)) from None
+    if options.timeline and format not in _formats.WITH_TIMELINE:
+        raise _Misused(f'a {format} file has no time line')
 
 
 def _words(line):
     """Return the options at the head of a line, and what follows them."""
-    flags = '--no-source', '--all'
+    flags = '--timeline', '--no-source', '--all'
     words = []
     rest = line.lstrip()
     while rest.startswith('-'):
@@ -125,7 +134,8 @@ def _run(shell, options, code):
     name = shell.compile.cache(source, _number(shell), raw_code=code)
     parts = _compiled(shell, source, name)
     block = profile(options.mode, rate_hz=options.rate,
-                    depth_frames=options.depth, names=options.names)
+                    depth_frames=options.depth, names=options.names,
+                    timeline=options.timeline)
     try:
         with block:
             for part in parts:

@@ -156,7 +156,8 @@ class Profile(Sums):
         open file, such as '/dev/stdout': then what there is in it stays.
 
         *format* is 'pprof', 'collapsed', 'text', 'speedscope', 'gecko',
-        'pstats', 'callgrind', 'dot', 'svg', 'html' or 'profile-json';
+        'gecko-gz', 'pstats', 'callgrind', 'dot', 'svg', 'html' or
+        'profile-json';
         without it the extension of *path* decides, and what is open gets
         'pprof'.  With *annotate*, names in collapsed stacks end in
         flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]'

@@ -4,8 +4,9 @@ This file owns signals and the end of the child.  It must not know what it is
 run for.
 
 The child shares our terminal and process group, so what is typed there, such
-as Control-C, reaches it by itself.  What other processes send to us, we send
-on.  We end as it did: with its status, or by its signal.
+as Control-C, reaches it by itself.  What other processes send to us alone, we
+send on.  We stop when it stops, as by Control-Z, so that our shell sees it,
+and end as it did: with its status, or by its signal.
 """
 
 import os
@@ -14,10 +15,13 @@ import signal
 import time
 
 from profile_sampling._cli.common import Failure, flush
+from profile_sampling._cli.witness import Witness
 
-# What asks a program to end, or means something of its own to it.
+# What asks a program to end, to stop or to go on, or means something of its
+# own to it.
 _SENT_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
-            signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM)
+            signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM,
+            signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
 _FROM_PROCESSES = 0         # SI_USER and SI_QUEUE are not positive
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
@@ -57,12 +61,13 @@ def run(command, environment):
                                   {*_SENT_ON, signal.SIGCHLD})
     if _first_mask is None:
         _first_mask = mask
-    start_s = time.monotonic()
-    least_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    pid = _spawn(command, environment, _first_mask)
-    status, usage = _wait(pid)
-    return Ended(os.waitstatus_to_exitcode(status),
-                 time.monotonic() - start_s, usage, least_kb)
+    with Witness() as witness:
+        start_s = time.monotonic()
+        least_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        pid = _spawn(command, environment, _first_mask)
+        status, usage = _wait(pid, witness)
+        real_s = time.monotonic() - start_s
+    return Ended(os.waitstatus_to_exitcode(status), real_s, usage, least_kb)
 
 
 def _spawn(command, environment, mask):
@@ -83,17 +88,35 @@ def _changed_by_python():
             if signal.getsignal(number) == signal.SIG_IGN]
 
 
-def _wait(pid):
+def _wait(pid, witness):
     """Send signals on until the child has ended; return (status, usage)."""
     while True:
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
-        if ended:
+        ended, status, usage = os.wait4(pid, os.WNOHANG | os.WUNTRACED)
+        if ended and not os.WIFSTOPPED(status):
             return status, usage
+        if ended:
+            _stop_by(os.WSTOPSIG(status), witness)
+            continue
         info = signal.sigwaitinfo({*_SENT_ON, signal.SIGCHLD})
-        if (info.si_signo != signal.SIGCHLD
-                and info.si_code <= _FROM_PROCESSES):
+        if info.si_signo == signal.SIGCHLD:
+            continue
+        if witness.saw(info.si_signo):
+            # Who signals us and then all, as timeout does, means one.
+            signal.sigtimedwait({info.si_signo}, 0)
+        elif info.si_code <= _FROM_PROCESSES:
             # It is still there, or a zombie: its number is no other's.
             os.kill(pid, info.si_signo)
+
+
+def _stop_by(number, witness):
+    """Stop as the child did, until somebody wants us to go on.
+
+    What that is reaches the child as any signal does.
+    """
+    os.kill(os.getpid(), number)
+    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    witness.saw(number)
 
 
 def end_as(status):

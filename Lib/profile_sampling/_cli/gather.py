@@ -9,6 +9,7 @@ import shutil
 import tempfile
 
 from profile_sampling import _formats
+from profile_sampling._cli import outliving
 from profile_sampling._cli.common import Failure, load, write
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
@@ -24,6 +25,8 @@ class Parts:
 
     It is beside the file that is to be written, so that the same disk is full
     or not.
+
+    taken  the files that are in the sum
     """
 
     def __init__(self, output=None):
@@ -38,6 +41,8 @@ class Parts:
             raise Failure(f'cannot make a directory in {beside}: '
                           f'{exc.strerror}') from None
         self._is_needed = False
+        self._late = []
+        self.taken = []
 
     @property
     def out(self):
@@ -50,9 +55,21 @@ class Parts:
                        if name.endswith(_EXTENSION)
                        and not name.startswith('.')])
 
+    def still_come(self):
+        """Return the numbers of processes that have not left theirs yet."""
+        self._late = outliving.find(self.directory)
+        return self._late
+
     def remove(self):
-        """Remove them, unless nothing else is left of them."""
+        """Remove them, unless nothing else is left of them.
+
+        The directory stays for those that still come.
+        """
         if self._is_needed:
+            return
+        if self._late:
+            for path in self.taken:
+                os.unlink(path)
             return
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -61,7 +78,7 @@ class Parts:
 
         Return None if there are no profiles.
         """
-        paths = self.paths()
+        self.taken = paths = self.paths()
         if not paths:
             return None
         tables = load(paths[0]) if len(paths) == 1 else self._sum(paths)

@@ -240,8 +240,12 @@ def _between(tables, begin_ns, end_ns):
 
 def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
-    sites = Sites(on_clocks(tables))
-    shown = _tables(tables, sites, options)
+    # On a thread's clock there is nothing else.
+    threads = on_clocks(tables)
+    sites = Sites(threads)
+    shown = (_tables_of_tasks(tables, options)
+             + _tables_of_threads(threads, sites, options)
+             or [site_table(threads, sites, options.top)])
     match format:
         case 'json':
             report = report_files.as_json(tables, sites, shown, path)
@@ -263,15 +267,13 @@ def _report(tables, path, format, options):
     return report.encode()
 
 
-def _tables(tables, sites, options):
-    """Return the tables that are asked for.
+def _tables_of_threads(tables, sites, options):
+    """Return the tables that are asked for, but those of tasks.
 
     Raise ValueError if there is nothing like that.
     """
     top = options.top
-    shown = _tables_of_tasks(tables, options)
-    # On a thread's clock there is nothing else.
-    tables = on_clocks(tables)
+    shown = []
     if options.functions or options.sort:
         shown.append(tables_of.functions(tables, sites, top,
                                          options.sort or 'self'))
@@ -291,7 +293,7 @@ def _tables(tables, sites, options):
         shown += tables_of_code.source(tables, sites, _LISTINGS, pattern)
     if options.stats:
         shown.append(tables_of_code.counters(tables))
-    return shown or [site_table(tables, sites, top)]
+    return shown
 
 
 def _tables_of_tasks(tables, options):

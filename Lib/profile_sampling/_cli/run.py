@@ -14,6 +14,8 @@ from profile_sampling._formats import words
 
 # Characters of a command in a message.
 _MAX_NAME = 200
+# Numbers of processes, likewise.
+_MAX_PIDS = 10
 
 
 def profiled(wanted, options, parts):
@@ -25,6 +27,7 @@ def profiled(wanted, options, parts):
     ended = child.run(wanted.command(),
                       os.environ | {'PYTHONSAMPLEPROF': session}
                       | program.environment(options))
+    _say_still_running(parts)
     return ended, parts.merged(meta.of(wanted) if options.meta else {})
 
 
@@ -42,13 +45,23 @@ def to_file(wanted, options, format, output):
             return ended.status or 1
         parts.save(tables, output, format, **_formats.sourcing(
             format, not options.no_source))
-        files = len(parts.paths())
+        files = len(parts.taken)
     finally:
         parts.remove()
     if not options.quiet:
         say(f'wrote {output}, of '
             + words.counted(files, 'process', 'processes'))
     return ended.status
+
+
+def _say_still_running(parts):
+    pids = parts.still_come()
+    if pids:
+        numbers = ', '.join(map(str, pids[:_MAX_PIDS]))
+        more = ', ...' if len(pids) > _MAX_PIDS else ''
+        say(f'still running after the command: {numbers}{more}; what they '
+            'record is not in this profile, and will be in '
+            f'{parts.directory} when they end')
 
 
 def say_nothing_written(wanted):

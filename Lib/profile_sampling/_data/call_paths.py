@@ -10,6 +10,7 @@ them is in C.
 """
 
 import sys
+from array import array
 
 import _profile
 from profile_sampling._data.rows import function_rank
@@ -17,6 +18,7 @@ from profile_sampling._data.sums import packed
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE
 
 ROOT = 0
+_NO_PLACE = -1
 _ONE = (1).to_bytes(8, sys.byteorder)
 
 
@@ -36,7 +38,7 @@ class CallPaths:
             tables.nodes, tables.samples, len(tables.value_types),
             packed(place_of_frame), max(1, len(self.places)))
         self.parents = memoryview(parents).cast('I')
-        self.place = memoryview(place).cast('i')
+        self.place = self._without_unused(memoryview(place).cast('i'))
         self.of_node = memoryview(of_node).cast('I')
 
     def __len__(self):
@@ -116,16 +118,20 @@ class CallPaths:
         lines = (view[1::FRAME_COLUMNS].tolist() if by_line
                  else [0] * len(functions))
         pairs = list(zip(functions, lines))
-        used, _, _ = _profile.sum_stacks(
-            tables.nodes, tables.samples, len(tables.value_types),
-            packed(range(len(pairs))), len(pairs))
         functions = tables.functions
         # Names alone may be those of two functions.
-        ranked = sorted({pair for pair, is_used in zip(pairs, used)
-                         if is_used}, key=lambda pair: (
+        ranked = sorted(set(pairs), key=lambda pair: (
             *function_rank(functions[pair[0]]),
             functions[pair[0]].module or '', pair[1]))
         self.places = [(functions[number], line) for number, line in ranked]
         numbers = {pair: number for number, pair in enumerate(ranked)}
-        # What is on no stack may have any.
-        return [numbers.get(pair, 0) for pair in pairs]
+        return [numbers[pair] for pair in pairs]
+
+    def _without_unused(self, place):
+        """Leave out places that are on no stack; return what nodes have."""
+        used = sorted({_NO_PLACE, *place})
+        if len(used) > len(self.places):
+            return place
+        self.places = [self.places[number] for number in used[1:]]
+        numbers = dict(zip(used, range(_NO_PLACE, len(self.places))))
+        return memoryview(array('i', map(numbers.__getitem__, place)))

@@ -53,13 +53,17 @@ def named(tables, name_of):
 
     name_of(filename) is that of a cell, or None.
     """
-    return Tables(tables.facts() | {
+    found = Tables(tables.facts() | {
         'whole_cpu_ns': tables.whole_cpu_ns,
         'functions': [_row(function, name_of(function.filename))
                       for function in tables.functions],
         'threads': [*map(thread_row, tables.threads)],
         'frames': tables.frames, 'nodes': tables.nodes,
         'labels': tables.labels, 'samples': tables.samples})
+    if tables.has_timeline:
+        # Samples have the numbers that they had.
+        found = found.with_timeline(lambda _: tables.timeline)
+    return found
 
 
 def _row(function, cell):

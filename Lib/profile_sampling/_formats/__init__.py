@@ -16,7 +16,7 @@ EXTENSIONS = {
     '.speedscope.json': 'speedscope',
     '.pstats': 'pstats', '.prof': 'pstats',
     '.svg': 'svg',
-    '.gecko.json': 'gecko',
+    '.gecko.json': 'gecko', '.gecko.json.gz': 'gecko-gz',
     '.callgrind': 'callgrind',
     '.dot': 'dot', '.gv': 'dot',
     '.html': 'html', '.htm': 'html',
@@ -27,13 +27,14 @@ EXTENSIONS = {
 FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
            'speedscope': '.speedscope.json', 'pstats': '.pstats',
            'svg': '.svg', 'profile-json': '.json', 'callgrind': '.callgrind',
-           'dot': '.dot', 'gecko': '.gecko.json', 'html': '.html'}
+           'dot': '.dot', 'gecko': '.gecko.json',
+           'gecko-gz': '.gecko.json.gz', 'html': '.html'}
 PPROF = tuple([extension for extension, format in EXTENSIONS.items()
                if format == 'pprof'])
 # What can hold a time line.
 WITH_TIMELINE = 'pprof', 'html'
 # What is no text.
-BINARY = 'pprof', 'pstats'
+BINARY = 'pprof', 'pstats', 'gecko-gz'
 
 
 def choose(path, format=None):
@@ -134,6 +135,9 @@ def encoder(format):
         case 'gecko':
             from profile_sampling._formats import gecko
             return gecko.encode
+        case 'gecko-gz':
+            from profile_sampling._formats import gecko_gz
+            return gecko_gz.encode
         case 'html':
             from profile_sampling._formats import html
             return html.encode

@@ -14,6 +14,7 @@ from profile_sampling._formats.words import (
     state_name, title)
 
 _RUNNING = STATES.index('running')
+_WALL = 'wall_ns'
 # Of the ticks, from which on a line says why.
 _MISSED_SHARE = 0.01
 
@@ -22,7 +23,8 @@ def quality(tables, sites):
     """Return what says how far a profile can be trusted; None: not known.
 
     rate_hz         that was asked for
-    achieved_hz     running records per second of running time
+    achieved_hz     running records per second of running time on the wall
+                    clock, by which ticks come in each mode
     lost_count      samples
     missed_share    of the ticks: they came when the thread had stopped
     biased_share    of the captures: at the next safe point, not at the tick
@@ -31,18 +33,13 @@ def quality(tables, sites):
                     in sampled threads; of a part by time it is not known
     """
     stats = tables.stats
-    running = sites.whole.by_state[_RUNNING]
-    own = tables.value_types[tables.own]
-    is_time = (own.unit == 'nanoseconds' and own not in OF_TASKS
-               and COUNT in tables.value_types)
     captures = stats.get('captures', 0)
     cpu_ns = tables.whole_cpu_ns
     if cpu_ns is None:
         cpu_ns = _total(tables, 'cpu_ns')
     return {
         'rate_hz': tables.rate_hz or None,
-        'achieved_hz': (round(sites.whole.running_records * 1e9 / running)
-                        if is_time and running and tables.rate_hz else None),
+        'achieved_hz': _achieved_hz(tables, sites),
         'lost_count': sum(lost_counts(stats).values()),
         'missed_share': missed_share(stats),
         'biased_share': (stats.get('captures_biased', 0) / captures
@@ -53,6 +50,28 @@ def quality(tables, sites):
                            if cpu_ns and captures
                            and tables.span_ns is None else None),
     }
+
+
+def _achieved_hz(tables, sites):
+    own = tables.value_types[tables.own]
+    running_ns = _running_ns(tables, sites)
+    if (own.unit != 'nanoseconds' or own in OF_TASKS or not tables.rate_hz
+            or COUNT not in tables.value_types or not running_ns):
+        return None
+    # In a short time more ticks may come, but never at a higher rate.
+    return min(tables.rate_hz,
+               round(sites.whole.running_records * 1e9 / running_ns))
+
+
+def _running_ns(tables, sites):
+    """The running time, on the wall clock if there is one."""
+    own = tables.value_types[tables.own]
+    if own.name == _WALL or _WALL not in [
+            one.name for one in tables.value_types]:
+        return sites.whole.by_state[_RUNNING]
+    return sum([ns for ns, state in zip(
+        tables.column(tables.value_column(_WALL)), tables.column(STATE))
+        if state == _RUNNING])
 
 
 def lines(tables, sites, wrap):

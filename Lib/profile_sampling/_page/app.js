@@ -20,7 +20,7 @@ import {gilView} from './gil.js';
 import {AWAITING, LOOP_WAIT, STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
-import {paired} from './pairing.js';
+import {missingIn, paired} from './pairing.js';
 import {
   FOLDS, NO_QUERY, fromFragment, toFragment, unreadOf
 } from './query.js';
@@ -63,6 +63,9 @@ export class App {
   constructor(profile, sources, findings) {
     // The new one, and the base that it is compared with.
     this.sides = [new Side(profile)];
+    // Values that one of them has, and the other has not.
+    /** @type {{side: Side, types: import('./types.js').ValueType[]}[]} */
+    this.lacking = [];
     // What Python says of how their runs differ.
     /** @type {import('./differences.js').Changes | null} */
     this.changes = null;
@@ -91,6 +94,11 @@ export class App {
     return this.sides[this.query.side === 'base' ? 1 : 0] ?? this.sides[0];
   }
 
+  /** The one that it is compared with; null: there is none. */
+  get otherSide() {
+    return this.sides.find((side) => side !== this.side) ?? null;
+  }
+
   get profile() {
     return this.side.profile;
   }
@@ -109,6 +117,7 @@ export class App {
    */
   take(profile) {
     this.sides = [new Side(profile)];
+    this.lacking = [];
     this.changes = null;
     this.sources = null;
     this.findings = [];
@@ -121,9 +130,14 @@ export class App {
    * @param {import('./differences.js').Changes | null} changes
    */
   compare(base, changes) {
-    const [before, after] = paired(base, this.sides[0].profile);
+    const now = this.sides[0].profile;
+    const [before, after] = paired(base, now);
     this.sides = [new Side(after, changes?.after),
                   new Side(before, changes?.before)];
+    this.lacking = [now, base].map((whole, number) => (
+      {side: this.sides[number], types: missingIn(
+        this.sides[number].profile, whole)}))
+      .filter(({types}) => types.length);
     this.changes = changes;
   }
 
@@ -322,11 +336,11 @@ export class App {
 
   /** What was worked out before is kept. */
   findAgainst() {
-    if (this.sides.length < 2) {
+    const {otherSide} = this;
+    if (otherSide === null) {
       return null;
     }
-    const other = this.sides[this.side === this.sides[0] ? 1 : 0];
-    const found = againstOf(this.side, other, this.query);
+    const found = againstOf(this.side, otherSide, this.query);
     const {against} = this;
     return against?.model === found.model && against.rival === found.rival
       && against.ratio === found.ratio ? against : found;

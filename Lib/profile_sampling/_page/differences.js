@@ -9,7 +9,7 @@ import {KINDS} from './functions.js';
 import {NO_QUERY, partKey} from './query.js';
 import {tableOf} from './table.js';
 import {
-  amount, briefAmount, counted, percent, printable, share
+  amount, briefAmount, counted, percent, printable, share, titleOf
 } from './words.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -150,6 +150,35 @@ export function changeColumns(app, pairOf, prefix = '', what = '',
 }
 
 /**
+ * Columns of the other profile for what does not grow with the number of runs:
+ * what the other has as it is, and the change as a share of it.
+ * @template Row
+ * @param {App} app
+ * @param {(row: Row) => {own: number | null, other: number | null}} pairOf
+ * @param {string} what of keys and headings
+ * @param {(value: number) => string} text
+ * @returns {import('./table.js').Column<Row>[]}
+ */
+export function meanColumns({against}, pairOf, what, text) {
+  if (against === null) {
+    return [];
+  }
+  return [
+    {key: `other_${what}`, kind: 'number',
+     heading: `${against.isBase ? 'new' : 'base'} ${what}`,
+     cell: (row) => {
+       const {other} = pairOf(row);
+       return other === null ? {} : {text: text(other), value: other};
+     }},
+    {key: `relative_${what}`, heading: '%', kind: 'number', cell: (row) => {
+      const {own, other} = pairOf(row);
+      const [before, after] = against.isBase ? [own, other] : [other, own];
+      return {text: before === null || after === null ? ''
+        : relativeText(after - before, before, after)};
+    }}];
+}
+
+/**
  * @param {App} app
  * @param {Pair} pair
  * @param {ValueType} type
@@ -252,7 +281,9 @@ export function comparedLines(app) {
   if (changes?.method !== 'test') {
     text.push('without verdicts: how runs differ is not known');
   }
-  return [text];
+  return [text, ...app.lacking.map(({side, types}) => [
+    `Only ${side === now ? 'what is new' : 'the base'} has values of ${
+      types.map(titleOf).join(' and ')}: they are left out`])];
 }
 
 /** Which profile is shown, and how they are compared; @param {App} app */

@@ -33,7 +33,9 @@ const MORE = {
 export function findingLines(app) {
   const isWhole = partKey({...app.query, value: ''}) === partKey(NO_QUERY)
     && app.side === app.sides[0];
+  const views = app.views().map(([view]) => view);
   return app.findings.filter(() => isWhole).map(({rule, text}) => element(
     'p', {class: 'finding', dataset: {rule}}, printable(text), ' ',
-    ...rule in MORE ? [button('show', () => app.change(MORE[rule]))] : []));
+    ...views.includes(MORE[rule]?.view ?? '')
+      ? [button('show', () => app.change(MORE[rule]))] : []));
 }

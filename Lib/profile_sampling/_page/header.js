@@ -137,16 +137,24 @@ export function asides(part) {
 }
 
 /**
+ * Ticks come by the wall clock, whatever is looked at.
  * @param {Part} part
  * @param {Sites} sites
  */
 function achievedHz(part, {whole}) {
-  const {profile: {rateHz}, type, isDifference} = part;
-  const running = whole.byState[RUNNING];
+  const {profile: {rateHz, valueTypes, samples}, rows, type,
+         isDifference} = part;
+  const wall = valueTypes.findIndex(({name}) => name === 'wall_ns');
   const isTime = type.unit === 'nanoseconds' && !isDifference
-    && countsOf(part) !== null;
+    && !isOfTasks(type) && countsOf(part) !== null;
+  let running = wall < 0 ? whole.byState[RUNNING] : 0;
+  for (const row of wall < 0 ? [] : rows) {
+    if (samples.state[row] === RUNNING) {
+      running += samples.values[wall][row];
+    }
+  }
   return isTime && running && rateHz
-    ? Math.round(whole.records * 1e9 / running) : null;
+    ? Math.min(rateHz, Math.round(whole.records * 1e9 / running)) : null;
 }
 
 /** @param {Map<string, number>} stats */

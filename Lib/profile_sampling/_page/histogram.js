@@ -88,10 +88,12 @@ export function toEven(value) {
  * Rows for a picture: neighbours are one until they are few enough, and
  * between the first and the last none is left out.
  * @param {Histogram} histogram
+ * @param {Histogram} [whole] of which it is a part, for rows of as many
  * @returns {{first: number, behind: number, count: number}[]}
  */
-export function pictureOf({bits, counts}) {
-  const used = counts.flatMap((count, number) => (count ? [number] : []));
+export function pictureOf({bits, counts}, whole = {bits, counts}) {
+  const used = whole.counts.flatMap(
+    (count, number) => (count ? [number] : []));
   if (!used.length) {
     return [];
   }

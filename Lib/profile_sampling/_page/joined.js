@@ -12,6 +12,10 @@ import {STATES} from './labels.js';
 /** @typedef {import('./sites.js').SiteRow} SiteRow */
 /** @typedef {import('./gilsums.js').Wait} Wait */
 /** @typedef {import('./gilsums.js').Waiter} Waiter */
+/** @typedef {import('./tasksums.js').HolderRow} HolderRow */
+
+// No name is a number.
+const NAMELESS = 0;
 
 /**
  * Rows with those of the other profile that have no counterpart, and what the
@@ -50,15 +54,15 @@ export function joinedFunctions({model, against}, sort) {
 }
 
 /** @param {App} app */
-export function joinedSites({model, against}) {
+export function joinedSites(app) {
+  const {model, against} = app;
+  const here = lineHere(app);
   return joined(
     model.sites.rows, against?.rival.sites.rows ?? [],
     ({func, line}) => `${func},${line}`,
     /** @returns {SiteRow} */
     ({func, line}) => ({
-      func, callees: [], sums: noSums(),
-      line: against === null ? line : lineIn(
-        against.rival.profile, model.profile, func, line)}));
+      func, callees: [], sums: noSums(), line: here(func, line)}));
 }
 
 /**
@@ -78,13 +82,8 @@ export function joinedValues(rows, others) {
  * @param {Wait[]} rows
  * @param {Wait[]} others
  */
-export function joinedWaits({model, against}, rows, others) {
-  /**
-   * @param {number} func
-   * @param {number} line
-   */
-  const here = (func, line) => (against === null ? line : lineIn(
-    against.rival.profile, model.profile, func, line));
+export function joinedWaits(app, rows, others) {
+  const here = lineHere(app);
   return joined(
     rows, others, ({func, line, holder}) => (
       [func, line, holder.func, holder.line, holder.callee].join()),
@@ -103,6 +102,43 @@ export function joinedWaiters(rows, others) {
   return joined(rows, others, ({name}) => name,
                 /** @returns {Waiter} */
                 ({name}) => ({name, held: new Map(), ns: 0}));
+}
+
+/**
+ * Tasks by a name: their class, or the value of a label.
+ * @template {{name: string | null}} Row
+ * @param {Row[]} rows
+ * @param {Row[]} others
+ * @param {Partial<Row>} nothing what a row has of which there is none here
+ */
+export function joinedLives(rows, others, nothing) {
+  return joined(rows, others, ({name}) => name ?? NAMELESS,
+                (row) => ({...row, ...nothing}));
+}
+
+/**
+ * Places that held a loop.
+ * @param {App} app
+ * @param {HolderRow[]} rows
+ * @param {HolderRow[]} others
+ */
+export function joinedHolders(app, rows, others) {
+  const here = lineHere(app);
+  return joined(
+    rows, others, ({func, line, task}) => [func, line, task].join(),
+    /** @returns {HolderRow} */
+    ({func, line, task}) => ({func, line: here(func, line), task, ns: 0,
+                              callee: -1, longest: null}));
+}
+
+/**
+ * What makes a line of the other profile one of this.
+ * @param {App} app
+ */
+function lineHere({model, against}) {
+  return (/** @type {number} */ func, /** @type {number} */ line) => (
+    against === null ? line : lineIn(
+      against.rival.profile, model.profile, func, line));
 }
 
 function noSums() {

@@ -1,7 +1,8 @@
 // Two profiles made comparable.
 //
 // This file owns which functions and lines of two profiles are the same, as
-// _data/diff.py and _data/runs.py do.  It must not compare anything.
+// _data/diff.py and _data/runs.py do, and which values both have.  It must not
+// compare anything.
 //
 // Functions are known by name and kind: a new version moves them to other
 // lines, and another checkout to other files.  Lines are known by their
@@ -22,12 +23,12 @@ import {keysOf} from './match.js';
  * @returns {[Profile, Profile]}
  */
 export function paired(base, now) {
-  checkKinds(base, now);
+  const both = withCommonValues(base, now);
   /** @type {Map<string, number>} */
   const numbers = new Map();
   /** @type {Func[][]} */
   const rows = [[], []];
-  const moved = [base, now].map(({functions}, side) => Int32Array.from(
+  const moved = both.map(({functions}, side) => Int32Array.from(
     functions, (func) => {
       const key = `${func.kind} ${func.name}`;
       const number = numbers.get(key) ?? numbers.size;
@@ -55,21 +56,55 @@ export function paired(base, now) {
     holders: profile.holders.map(({func, line, callee}) => ({
       func: moved[side][func], line,
       callee: callee < 0 ? callee : moved[side][callee]}))});
-  return [put(base, 0), put(now, 1)];
+  return [put(both[0], 0), put(both[1], 1)];
 }
 
 /**
+ * Both profiles with the values that both have.
  * @param {Profile} base
  * @param {Profile} now
  */
-function checkKinds(base, now) {
-  /** @param {Profile} profile */
-  const values = ({mode, valueTypes}) => [
-    mode, ...valueTypes.map(({name}) => name)].join(', ');
-  if (values(base) !== values(now)) {
-    throw new Error('profiles of different values cannot be compared: '
-                    + `${values(base)} and ${values(now)}`);
+function withCommonValues(base, now) {
+  const [names, others] = [now, base].map(
+    ({valueTypes}) => valueTypes.map(({name}) => name));
+  const common = names.filter((name) => others.includes(name));
+  for (const {valueTypes, own, mode} of [base, now]) {
+    if (mode !== now.mode || !common.includes(valueTypes[own].name)) {
+      throw new Error('profiles of different values cannot be compared: '
+                      + [base, now].map((one) => [
+                        one.mode, ...one.valueTypes.map(({name}) => name)]
+                        .join(', ')).join(' and '));
+    }
   }
+  return [base, now].map((profile) => withValues(profile, common));
+}
+
+/**
+ * @param {Profile} profile
+ * @param {string[]} names
+ * @returns {Profile}
+ */
+function withValues(profile, names) {
+  const {valueTypes, samples, own, timeline} = profile;
+  const places = names.map((name) => (
+    valueTypes.findIndex((type) => type.name === name)));
+  const timed = timeline?.places.map((place) => places.indexOf(place)) ?? [];
+  return {
+    ...profile, own: places.indexOf(own),
+    valueTypes: places.map((place) => valueTypes[place]),
+    samples: {...samples,
+              values: places.map((place) => samples.values[place])},
+    timeline: timeline === null || timed.includes(-1) ? null
+      : {...timeline, places: timed}};
+}
+
+/**
+ * The types of values that a profile has no more.
+ * @param {Profile} profile
+ * @param {Profile} whole
+ */
+export function missingIn({valueTypes}, whole) {
+  return whole.valueTypes.filter((type) => !valueTypes.includes(type));
 }
 
 /**

@@ -6,15 +6,17 @@
 // how its rows are worked out.
 // @ts-check
 
+import {changeColumns, meanColumns} from './differences.js';
 import {button, element, shareClass} from './dom.js';
 import {nsCell} from './gil.js';
-import {pictureOf, toEven} from './histogram.js';
+import {addedUp, pictureOf, toEven} from './histogram.js';
+import {joinedHolders, joinedLives} from './joined.js';
 import {WITHOUT, exactly, keysOf} from './match.js';
 import {tableOf} from './table.js';
 import {placeCell} from './tables.js';
 import {
-  awaitedOf, classRows, endedOf, hasDelay, hasTasks, latenciesOf, lifeNs,
-  loopHolders, valueRows, wholeLife
+  NO_LIFE, awaitedOf, classRows, endedOf, hasDelay, hasTasks, latenciesOf,
+  lifeNs, loopHolders, valueRows, wholeLife
 } from './tasksums.js';
 import {DELAY, TASK} from './types.js';
 import {brief, counted, grouped, printable, share} from './words.js';
@@ -27,6 +29,10 @@ import {brief, counted, grouped, printable, share} from './words.js';
 
 const AWAITED = 3;
 const UNKNOWN = '[unknown]';
+// What is compared of how long something took.
+const COMPARED = ['mean', 'p99'];
+const LIFE_TIME = {name: 'task_ns', kind: TASK, unit: 'nanoseconds'};
+const DELAY_TIME = {name: 'delay_ns', kind: DELAY, unit: 'nanoseconds'};
 
 /**
  * The part that is looked at, but of another value.
@@ -35,6 +41,15 @@ const UNKNOWN = '[unknown]';
  */
 function partFor(app, kind) {
   return app.models.of({...app.query, value: `${kind}_ns`}).part;
+}
+
+/**
+ * The same of the other profile; null: there is none.
+ * @param {App} app
+ * @param {string} kind
+ */
+function otherPartFor({otherSide, query}, kind) {
+  return otherSide?.models.of({...query, value: `${kind}_ns`}).part ?? null;
 }
 
 /**
@@ -94,13 +109,20 @@ function lifeColumns(each = (_, ns) => ns) {
 /**
  * How long they took: tasks that have ended, or requests.
  * @template {{times: Times | null}} Row
+ * @param {App} app
+ * @param {(row: Row) => Row | undefined} otherOf
  * @returns {import('./table.js').Column<Row>[]}
  */
-function timeColumns() {
+function timeColumns(app, otherOf) {
   return (/** @type {('mean' | 'p50' | 'p99' | 'longest')[]} */ (
-    ['mean', 'p50', 'p99', 'longest'])).map((key) => ({
-    key, heading: key, kind: 'number',
-    cell: ({times}) => (times === null ? {} : nsCell(times[key]))}));
+    ['mean', 'p50', 'p99', 'longest'])).flatMap((key) => [
+    /** @type {import('./table.js').Column<Row>} */ ({
+      key, heading: key, kind: 'number',
+      cell: ({times}) => (times === null ? {} : nsCell(times[key]))}),
+    ...COMPARED.includes(key) ? meanColumns(
+      app, (/** @type {Row} */ row) => ({
+        own: row.times?.[key] ?? null,
+        other: otherOf(row)?.times?.[key] ?? null}), key, brief) : []]);
 }
 
 /**
@@ -118,21 +140,29 @@ function awaitedColumn({profile}, each = (_, ns) => ns) {
 
 /**
  * @template {{life: Life}} Row
+ * @param {App} app
  * @param {number} total
+ * @param {(row: Row) => Row | undefined} otherOf
  * @returns {import('./table.js').Column<Row>[]}
  */
-function lifeShareColumns(total) {
+function lifeShareColumns(app, total, otherOf) {
   return [
     {key: 'life', heading: 'life', kind: 'number', cell: ({life}) => ({
       ...nsCell(lifeNs(life)),
       share: total ? lifeNs(life) / total : 0,
-      title: `${share(lifeNs(life), total)} of all lives`})}];
+      title: `${share(lifeNs(life), total)} of all lives`})},
+    ...changeColumns(app, (/** @type {Row} */ row) => ({
+      own: lifeNs(row.life), other: lifeNs(otherOf(row)?.life ?? NO_LIFE)}),
+      '', '', LIFE_TIME)];
 }
 
 /** @param {App} app */
 function classParts(app) {
   const part = partFor(app, TASK);
-  const rows = classRows(part);
+  const other = otherPartFor(app, TASK);
+  const {rows, otherOf} = joinedLives(
+    classRows(part), other === null ? [] : classRows(other),
+    {life: NO_LIFE, counters: null, times: null});
   const isCounted = rows.some(({counters}) => counters !== null);
   /**
    * @param {'finished' | 'longestStepNs'} key
@@ -144,13 +174,16 @@ function classParts(app) {
   const columns = [
     {key: 'task', heading: 'task', kind: 'text',
      cell: ({name}) => ({text: name ?? UNKNOWN})},
-    ...lifeShareColumns(part.total),
+    ...lifeShareColumns(app, part.total, otherOf),
     ...isCounted ? [
       /** @type {import('./table.js').Column<ClassRow>} */ ({
         key: 'finished', heading: 'ended', kind: 'number',
         cell: counter('finished', (value) => (
           {text: grouped(value), value}))}),
-      ...timeColumns()] : [],
+      ...meanColumns(app, (/** @type {ClassRow} */ row) => ({
+        own: row.counters?.finished ?? null,
+        other: otherOf(row)?.counters?.finished ?? null}), 'ended', grouped),
+      ...timeColumns(app, otherOf)] : [],
     ...lifeColumns(),
     ...isCounted ? [
       /** @type {import('./table.js').Column<ClassRow>} */ ({
@@ -159,7 +192,8 @@ function classParts(app) {
     awaitedColumn(app)];
   return [
     element('h2', {}, 'Tasks by how long they lived'),
-    ...withDetail('tasks', columns, rows, (row) => classDetail(app, row),
+    ...withDetail('tasks', columns, rows,
+                  (row) => classDetail(app, row, otherOf(row)?.times ?? null),
                   ({func}) => app.select(func)),
     ...part.isWhole || !app.profile.lives.classes.size ? [] : [element(
       'p', {class: 'note'}, 'How many tasks ended, and when, is known of all '
@@ -192,15 +226,16 @@ function withDetail(name, columns, rows, detailOf, onselect = () => {}) {
 /**
  * @param {App} app
  * @param {ClassRow} row
+ * @param {Times | null} otherTimes
  */
-function classDetail(app, {name, counters, times}) {
+function classDetail(app, {name, counters, times}, otherTimes) {
   const texts = counters === null ? [] : [
     `${grouped(counters.finished)} ended`,
     ...counters.cancelled
       ? [`${grouped(counters.cancelled)} of them by being cancelled`] : [],
     `${counted(counters.steps, 'step')}, the longest ${
       brief(counters.longestStepNs)}`];
-  return detailParts(app, name ?? UNKNOWN, texts, times,
+  return detailParts(app, name ?? UNKNOWN, texts, [times, otherTimes],
                      ['task_class', name]);
 }
 
@@ -208,7 +243,7 @@ function classDetail(app, {name, counters, times}) {
  * @param {App} app
  * @param {string} name
  * @param {string[]} texts
- * @param {Times | null} times
+ * @param {[Times | null, Times | null]} times here and in the other profile
  * @param {[string, string | null]} where
  */
 function detailParts(app, name, texts, times, [key, value]) {
@@ -218,30 +253,32 @@ function detailParts(app, name, texts, times, [key, value]) {
             texts.length ? `: ${texts.join(', ')} ` : ' ',
             button('Only these', () => app.change({where: [
               ...where, [key, exactly(value ?? WITHOUT)]]}))),
-    ...times === null ? [] : histogramParts(key, times)];
+    ...histogramParts(app, key, times)];
 }
 
 /**
- * How many took how long: a picture, and the numbers in it.
+ * How many took how long: a picture of each profile, and the numbers in them.
+ * @param {App} app
  * @param {string} key what they have in common
- * @param {Times} times
+ * @param {(Times | null)[]} both
  */
-function histogramParts(key, {count, histogram}) {
-  const rows = pictureOf(histogram);
-  const most = Math.max(...rows.map((row) => row.count));
+function histogramParts({against}, key, both) {
+  const known = both.flatMap((times, number) => (times === null ? [] : [{
+    times, name: Boolean(number) === !against?.isBase ? 'base' : 'new'}]));
+  if (!known.length) {
+    return [];
+  }
+  const whole = known.map(({times: {histogram}}) => histogram).reduce(addedUp);
+  const pictures = known.map(({times: {count, histogram}, name}) => ({
+    name, count, rows: pictureOf(histogram, whole)}));
+  const {rows} = pictures[0];
   /** @param {number} ns */
   const cell = (ns) => ({text: brief(ns), value: ns});
-  let before = 0;
-  const all = rows.map((row) => {
-    before += row.count;
-    return {...row, until: before};
-  });
   return [
-    element('div', {class: 'histogram', 'aria-hidden': 'true'},
-            ...rows.map((row) => element('span', {
-              class: row.count ? shareClass(row.count / most) : 'none',
-              title: `${brief(row.first)} to ${brief(row.behind)}: `
-                     + grouped(row.count)}))),
+    ...pictures.flatMap((picture) => [
+      ...against === null ? []
+        : [element('p', {class: 'note'}, `${picture.name}:`)],
+      histogramBars(picture.rows)]),
     element('p', {class: 'ends'},
             element('span', {}, brief(rows[0].first)),
             element('span', {}, 'how many took how long, on a logarithmic '
@@ -253,11 +290,42 @@ function histogramParts(key, {count, histogram}) {
                cell: ({first}) => cell(first)},
               {key: 'behind', heading: 'to', kind: 'number',
                cell: ({behind}) => cell(behind)},
-              {key: 'count', heading: 'count', kind: 'number',
-               cell: (row) => ({text: grouped(row.count), value: row.count,
-                                share: row.count / most})},
-              {key: 'until', heading: 'not longer', kind: 'number',
-               cell: ({until}) => ({text: share(until, count)})}], all))];
+              ...pictures.flatMap((picture) => countColumns(
+                picture, against === null ? '' : `${picture.name} `))],
+            rows.map(({first, behind}, at) => ({first, behind, at}))))];
+}
+
+/** @param {ReturnType<typeof pictureOf>} rows */
+function histogramBars(rows) {
+  const most = Math.max(...rows.map(({count}) => count));
+  return element(
+    'div', {class: 'histogram', 'aria-hidden': 'true'},
+    ...rows.map(({first, behind, count}) => element('span', {
+      class: count ? shareClass(count / most) : 'none',
+      title: `${brief(first)} to ${brief(behind)}: ${grouped(count)}`})));
+}
+
+/**
+ * The numbers of a picture; rows are known by where they are in it.
+ * @param {{count: number, rows: ReturnType<typeof pictureOf>}} picture
+ * @param {string} prefix of headings
+ * @returns {import('./table.js').Column<
+ *   {first: number, behind: number, at: number}>[]}
+ */
+function countColumns({count, rows}, prefix) {
+  const most = Math.max(...rows.map((row) => row.count));
+  let before = 0;
+  const until = rows.map((row) => {
+    before += row.count;
+    return before;
+  });
+  const key = prefix.trim() && `${prefix.trim()}_`;
+  return [
+    {key: `${key}count`, heading: `${prefix}count`, kind: 'number',
+     cell: ({at}) => ({text: grouped(rows[at].count), value: rows[at].count,
+                       share: rows[at].count / most})},
+    {key: `${key}until`, heading: `${prefix}not longer`, kind: 'number',
+     cell: ({at}) => ({text: share(until[at], count)})}];
 }
 
 /** What has values that tasks can be told apart by; @param {App} app */
@@ -275,9 +343,14 @@ function byLabelParts(app) {
   }
   const key = keys.includes(app.query.by) ? app.query.by : keys[0];
   const part = partFor(app, TASK);
+  const otherPart = otherPartFor(app, TASK);
   const all = valueRows(part, key);
-  const requests = all.filter(({times}) => times !== null).sort(
-    (one, other) => latencySum(other) - latencySum(one));
+  const others = otherPart === null ? [] : valueRows(otherPart, key);
+  const isOfRequests = [...all, ...others].some(({times}) => times !== null);
+  const [here, there] = [all, others].map((rows) => (
+    isOfRequests ? requestsOf(rows) : rows));
+  const {rows, otherOf} = joinedLives(
+    here, there, {life: NO_LIFE, times: null, spawned: 0});
   const choice = element(
     'select', {'aria-label': 'tasks by',
                onchange: () => app.change({by: choice.value})},
@@ -287,19 +360,28 @@ function byLabelParts(app) {
     (sum, {life}) => sum + lifeNs(life), 0);
   const isPartOf = !part.isWhole && latenciesOf(part, key).length > 0;
   return [
-    element('h2', {}, requests.length ? 'Requests by ' : 'Tasks by ', choice),
-    ...withDetail('tasks_by', valueColumns(app, key, part.total,
-                                           requests.length ? requests : all),
-                  requests.length ? requests : all,
-                  ({name, times}) => detailParts(
-                    app, name ?? WITHOUT, times === null ? []
-                      : [counted(times.count, 'request')], times,
-                    [key, name])),
-    ...requests.length && rest ? [element(
+    element('h2', {}, isOfRequests ? 'Requests by ' : 'Tasks by ', choice),
+    ...withDetail('tasks_by',
+                  valueColumns(app, key, part.total, rows, otherOf), rows,
+                  (row) => detailParts(
+                    app, row.name ?? WITHOUT, row.times === null ? []
+                      : [counted(row.times.count, 'request')],
+                    [row.times, otherOf(row)?.times ?? null],
+                    [key, row.name])),
+    ...isOfRequests && rest ? [element(
       'p', {class: 'note'}, `Tasks in no request: ${brief(rest)}`)] : [],
     ...isPartOf ? [element(
       'p', {class: 'note'}, 'How long requests took is known of all of them, '
       + 'not of a part.')] : []];
+}
+
+/**
+ * Those that are of requests, all of which took longest first.
+ * @param {ValueRow[]} rows
+ */
+function requestsOf(rows) {
+  return rows.filter(({times}) => times !== null).sort(
+    (one, other) => latencySum(other) - latencySum(one));
 }
 
 /** How long all requests took together; @param {ValueRow} row */
@@ -312,10 +394,12 @@ function latencySum({times}) {
  * @param {string} key
  * @param {number} total
  * @param {ValueRow[]} rows
+ * @param {(row: ValueRow) => ValueRow | undefined} otherOf
  * @returns {import('./table.js').Column<ValueRow>[]}
  */
-function valueColumns(app, key, total, rows) {
-  const isOfRequests = rows.some(({times}) => times !== null);
+function valueColumns(app, key, total, rows, otherOf) {
+  const isOfRequests = rows.some(
+    (row) => (row.times ?? otherOf(row)?.times ?? null) !== null);
   /**
    * What one request has in the mean.
    * @param {ValueRow} row
@@ -327,12 +411,15 @@ function valueColumns(app, key, total, rows) {
     {key: 'value', heading: key, kind: 'text',
      cell: ({name}) => ({text: name ?? WITHOUT})},
     ...isOfRequests ? [
-      ...timeColumns(),
+      ...timeColumns(app, otherOf),
       /** @type {import('./table.js').Column<ValueRow>} */ ({
         key: 'count', heading: 'count', kind: 'number',
         cell: ({times}) => ({text: grouped(times?.count ?? 0),
-                             value: times?.count})})]
-      : lifeShareColumns(total),
+                             value: times?.count})}),
+      ...meanColumns(app, (/** @type {ValueRow} */ row) => ({
+        own: row.times?.count ?? null,
+        other: otherOf(row)?.times?.count ?? null}), 'count', grouped)]
+      : lifeShareColumns(app, total, otherOf),
     ...lifeColumns(each),
     ...rows.some(({spawned}) => spawned) ? [
       /** @type {import('./table.js').Column<ValueRow>} */ ({
@@ -347,6 +434,9 @@ function holderParts(app) {
     return [];
   }
   const part = partFor(app, DELAY);
+  const other = otherPartFor(app, DELAY);
+  const {rows, otherOf} = joinedHolders(
+    app, loopHolders(part), other === null ? [] : loopHolders(other));
   const {functions} = app.profile;
   return [
     element('h2', {}, 'Held the loop while others waited'),
@@ -356,6 +446,8 @@ function holderParts(app) {
         share: part.total ? ns / part.total : 0})},
       {key: 'delay', heading: 'delay', kind: 'number',
        cell: ({ns}) => nsCell(ns)},
+      ...changeColumns(app, (/** @type {typeof rows[0]} */ row) => (
+        {own: row.ns, other: otherOf(row)?.ns ?? 0}), '', '', DELAY_TIME),
       {key: 'longest', heading: 'longest step', kind: 'number',
        cell: ({longest}) => (longest === null ? {} : nsCell(longest))},
       {key: 'holder', heading: 'held by', kind: 'text',
@@ -364,5 +456,5 @@ function holderParts(app) {
         {text: callee < 0 ? '' : functions[callee].name})},
       {key: 'task', heading: 'task', kind: 'text',
        cell: ({task}) => ({text: task ?? '[no task]'})}],
-    loopHolders(part), app.choosing(({func}) => func))];
+    rows, app.choosing(({func}) => func))];
 }

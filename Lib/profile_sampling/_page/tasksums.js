@@ -57,7 +57,7 @@ import {DELAY, TASK} from './types.js';
  * @property {Times | null} times
  */
 
-const NOTHING = Object.freeze({
+export const NO_LIFE = Object.freeze({
   running: 0, loopWait: 0, awaiting: 0, awaited: new Map()});
 
 /** @param {import('./decode.js').Profile} profile */
@@ -91,7 +91,7 @@ export function livesBy({profile, rows, value}, keyOf) {
     if (key === undefined) {
       continue;
     }
-    const life = lives.get(key) ?? {...NOTHING, awaited: new Map()};
+    const life = lives.get(key) ?? {...NO_LIFE, awaited: new Map()};
     lives.set(key, life);
     const ns = value[row];
     if (samples.state[row] === AWAITING) {
@@ -136,7 +136,7 @@ function textsOf({profile: {labels}}, key) {
  */
 export function wholeLife(part) {
   const all = textsOf(part, '').map(() => true);
-  return livesBy(part, all).get(true) ?? NOTHING;
+  return livesBy(part, all).get(true) ?? NO_LIFE;
 }
 
 /** How many tasks have ended; null: it is not known. @param {Part} part */
@@ -163,7 +163,7 @@ export function classRows(part) {
     (name) => {
       const its = counters.get(name) ?? null;
       return {name, func: numbers.get(name) ?? -1,
-              life: sums.get(name) ?? NOTHING, counters: its,
+              life: sums.get(name) ?? NO_LIFE, counters: its,
               times: its && timesOf(countOf(its.lives), its.livesNs,
                                     its.longestLifeNs, its.lives)};
     }));
@@ -215,8 +215,8 @@ export function valueRows(part, key) {
   return ranked([...new Set([...own.keys(), ...spawned.keys(),
                              ...latencies.keys()])].map((name) => {
     const its = name === null ? undefined : latencies.get(name);
-    return {name, life: own.get(name) ?? NOTHING,
-            spawned: lifeNs(spawned.get(name) ?? NOTHING),
+    return {name, life: own.get(name) ?? NO_LIFE,
+            spawned: lifeNs(spawned.get(name) ?? NO_LIFE),
             times: its === undefined ? null : timesOf(
               its.count, its.sumNs, its.longestNs, its.times)};
   }));

@@ -40,6 +40,7 @@ _LOOK = {
     'callgrind': 'callgrind_annotate {path}',
     'dot': 'dot -Tsvg -O {path}',
     'gecko': 'load it at https://profiler.firefox.com',
+    'gecko-gz': 'load it at https://profiler.firefox.com',
     'svg': 'open it in a browser',
     'html': 'open it in a browser',
 }

@@ -247,6 +247,7 @@ class KeysTest(ProgramTest):
     def test_format_by_extension(self):
         starts = {'pprof': b'\x1f\x8b', 'svg': b'<?xml', 'dot': b'digraph',
                   'speedscope': b'{"$schema":', 'gecko': b'{"meta":',
+                  'gecko-gz': b'\x1f\x8b',
                   'profile-json': b'{"format":', 'pstats': b'{',
                   'callgrind': b'# callgrind', 'html': b'<!DOCTYPE html>'}
         for extension, format in _formats.EXTENSIONS.items():

@@ -104,7 +104,7 @@ class WreckedProgramTest(ProgramTest):
         result = self.run_python(
             '-Xsampleprof=out=x.pb.gz', '-c',
             'import resource, signal\n'
-            'signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n'
+            'signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n'
             'resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))')
         self.assertEqual(result.status, 0)
         self.assertIn('cannot write', result.said()[0])

@@ -330,6 +330,7 @@ class ReplaceTest(DirectoryTest):
             sys.path[:0] = {sys.path!r}
             from profile_sampling import _files
             _files.replace(sys.argv[1], b'old')
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
             try:
                 _files.replace(sys.argv[1], bytes(5000))

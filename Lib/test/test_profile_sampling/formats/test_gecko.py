@@ -1,5 +1,6 @@
 """Files of the Firefox Profiler: its rules, and its own command line."""
 
+import gzip
 import json
 import os
 import re
@@ -112,6 +113,13 @@ def stack_of(file, number):
 
 class ContentTest(Checked):
 
+    def test_compressed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'p.gecko.json.gz')
+            example().profile().save(path)
+            with gzip.open(path) as file:
+                self.assertEqual(json.load(file), written(example()))
+
     def test_rules(self):
         for make in (Builder, example, hard_profiles.recursive,
                      hard_profiles.hostile, hard_profiles.deep):
@@ -216,8 +224,8 @@ class ViewerTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr[-2000:])
         return result.stdout
 
-    def load(self, builder):
-        path = os.path.join(self.directory, 'p.gecko.json')
+    def load(self, builder, name='p.gecko.json'):
+        path = os.path.join(self.directory, name)
         builder.profile().save(path)
         for _ in range(10):
             # It leaves a process behind, which answers the commands.
@@ -262,6 +270,10 @@ class ViewerTest(unittest.TestCase):
                         for row in profile.functions()})
             self.assertEqual(sum([own for own, _ in found.values()])
                              + without, profile.total_wall_ns)
+
+    def test_compressed(self):
+        self.load(hard_profiles.recursive(), 'p.gecko.json.gz')
+        self.assertEqual(self.functions(0), hard_profiles.RECURSIVE_NS)
 
     def test_recursion(self):
         self.load(hard_profiles.recursive())

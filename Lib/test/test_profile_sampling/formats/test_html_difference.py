@@ -11,11 +11,13 @@ from profile_sampling._data import compare
 from profile_sampling._data.runs import FUNCTION, Question
 from profile_sampling._formats import page_of_changes
 
+from ..profiles.test_task_rows import service
 from ..support import hard_profiles
 from ..support.browser import complaints, needs_browser, wait_for
 from ..support.builders import Builder, example
 from ..support.pages import READ_TREE, READY, BrowserTest, named
 from ..support.random_profiles import random_profile
+from .test_html_tasks import latency
 
 
 def before():
@@ -350,6 +352,96 @@ class RunsTest(DifferenceTest):
         wait_for(self.driver, lambda driver: driver.execute_script(READY))
         self.assertEqual(self.run_js(
             "return document.querySelector('.scale').ariaPressed"), 'true')
+
+
+def tasks(number):
+    """A service that does *number* times as much, and one task that the
+    others have not."""
+    b = Builder()
+    b.thread('MainThread')
+    handle = b.task_class('app.handle:10',
+                          lives=[number * 50_000, number * 60_000])
+    own = b.task_class(f'app.own{number}:30', lives=[1000])
+    b.sample('app.main:1 app.handle:12 C:json.dumps', wall_ns=9000,
+             task_ns=9000 * number, delay_ns=6000 * number,
+             task_class=handle, labels={'route': '/'})
+    b.sample(f'app.main:1 app.own{number}:31 [awaiting]', task_ns=700,
+             state='awaiting', task_class=own)
+    raw = b.raw()
+    raw['latencies'] = (latency('/', ['app.handle'], [7000] * number),)
+    return Profile._from_raw(raw)
+
+
+@needs_browser
+class TasksTest(DifferenceTest):
+
+    def cells(self, table, *keys):
+        return [tuple([row.get(key) for key in keys])
+                for row in self.table(table)]
+
+    def test_classes(self):
+        base, now = self.compare(tasks(1), tasks(3), view='tasks')
+        self.assertEqual(
+            self.cells('tasks', 'task', 'life', 'other', 'change'),
+            [('app.handle', 27_000, 9000, 18_000), ('app.own3', 700, 0, 700),
+             ('app.own1', 0, 700, -700)])
+        own, other = [{row.name: row for row in profile.tasks()}['app.handle']
+                      for profile in (now, base)]
+        self.assertEqual(
+            self.cells('tasks', 'finished', 'other_ended', 'mean',
+                       'other_mean', 'p99', 'other_p99')[0],
+            (2, 2, own.mean_ns, other.mean_ns, own.p99_ns, other.p99_ns))
+        self.assertEqual(self.cells('tasks', 'relative_mean')[0],
+                         ('+200.0%',))
+        # Which one is shown makes no other change of it.
+        self.look(view='tasks', side='base')
+        self.assertEqual(
+            self.cells('tasks', 'task', 'life', 'other', 'change')[0],
+            ('app.handle', 9000, 27_000, 18_000))
+        self.assertEqual(self.cells('tasks', 'relative_mean')[0],
+                         ('+200.0%',))
+
+    def test_histograms(self):
+        self.compare(tasks(1), tasks(3), view='tasks')
+        rows = self.cells('times of task_class', 'first', 'behind',
+                          'new_count', 'base_count')
+        for place, number in (2, 3), (3, 1):
+            for ns in 50_000 * number, 60_000 * number:
+                self.assertTrue([row for row in rows if row[place]
+                                 and row[0] <= ns < row[1]])
+            self.assertEqual(sum([row[place] for row in rows]), 2)
+
+    def test_requests(self):
+        self.compare(tasks(1), tasks(3), view='tasks')
+        self.assertEqual(
+            self.cells('tasks_by', 'value', 'mean', 'other_mean', 'count',
+                       'other_count', 'relative_count'),
+            [('/', 7000, 7000, 3, 1, '+200.0%')])
+
+    def test_holders(self):
+        self.compare(tasks(1), tasks(3), view='tasks')
+        self.assertEqual(
+            self.cells('loop_holders', 'holder', 'delay', 'other', 'change'),
+            [('app.handle:12', 18_000, 6000, 12_000)])
+
+    def test_values_that_one_does_not_have(self):
+        served = service().profile()
+        for base, now, text in ((before(), served, 'what is new'),
+                                (served, before(), 'the base')):
+            base, now = self.compare(base, now, view='functions')
+            self.assertIn(f'Only {text} has values of task and delay: they '
+                          'are left out', self.text('#facts'))
+            self.assertEqual(
+                sorted([row['change'] for row in self.table('functions')]),
+                sorted([row.delta.self_wall_ns for row
+                        in now.diff(base).functions()]))
+            self.assertNotIn('Tasks', self.text('.tabs'))
+
+    def test_no_finding_leads_where_there_is_nothing(self):
+        for base, is_shown in (before(), False), (service().profile(), True):
+            self.compare(base, service().profile())
+            text = self.text('.finding[data-rule=loop_wait]')
+            self.assertEqual(text.endswith('show'), is_shown)
 
 
 @needs_browser

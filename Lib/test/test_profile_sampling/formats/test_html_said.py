@@ -51,8 +51,46 @@ class OverheadTest(unittest.TestCase):
         self.assertEqual(self.overhead(loaded), 0.05)
 
 
+def starved(mode):
+    """A thread that had a CPU for 0.6 of a second."""
+    b = Builder(mode=mode)
+    b.sample('a.main:1 a.f:2', wall_ns=1_000_000_000, cpu_ns=600_000_000,
+             count=950)
+    b.sample('a.main:1 a.f:3', wall_ns=500_000_000, count=1, state='blocked')
+    return b.profile()
+
+
+class AchievedTest(unittest.TestCase):
+
+    def achieved(self, profile):
+        tables = profile._tables
+        return header.quality(tables, Sites(tables))['achieved_hz']
+
+    def test_ticks_come_by_the_wall_clock(self):
+        for mode in 'wall', 'cpu':
+            self.assertEqual(self.achieved(starved(mode)), 950)
+
+    def test_no_more_than_was_asked_for(self):
+        b = Builder()
+        b.sample('a.f', wall_ns=2_000_000, cpu_ns=2_000_000, count=3)
+        self.assertEqual(self.achieved(b.profile()), 1000)
+
+    def test_a_file_without_wall_time(self):
+        b = Builder(mode='cpu', value_types=[('samples', 'count'),
+                                             ('cpu', 'nanoseconds')])
+        b.sample('a.f', values=[90, 100_000_000])
+        self.assertEqual(self.achieved(b.profile()), 900)
+
+
 @needs_browser
 class SaidTest(BrowserTest):
+
+    def test_achieved_rate(self):
+        for mode in 'wall', 'cpu':
+            self.show(starved(mode))
+            for value in 'wall_ns', 'cpu_ns':
+                self.look(value=value)
+                self.assertIn('950 of 1,000 Hz', self.text('#facts'))
 
     def faults(self):
         return [fault.text for fault in self.driver.find_elements(

@@ -1,5 +1,6 @@
 """The magic %sampleprof in a real kernel, and its output in a browser."""
 
+import html
 import importlib.util
 import json
 import os
@@ -60,6 +61,10 @@ CELLS = {
              '    "threads": sorted({s.thread.name\n'
              '                       for s in _sampleprof.samples})}))',
     'line': '%sampleprof --rate=5000 -o "a cell.html" f(0.05); print("b  c")',
+    'timeline': '%%sampleprof --timeline\nf(0.1)',
+    'moments': 'line = _sampleprof.timeline\n'
+               'print(len(line), line.is_stale,\n'
+               '      _sampleprof.between(0, 10**9).total_wall_ns)',
     'error': '%%sampleprof\nf(0.1)\n1 / 0',
     'after_error': 'print(_sampleprof.total_count)',
     'all': '%sampleprof --all f(0.1)',
@@ -68,6 +73,7 @@ CELLS = {
     'bad_rate': '%sampleprof -r 0 f(0)',
     'bad_option': '%sampleprof --colour=red f(0)',
     'bad_output': '%sampleprof -o a.xyz f(0)',
+    'bad_timeline': '%sampleprof --timeline -o a.svg f(0)',
     'await': '%%sampleprof\nimport asyncio\nawait asyncio.sleep(0)',
     'unload': '%unload_ext profile_sampling',
     'gone': '%sampleprof f(0)',
@@ -139,6 +145,13 @@ class KernelTest(unittest.TestCase):
     def test_a_statement(self):
         self.assertEqual(self.printed('line'), 'b  c\n')
 
+    def test_a_time_line(self):
+        records, is_stale, wall_ns = self.printed('moments').split()
+        self.assertGreater(int(records), 0)
+        self.assertEqual(is_stale, 'False')
+        # The cell runs for 0.1 s of the clock's time.
+        self.assertGreater(int(wall_ns), 90_000_000)
+
     def test_what_a_cell_raises(self):
         status, outputs = self.results['error']
         self.assertEqual(status, 'error')
@@ -154,6 +167,7 @@ class KernelTest(unittest.TestCase):
                             ('bad_rate', 'a whole number from 1 to 10000'),
                             ('bad_option', '--colour'),
                             ('bad_output', 'cannot tell the format'),
+                            ('bad_timeline', 'svg file has no time line'),
                             ('await', 'await is only profiled in functions')):
             self.assertIn('UsageError: ', self.printed(name))
             self.assertIn(words, self.printed(name))
@@ -198,12 +212,13 @@ class OutputTest(unittest.TestCase):
 @needs_browser
 class FrameTest(BrowserTest):
 
-    def open(self, output):
+    def open(self, output, depth=1):
         with open(self.path, 'w', encoding='utf-8') as file:
             file.write(f'<!DOCTYPE html><title>notebook</title>{output}')
         self.driver.get('about:blank')
         self.driver.get(f'file://{self.path}#place')
-        self.driver.switch_to.frame(0)
+        for _ in range(depth):
+            self.driver.switch_to.frame(0)
         wait_for(self.driver, lambda driver: driver.find_elements(
             'css selector', '.flame, table'))
 
@@ -222,6 +237,22 @@ class FrameTest(BrowserTest):
         self.assertEqual(self.run_js(
             'return [document.title, location.hash, history.length]'),
             ['notebook', '#place', self.run_js('return history.length')])
+
+    def test_in_a_sandbox_with_a_policy(self):
+        """As in VS Code, whose notebooks are in such a frame themselves."""
+        notebook = (
+            '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" '
+            'content="default-src \'none\'; script-src \'unsafe-inline\'; '
+            'style-src \'unsafe-inline\'; child-src https: data:"><body>'
+            + example().profile()._repr_html_())
+        self.open('<iframe sandbox="allow-scripts" width="900" height="700" '
+                  f'srcdoc="{html.escape(notebook)}"></iframe>', depth=2)
+        self.click('.tabs', 'Functions')
+        rows = self.table('functions')
+        self.assertEqual(len(rows), len(example().profile().functions()))
+        self.click('.filters', 'blocked')
+        self.assertLess(len(self.table('functions')), len(rows))
+        self.assertEqual(complaints(self.driver), [])
 
     def test_the_frame_cannot_reach_the_notebook(self):
         self.open(example().profile()._repr_html_())

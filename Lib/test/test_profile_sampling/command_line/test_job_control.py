@@ -1,0 +1,196 @@
+"""A command of record is a job of its shell as if it ran alone: what is typed
+at its terminal, and what is sent to it or to its process group."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import termios
+import time
+import unittest
+
+from test.support import LONG_TIMEOUT
+
+from ..support.sessions import ProgramTest, environment
+
+# What a shell does for a job in the foreground, and for one that stops: fg.
+SHELL = '''\
+import os, signal, subprocess, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = subprocess.Popen(sys.argv[1:], process_group=0, preexec_fn=lambda: (
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)))
+os.tcsetpgrp(0, job.pid)
+print('job', job.pid, flush=True)
+while True:
+    _, status = os.waitpid(job.pid, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    if not os.WIFSTOPPED(status):
+        break
+    print('stopped by', os.WSTOPSIG(status), flush=True)
+    os.tcsetpgrp(0, job.pid)
+    os.killpg(job.pid, signal.SIGCONT)
+print('ended', os.waitstatus_to_exitcode(status), flush=True)
+'''
+# It does what is typed, and says which signals it gets.
+JOB = '''\
+import os, select, signal, sys
+def got(number, frame):
+    os.write(1, b'got %d\\n' % number)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1,
+               signal.SIGCONT):
+    signal.signal(number, got)
+signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+os.write(1, b'ready\\n')
+while True:
+    # A signal just before a read that blocks would wait for it.
+    if not select.select([0], [], [], 0.05)[0]:
+        continue
+    match os.read(0, 100).decode().strip():
+        case 'stop':
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case 'stop all':
+            os.kill(0, signal.SIGTSTP)
+        case 'take control-z':
+            signal.signal(signal.SIGTSTP, got)
+        case 'end':
+            sys.exit(5)
+    os.write(1, b'done\\n')
+'''
+RECORD = [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
+          'p.pb.gz', '--']
+INTERRUPT, SUSPEND = '\x03', '\x1a'
+# A second signal, if there is one, has come by then.
+SETTLE_S = 0.2
+INT, TERM, USR1, CONT, TSTP, STOP = map(int, (
+    signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCONT,
+    signal.SIGTSTP, signal.SIGSTOP))
+
+
+class Terminal:
+    """A shell with one job, and who sits before it."""
+
+    def __init__(self, directory, command):
+        pid, self._fd = pty.fork()
+        if pid == 0:
+            os.chdir(directory)
+            os.execve(sys.executable, [
+                sys.executable, '-c', SHELL, *command], environment())
+        self._shell = pid
+        self._text = ''
+        self._seen = 0
+        attributes = termios.tcgetattr(self._fd)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(self._fd, termios.TCSANOW, attributes)
+        self.job = int(self.wait_for(r'job (\d+)')[1])
+
+    def wait_for(self, pattern):
+        """Read until there is another line that matches."""
+        deadline = time.monotonic() + LONG_TIMEOUT
+        while True:
+            match = re.compile(rf'{pattern}\r?\n').search(self._text,
+                                                          self._seen)
+            if match:
+                self._seen = match.end()
+                return match
+            rest_s = max(0.0, deadline - time.monotonic())
+            if not select.select([self._fd], [], [], rest_s)[0]:
+                raise TimeoutError(f'no {pattern!r} in {self._text!r}')
+            self._text += os.read(self._fd, 1000).decode()
+
+    def type(self, text, *answers):
+        os.write(self._fd, text.encode())
+        self.expect(*answers)
+
+    def expect(self, *answers):
+        for answer in answers:
+            self.wait_for(answer)
+        time.sleep(SETTLE_S)
+
+    def end(self):
+        """Have the job end; return all lines but the first."""
+        self.type('end\n', r'ended \d+')
+        return self._text.split()[2:]
+
+    def close(self):
+        """End all that still runs."""
+        for kill, number in (os.killpg, self.job), (os.kill, self._shell):
+            try:
+                kill(number, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.waitpid(self._shell, 0)
+        os.close(self._fd)
+
+
+class JobTest(ProgramTest):
+
+    def check(self, use):
+        """What is seen must be the same with and without record."""
+        self.file('job.py', JOB)
+        command = [sys.executable, 'job.py']
+        seen = []
+        for before in [], RECORD:
+            with contextlib.closing(Terminal(self.directory,
+                                             before + command)) as terminal:
+                terminal.wait_for('ready')
+                use(terminal)
+                seen.append(terminal.end())
+        self.assertEqual(*seen)
+        self.assertEqual(seen[1][-2:], ['ended', '5'])
+        self.assertTrue(self.load('p.pb.gz').samples)
+        self.assertEqual(self.files(), ['job.py', 'p.pb.gz'])
+
+    def test_control_c(self):
+        self.check(lambda terminal: (
+            terminal.type(INTERRUPT, f'got {INT}'),
+            terminal.type(INTERRUPT, f'got {INT}')))
+
+    def test_a_signal_to_the_group(self):
+        def use(terminal):
+            for number in TERM, TERM, USR1:
+                os.killpg(terminal.job, number)
+                terminal.expect(f'got {number}')
+        self.check(use)
+
+    def test_a_signal_to_the_command_alone(self):
+        def use(terminal):
+            terminal.type(INTERRUPT, f'got {INT}')
+            for number in INT, TERM, INT, CONT:
+                os.kill(terminal.job, number)
+                terminal.expect(f'got {number}')
+        self.check(use)
+
+    def test_control_z_and_fg(self):
+        def use(terminal):
+            for _ in range(2):
+                terminal.type(SUSPEND, f'stopped by {TSTP}', f'got {CONT}')
+            terminal.type('x\n', 'done')
+        self.check(use)
+
+    def test_stopped_by_a_signal_to_the_command(self):
+        def use(terminal):
+            for _ in range(2):
+                os.kill(terminal.job, signal.SIGTSTP)
+                terminal.expect(f'stopped by {TSTP}', f'got {CONT}')
+        self.check(use)
+
+    def test_a_program_that_stops_itself(self):
+        self.check(lambda terminal: terminal.type(
+            'stop\n', f'stopped by {STOP}', f'got {CONT}', 'done'))
+
+    def test_a_program_that_stops_its_group(self):
+        self.check(lambda terminal: terminal.type(
+            'stop all\n', f'stopped by {TSTP}', f'got {CONT}', 'done'))
+
+    def test_a_program_that_takes_control_z(self):
+        self.check(lambda terminal: (
+            terminal.type('take control-z\n', 'done'),
+            terminal.type(SUSPEND, f'got {TSTP}'),
+            terminal.type('x\n', 'done')))
+
+
+if __name__ == '__main__':
+    unittest.main()
