@@ -68,6 +68,11 @@ def wait_for(driver, condition):
     return WebDriverWait(driver, TIMEOUT_S, POLL_S).until(condition)
 
 
+def press(driver, keys):
+    """Press keys, for whatever has the focus then."""
+    webdriver.ActionChains(driver).send_keys(keys).perform()
+
+
 def complaints(driver):
     """What the page's console says of faults."""
     return [entry['message'] for entry in driver.get_log('browser')
