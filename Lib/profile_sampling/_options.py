@@ -11,6 +11,30 @@ MAX_DEPTH_FRAMES = 16_384
 MAX_DURATION_S = 999_999_999
 
 
+def with_hints(function):
+    """Make *function* tell the name of an argument whose first word was given.
+
+    The interpreter does so for names that are spelt alike; to it 'rate' is too
+    far from 'rate_hz'.
+    """
+    code = function.__code__
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+    def hinting(*arguments, **options):
+        for given in options.keys() - set(names):
+            for name in names:
+                if name.startswith(f'{given}_'):
+                    raise TypeError(
+                        f'{function.__qualname__}() got an unexpected keyword '
+                        f'argument {given!r}. Did you mean {name!r}?')
+        return function(*arguments, **options)
+    # Not functools.wraps(): that module takes longer to import than this one.
+    for attribute in '__module__', '__name__', '__qualname__', '__doc__':
+        setattr(hinting, attribute, getattr(function, attribute))
+    hinting.__wrapped__ = function
+    return hinting
+
+
 def checked(mode, rate_hz, depth_frames, names, signal):
     """Return the arguments of the core for those that are not None."""
     options = {}

@@ -60,6 +60,7 @@ SAMPLING_OBJS= \
 SAMPLING_HEADERS= \
 	$(srcdir)/Include/cpython/sampling.h \
 	$(srcdir)/Include/internal/pycore_sampling.h \
+	$(srcdir)/Include/internal/pycore_sampling_state.h \
 	$(srcdir)/Python/sampling/base/axis.h \
 	$(srcdir)/Python/sampling/base/common.h \
 	$(srcdir)/Python/sampling/base/task.h \

@@ -20,12 +20,16 @@ ENDINGS = {'python': ('.py',), 'c': ('.c', '.h')}
 def sources_of(section, top):
     """Return the texts of a section's files, by path."""
     sources = {}
-    for file in sorted(top.rglob('*')):
-        path = file.relative_to(top).as_posix()
-        if (section.has(path) and path.endswith(ENDINGS[section.language])
-                and file.is_file()):
-            sources[path] = file.read_text(encoding='utf-8')
+    for file in sorted({file for pattern in section.files
+                        for file in top.glob(_as_glob(pattern))}):
+        if file.suffix in ENDINGS[section.language] and file.is_file():
+            sources[file.relative_to(top).as_posix()] = (
+                file.read_text(encoding='utf-8'))
     return sources
+
+
+def _as_glob(pattern):
+    return f'{pattern}**/*' if pattern.endswith('/') else pattern
 
 
 def faults_of(section, top):

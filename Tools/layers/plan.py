@@ -27,9 +27,6 @@ class Section:
         self.stand_ins = []
         self.known = set()
 
-    def has(self, path):
-        return any([_matches(path, pattern) for pattern in self.files])
-
     def is_stand_in(self, path):
         return any([_matches(path, self.whole(pattern))
                     for pattern in self.stand_ins])

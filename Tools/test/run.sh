@@ -59,6 +59,21 @@ step() {
     say "== $title: $verdict, $(($(date +%s) - started)) s"
 }
 
+# beside FUNCTION...: all at once, since each keeps one CPU busy.  What they
+# say is for "said".
+beside() {
+    for function in "$@"; do
+        ("$function" >"$scratch/$function" 2>&1 &&
+            touch "$scratch/$function.passed") &
+    done
+    wait
+}
+
+said() {
+    cat "$scratch/$1"
+    [ -e "$scratch/$1.passed" ]
+}
+
 # Each file is a test of its own to regrtest: it can run beside another, and
 # again without the others.
 own_tests() {
@@ -150,16 +165,18 @@ cpython_tests_sampled() {
     "$PYTHON" Tools/regrtest/profiles.py "$sampled_dir/profiles"
 }
 
-# without_profiler VARIANT: it builds, says what is missing, and is a Python.
+# It builds, says what is missing, and is a Python.  Of ours each folder is a
+# test: most files are skipped, and to start a process for each takes longer.
 without_profiler() {
-    sh Tools/build/variant.sh "$1" || return 1
-    variant_python=$(pwd)/build/$1/python
-    "$variant_python" -c '
+    sh Tools/build/variant.sh stub || return 1
+    stub=$(pwd)/build/stub/python
+    "$stub" -c '
 import sysconfig
 assert sysconfig.get_config_var("WITH_SAMPLING_PROFILER") == 0' || return 1
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
-    "$variant_python" -m test -j"$jobs" test_embed test_sys $(own_tests)
+    "$stub" -m test -j"$jobs" test_embed test_sys \
+        $(own_tests | sed 's/\.[^.]*$//' | sort -u)
 }
 
 patches() {
@@ -175,18 +192,24 @@ abi() {
     PYTHON=$built_python sh Tools/abi/check.sh
 }
 
-step "which files use each other" layers
+make_scratch
 step "our tests that need a quiet machine, one by one" own_tests_one_by_one
 step "our other tests, some at once" own_tests_together
-step "our tests, by pytest" own_tests_by_pytest
 step "CPython's tests, sampling off" cpython_tests_off
 step "CPython's tests, sampled at 5000 Hz" cpython_tests_sampled
-step "a build without the profiler" without_profiler stub
-step "the patch series" patches
+step "a build without the profiler" without_profiler
 # Sanitizers and assertions export names of their own.
-if [ "$built_python" = build/release/python ]; then
-    step "the public ABI" abi
-fi
+abi=
+[ "$built_python" != build/release/python ] || abi=abi
+say ""
+say "== what takes one CPU, at once"
+# Unquoted: nothing, or one word.
+# shellcheck disable=SC2086
+beside layers own_tests_by_pytest patches $abi
+step "which files use each other" said layers
+step "our tests, by pytest" said own_tests_by_pytest
+step "the patch series" said patches
+[ -z "$abi" ] || step "the public ABI" said abi
 
 say ""
 [ "$failed" -eq 0 ] || say "failed:$failures"

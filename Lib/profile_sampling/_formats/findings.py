@@ -69,11 +69,17 @@ def _gil(tables, sites):
     numbers = {'ns': ns, 'share': ns / sites.busy}
     held = by_gil_holder.held(tables)
     if held:
-        name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
-        text += (f'; {share(longest, ns)} of it while {printable(name)} '
-                 'held the GIL')
-        numbers |= {'holder': name, 'holder_share': longest / ns}
+        said, more = _holder(held, ns)
+        text += f'{said} held the GIL'
+        numbers |= more
     return Finding('gil', text, **numbers)
+
+
+def _holder(held, total):
+    """Return what to say of the one that held most, and its numbers."""
+    name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
+    return (f'; {share(longest, total)} of it while {printable(name)}',
+            {'holder': name, 'holder_share': longest / total})
 
 
 def _site(sites, state):
@@ -166,11 +172,9 @@ def _loop_wait(tables, sites):
         name = '[unknown]' if row.function is None else row.function.name
         held[name] = held.get(name, 0) + row.delay_ns
     if held:
-        total = sum(held.values())
-        name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
-        text += (f'; {share(longest, total)} of it while {printable(name)} '
-                 'ran in it')
-        numbers |= {'holder': name, 'holder_share': longest / total}
+        said, more = _holder(held, sum(held.values()))
+        text += f'{said} ran in it'
+        numbers |= more
     return Finding('loop_wait', text, **numbers)
 
 

@@ -5,7 +5,7 @@ function.  It must not know what a profile holds.
 """
 
 from profile_sampling import _core
-from profile_sampling._options import checked
+from profile_sampling._options import checked, with_hints
 from profile_sampling._profile import Profile
 from profile_sampling._recording import latencies
 
@@ -13,6 +13,7 @@ from profile_sampling._recording import latencies
 _recorders = []
 
 
+@with_hints
 def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
           signal=None, defer=False, timeline=False):
     """Start a session that samples all threads of this process.
@@ -149,6 +150,7 @@ class profile:
     other options than those given.
     """
 
+    @with_hints
     def __init__(self, mode=None, *, rate_hz=None, depth_frames=None,
                  names=None, signal=None, out=None, timeline=False):
         self._options = checked(mode, rate_hz, depth_frames, names, signal)

@@ -10,7 +10,7 @@ import time
 
 from profile_sampling import _core
 from profile_sampling._options import (
-    checked_capture, checked_rate, integer)
+    checked_capture, checked_rate, integer, with_hints)
 from profile_sampling._subscribing.batch import Batch, Rows
 
 # So many exceptions in a row end a subscription.
@@ -19,6 +19,7 @@ MAX_ERRORS = 10
 MAX_TEXT_BYTES = 4090
 
 
+@with_hints
 def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
               signal=None, batch_samples=1024, batch_seconds=1.0,
               max_samples=65_536, threads=None, labels=None,

@@ -347,8 +347,7 @@ class RunsTest(DifferenceTest):
     def test_shares_and_values_that_were_asked_for(self):
         self.write([self.runs('f', [100_000]), self.runs('f', [200_000])],
                    compare.SHARE)
-        self.driver.get('about:blank')
-        self.driver.get(f'file://{self.path}')
+        self.open_page()
         wait_for(self.driver, lambda driver: driver.execute_script(READY))
         self.assertEqual(self.run_js(
             "return document.querySelector('.scale').ariaPressed"), 'true')
@@ -447,10 +446,6 @@ class TasksTest(DifferenceTest):
 @needs_browser
 class FileTest(DifferenceTest):
 
-    def choose(self, name, path):
-        self.driver.find_element(
-            'css selector', f'input[aria-label="{name}"]').send_keys(path)
-
     def test_a_second_profile_on_an_open_page(self):
         directory = os.path.dirname(self.path)
         for name in 'base.pb.gz', 'base.html':
@@ -480,6 +475,7 @@ class FileTest(DifferenceTest):
         wait_for(self.driver, lambda driver: driver.find_elements(
             'css selector', '.fault'))
         self.assertIn('cannot be compared', self.text('.fault'))
+        self.assertTrue(complaints(self.driver))
 
 
 if __name__ == '__main__':

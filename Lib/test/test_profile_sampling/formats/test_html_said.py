@@ -9,7 +9,8 @@ from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import header
 from profile_sampling._formats.findings import findings
 
-from ..support.browser import complaints, needs_browser, wait_for
+from ..support.browser import (
+    complaints, needs_browser, press, wait_for)
 from ..support.builders import Builder, example
 from ..support.pages import BrowserTest
 from ..support.random_profiles import random_profile
@@ -177,16 +178,17 @@ class SaidTest(BrowserTest):
 
     def test_search_while_typing(self):
         self.show(example().profile(), view='functions')
+        self.driver.find_element('css selector',
+                                 'input[type="search"]').click()
+        # The box may be a new one after each letter.
         for letter in 'json':
-            box = self.driver.find_element('css selector',
-                                           'input[type="search"]')
-            box.send_keys(letter)
+            press(self.driver, letter)
         wait_for(self.driver, lambda driver: driver.execute_script(
             "return location.hash.includes('search=json')"))
         self.assertEqual([row['function'] for row
                           in self.table('functions')], ['json.load'])
-        # The box is a new one, and has the focus and the cursor's place.
-        self.driver.switch_to.active_element.send_keys('.l')
+        # It has the focus and the cursor's place.
+        press(self.driver, '.l')
         wait_for(self.driver, lambda driver: driver.execute_script(
             "return location.hash.includes('search=json.l')"))
         # One step, however many letters.

@@ -20,125 +20,112 @@ from ..support.random_profiles import random_profile
 @needs_browser
 class NumbersTest(BrowserTest):
 
-    def test_functions(self):
-        for name, profile in profiles():
-            with self.subTest(name):
-                profile = self.show(profile, view='functions')
-                own = profile._tables.own
-                self.assertEqual(
-                    sorted([(row['self'], row['cum'], row['function'])
-                            for row in self.table('functions')]),
-                    sorted([(row.self_values[own], row.cum_values[own],
-                             named(row.function))
-                            for row in profile.functions()]))
-
-    def test_lines(self):
-        for name, profile in profiles():
-            with self.subTest(name):
-                profile = self.show(profile, view='sites')
-                sites = by_site.Sites(profile._tables)
-                margin = sites.precision.margin_ns
-                self.assertEqual(
-                    sorted([(row['self'], row['site'], row.get('margin'),
-                             row['running'])
-                            for row in self.table('sites')]),
-                    sorted([(row.sums.total, placed(row.function, row.line),
-                             margin(row.sums.running_records),
-                             row.sums.by_state[0])
-                            for row in sites.rows]))
-
-    def test_call_tree(self):
-        for name, profile in profiles():
-            for up in (), ('1',):
-                with self.subTest(name, up=up):
-                    profile = self.show(profile, view='tree',
-                                        **{'up': up} if up else {})
-                    own = profile._tables.own
-                    expected = [
-                        (depth, named(node.function), node.cum_values[own],
-                         node.self_values[own])
-                        for depth, node in profile.call_tree(
-                            inverted=bool(up)).walk() if depth]
-                    self.assertEqual(
-                        sorted(map(tuple, self.run_js(READ_TREE))),
-                        sorted(expected))
-
-    def test_callers_and_callees(self):
-        for name, profile in profiles():
-            profile = self.show(profile, view='functions')
-            rows = profile.functions()
-            own = profile._tables.own
-            for row in rows[:3]:
-                function = row.function
-                if len([1 for other in rows
-                        if other.function.name == function.name]) > 1:
-                    continue
-                with self.subTest(name, function=function):
-                    self.look(view='sandwich', selected=function.name)
-                    for table, expected, nobody in (
-                            ('callers', profile.callers(function),
-                             '[nobody]'),
-                            ('callees', profile.callees(function),
-                             '[itself]')):
-                        self.assertEqual(
-                            sorted([(row['cum'], row['function'])
-                                    for row in self.table(table)]),
-                            sorted([(row.values[own], nobody if
-                                     row.function is None else
-                                     named(row.function))
-                                    for row in expected
-                                    if row.function or row.values[own]]))
-
-    def test_labels(self):
+    def test_all(self):
+        """Each page is opened once: that takes longer than a view."""
         for name, profile in profiles():
             profile = self.show(profile)
-            tables = profile._tables
-            sites = by_site.Sites(tables)
-            labels = [*set(profile.label_keys) - {'task_name'}]
-            for key in ('thread', 'state', *labels):
-                with self.subTest(name, key=key):
-                    sums = {}
-                    for value, idle, row in zip(
-                            keys.values(tables, key), sites.is_idle,
-                            tables.row_tuples()):
-                        its = sums.setdefault((value, keys.text(value)),
-                                              [0, 0])
-                        its[idle] += row[6 + tables.own]
-                    self.look(view='by', by=key)
-                    self.assertEqual(
-                        sorted([(row['self'], row.get('idle', 0),
-                                 row['value']) for row in self.table('by')]),
-                        sorted([(busy, idle, shown(text)) for
-                                (_, text), (busy, idle) in sums.items()]))
+            for check in (self.check_functions, self.check_lines,
+                          self.check_call_tree, self.check_callers,
+                          self.check_labels, self.check_gil):
+                with self.subTest(name, check=check.__name__):
+                    check(profile)
 
-    def test_gil(self):
-        for name, profile in profiles():
-            with self.subTest(name):
-                profile = self.show(profile, view='quality')
-                rows = profile.gil_holders()
-                if not rows:
-                    continue
-                self.look(view='gil')
-                own = by_gil_holder.ranked_by(profile._tables)
-                pairs, caused = {}, {}
-                for row in rows:
-                    holder = placed(row.holder.function, row.holder.line)
-                    if row.holder.callee is not None:
-                        holder += f' ({named(row.holder.callee)})'
-                    for sums, key in (
-                            (pairs, (placed(row.function, row.line), holder)),
-                            (caused, holder)):
-                        sums[key] = sums.get(key, 0) + row.values[own]
-                self.assertEqual(pairs, {
-                    (row['waiter'], row['holder']): row['wait']
-                    for row in self.table('gil')})
-                self.assertEqual(caused, {
-                    row['holder']: row['wait']
-                    for row in self.table('gil_caused')})
-                self.assertEqual(sum(pairs.values()), sum([
-                    value for row in self.table('gil_threads')
-                    for key, value in row.items()
-                    if key.startswith('held by ')]))
+    def check_functions(self, profile):
+        self.look(view='functions')
+        own = profile._tables.own
+        self.assertEqual(
+            sorted([(row['self'], row['cum'], row['function'])
+                    for row in self.table('functions')]),
+            sorted([(row.self_values[own], row.cum_values[own],
+                     named(row.function))
+                    for row in profile.functions()]))
+
+    def check_lines(self, profile):
+        self.look(view='sites')
+        sites = by_site.Sites(profile._tables)
+        margin = sites.precision.margin_ns
+        self.assertEqual(
+            sorted([(row['self'], row['site'], row.get('margin'),
+                     row['running'])
+                    for row in self.table('sites')]),
+            sorted([(row.sums.total, placed(row.function, row.line),
+                     margin(row.sums.running_records),
+                     row.sums.by_state[0])
+                    for row in sites.rows]))
+
+    def check_call_tree(self, profile):
+        own = profile._tables.own
+        for up in (), ('1',):
+            self.look(view='tree', **{'up': up} if up else {})
+            expected = [
+                (depth, named(node.function), node.cum_values[own],
+                 node.self_values[own])
+                for depth, node in profile.call_tree(
+                    inverted=bool(up)).walk() if depth]
+            self.assertEqual(sorted(map(tuple, self.run_js(READ_TREE))),
+                             sorted(expected), up)
+
+    def check_callers(self, profile):
+        rows = profile.functions()
+        own = profile._tables.own
+        for row in rows[:3]:
+            function = row.function
+            if len([1 for other in rows
+                    if other.function.name == function.name]) > 1:
+                continue
+            self.look(view='sandwich', selected=function.name)
+            for table, expected, nobody in (
+                    ('callers', profile.callers(function), '[nobody]'),
+                    ('callees', profile.callees(function), '[itself]')):
+                self.assertEqual(
+                    sorted([(row['cum'], row['function'])
+                            for row in self.table(table)]),
+                    sorted([(row.values[own], nobody if
+                             row.function is None else named(row.function))
+                            for row in expected
+                            if row.function or row.values[own]]), function)
+
+    def check_labels(self, profile):
+        tables = profile._tables
+        sites = by_site.Sites(tables)
+        labels = [*set(profile.label_keys) - {'task_name'}]
+        for key in ('thread', 'state', *labels):
+            sums = {}
+            for value, idle, row in zip(
+                    keys.values(tables, key), sites.is_idle,
+                    tables.row_tuples()):
+                its = sums.setdefault((value, keys.text(value)), [0, 0])
+                its[idle] += row[6 + tables.own]
+            self.look(view='by', by=key)
+            self.assertEqual(
+                sorted([(row['self'], row.get('idle', 0),
+                         row['value']) for row in self.table('by')]),
+                sorted([(busy, idle, shown(text)) for
+                        (_, text), (busy, idle) in sums.items()]), key)
+
+    def check_gil(self, profile):
+        rows = profile.gil_holders()
+        if not rows:
+            return
+        self.look(view='gil')
+        own = by_gil_holder.ranked_by(profile._tables)
+        pairs, caused = {}, {}
+        for row in rows:
+            holder = placed(row.holder.function, row.holder.line)
+            if row.holder.callee is not None:
+                holder += f' ({named(row.holder.callee)})'
+            for sums, key in (
+                    (pairs, (placed(row.function, row.line), holder)),
+                    (caused, holder)):
+                sums[key] = sums.get(key, 0) + row.values[own]
+        self.assertEqual(pairs, {
+            (row['waiter'], row['holder']): row['wait']
+            for row in self.table('gil')})
+        self.assertEqual(caused, {
+            row['holder']: row['wait'] for row in self.table('gil_caused')})
+        self.assertEqual(sum(pairs.values()), sum([
+            value for row in self.table('gil_threads')
+            for key, value in row.items() if key.startswith('held by ')]))
 
 
 @needs_browser
@@ -163,6 +150,18 @@ class PageTest(BrowserTest):
                     sorted([(row.self_values[own], row.cum_values[own],
                              named(row.function))
                             for row in part.functions()]))
+
+    def test_a_step_shows_what_opening_the_page_does(self):
+        self.show(random_profile(random.Random(5)))
+        for view in ('flame', 'sites', 'functions', 'tree', 'sandwich', 'by',
+                     'gil', 'quality'):
+            with self.subTest(view):
+                self.look(view=view)
+                stepped = self.text('#view')
+                self.open_page(f'view={view}')
+                wait_for(self.driver, lambda driver:
+                         driver.execute_script(READY))
+                self.assertEqual(self.text('#view'), stepped)
 
     def test_all_types_of_values(self):
         profile = self.show(example().profile())
@@ -307,8 +306,7 @@ class PageTest(BrowserTest):
         other = os.path.join(os.path.dirname(self.path), 'other.pb.gz')
         hard_profiles.recursive().profile().save(other)
         self.show(example().profile(), view='functions')
-        self.driver.find_element(
-            'css selector', 'input[aria-label="pprof file"]').send_keys(other)
+        self.choose('pprof file', other)
         wait_for(self.driver, lambda driver:
                  '10 samples' in self.text('#facts'))
         self.look(view='functions')
@@ -392,7 +390,7 @@ class PageTest(BrowserTest):
         page = _html.encode(example().profile()._tables)
         with open(self.path, 'wb') as file:
             file.write(page.replace(b'H4sI', b'AAAA', 1))
-        self.driver.get(f'file://{self.path}')
+        self.open_page()
         wait_for(self.driver, lambda driver: driver.execute_script(READY))
         self.assertIn('cannot show its profile', self.text('.fault'))
         self.assertTrue(complaints(self.driver))

@@ -179,8 +179,7 @@ class ViewTest(TimeTest):
 
     def test_without_a_time_line(self):
         self.show(example().profile(), view='functions')
-        self.driver.get('about:blank')
-        self.driver.get(f'file://{self.path}#view=time')
+        self.open_page('view=time')
         wait_for(self.driver, lambda driver:
                  '--timeline' in self.text('#view'))
         self.assertEqual(complaints(self.driver), [])
@@ -194,8 +193,7 @@ class ViewTest(TimeTest):
                 timeline, 'value_numbers', lambda tables: [2, 1, 0]):
             Profile._from_tables(stale).save(self.path)
         self.assertTrue(Profile.load(self.path).timeline.is_stale)
-        self.driver.get('about:blank')
-        self.driver.get(f'file://{self.path}#view=time')
+        self.open_page('view=time')
         wait_for(self.driver, lambda driver:
                  'Another tool' in self.text('#view'))
         self.assertEqual(complaints(self.driver), [])

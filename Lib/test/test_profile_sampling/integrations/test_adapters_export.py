@@ -2,15 +2,11 @@
 OpenTelemetry, Pyroscope, and ddtrace's pprof."""
 
 import gzip
-import http.server
 import importlib.util
 import os
 import tempfile
-import threading
 import time
 import unittest
-import urllib.parse
-from concurrent import futures
 
 import profile_sampling
 
@@ -20,6 +16,7 @@ from ..support.packages import contained
 from ..support.work import busy
 from . import adapters
 from .adapters import SECOND_NS, example
+from .receivers import pyroscope_server, received_by_collector
 
 otel_profiles = example('otel_profiles')
 pyroscope_push = example('pyroscope_push')
@@ -46,19 +43,6 @@ def tearDownModule():
     made.clear()
 
 
-class Collector:
-    """A server on the loopback interface that keeps requests."""
-
-    def __init__(self):
-        self.requests = []
-
-    def Export(self, request, context):
-        from opentelemetry.proto.collector.profiles.v1development import (
-            profiles_service_pb2)
-        self.requests.append(request)
-        return profiles_service_pb2.ExportProfilesServiceResponse()
-
-
 @unittest.skipIf(otel_profiles is None
                  or importlib.util.find_spec('grpc') is None,
                  'opentelemetry-proto or grpcio is not installed')
@@ -68,27 +52,7 @@ class OpenTelemetryTest(unittest.TestCase):
     def setUpClass(cls):
         super().setUpClass()
         request = made['otel'].request()
-        cls.request = cls.exported(request)
-
-    @staticmethod
-    def exported(request):
-        """The request as a server gets it."""
-        import grpc
-        from opentelemetry.proto.collector.profiles.v1development import (
-            profiles_service_pb2_grpc as service)
-        collector = Collector()
-        server = grpc.server(futures.ThreadPoolExecutor(1))
-        service.add_ProfilesServiceServicer_to_server(collector, server)
-        port = server.add_insecure_port('127.0.0.1:0')
-        server.start()
-        try:
-            with grpc.insecure_channel(f'127.0.0.1:{port}') as channel:
-                service.ProfilesServiceStub(channel).Export(request,
-                                                            timeout=60)
-        finally:
-            server.stop(None).wait()
-        got, = collector.requests
-        return got
+        cls.request = received_by_collector(request)
 
     def setUp(self):
         self.look_at(self.request)
@@ -260,7 +224,7 @@ class OpenTelemetryTest(unittest.TestCase):
         samples = adapters.odd_samples()
         exporter = otel_profiles.Exporter('odd')
         exporter(samples)
-        self.look_at(self.exported(exporter.request()))
+        self.look_at(received_by_collector(exporter.request()))
         names = {frame[0][0] for sample in self.profiles['wall'].samples
                  for frame in self.frames(sample)}
         self.assertIn('a;\n\\udc81.odd; \\udc80', names)
@@ -282,34 +246,10 @@ class OpenTelemetryTest(unittest.TestCase):
         self.assertIn('job 7', names)
 
 
-class Pyroscope(http.server.BaseHTTPRequestHandler):
-    """Takes pushes as the server's documentation describes them."""
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers['Content-Length'])).decode()
-        url = urllib.parse.urlsplit(self.path)
-        self.server.pushes.append(
-            (url.path, dict(urllib.parse.parse_qsl(url.query)), body))
-        self.send_response(self.server.answer)
-        self.send_header('Content-Length', '0')
-        self.end_headers()
-
-    def log_message(self, *args):
-        pass
-
-
 class PyroscopeTest(unittest.TestCase):
 
     def setUp(self):
-        self.server = http.server.HTTPServer(('127.0.0.1', 0), Pyroscope)
-        self.server.pushes = []
-        self.server.answer = 200
-        thread = threading.Thread(target=self.server.serve_forever,
-                                  args=(0.01,))
-        thread.start()
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(thread.join)
-        self.addCleanup(self.server.shutdown)
+        self.server = self.enterContext(pyroscope_server())
         self.url = f'http://127.0.0.1:{self.server.server_port}'
 
     def pushed(self):

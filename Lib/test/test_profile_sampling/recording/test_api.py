@@ -169,6 +169,16 @@ class ContextManagerTest(ApiTest):
             with self.assertRaisesRegex(TypeError, f"'{name}'"):
                 profile(**{name: 1})
 
+    def test_the_first_word_of_an_option_is_told_the_rest(self):
+        for function in (profile_sampling.start, profile,
+                         profile_sampling.subscribe):
+            for given, meant in (('rate', 'rate_hz'), ('ratehz', 'rate_hz'),
+                                 ('depth', 'depth_frames')):
+                with self.subTest(function=function, given=given):
+                    with self.assertRaisesRegex(
+                            TypeError, rf"{given}.*Did you mean '{meant}'\?"):
+                        function(**{given: 3})
+
     def test_help_shows_defaults(self):
         for function in profile, profile_sampling.start:
             for parameter in inspect.signature(

@@ -25,10 +25,13 @@ logging._handlerList[:] = _handlers
 DRIVER = shutil.which('chromedriver')
 BROWSER = shutil.which('chromium')
 TIMEOUT_S = 60
+POLL_S = 0.02
 
 needs_browser = unittest.skipIf(
     None in (webdriver, DRIVER, BROWSER),
     'needs selenium, chromium and chromedriver')
+
+_running = []
 
 
 @contextlib.contextmanager
@@ -52,9 +55,22 @@ def browser():
             driver.quit()
 
 
+def browser_of_module():
+    """The browser of the test module that runs: to start one takes seconds."""
+    if not _running:
+        _running.append(unittest.enterModuleContext(browser()))
+        unittest.addModuleCleanup(_running.clear)
+    return _running[0]
+
+
 def wait_for(driver, condition):
     """Return the first true value of condition(driver)."""
-    return WebDriverWait(driver, TIMEOUT_S).until(condition)
+    return WebDriverWait(driver, TIMEOUT_S, POLL_S).until(condition)
+
+
+def press(driver, keys):
+    """Press keys, for whatever has the focus then."""
+    webdriver.ActionChains(driver).send_keys(keys).perform()
 
 
 def complaints(driver):

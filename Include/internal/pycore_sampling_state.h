@@ -1,0 +1,296 @@
+/* Sampling profiler: what hangs on the runtime, on each interpreter and on each
+   thread, and what is asked of a session.  This header must not know who
+   changes it, nor when: the hooks are in pycore_sampling.h.
+
+   All-zero is the off state, so none of the structs needs an initializer.
+
+   The profiler's memory comes from malloc(), not from PyMem_RawMalloc():
+   tracemalloc and the debug allocator hook the latter, so that the program
+   would see the profiler's blocks among its own. */
+
+#ifndef Py_INTERNAL_SAMPLING_STATE_H
+#define Py_INTERNAL_SAMPLING_STATE_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_lock.h"          // PyMutex
+
+struct _PyInterpreterFrame;
+struct _sampling_tables;
+struct _sampling_clock;
+struct _sampling_buffer;
+struct _sampling_holders;
+struct _sampling_subscription;
+struct _sampling_block;
+struct _sampling_mark;
+
+// The record of a thread (Python/sampling/base/thread.h).
+typedef struct _sampling_thread _PySampling_Thread;
+
+/* A task, as its scheduler tells of it.  The fields are the task's own and
+   live until _PySampling_TaskEnd(). */
+typedef struct _sampling_told_task {
+    PyObject *task;
+    PyObject **coroutine;       // what it runs
+    PyObject **context;         // and in which
+    PyObject **name;            // a str, or the number in the name that
+                                // asyncio gives; NULL: it has none
+    // What it waits for: an object whose type says it, the coroutine of
+    // another task, or NULL.  Borrowed; runs no code.
+    PyObject *(*awaited)(PyObject *task);
+    struct _sampling_task **record;     // for the profiler; NULL: a task that
+                                        // nobody tells of when it is woken
+    int state;                  // 0: pending, 1: cancelled, 2: finished
+    int skip_frames;            // innermost ones that are not its loop's
+} _PySampling_ToldTask;
+
+/* A task that a thread of an executor works for, as rows of the tables. */
+struct _sampling_work {
+    unsigned int serial;        // of the tables; 0: the thread works for none
+    uint32_t name;              // string
+    uint32_t coroutine;         // what it runs: row + 1; 0: not known
+    uint64_t task_id;
+};
+
+typedef enum {
+    _PySampling_ANY_MODE = -1,      // as the session
+    _PySampling_WALL = 0,
+    _PySampling_CPU = 1,
+} _PySampling_Mode;
+
+typedef struct {
+    _PySampling_Mode mode;
+    int rate_hz;                // 1.._PySampling_MAX_RATE_HZ
+    int depth_frames;           // 1.._PySampling_MAX_DEPTH_FRAMES
+    int names;                  // of _PySampling_NAME_*
+    int signal;                 // 0: choose one
+    int manual;                 // no sampler thread: ticks come from tests
+    int is_deferred;            // the session samples inside of regions
+} _PySampling_Options;
+
+#define _PySampling_DEFAULT_RATE_HZ 1000
+#define _PySampling_MAX_RATE_HZ 10000
+#define _PySampling_DEFAULT_DEPTH_FRAMES 512
+#define _PySampling_MAX_DEPTH_FRAMES 16384
+
+/* What is named beyond Python frames. */
+#define _PySampling_NAME_CALLS 1    // C functions and operators
+#define _PySampling_NAME_OPCODES 2  // the leaf's specialized opcode
+#define _PySampling_ALL_NAMES 3
+
+#define _PySampling_USABLE_SIGNALS \
+    "the profiler can use SIGURG, SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, " \
+    "SIGIO, SIGWINCH or a real-time signal"
+
+/* One counter per outcome; X-macro so that stats() names each of them.
+   Atomic, since threads of several GILs and the clock add to them.  Nothing is
+   ordered by them: relaxed additions would do, which pyatomic.h does not have,
+   and readers and whoever resets them are relaxed.  memory_bytes alone is no
+   sum: _PySampling_Measure() sets it. */
+#define _PySampling_COUNTERS(X) \
+    X(ticks)                /* the clock fired */ \
+    X(ticks_late)           /* skipped because the clock woke too late */ \
+    X(ticks_idle)           /* no run of the interpreter was looked at */ \
+    X(ticks_own)            /* taken by the thread itself, no signal */ \
+    X(ticks_missed)         /* the run it fell into had ended by then */ \
+    X(ticks_busy)           /* the last signal was still unanswered */ \
+    X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
+    X(ticks_unheard)        /* no signal may or can reach the holder */ \
+    X(signals_sent)         /* a thread was asked to capture */ \
+    X(signals_late)         /* the session, or the thread's part, had ended */ \
+    X(signals_overdue)      /* met the end of a run: captured in the next */ \
+    X(signals_stray)        /* not ours */ \
+    X(signals_unanswered)   /* blocked by the thread, or not sent */ \
+    X(signals_moved)        /* the program took the signal: chose another */ \
+    X(calls_interrupted)    /* system calls with the GIL cut short */ \
+    X(captures)             /* stacks copied by the signal handler */ \
+    X(captures_merged)      /* same instruction as the last: weight added */ \
+    X(captures_in_hook)     /* fell into the profiler's own work */ \
+    X(captures_skipped)     /* thinned out: the stack is very deep */ \
+    X(captures_no_room)     /* put off to the next tick: buffer full */ \
+    X(captures_biased)      /* taken at the safepoint, not at the tick */ \
+    X(samples)              /* records added to the tables */ \
+    X(frames_truncated)     /* captures deeper than depth_frames */ \
+    X(callees_put_off)      /* not worked out in time: frames without one */ \
+    X(lost_table_full)      /* samples booked as [lost]: table limit */ \
+    X(lost_wall_ns)         /* wall time booked as [lost] */ \
+    X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
+    X(lost_labels)          /* samples whose labels were too many to keep */ \
+    X(lost_tasks)           /* samples whose task was one too many to keep */ \
+    X(lost_holders)         /* waits whose holder was one too many to keep */ \
+    X(lost_task_ns)         /* of tasks' lives, on no record */ \
+    X(tasks_unheard)        /* steps of tasks that nobody said were woken */ \
+    X(lost_threads)         /* not registered, or out of reach at the end */ \
+    X(collections_gen0)     /* garbage collections of generation 0 that ended */ \
+    X(collections_gen1)     /* of generation 1 */ \
+    X(collections_gen2)     /* of generation 2: full ones */ \
+    X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
+    X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
+    X(overhead_capture_ns)  /* that ticks took */ \
+    X(overhead_drain_ns)    /* spent turning captures into samples */ \
+    X(memory_bytes)         /* taken by the profiler, as last measured */
+
+struct _sampling_counters {
+#define X(name) uint64_t name;
+    _PySampling_COUNTERS(X)
+#undef X
+};
+
+/* Embedded in PyInterpreterState. */
+struct _sampling_interpreter_state {
+    // Who holds the GIL, as the clock sees it; NULL: nobody.
+    // Release store by the thread that attaches, acquire load by the clock.
+    _PySampling_Thread *running;
+    // The GIL of its threads; NULL: it has none yet.  Release store before
+    // the first of them attaches: the interpreter is in the runtime's list
+    // while it is being made.
+    struct _gil_runtime_state *gil;
+    // Lock: runtime->sampling.mutex.
+    _PySampling_Thread *threads;
+    struct _sampling_interpreter_state *next;
+    struct _sampling_interpreter_state *prev;
+    int registered;
+    // Owner: the thread that holds this interpreter's GIL.
+    struct _sampling_buffer *buffer;
+    // Who held the GIL; shared by the interpreters that share it, and owned
+    // by the one whose it is.  Written with runtime->sampling.mutex as well.
+    struct _sampling_holders *holders;
+    int owns_holders;
+    // Where contexts keep their labels, and of what type (borrowed from the
+    // _profile module).  NULL: nothing has been labelled.  Same owner.
+    PyObject *label_var;
+    PyTypeObject *label_set_type;
+    // What the thread waits for that delivers to subscribers (borrowed from
+    // the same).
+    struct _sampling_bell *bell;
+    // Tasks that a session has seen and that have not ended.  Same owner.
+    struct _sampling_task *tasks;
+    struct _sampling_task_rate {
+        uint64_t period_ns;     // between points of the axes of their waits
+        uint64_t since_ns;
+        uint64_t num_booked;    // since then
+    } task_rate;
+};
+
+/* What can be read without asking the kernel, and how to ask it
+   (native/safe_read.c).  Set at the start of a session. */
+#define _PySampling_MAX_IMAGE_RANGES 8
+
+struct _sampling_memory {
+    int num_ranges;             // of the interpreter's own image
+    struct { uintptr_t from, to; } ranges[_PySampling_MAX_IMAGE_RANGES];
+    int pid;
+    int can_readv;              // process_vm_readv() is allowed
+};
+
+/* Embedded in _PyThreadStateImpl. */
+struct _sampling_thread_state {
+    struct _sampling_thread *record;    // owned; NULL until first sampled
+    int is_bound;               // to its OS thread, until cleared; atomic
+    int is_excluded;            // it serves a subscriber of samples
+    struct _sampling_told_task entered; // asyncio's current task; owned
+    struct _sampling_outer_task *outer_tasks;   // owned; it is inside
+    struct _sampling_work work; // while an executor runs what a task gave it
+};
+
+/* Embedded in _PyRuntimeState. */
+struct _sampling_runtime_state {
+    int active;                 // hooks do nothing while this is 0.  Atomic
+                                // store; read by _PySampling_ACTIVE()
+    // Three locks, taken in this order if several are.  None of them is held
+    // when a GIL is waited for or Python code runs; they may be taken with a
+    // GIL, and are waited for without giving it up.  HEAD_LOCK(), which guards
+    // the runtime's own lists, may be taken with any of them held, but none of
+    // them with HEAD_LOCK() alone: start() takes tables_mutex with it and a
+    // fork takes it with tables_mutex, both with `mutex` held before.
+    //
+    // Start, stop and snapshot are one at a time, whatever GIL their callers
+    // hold.
+    PyMutex control_mutex;
+    // The registry: guards the lists of interpreters and threads, and starting
+    // and stopping the clock.  The clock holds it during a look.
+    PyMutex mutex;
+    struct _sampling_interpreter_state *interpreters;
+    // A number that rises when the engine goes on or off or gets new tables,
+    // so that what was kept for the one before is known to be stale; 0: it was
+    // never on.  Lock: tables_mutex, but threads of other GILs and those that
+    // wait for one read it without.
+    unsigned int epoch;
+    // A fork that called no hook is noticed by these.
+    int owner_pid;
+    int is_unheard_child;
+    // The engine (session/engine.c).  Lock: control_mutex; the period is
+    // read without it.
+    _PySampling_Options options;
+    uint64_t period_ns;
+    // Tables that only subscribers use begin anew at that size.  Same lock.
+    uint64_t renewal_bytes;
+    uint64_t renewed_ns;
+    // Who wants a profile: a session, start() to stop(), and blocks of
+    // profile() (session/blocks.c).  Same lock.
+    int has_session;            // atomic store; read without it by tasks.c
+    struct _sampling_block *blocks;
+    int num_regions;            // entered and not left, by any thread
+    unsigned int num_forks;     // of this process since it was the first
+    _PySampling_Options session_options;    // of whoever of them was first
+    // Where the session begins if its tables began before; else NULL.
+    struct _sampling_mark *origin;
+    uint64_t flushed_wall_ns;   // of the last flush of these tables, or 0
+    int64_t start_time_ns;      // time.time_ns() at the start
+    uint64_t start_wall_ns;     // monotonic
+    int signal;
+    // What the signal does (sample/capture.c).  Set before it is sent.
+    void (*handler)(int signum, void *siginfo, void *context);
+    int exit_session;           // started by -X: written at exit
+    uint64_t manual_wall_ns;    // 0: not manual; relaxed
+    uint64_t deadline_ns;       // of the clock's next look; relaxed
+    // While no run needs looks the clock rests, until a thread that attaches
+    // wakes it.  Pairs with interp->running, both sequentially consistent.
+    int clock_rests;            // _PySampling_Rest
+    int somebody_ran;           // a run that needs looks, since the last look
+    int somebody_timed;         // a run with a timer, since the last watch
+    uint64_t clock_woken_ns;
+    uint32_t clock_wakeups;     // what the clock waits for: a futex
+    struct _sampling_clock *clock;
+    // How long a run is not looked at, because its ticks are its own.
+    uint64_t own_ns;
+    uint64_t visit_ns;          // what a visit to a safepoint takes
+    int has_one_cpu;
+    // Timers of threads (clock/timer.c).  Owner: who holds the GIL.
+    int uses_timers;            // relaxed
+    int has_no_timers;          // nor ever will in this session; relaxed
+    uint64_t trial_ns;          // looked at, nobody asleep; the clock's
+    uint64_t next_timed_run_ns;
+    uint64_t deadline_seeds[2]; // by _PySampling_Deadlines
+    struct _sampling_memory memory;
+    struct _sampling_counters counters;
+    // Guards tables, *tables and changes of session.  Never held while a
+    // Python object is made.
+    PyMutex tables_mutex;
+    struct _sampling_tables *tables;
+    unsigned int tables_serial;
+    // Who gets the records (sinks/dispatch.c): the table of samples, and
+    // subscriptions.  Lock: tables_mutex.
+    int is_aggregating;
+    struct _sampling_subscription *subscriptions;
+    int num_helpers;            // threads that serve subscribers
+    // What -X sampleprof asked for.  Owner: who holds the main interpreter's
+    // GIL.
+    int exit_quiet;             // no line on stderr after a success
+    int exit_children;          // children of a fork are profiled, too
+    int exit_goes_on;           // for a moment: it is to start in this child
+    PyThreadState *exit_writer; // it writes; then maybe the process ends
+    PyObject *exit_write;       // the function that does
+    // Makes Python objects of tables, for exit_write; the module's.
+    PyObject *(*exit_export)(struct _sampling_tables *);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // !Py_INTERNAL_SAMPLING_STATE_H
