@@ -251,18 +251,18 @@ wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_TaskWoken(_PySampling_ToldTask told)
+_PySampling_TaskWoken(const _PySampling_ToldTask *told)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (thread == NULL || !_PySampling_IN_EPOCH(thread)
+    if (told == NULL || thread == NULL || !_PySampling_IN_EPOCH(thread)
         || thread->excluded)
     {
         return;
     }
-    struct _sampling_task *task = record_of(&told);
+    struct _sampling_task *task = record_of(told);
     if (task == NULL) {
-        task = begin(&told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
+        task = begin(told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
         if (task != NULL) {
             set_woken(task, thread);
         }
