@@ -45,7 +45,7 @@ new_record(const _PySampling_ToldTask *told)
     struct _sampling_task *task = calloc(1, sizeof(*task));
     if (task != NULL) {
         task->told = *told;
-        task->root = _PySampling_RootOf(told);
+        task->code = _PySampling_CodeOf(told);
         *told->record = task;
         task->owner = interpreter_state();
         _PySampling_LINK(task->owner->tasks, task);
@@ -95,7 +95,7 @@ free_record(struct _sampling_task *task)
 {
     _PySampling_UNLINK(task->owner->tasks, task);
     *task->told.record = NULL;
-    Py_DECREF(task->root);
+    Py_XDECREF(task->code);
     free(task);
 }
 
