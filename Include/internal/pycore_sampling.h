@@ -214,6 +214,9 @@ struct _sampling_interpreter_state {
         uint64_t since_ns;
         uint64_t num_booked;    // since then
     } task_rate;
+    // A task that has no record has been suspended since then: the last start
+    // or flush.  Written by who starts, and by the same owner.
+    uint64_t tasks_since_ns;
 };
 
 /* What can be read without asking the kernel, and how to ask it

@@ -90,6 +90,17 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     return task;
 }
 
+/* Nothing has happened to it since the session sees tasks, and it awaits
+   something: so it has been suspended.  NULL: it is no such task. */
+static struct _sampling_task *
+begin_suspended(const _PySampling_ToldTask *told)
+{
+    return !_PySampling_HasNotBegun(told)
+            && _PySampling_AwaitedBy(told) != NULL
+        ? begin(told, _PySampling_TASK_AWAITS,
+                interpreter_state()->tasks_since_ns) : NULL;
+}
+
 static void
 free_record(struct _sampling_task *task)
 {
@@ -261,6 +272,9 @@ _PySampling_TaskWoken(const _PySampling_ToldTask *told)
         return;
     }
     struct _sampling_task *task = record_of(told);
+    if (task == NULL) {
+        task = begin_suspended(told);
+    }
     if (task == NULL) {
         task = begin(told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
         if (task != NULL) {
@@ -439,6 +453,7 @@ _PySampling_TasksFlush(PyThreadState *tstate, _PySampling_Thread *own,
         }
     }
     _PySampling_WaitsFlush(own);
+    s->tasks_since_ns = now_ns;
 }
 
 void
