@@ -200,6 +200,7 @@ struct _sampling_interpreter_state {
     // by the one whose it is.  Written with runtime->sampling.mutex as well.
     struct _sampling_holders *holders;
     int owns_holders;
+    int num_tasks;              // in `tasks`, below; relaxed
     // Where contexts keep their labels, and of what type (borrowed from the
     // _profile module).  NULL: nothing has been labelled.  Same owner.
     PyObject *label_var;

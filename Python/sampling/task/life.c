@@ -39,6 +39,13 @@ interpreter_state(void)
     return &_PyInterpreterState_GET()->sampling;
 }
 
+/* Who measures memory may have another GIL. */
+static void
+count_records(struct _sampling_interpreter_state *s, int more)
+{
+    _Py_atomic_store_int_relaxed(&s->num_tasks, s->num_tasks + more);
+}
+
 static struct _sampling_task *
 new_record(const _PySampling_ToldTask *told)
 {
@@ -49,6 +56,7 @@ new_record(const _PySampling_ToldTask *told)
         *told->record = task;
         task->owner = interpreter_state();
         _PySampling_LINK(task->owner->tasks, task);
+        count_records(task->owner, 1);
     }
     return task;
 }
@@ -105,6 +113,7 @@ static void
 free_record(struct _sampling_task *task)
 {
     _PySampling_UNLINK(task->owner->tasks, task);
+    count_records(task->owner, -1);
     *task->told.record = NULL;
     Py_XDECREF(task->code);
     free(task);

@@ -341,6 +341,24 @@ class LivesTest(SessionTest):
                             for row in profile.samples
                             if row.state in WAITS))
 
+    def test_records_are_in_what_memory_is_taken(self):
+        many = 2000
+
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            with manual() as session:
+                taken = [session.snapshot()]
+                tasks = [asyncio.create_task(parked(future))
+                         for _ in range(many)]
+                taken.append(session.snapshot())
+                future.set_result(None)
+                await asyncio.gather(*tasks)
+            return [profile.counters['memory_bytes']
+                    for profile in (*taken, session.profile)]
+        before, at_most, after = asyncio.run(main())
+        self.assertGreater(at_most - before, 100 * many)
+        self.assertGreater(at_most - after, 100 * many)
+
     def test_labels_of_waits(self):
         async def work():
             with label(route='/x'):
