@@ -91,15 +91,17 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 }
 
 // The current task of some loop is `entered` instead of `left`; NULL: none.
+// What they point to is copied.
 // If the loop is run inside a task of another, that one is the thread's again
 // when nothing is entered any more.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_SwapTask(_PySampling_ToldTask left,
-                                      _PySampling_ToldTask entered);
+PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
+                                      const _PySampling_ToldTask *entered);
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
+// NULL: it was no task.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_TaskWoken(_PySampling_ToldTask task);
+PyAPI_FUNC(void) _PySampling_TaskWoken(const _PySampling_ToldTask *task);
 
 // The task is done for, or never to run again: its fields are cleared.
 // Export for '_asyncio' shared extension.

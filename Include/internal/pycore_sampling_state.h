@@ -161,6 +161,7 @@ struct _sampling_interpreter_state {
     // by the one whose it is.  Written with runtime->sampling.mutex as well.
     struct _sampling_holders *holders;
     int owns_holders;
+    int num_tasks;              // in `tasks`, below; relaxed
     // Where contexts keep their labels, and of what type (borrowed from the
     // _profile module).  NULL: nothing has been labelled.  Same owner.
     PyObject *label_var;
@@ -175,6 +176,9 @@ struct _sampling_interpreter_state {
         uint64_t since_ns;
         uint64_t num_booked;    // since then
     } task_rate;
+    // A task that has no record has been suspended since then: the last start
+    // or flush.  Written by who starts, and by the same owner.
+    uint64_t tasks_since_ns;
 };
 
 /* What can be read without asking the kernel, and how to ask it

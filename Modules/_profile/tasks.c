@@ -45,7 +45,19 @@ told(TaskObject *self, int skip_frames)
     };
 }
 
-#define NO_TASK ((_PySampling_ToldTask){0})
+static void
+enter(TaskObject *self, int skip_frames)
+{
+    _PySampling_ToldTask task = told(self, skip_frames);
+    _PySampling_SwapTask(NULL, &task);
+}
+
+static void
+leave(TaskObject *self)
+{
+    _PySampling_ToldTask task = told(self, 0);
+    _PySampling_SwapTask(&task, NULL);
+}
 
 static PyObject *
 task_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -102,7 +114,8 @@ task_woken(PyObject *op, PyObject *Py_UNUSED(ignored))
     if (check_goes_on(self) < 0) {
         return NULL;
     }
-    _PySampling_IF_ACTIVE(_PySampling_TaskWoken(told(self, 0)));
+    _PySampling_ToldTask task = told(self, 0);
+    _PySampling_IF_ACTIVE(_PySampling_TaskWoken(&task));
     Py_RETURN_NONE;
 }
 
@@ -140,7 +153,7 @@ task_resume(PyObject *op, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->is_running = 1;
-    _PySampling_SwapTask(NO_TASK, told(self, skip_frames));
+    enter(self, skip_frames);
     Py_RETURN_NONE;
 }
 
@@ -156,7 +169,7 @@ task_suspend(PyObject *op, PyObject *Py_UNUSED(ignored))
     TaskObject *self = (TaskObject *)op;
     if (self->is_running) {
         self->is_running = 0;
-        _PySampling_SwapTask(told(self, 0), NO_TASK);
+        leave(self);
     }
     Py_RETURN_NONE;
 }
@@ -182,11 +195,11 @@ task_end(PyObject *op, PyObject *args, PyObject *kwargs)
     }
     if (!self->is_running) {
         // Its last wait ends with it.
-        _PySampling_SwapTask(NO_TASK, told(self, 1));
+        enter(self, 1);
     }
     self->is_running = 0;
     self->state = is_cancelled ? 1 : 2;
-    _PySampling_SwapTask(told(self, 0), NO_TASK);
+    leave(self);
     Py_RETURN_NONE;
 }
 

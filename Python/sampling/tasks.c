@@ -76,7 +76,7 @@ leave_task(_PyThreadStateImpl *impl)
     PyObject *left = impl->sampling.entered.task;
     struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
     if (outer == NULL) {
-        impl->sampling.entered = (struct _sampling_told_task){0};
+        impl->sampling.entered.task = NULL;
     }
     else {
         impl->sampling.outer_tasks = outer->outer;
@@ -118,17 +118,19 @@ swap(PyThreadState *tstate, _PySampling_Thread *thread,
      const _PySampling_ToldTask *left, const _PySampling_ToldTask *entered)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    tell_left(thread, left);
-    if (left->task != NULL && left->task == impl->sampling.entered.task) {
+    if (left != NULL) {
+        tell_left(thread, left);
+    }
+    if (left != NULL && left->task == impl->sampling.entered.task) {
         leave_task(impl);
         tell_entered(tstate, thread, &impl->sampling.entered);
     }
-    else if (entered->task == NULL) {
+    else if (entered == NULL) {
         // Not the one that was entered last, as where greenlets switch: no
         // name is better than a wrong one.
         _PySampling_ForgetTasks(tstate);
     }
-    if (entered->task != NULL && !is_entered(impl, entered->task)) {
+    if (entered != NULL && !is_entered(impl, entered->task)) {
         tell_left(thread, &impl->sampling.entered);
         tell_entered(tstate, thread, entered);
         enter_task(impl, entered);
@@ -136,7 +138,8 @@ swap(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
+_PySampling_SwapTask(const _PySampling_ToldTask *left,
+                     const _PySampling_ToldTask *entered)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
@@ -148,14 +151,14 @@ _PySampling_SwapTask(_PySampling_ToldTask left, _PySampling_ToldTask entered)
     _PySampling_BeforeContextChange(tstate);
     _PySampling_Thread *thread = sampled_thread(tstate);
     if (thread == NULL) {
-        swap(tstate, NULL, &left, &entered);
+        swap(tstate, NULL, left, entered);
         return;
     }
     // Its death may run code of the program: not in the hook.
     PyObject *current = Py_XNewRef(impl->sampling.entered.task);
     _PySampling_ENTER_HOOK(thread);
     _PySampling_Drain(tstate, thread);
-    swap(tstate, thread, &left, &entered);
+    swap(tstate, thread, left, entered);
     _PySampling_LEAVE_HOOK(thread);
     Py_XDECREF(current);
 }

@@ -24,7 +24,7 @@ struct _sampling_task {
     struct _sampling_task *prev;
     struct _sampling_interpreter_state *owner;  // of the list
     struct _sampling_told_task told;    // borrowed: the task ends the record
-    PyObject *root;             // owned: the code that it runs, or its type
+    PyCodeObject *code;         // owned: that it runs; NULL: no Python code
     _PySampling_Thread *thread; // that ran it last; NULL: none, or it ended
     unsigned int epoch;         // what follows is of that one
     int state;                  // _PySampling_TaskState

@@ -167,12 +167,14 @@ _PySampling_EngineMark(struct _sampling_mark *mark,
 static _PySampling_Status
 start_locked(PyThreadState *tstate)
 {
+    uint64_t now_ns = _PySampling_WallNow();
     // No hook said who detached, or what died, while the engine rested.
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
         _Py_atomic_store_ptr(&s->running, NULL);
         s->task_rate = (struct _sampling_task_rate){0};
+        s->tasks_since_ns = now_ns;
     }
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_TablesForgetAddresses(STATE->tables);

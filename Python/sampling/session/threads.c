@@ -418,6 +418,8 @@ _PySampling_Measure(void)
             bytes += _PySampling_BufferBytes(s->buffer);
         }
         bytes += _PySampling_HoldersBytes(s);
+        bytes += (size_t)_Py_atomic_load_int_relaxed(&s->num_tasks)
+            * sizeof(struct _sampling_task);
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             bytes += sizeof(*t);
             bytes += _PySampling_WeightsBytes(t);

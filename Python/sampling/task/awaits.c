@@ -196,6 +196,14 @@ next_suspended(PyObject **next)
     return gen;
 }
 
+PyObject *
+_PySampling_AwaitedBy(const _PySampling_ToldTask *told)
+{
+    // The collector may have cleared its type.
+    return Py_TYPE(told->task)->tp_mro != NULL ? told->awaited(told->task)
+                                               : NULL;
+}
+
 uint32_t
 _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
                        const _PySampling_ToldTask *told)
@@ -206,10 +214,7 @@ _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
         node = add_coroutine(tables, node, gen, frame_of(gen));
         gen = next_suspended(&next);
     }
-    if (Py_TYPE(told->task)->tp_mro == NULL) {
-        return node;        // the collector has cleared its type
-    }
-    PyObject *awaited = told->awaited(told->task);
+    PyObject *awaited = _PySampling_AwaitedBy(told);
     return awaited != NULL ? add_awaited(tables, node, awaited) : node;
 }
 
@@ -235,33 +240,41 @@ _PySampling_HasNotBegun(const _PySampling_ToldTask *told)
             || ((PyGenObject *)coroutine)->gi_frame_state == FRAME_CREATED);
 }
 
-PyObject *
-_PySampling_RootOf(const _PySampling_ToldTask *told)
+PyCodeObject *
+_PySampling_CodeOf(const _PySampling_ToldTask *told)
 {
     PyObject *coroutine = *told->coroutine;
     if (coroutine == NULL) {
-        return Py_NewRef(Py_TYPE(told->task));
+        return NULL;
     }
-    PyObject *function = _PySampling_FunctionOf(coroutine);
+    PyObject *function = PyFunction_Check(coroutine)
+        ? coroutine : _PySampling_FunctionOf(coroutine);
+    PyCodeObject *code = NULL;
     if (function != NULL) {
-        return Py_NewRef(PyFunction_GET_CODE(function));
+        code = (PyCodeObject *)PyFunction_GET_CODE(function);
     }
-    if (is_generator(coroutine)) {
-        return Py_NewRef(code_of((PyGenObject *)coroutine));
+    else if (is_generator(coroutine)) {
+        code = code_of((PyGenObject *)coroutine);
     }
-    if (PyFunction_Check(coroutine)) {
-        return Py_NewRef(PyFunction_GET_CODE(coroutine));
-    }
-    return Py_NewRef(Py_TYPE(coroutine));
+    return (PyCodeObject *)Py_XNewRef(code);
+}
+
+/* Of a task that runs no Python code.  The record owns no reference to it: the
+   collector does not know of records, and a class may have its task. */
+static PyTypeObject *
+type_of(const _PySampling_ToldTask *told)
+{
+    PyObject *coroutine = *told->coroutine;
+    return Py_TYPE(coroutine != NULL ? coroutine : told->task);
 }
 
 uint32_t
 _PySampling_CoroutineRow(struct _sampling_tables *tables,
                          const struct _sampling_task *task)
 {
-    if (!PyCode_Check(task->root)) {
-        uint32_t frame = _PySampling_TablesTypeFrame(
-            tables, (PyTypeObject *)task->root);
+    if (task->code == NULL) {
+        uint32_t frame = _PySampling_TablesTypeFrame(tables,
+                                                     type_of(&task->told));
         return _PySampling_TablesCoroutine(
             tables, frame == UINT32_MAX
                 ? UINT32_MAX : tables->frames[frame].function);
@@ -269,10 +282,9 @@ _PySampling_CoroutineRow(struct _sampling_tables *tables,
     PyObject *coroutine = *task->told.coroutine;
     PyObject *function =
         coroutine != NULL ? _PySampling_FunctionOf(coroutine) : NULL;
-    PyObject *globals =
-        function != NULL && PyFunction_GET_CODE(function) == task->root
+    PyObject *globals = function != NULL
+            && PyFunction_GET_CODE(function) == (PyObject *)task->code
         ? PyFunction_GET_GLOBALS(function) : NULL;
     return _PySampling_TablesCoroutine(
-        tables, _PySampling_TablesFunction(
-            tables, (PyCodeObject *)task->root, globals));
+        tables, _PySampling_TablesFunction(tables, task->code, globals));
 }

@@ -39,16 +39,24 @@ interpreter_state(void)
     return &_PyInterpreterState_GET()->sampling;
 }
 
+/* Who measures memory may have another GIL. */
+static void
+count_records(struct _sampling_interpreter_state *s, int more)
+{
+    _Py_atomic_store_int_relaxed(&s->num_tasks, s->num_tasks + more);
+}
+
 static struct _sampling_task *
 new_record(const _PySampling_ToldTask *told)
 {
     struct _sampling_task *task = calloc(1, sizeof(*task));
     if (task != NULL) {
         task->told = *told;
-        task->root = _PySampling_RootOf(told);
+        task->code = _PySampling_CodeOf(told);
         *told->record = task;
         task->owner = interpreter_state();
         _PySampling_LINK(task->owner->tasks, task);
+        count_records(task->owner, 1);
     }
     return task;
 }
@@ -90,12 +98,24 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     return task;
 }
 
+/* Nothing has happened to it since the session sees tasks, and it awaits
+   something: so it has been suspended.  NULL: it is no such task. */
+static struct _sampling_task *
+begin_suspended(const _PySampling_ToldTask *told)
+{
+    return !_PySampling_HasNotBegun(told)
+            && _PySampling_AwaitedBy(told) != NULL
+        ? begin(told, _PySampling_TASK_AWAITS,
+                interpreter_state()->tasks_since_ns) : NULL;
+}
+
 static void
 free_record(struct _sampling_task *task)
 {
     _PySampling_UNLINK(task->owner->tasks, task);
+    count_records(task->owner, -1);
     *task->told.record = NULL;
-    Py_DECREF(task->root);
+    Py_XDECREF(task->code);
     free(task);
 }
 
@@ -251,18 +271,21 @@ wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_TaskWoken(_PySampling_ToldTask told)
+_PySampling_TaskWoken(const _PySampling_ToldTask *told)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (thread == NULL || !_PySampling_IN_EPOCH(thread)
+    if (told == NULL || thread == NULL || !_PySampling_IN_EPOCH(thread)
         || thread->excluded)
     {
         return;
     }
-    struct _sampling_task *task = record_of(&told);
+    struct _sampling_task *task = record_of(told);
     if (task == NULL) {
-        task = begin(&told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
+        task = begin_suspended(told);
+    }
+    if (task == NULL) {
+        task = begin(told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
         if (task != NULL) {
             set_woken(task, thread);
         }
@@ -439,6 +462,7 @@ _PySampling_TasksFlush(PyThreadState *tstate, _PySampling_Thread *own,
         }
     }
     _PySampling_WaitsFlush(own);
+    s->tasks_since_ns = now_ns;
 }
 
 void

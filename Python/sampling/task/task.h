@@ -73,8 +73,10 @@ extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
 // The function that a coroutine is a call of, within all decorators, or NULL:
 // it is not known.  Borrowed.
 extern PyObject *_PySampling_FunctionOf(PyObject *coroutine);
-// The code of its coroutine, or the type of what is none: a new reference.
-extern PyObject *_PySampling_RootOf(const _PySampling_ToldTask *told);
+// The code of its coroutine: a new reference; NULL: it has none.
+extern PyCodeObject *_PySampling_CodeOf(const _PySampling_ToldTask *told);
+// What it awaits, or NULL: it is not known.  Borrowed.
+extern PyObject *_PySampling_AwaitedBy(const _PySampling_ToldTask *told);
 // The row of that in the tables, or UINT32_MAX.
 extern uint32_t _PySampling_CoroutineRow(struct _sampling_tables *tables,
                                          const struct _sampling_task *task);

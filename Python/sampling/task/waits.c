@@ -25,6 +25,7 @@
    over so much time. */
 #define MAX_BOOKED_PER_PERIOD 2
 #define RATE_WINDOW_NS 100000000
+#define MIN_BOOKED 4        // however long the period is
 
 
 static void
@@ -103,9 +104,12 @@ _PySampling_PeriodOfWaits(uint64_t now_ns)
     struct _sampling_task_rate *r =
         &_PyInterpreterState_GET()->sampling.task_rate;
     uint64_t shortest_ns = _PySampling_PeriodNow();
-    uint64_t most = Py_MAX(
-        MAX_BOOKED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, 4);
     r->period_ns = Py_MAX(r->period_ns, shortest_ns);
+    if (r->num_booked <= MIN_BOOKED && now_ns - r->since_ns < RATE_WINDOW_NS) {
+        return r->period_ns;    // most often
+    }
+    uint64_t most = Py_MAX(
+        MAX_BOOKED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, MIN_BOOKED);
     if (r->num_booked > most) {
         r->period_ns *= 2;
     }

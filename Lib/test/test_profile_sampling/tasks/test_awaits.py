@@ -277,6 +277,38 @@ class KnownAnswersTest(SessionTest):
             held[holder.function.qualname] += holder.delay_ns
         self.assertEqual(max(held, key=held.get), 'spin', held)
 
+    def test_timers_that_a_loop_finds_late(self):
+        row = self.of_late_timers(asyncio.run)
+        self.assertGreater(row.loop_wait_ns, 2 * 0.08e9)
+
+    @unittest.skipUnless(uvloop, 'needs uvloop')
+    def test_timers_that_another_loop_finds_late(self):
+        """Nothing says when they were due: it is part of what is awaited."""
+        row = self.of_late_timers(uvloop.run)
+        self.assertGreater(row.awaiting_ns, 2 * 0.1e9)
+
+    def of_late_timers(self, run):
+        """A timeout and a timer of the task's own, of 20 ms each, in a loop
+        that is held for 100 ms; only a sleep says how long it is."""
+        async def waits():
+            loop = asyncio.get_running_loop()
+            future = loop.create_future()
+            loop.call_later(0.02, future.set_result, None)
+            loop.call_soon(time.sleep, 0.1)
+            await future
+            loop.call_soon(time.sleep, 0.1)
+            with self.assertRaises(TimeoutError):
+                await asyncio.wait_for(loop.create_future(), 0.02)
+
+        async def main():
+            await asyncio.create_task(waits())
+        profile_sampling.start()
+        run(main())
+        [row] = [row for row in profile_sampling.stop().tasks()
+                 if row.name.endswith('waits')]
+        self.assertGreater(row.awaiting_ns + row.loop_wait_ns, 2 * 0.1e9)
+        return row
+
     @thrice
     def test_short_and_long_waits(self):
         """Waits of three lengths, each of its share of what is awaited.

@@ -134,6 +134,28 @@ class HostileTest(SessionTest):
         row = row_of(profile_sampling.stop(), 'main')
         self.assertGreater(row.awaiting_ns, 95_000_000)
 
+    def test_leaving_the_wrong_task(self):
+        """It raises, and the one that runs goes on."""
+        async def other():
+            tick(100, 0)
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(other())
+            for wrong in task, None, 'no task':
+                with self.assertRaises(RuntimeError):
+                    asyncio._leave_task(loop, wrong)
+            with self.assertRaises(RuntimeError):
+                asyncio._leave_task(object(), asyncio.current_task())
+            tick(7, 0)
+            await task
+        with manual() as session:
+            asyncio.run(main())
+        self.assertEqual(row_of(session.profile, 'main').running_ns, 7)
+        self.assertEqual([row.task_class.rpartition('.')[2]
+                          for row in session.profile.samples
+                          if row.wall_ns == 7], ['main'])
+
     def test_task_that_ends_below_another(self):
         async def outer():
             loop = asyncio.get_running_loop()

@@ -188,10 +188,45 @@ class LivesTest(SessionTest):
                 await task
             return session.profile
         profile = asyncio.run(main())
-        self.assertEqual(lives(profile)['parked'], (0, 9, 0))
+        self.assertEqual(lives(profile)['parked'], (0, 9, 3))
         [row] = [row for row in profile.tasks()
                  if row.name.endswith('parked')]
         self.assertEqual(row.finished, 0, 'its life is not known')
+
+    def test_began_before_a_snapshot_of_the_session(self):
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(parked(future))
+            await asyncio.sleep(0)
+            with manual() as session:
+                spend(30)
+                session.snapshot(clear=True)
+                spend(3)
+                future.set_result(None)
+                await task
+            return session.profile
+        # What was not known when the snapshot was taken is in none.
+        self.assertEqual(lives(asyncio.run(main()))['parked'], (0, 0, 3))
+
+    def test_runs_when_the_session_begins(self):
+        """In another thread's loop; it wakes itself."""
+        began, go_on = threading.Event(), threading.Event()
+
+        async def runs():
+            began.set()
+            go_on.wait()
+            await asyncio.sleep(0)
+            spend(9)
+
+        thread = threading.Thread(target=asyncio.run, args=(runs(),))
+        thread.start()
+        began.wait()
+        with manual() as session:
+            spend(30)
+            go_on.set()
+            thread.join()
+        running, _, awaiting = lives(session.profile)['runs']
+        self.assertEqual((running, awaiting), (9, 0))
 
     def test_two_sessions(self):
         async def main():
@@ -206,7 +241,7 @@ class LivesTest(SessionTest):
                 spend(9)
                 await task
             return session.profile
-        self.assertEqual(lives(asyncio.run(main()))['parked'], (0, 9, 0))
+        self.assertEqual(lives(asyncio.run(main()))['parked'], (0, 9, 3))
 
     def test_eager_tasks_run_in_the_step_of_another(self):
         async def eager():
@@ -259,6 +294,39 @@ class LivesTest(SessionTest):
         self.assertEqual(lives(session.profile)['inner'], (40, 0, 0))
         self.assertEqual(lives(session.profile)['main'], (3, 0, 40))
 
+    def test_loop_that_does_not_run_for_a_while(self):
+        """Waits go on; what ran instead kept those waiting that were woken."""
+        async def begin():
+            future = loop.create_future()
+            tasks = [loop.create_task(parked(future)),
+                     loop.create_task(woken())]
+            await asyncio.sleep(0)
+            return future, tasks
+
+        async def woken():
+            for _ in range(3):
+                await asyncio.sleep(0)
+
+        async def end(future, tasks):
+            future.set_result(None)
+            await asyncio.gather(*tasks)
+
+        def between():
+            tick(50, 0)
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        with manual() as session:
+            state = loop.run_until_complete(begin())
+            between()
+            loop.run_until_complete(end(*state))
+        found = lives(session.profile)
+        self.assertEqual(found['parked'], (0, 0, 50))
+        self.assertEqual(found['woken'], (0, 50, 0))
+        self.assertEqual({row.function.qualname.rpartition('.')[2]:
+                          row.delay_ns
+                          for row in session.profile.loop_holders()
+                          if row.delay_ns}, {'between': 50})
+
     def test_threads_are_the_same_with_tasks(self):
         async def child():
             spend(10)
@@ -272,6 +340,24 @@ class LivesTest(SessionTest):
         self.assertTrue(all(row.wall_ns == row.cpu_ns == row.count == 0
                             for row in profile.samples
                             if row.state in WAITS))
+
+    def test_records_are_in_what_memory_is_taken(self):
+        many = 2000
+
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            with manual() as session:
+                taken = [session.snapshot()]
+                tasks = [asyncio.create_task(parked(future))
+                         for _ in range(many)]
+                taken.append(session.snapshot())
+                future.set_result(None)
+                await asyncio.gather(*tasks)
+            return [profile.counters['memory_bytes']
+                    for profile in (*taken, session.profile)]
+        before, at_most, after = asyncio.run(main())
+        self.assertGreater(at_most - before, 100 * many)
+        self.assertGreater(at_most - after, 100 * many)
 
     def test_labels_of_waits(self):
         async def work():

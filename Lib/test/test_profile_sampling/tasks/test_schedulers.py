@@ -4,6 +4,7 @@ import contextvars
 import gc
 import types
 import unittest
+import weakref
 
 import profile_sampling
 from profile_sampling import Task, label, schedulers
@@ -95,6 +96,20 @@ class TaskTest(SessionTest):
             gc.collect()
             spend(70)
         self.assertEqual(lives(session.profile)['Work'], (0, 0, 7))
+
+    def test_class_that_has_its_task(self):
+        def make():
+            class Work:
+                pass
+            Work.task = Task(Work())
+            Work.task.woken()
+            return weakref.ref(Work)
+        with manual() as session:
+            work = make()
+            spend(7)
+            gc.collect()
+            self.assertIsNone(work())
+        self.assertEqual(lives(session.profile)['Work'], (0, 7, 0))
 
     def test_names_and_labels(self):
         context = contextvars.copy_context()
