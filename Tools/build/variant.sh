@@ -59,7 +59,9 @@ set_sanitizer_options() {
 
 # Variants that differ from another in what is left out, or in how much the
 # compiler optimises, take over what the other's configure found out of this
-# machine, from its log: to ask again takes half a minute each.
+# machine, from its log: to ask again takes half a minute each.  Two answers
+# are left out: configure uses the one before it asks and does more than to
+# remember the other, so that with them it would not come to the same.
 use_answers() {
     case $variant in
     stub | abi) answered=release ;;
@@ -69,7 +71,9 @@ use_answers() {
     if [ -f "build/$answered/config.log" ]; then
         CONFIG_SITE=$(pwd)/build/$variant/config.site
         export CONFIG_SITE
-        sed -n '/^ac_cv_env_/d; /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
+        sed -n '/^ac_cv_env_/d
+            /^ac_cv_gcc_asm_for_x64=/d; /^ac_cv_wl_no_as_needed=/d
+            /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
             "build/$answered/config.log" >"$CONFIG_SITE"
     fi
 }
