@@ -16,14 +16,17 @@ source_tree=src
 targets=
 # What a distribution installs; the rest is for tests of embedding.
 installed_targets="python platform sharedmods scripts gdbhooks"
+# What freezes modules runs while this is built, and never again: to optimise it
+# at link time would take as long as the interpreter.
+freeze_plainly=--eval=Programs/_freeze_module:LDFLAGS_NODIST+=-fno-lto
 case $variant in
 stock) source_tree=stock-src ;;
 dist-stock*)
     source_tree=stock-src
-    targets=$installed_targets
+    targets="$freeze_plainly $installed_targets"
     ;;
 dist-debug) ;;
-dist-*) targets=$installed_targets ;;
+dist-*) targets="$freeze_plainly $installed_targets" ;;
 abi)
     # Only its names and types are looked at, which are in the one file.
     source_tree=stock-src
