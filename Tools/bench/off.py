@@ -25,7 +25,7 @@ QUICK_LAYOUTS = 1
 QUICK_DIVISOR = 4
 
 
-def _command(python, name, portions, layout):
+def _command(python, arguments):
     valgrind = children.tool('valgrind', "Debian's package valgrind")
     # Without address space randomization a count is repeatable.
     fixed = [children.tool('setarch', "Debian's package util-linux"), '-R']
@@ -33,28 +33,31 @@ def _command(python, name, portions, layout):
         fixed = []      # some containers forbid it: the spread will tell
     return [*fixed, valgrind, '--tool=callgrind',
             '--callgrind-out-file=/dev/null', str(python), '-E', '-s',
-            str(children.HERE / 'programs.py'), name, str(portions),
-            str(layout)]
+            *arguments]
 
 
-def count(python, name, portions, layout):
-    """Instructions of one run of a program."""
+def count(python, arguments, layout):
+    """Instructions of one run of an interpreter."""
     # The environment lies on the stack: its size moves the frames in C.
     env = children.environment(BENCH_PADDING='x' * (72 * layout))
-    done = subprocess.run(_command(python, name, portions, layout), env=env,
+    done = subprocess.run(_command(python, arguments), env=env,
                           capture_output=True, text=True)
     found = re.search(r'Collected : (\d+)', done.stderr)
     if done.returncode != 0 or not found:
         raise children.Unavailable(
-            f'{python} failed on {name} under callgrind (status '
+            f'{python} {" ".join(arguments)} failed under callgrind (status '
             f'{done.returncode}):\n{done.stderr.strip()[-2000:]}')
     return int(found[1])
 
 
+def _arguments(name, portions, layout):
+    return [str(children.HERE / 'programs.py'), name, str(portions),
+            str(layout)]
+
+
 def _write_bytecode(python, name):
     """Compile what the program imports, or its first count has it too."""
-    subprocess.run([str(python), '-E', '-s',
-                    str(children.HERE / 'programs.py'), name, '0', '0'],
+    subprocess.run([str(python), '-E', '-s', *_arguments(name, 0, 0)],
                    env=children.environment(), check=True)
 
 
@@ -62,7 +65,8 @@ def compare(pool, stock, name, portions, layouts):
     """[(our instructions, stock's)] of run(portions), one per layout."""
     for python in (sys.executable, stock):
         _write_bytecode(python, name)
-    futures = [[pool.submit(count, python, name, n, layout)
+    futures = [[pool.submit(count, python, _arguments(name, n, layout),
+                            layout)
                 for python in (sys.executable, stock)
                 for n in (portions, 0)] for layout in range(layouts)]
     pairs = []
@@ -72,32 +76,69 @@ def compare(pool, stock, name, portions, layouts):
     return pairs
 
 
-def measure(report, options):
-    layouts = QUICK_LAYOUTS if options.quick else LAYOUTS
-    rows, medians = [], {}
-    report.data['programs'] = {}
-    # Other load does not change a count, so all cores may be used.
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+def compare_start(pool, stock, layouts):
+    """The same of a process that begins and ends."""
+    for python in (sys.executable, stock):
+        count(python, ['-c', 'pass'], 0)        # byte code is written
+    futures = [[pool.submit(count, python, ['-c', 'pass'], layout)
+                for python in (sys.executable, stock)]
+               for layout in range(layouts)]
+    return [tuple(f.result() for f in layout) for layout in futures]
+
+
+class Comparison:
+    """Rows of a table, and the median of each in percent by name."""
+
+    def __init__(self, report, options):
+        self.report, self.stock = report, options.stock
+        self.layouts = QUICK_LAYOUTS if options.quick else LAYOUTS
+        self.divisor = QUICK_DIVISOR if options.quick else 1
+        self.rows, self.medians = [], {}
+        report.data['programs'] = {}
+
+    def add(self, name, pairs):
+        percents = [(ours / theirs - 1) * 100 for ours, theirs in pairs]
+        self.medians[name] = statistics.median(percents)
+        self.report.data['programs'][name] = {'instructions': pairs,
+                                              'percent': percents}
+        self.rows.append([name, f'{pairs[0][1] / 1e6:.1f}',
+                          f'{self.medians[name]:+.3f}',
+                          f'{min(percents):+.3f}', f'{max(percents):+.3f}'])
+
+    def add_programs(self, pool):
         for program, portions in PROGRAMS.items():
             name = program.__name__
             print(f'counting {name} ...', file=sys.stderr, flush=True)
-            if options.quick:
-                portions //= QUICK_DIVISOR
-            pairs = compare(pool, options.stock, name, portions, layouts)
-            percents = [(ours / theirs - 1) * 100 for ours, theirs in pairs]
-            medians[name] = statistics.median(percents)
-            report.data['programs'][name] = {'instructions': pairs,
-                                             'percent': percents}
-            rows.append([name, f'{pairs[0][1] / 1e6:.1f}',
-                         f'{medians[name]:+.3f}', f'{min(percents):+.3f}',
-                         f'{max(percents):+.3f}'])
-    report.table(
-        f'Profiler off: instructions against {options.stock}, '
-        f'{layouts} layout(s)',
-        ['program', 'stock, M', 'median %', 'min %', 'max %'], rows)
-    worst = max(medians, key=lambda name: abs(medians[name]))
-    report.say()
+            self.add(name, compare(pool, self.stock, name,
+                                   portions // self.divisor, self.layouts))
+
+    def add_start(self, pool):
+        self.add('start-up', compare_start(pool, self.stock, self.layouts))
+
+    def show(self):
+        self.report.table(
+            f'Profiler off: instructions against {self.stock}, '
+            f'{self.layouts} layout(s)',
+            ['program', 'stock, M', 'median %', 'min %', 'max %'], self.rows)
+        self.report.say()
+
+    def worst(self):
+        return max(self.medians, key=lambda name: abs(self.medians[name]))
+
+
+def all_cores():
+    """Other load does not change a count."""
+    return concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+
+
+def measure(report, options):
+    comparison = Comparison(report, options)
+    with all_cores() as pool:
+        comparison.add_programs(pool)
+    comparison.show()
+    worst = comparison.worst()
     report.bar('off: mean over the programs',
-               statistics.mean(medians.values()), MEAN_BAR_PERCENT, '%')
-    report.bar('off: worst program', medians[worst], WORST_BAR_PERCENT, '%',
-               f'({worst})')
+               statistics.mean(comparison.medians.values()),
+               MEAN_BAR_PERCENT, '%')
+    report.bar('off: worst program', comparison.medians[worst],
+               WORST_BAR_PERCENT, '%', f'({worst})')

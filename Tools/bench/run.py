@@ -1,7 +1,8 @@
 """Measures what the profiler costs and how true it is.
 
     ./python Tools/bench/run.py [off|on|truth|events|idle|large|difference|
-                                 tasks|services|soak|all] [--quick] [--out DIR]
+                                 tasks|services|soak|distribution|all]
+                            [--quick] [--out DIR]
 
 off       instructions with the profiler off, against the stock interpreter
 on        slowdown while it samples, against an empty signal handler
@@ -16,6 +17,8 @@ services  truth for programs that wait and work in turn, on one CPU and on
           two, alone and in a crowd, beside other profilers; and their cost.
           Not part of all
 soak      whether memory grows in a long run; not part of all
+distribution
+          off and start-up, of what "make dist" builds; not part of all
 """
 
 import argparse
@@ -24,6 +27,7 @@ import sys
 
 import children
 import difference
+import distribution
 import events
 import idle
 import large
@@ -40,9 +44,10 @@ KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
          'large': large.measure, 'difference': difference.measure,
          'tasks': tasks.measure, 'services': services.measure,
-         'soak': soak.measure}
-# What takes hours is run by its own name.
-ALL = tuple(kind for kind in KINDS if kind not in ('services', 'soak'))
+         'soak': soak.measure, 'distribution': distribution.measure}
+# What takes hours, or interpreters of its own, is run by its own name.
+ALL = tuple(kind for kind in KINDS
+            if kind not in ('services', 'soak', 'distribution'))
 
 
 def parse(args):
@@ -91,7 +96,8 @@ def measure(kind, options):
 def main():
     options = parse(sys.argv[1:])
     kinds = ALL if options.kind == 'all' else [options.kind]
-    if 'off' in kinds and not options.stock.exists():
+    if {'off', 'distribution'}.intersection(kinds) and \
+            not options.stock.exists():
         print(f'no stock interpreter at {options.stock}: run "make stock", '
               'or give its path with --stock', file=sys.stderr)
         return 2

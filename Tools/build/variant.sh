@@ -16,14 +16,17 @@ source_tree=src
 targets=
 # What a distribution installs; the rest is for tests of embedding.
 installed_targets="python platform sharedmods scripts gdbhooks"
+# What freezes modules runs while this is built, and never again: to optimise it
+# at link time would take as long as the interpreter.
+freeze_plainly=--eval=Programs/_freeze_module:LDFLAGS_NODIST+=-fno-lto
 case $variant in
 stock) source_tree=stock-src ;;
 dist-stock*)
     source_tree=stock-src
-    targets=$installed_targets
+    targets="$freeze_plainly $installed_targets"
     ;;
 dist-debug) ;;
-dist-*) targets=$installed_targets ;;
+dist-*) targets="$freeze_plainly $installed_targets" ;;
 abi)
     # Only its names and types are looked at, which are in the one file.
     source_tree=stock-src
@@ -59,7 +62,9 @@ set_sanitizer_options() {
 
 # Variants that differ from another in what is left out, or in how much the
 # compiler optimises, take over what the other's configure found out of this
-# machine, from its log: to ask again takes half a minute each.
+# machine, from its log: to ask again takes half a minute each.  Two answers
+# are left out: configure uses the one before it asks and does more than to
+# remember the other, so that with them it would not come to the same.
 use_answers() {
     case $variant in
     stub | abi) answered=release ;;
@@ -69,7 +74,9 @@ use_answers() {
     if [ -f "build/$answered/config.log" ]; then
         CONFIG_SITE=$(pwd)/build/$variant/config.site
         export CONFIG_SITE
-        sed -n '/^ac_cv_env_/d; /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
+        sed -n '/^ac_cv_env_/d
+            /^ac_cv_gcc_asm_for_x64=/d; /^ac_cv_wl_no_as_needed=/d
+            /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
             "build/$answered/config.log" >"$CONFIG_SITE"
     fi
 }

@@ -125,7 +125,8 @@ def mend_record(record):
 
 
 def relocate(tree, prefix, build):
-    python = next(tree.glob('bin/python3.[0-9]*[0-9d]')).name
+    # A build for debugging has two names; no order of reading may show.
+    python = min(tree.glob('bin/python3.[0-9]*[0-9d]')).name
     for path in tree.glob('lib/python3.*/_sysconfigdata_*.py'):
         write_sysconfig(path, prefix, build)
     for path in tree.glob('lib/pkgconfig/*.pc'):

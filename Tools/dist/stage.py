@@ -65,6 +65,10 @@ def add_aliases(tree):
     for name, target in ALIASES.items():
         (tree / name).unlink(missing_ok=True)
         (tree / name).symlink_to(target)
+    # A build for debugging is there once more, under a longer name.
+    for path in tree.glob('bin/python3.*d'):
+        path.unlink()
+        path.symlink_to(path.name.removesuffix('d'))
 
 
 def add_licences(tree, sysroot):

@@ -1,7 +1,9 @@
-"""./python, the interpreter that make leaves beside the sources."""
+"""How variants are configured, and ./python, which make leaves beside the
+sources."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
@@ -32,6 +34,40 @@ class PythonTest(ProgramTest):
         self.output(PYTHON, '-m', 'venv', '--without-pip', made)
         self.assertEqual(self.output(made / 'bin/python', '-c', IMPORTS),
                          str(made))
+
+
+# Of a configure that found these; the others it does not pass on.
+FOUND = """\
+ac_cv_env_CC_value=gcc
+ac_cv_func_fork=yes
+ac_cv_gcc_asm_for_x64=yes
+ac_cv_wl_no_as_needed=yes
+"""
+
+
+@unittest.skipUnless((ROOT / 'Tools/build').exists(), 'Tools is not here')
+class AnswersTest(ProgramTest):
+
+    def lay_out(self, root):
+        """A checkout whose configure tells what it was given."""
+        shutil.copytree(ROOT / 'Tools/build', root / 'Tools/build')
+        (root / 'Tools/build/prepare.sh').write_text('')
+        for name in 'args', 'release', 'src':
+            (root / 'build' / name).mkdir(parents=True)
+        (root / 'build/args/stub').write_text('')
+        (root / 'build/release/config.log').write_text(FOUND)
+        configure = root / 'build/src/configure'
+        configure.write_text('#!/bin/sh\ncp "$CONFIG_SITE" answers\n')
+        configure.chmod(0o755)
+
+    def test_only_what_configure_would_find_again_is_passed_on(self):
+        root = pathlib.Path(self.directory)
+        self.lay_out(root)
+        subprocess.run(['sh', root / 'Tools/build/variant.sh', 'stub',
+                        'configure'], check=True, env=environment(),
+                       stdout=subprocess.DEVNULL)
+        self.assertEqual((root / 'build/stub/answers').read_text(),
+                         'ac_cv_func_fork=yes\n')
 
 
 if __name__ == '__main__':

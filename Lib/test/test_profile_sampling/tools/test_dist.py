@@ -125,6 +125,15 @@ class RelocateTest(TreeTest):
         self.assertEqual(variables['CC'], 'gcc -pthread')
         self.assertNotIn(BUILD, self.sysconfig.read_text())
 
+    def test_script_of_a_build_for_debugging_starts_its_short_name(self):
+        # Whichever of the two a directory names first.
+        for name in 'python3.13d', 'python3.13':
+            self.write(f'bin/{name}', '', 0o755)
+        script = self.write('bin/tool', '#!/opt/built/bin/python3.13d\n',
+                            0o755)
+        self.relocate()
+        self.assertIn('/python3.13"', script.read_text())
+
     def test_script_starts_what_is_beside_it(self):
         script = self.write('bin/tool', '#!/opt/built/bin/python3.13\n'
                             'import sys; print(sys.argv[1:])\n', 0o755)
@@ -139,6 +148,21 @@ class RelocateTest(TreeTest):
             output = subprocess.run([path, 'a b', 'c'], check=True, text=True,
                                     stdout=subprocess.PIPE).stdout
             self.assertEqual(output, "['a b', 'c']\n")
+
+
+class AliasTest(TreeTest):
+
+    def test_no_file_is_there_under_two_names(self):
+        self.write('bin/python3.13', 'the interpreter', 0o755)
+        os.link(self.tree / 'bin/python3.13', self.tree / 'bin/python3.13d')
+        done = subprocess.run(
+            [sys.executable, '-c', 'import pathlib, stage, sys;'
+             'stage.add_aliases(pathlib.Path(sys.argv[1]))', self.tree],
+            cwd=TOOLS, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.readlink(self.tree / 'bin/python3.13d'),
+                         'python3.13')
+        self.assertTrue(os.path.isfile(self.tree / 'bin/python3.13d'))
 
 
 class CheckTest(TreeTest):
