@@ -1,6 +1,6 @@
 """Writer of compressed profiles of the Firefox Profiler, *.gecko.json.gz.
 
-The Firefox Profiler opens both, and full tables are a twentieth as large.
+The Firefox Profiler opens both, and full tables are a third as large.
 This file owns the compression only.
 """
 

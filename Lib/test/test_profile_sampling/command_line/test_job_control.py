@@ -1,5 +1,6 @@
 """A command of record is a job of its shell as if it ran alone: what is typed
-at its terminal, and what is sent to it or to its process group."""
+at its terminal, what is sent to it or to its process group, and what it leaves
+behind."""
 
 import contextlib
 import os
@@ -12,9 +13,10 @@ import termios
 import time
 import unittest
 
-from test.support import LONG_TIMEOUT
+from test.support import LONG_TIMEOUT, sleeping_retry
 
 from ..support.sessions import ProgramTest, environment
+from .test_record import RecordTest
 
 # What a shell does for a job in the foreground, and for one that stops: fg.
 SHELL = '''\
@@ -190,6 +192,39 @@ class JobTest(ProgramTest):
             terminal.type('take control-z\n', 'done'),
             terminal.type(SUSPEND, f'got {TSTP}'),
             terminal.type('x\n', 'done')))
+
+
+class LateTest(RecordTest):
+
+    def test_processes_that_outlive_it(self):
+        self.file('daemon.py', '''if True:
+            import os, sys, time, work
+            work.work()
+            if os.fork():
+                sys.exit(4)
+            work.work()
+            os.setsid()
+            for number in range(3):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            while not os.path.exists('end'):
+                time.sleep(0.01)
+            ''')
+        result = self.record('-q', '-o', 'p.pb.gz', '--', sys.executable,
+                             'daemon.py')
+        self.assertEqual(result.status, 4, result.err)
+        self.assertNotIn('pid', self.load('p.pb.gz').label_keys)
+        line, = result.err.splitlines()
+        daemon, left = re.search(
+            r'still running after the command: (\d+); .* will be in (.*) '
+            'when they end', line).groups()
+        self.assertEqual(os.listdir(left), [])
+        self.file('end', '')
+        name = os.path.join(left, f'{daemon}.pb.gz')
+        for _ in sleeping_retry(LONG_TIMEOUT):
+            if os.path.exists(name):
+                break
+        for path in 'p.pb.gz', name:
+            self.check_work(self.load(path))
 
 
 if __name__ == '__main__':

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -338,36 +337,6 @@ class CommandTest(RecordTest):
                 self.assertEqual(result.status, status)
                 self.assertIn(f'cannot run {command}: ', result.err)
                 self.assertEqual(self.files(), ['plain.txt', 'work.py'])
-
-    def test_processes_that_outlive_it(self):
-        self.file('daemon.py', '''if True:
-            import os, sys, time, work
-            work.work()
-            if os.fork():
-                sys.exit(4)
-            work.work()
-            os.setsid()
-            for number in range(3):
-                os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            while not os.path.exists('end'):
-                time.sleep(0.01)
-            ''')
-        result = self.record('-q', '-o', 'p.pb.gz', '--', sys.executable,
-                             'daemon.py')
-        self.assertEqual(result.status, 4, result.err)
-        self.assertNotIn('pid', self.load('p.pb.gz').label_keys)
-        line, = result.err.splitlines()
-        daemon, left = re.search(
-            r'still running after the command: (\d+); .* will be in (.*) '
-            'when they end', line).groups()
-        self.assertEqual(os.listdir(left), [])
-        self.file('end', '')
-        name = os.path.join(left, f'{daemon}.pb.gz')
-        for _ in support.sleeping_retry(support.LONG_TIMEOUT):
-            if os.path.exists(name):
-                break
-        for path in 'p.pb.gz', name:
-            self.check_work(self.load(path))
 
     def test_nothing_is_lost_if_the_sum_cannot_be_written(self):
         # A directory takes the place of the file meanwhile.
