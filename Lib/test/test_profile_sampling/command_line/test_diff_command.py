@@ -6,12 +6,12 @@ import os
 from profile_sampling import Profile
 
 from ..support.builders import Builder
-from .test_cli import CommandLineTest
+from .test_cli import CommandLineTest, ForkedCommandLineTest
 
 MS = 1_000_000
 
 
-class DiffTest(CommandLineTest):
+class DiffTest(ForkedCommandLineTest):
 
     def save(self, name, f=100, g=300, **facts):
         b = Builder(**{'rate_hz': 1000} | facts)
@@ -200,7 +200,9 @@ class OutputTest(DiffTest):
     def test_ascii(self):
         os.environ['PYTHONIOENCODING'] = 'ascii'
         self.addCleanup(os.environ.pop, 'PYTHONIOENCODING')
-        self.assertIn('+-', self.diff(*self.pair()))
+        # The encoding is chosen at the start of a process.
+        _, text, _ = CommandLineTest.run_cli(self, 'diff', *self.pair())
+        self.assertIn(b'+-', text)
 
     def test_color(self):
         os.environ['FORCE_COLOR'] = '1'

@@ -10,10 +10,10 @@ from profile_sampling._cli.main import main
 
 from ..support import validator
 from ..support.builders import example, facts_of, process
-from .test_cli import PROG, CommandLineTest
+from .test_cli import PROG, ForkedCommandLineTest
 
 
-class CommandTest(CommandLineTest):
+class CommandTest(ForkedCommandLineTest):
 
     def setUp(self):
         super().setUp()
