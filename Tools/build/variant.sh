@@ -16,8 +16,8 @@ source_tree=src
 targets=
 # What a distribution installs; the rest is for tests of embedding.
 installed_targets="python platform sharedmods scripts gdbhooks"
-# What freezes modules runs while this is built, and never again: to optimise it
-# at link time would take as long as the interpreter.
+# What freezes modules runs while this is built, and never again: to optimise
+# it at link time would take as long as the interpreter.
 freeze_plainly=--eval=Programs/_freeze_module:LDFLAGS_NODIST+=-fno-lto
 case $variant in
 stock) source_tree=stock-src ;;

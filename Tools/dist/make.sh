@@ -22,9 +22,10 @@ stage() {
     (
         unset MAKEFLAGS MFLAGS MAKELEVEL
         # Byte code and pip are stage.py's: what install would do about
-        # them is left to true(1).
-        make -s -C "build/dist-$flavour" install ENSUREPIP=no \
-            PYTHON_FOR_BUILD=true \
+        # them is left to true(1).  Nor does it link the program that tests
+        # embedding, which is not installed.
+        make -s -C "build/dist-$flavour" -o Programs/_testembed \
+            install ENSUREPIP=no PYTHON_FOR_BUILD=true \
             DESTDIR="$scratch/root" >"build/dist/$flavour.install.log" 2>&1
     ) || {
         tail -n 10 "build/dist/$flavour.install.log" >&2

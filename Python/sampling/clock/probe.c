@@ -47,10 +47,11 @@ void
 _PySampling_ProcOpen(struct _sampling_proc *proc)
 {
     // A table of descriptors of its own, empty, so that no number is taken
-    // from the program.
-#if defined(SYS_close_range)
+    // from the program.  An old glibc has no SYS_ name for a call that the
+    // kernel's headers know.
+#if defined(__NR_close_range)
     proc->can_read =
-        syscall(SYS_close_range, 0, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) == 0;
+        syscall(__NR_close_range, 0, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) == 0;
 #endif
 }
 

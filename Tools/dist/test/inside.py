@@ -187,6 +187,8 @@ def check_wheels(scratch, python):
         report = run(python, '-m', 'profile_sampling', 'report', profile)
         must(re.search(r'\b[1-9][0-9,]* samples', report),
              f'no samples of {name}: {report}')
+        must('answered late' not in report,
+             f'the clock cannot ask what a thread does: {report}')
 
 
 def check_extension(scratch, python):
