@@ -1,5 +1,5 @@
-/* Sampling profiler: the hooks that the interpreter calls.  What it keeps is in
-   pycore_sampling_state.h.
+/* Sampling profiler: the hooks that the interpreter calls.  What it keeps is
+   in pycore_sampling_state.h.
 
    Three parts never meet in one function: the clock (clock/clock.c)
    decides WHEN to sample, capture and accounting (sample/capture.c,

@@ -1,5 +1,5 @@
-/* Sampling profiler: what hangs on the runtime, on each interpreter and on each
-   thread, and what is asked of a session.  This header must not know who
+/* Sampling profiler: what hangs on the runtime, on each interpreter and on
+   each thread, and what is asked of a session.  This header must not know who
    changes it, nor when: the hooks are in pycore_sampling.h.
 
    All-zero is the off state, so none of the structs needs an initializer.
