@@ -10,7 +10,6 @@ them is in C.
 """
 
 import sys
-from array import array
 
 import _profile
 from profile_sampling._data.rows import function_rank
@@ -134,4 +133,4 @@ class CallPaths:
             return place
         self.places = [self.places[number] for number in used[1:]]
         numbers = dict(zip(used, range(_NO_PLACE, len(self.places))))
-        return memoryview(array('i', map(numbers.__getitem__, place)))
+        return packed([numbers[number] for number in place])
