@@ -105,6 +105,7 @@ options_of() {
         common_options
         ;;
     debug)
+        quote --disable-test-modules
         quote --with-pydebug
         common_options
         ;;
