@@ -54,6 +54,8 @@ common_options() {
     quote "CFLAGS_NODIST=-ffile-prefix-map=$root/build=. ${1:-}"
     quote "LDFLAGS_NODIST=-static-libgcc -lpthread \
 -Wl,--exclude-libs,$(hidden_archives) ${1:-}"
+    # configure tries nice(), which says "broken" at the lowest priority.
+    quote ac_cv_broken_nice=no
     # Newer than the oldest glibc; what they are for works without them.
     for newer in gettid sem_clockwait; do
         quote "ac_cv_func_$newer=no"
