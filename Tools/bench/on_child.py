@@ -8,7 +8,6 @@ one item per round: the mean of its slices in that round.  cpu_ns is of the
 whole process, other_cpu_ns of its other threads.
 """
 
-import ctypes
 import gc
 import json
 import random
@@ -17,7 +16,7 @@ import time
 
 import profile_sampling
 from programs import BY_NAME
-from steady import BARE, captures, start_steady
+from steady import BareTicker, captures, start_steady
 
 RATES_HZ = (100, 1000, 10000)
 CONFIGURATIONS = [('off', 0)] + [(kind, rate_hz) for rate_hz in RATES_HZ
@@ -30,8 +29,7 @@ WARM_UP_SHARE = 4   # a quarter of a slice runs untimed first
 class Bench:
     def __init__(self, program, ticker_path, slice_ms):
         self.run = BY_NAME[program]()
-        self.ticker = ctypes.CDLL(ticker_path)
-        self.ticker.bare_stop.restype = ctypes.c_long
+        self.ticker = BareTicker(ticker_path)
         self.portions = self._portions(slice_ms / 1000)
 
     def _portions(self, seconds):
@@ -47,9 +45,7 @@ class Bench:
 
     def _start(self, kind, rate_hz):
         if kind == 'empty':
-            err = self.ticker.bare_start(BARE['timer'], rate_hz)
-            if err:
-                raise OSError(err, 'cannot start the ticker')
+            self.ticker.start('timer', rate_hz)
         elif kind == 'sampled':
             start_steady(lambda: self.run(1), rate_hz=rate_hz)
             self.captures_before = captures()
@@ -57,7 +53,7 @@ class Bench:
     def _stop(self, kind):
         """Return how often the program was interrupted."""
         if kind == 'empty':
-            return self.ticker.bare_stop()
+            return self.ticker.stop()
         if kind == 'sampled':
             found = captures() - self.captures_before
             profile_sampling.stop()

@@ -9,7 +9,6 @@ for each round: taken_ns is the time in which the program stood still.  asleep:
 [cpu_ns, wall_ns].  hand_over: {how: [wall_ns, ...]}.
 """
 
-import ctypes
 import json
 import random
 import sys
@@ -17,7 +16,7 @@ import threading
 import time
 
 import profile_sampling
-from steady import BARE, captures, start_steady
+from steady import BARE, BareTicker, captures, start_steady
 
 RATE_HZ = 1000
 # How the busy loop is interrupted, beside the bare ways.
@@ -46,22 +45,19 @@ def _time_taken(duration_ns):
 class Interrupted:
     def __init__(self, slice_ms, ticker_path):
         self.slice_ns = int(slice_ms) * 1_000_000
-        self.ticker = ctypes.CDLL(ticker_path)
-        self.ticker.bare_stop.restype = ctypes.c_long
+        self.ticker = BareTicker(ticker_path)
 
     def slice(self, how):
         """(time taken and wall time in ns, signals that were handled)."""
         if how in BARE:
-            err = self.ticker.bare_start(BARE[how], RATE_HZ)
-            if err:
-                raise OSError(err, 'cannot start the ticker')
+            self.ticker.start(how, RATE_HZ)
         elif how == OURS:
             start_steady(lambda: _time_taken(1_000_000), rate_hz=RATE_HZ)
             captures_before = captures()
         taken_ns, wall_ns = _time_taken(self.slice_ns)
         ticks = 0
         if how in BARE:
-            ticks = self.ticker.bare_stop()
+            ticks = self.ticker.stop()
         elif how == OURS:
             ticks = captures() - captures_before
             profile_sampling.stop()

@@ -5,6 +5,7 @@ of their own when looks that stand for half a second of running time have found
 nobody asleep with the GIL (clock/trial.c).
 """
 
+import ctypes
 import time
 
 import profile_sampling
@@ -16,9 +17,26 @@ TRIAL_S = 0.8
 BARE = {'thread': 1, 'timer': 2}
 
 
-def start_steady(work, mode='wall', **options):
+class BareTicker:
+    """What interrupts the calling thread, and does nothing else."""
+
+    def __init__(self, path):
+        self._library = ctypes.CDLL(path)
+        self._library.bare_stop.restype = ctypes.c_long
+
+    def start(self, how, rate_hz):
+        err = self._library.bare_start(BARE[how], rate_hz)
+        if err:
+            raise OSError(err, 'cannot start the ticker')
+
+    def stop(self):
+        """Return how many signals were handled."""
+        return self._library.bare_stop()
+
+
+def start_steady(work, **options):
     """Start a session, and call work() until its threads have timers."""
-    profile_sampling.start(mode, **options)
+    profile_sampling.start(**options)
     begin_ns = time.thread_time_ns()
     while time.thread_time_ns() - begin_ns < TRIAL_S * 1e9:
         work()
