@@ -1,17 +1,13 @@
 """Writer of compressed profiles of the Firefox Profiler, *.gecko.json.gz.
 
 The Firefox Profiler opens both, and full tables are a third as large.
-This file owns the compression only.
+This file owns nothing but that the one is compressed as a pprof file is.
 """
 
-import zlib
-
 from profile_sampling._formats import gecko
-
-# zlib's code for a gzip frame, without a time in it.
-_GZIP_WBITS = 31
+from profile_sampling._formats.pprof.writer import gzipped
 
 
 def encode(tables):
     """Return a file for the Firefox Profiler, as bytes."""
-    return zlib.compress(gecko.encode(tables), wbits=_GZIP_WBITS)
+    return gzipped(gecko.encode(tables))

@@ -16,7 +16,6 @@ it, by their digests, and nothing be fetched.
 import hashlib
 import os
 import re
-import zlib
 
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import embedded, findings, json_text, sources
@@ -30,8 +29,6 @@ _BLOCK = '</script>\n<script type="application/octet-stream" id="%s">'
 # No text of ours has what begins a comment in it.
 _COMMENT = re.compile(r'^[ \t]*//[^\n]*|/\*(?:(?!\*/).)*\*/',
                       re.MULTILINE | re.DOTALL)
-# zlib's code for a gzip frame, without a time in it.
-_GZIP_WBITS = 31
 _BLANKS = re.compile(r'\s*\n\s*')
 
 
@@ -61,7 +58,7 @@ def _block(name, data):
 
 
 def _packed(data):
-    return zlib.compress(data, 9, _GZIP_WBITS)
+    return writer.gzipped(data, 9)
 
 
 def _shell():

@@ -61,7 +61,17 @@ def encode(tables, *, compress=True):
     data = _message(tables, more)
     if not compress or zlib is None:
         return data
-    return zlib.compress(data, wbits=_GZIP_WBITS)
+    return gzipped(data)
+
+
+def gzipped(data, level=-1):
+    """Return data in a gzip frame.
+
+    Raise ModuleNotFoundError where there is no zlib.
+    """
+    if zlib is None:
+        raise ModuleNotFoundError("No module named 'zlib'", name='zlib')
+    return zlib.compress(data, level, _GZIP_WBITS)
 
 
 def _message(tables, more_comments=()):
