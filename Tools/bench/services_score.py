@@ -67,8 +67,8 @@ class Scores:
     wall, cpu  Score, or None; cpu also when the profiler does not tell
     samples    on the six lines
     whole      what all lines were given, of what they took; None for peers
-    served     samples, of the ticks that fell into them; ours have deadlines in
-               the program's own time, without that which ticks take of it
+    served     samples, of the ticks that fell into them; ours have deadlines
+               in the program's own time, without that which ticks take of it
     biased     captures away from their tick, of all captures; None for peers
     missed     ticks that were missed, of all ticks; None for peers
     """

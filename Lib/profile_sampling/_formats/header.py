@@ -54,9 +54,11 @@ def quality(tables, sites):
 
 def _achieved_hz(tables, sites):
     own = tables.value_types[tables.own]
-    running_ns = _running_ns(tables, sites)
     if (own.unit != 'nanoseconds' or own in OF_TASKS or not tables.rate_hz
-            or COUNT not in tables.value_types or not running_ns):
+            or COUNT not in tables.value_types):
+        return None
+    running_ns = _running_ns(tables, sites)
+    if not running_ns:
         return None
     # In a short time more ticks may come, but never at a higher rate.
     return min(tables.rate_hz,

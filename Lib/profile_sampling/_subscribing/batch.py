@@ -6,10 +6,10 @@ ease.  It must not know how batches are delivered.
 """
 
 from profile_sampling._data.lives import of_core
-from profile_sampling._data.tables import function_row
 from profile_sampling._data.same_rows import (
     FUNCTION_COLUMNS, LABEL_COLUMNS, NO_STRING, unpacked)
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, NODE_COLUMNS, function_row)
 from profile_sampling._data.values import (
     FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, gil_holder,
     label_set)

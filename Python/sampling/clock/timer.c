@@ -180,13 +180,11 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
 static void
 add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
 {
-    uint64_t put_off_ns = thread->put_off_ns;
-    uint64_t span_ns =
-        _Py_atomic_load_int_relaxed(&thread->is_timed)
-        ? _PySampling_DeadlineSpan(_PySampling_OF_TIMERS,
-                                   deadline_ns - put_off_ns,
-                                   now_ns - put_off_ns)
-        : _PySampling_DeadlineSpan(_PySampling_OF_CLOCK, deadline_ns, now_ns);
+    int is_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
+    uint64_t put_off_ns = is_timed ? thread->put_off_ns : 0;
+    uint64_t span_ns = _PySampling_DeadlineSpan(
+        is_timed ? _PySampling_OF_TIMERS : _PySampling_OF_CLOCK,
+        deadline_ns - put_off_ns, now_ns - put_off_ns);
     (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
     if (now_ns < deadline_ns + _PySampling_LATE_NS) {
         (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
@@ -254,9 +252,9 @@ timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
-/* The same for a run that the clock has looked at.  In each period the deadlines
-   of the clock hold, or those of timers: who changes from one to the other at a
-   deadline has too many. */
+/* The same for a run that the clock has looked at.  In each period the
+   deadlines of the clock hold, or those of timers: who changes from one to the
+   other at a deadline has too many. */
 void
 _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
@@ -312,8 +310,8 @@ _PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
         || wall_ns >= _PySampling_LookedAtFrom(thread);
 }
 
-/* The run goes on after a tick, for which the thread stopped at `ticked_ns`.  A
-   deadline that is over since then is the next one all the same. */
+/* The run goes on after a tick, for which the thread stopped at `ticked_ns`.
+   A deadline that is over since then is the next one all the same. */
 void
 _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
