@@ -75,6 +75,10 @@ extern "C" {
 #  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 #endif
 
+// Of the session that runs, or of the last one; 0: there was none.
+#define _PySampling_EPOCH() \
+    _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.epoch)
+
 // At a safepoint of the eval loop, with _PY_SAMPLING_BIT set, and before
 // anything changes that the samples which wait belong to: they are recorded.
 extern void _PySampling_Safepoint(PyThreadState *tstate);
@@ -97,6 +101,10 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 // Export for '_asyncio' shared extension.
 PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
                                       const _PySampling_ToldTask *entered);
+// Before the first session of the process nobody is told.  After one a thread
+// may still be in a task that it entered then.
+#define _PySampling_SwapTask(LEFT, ENTERED) \
+    (_PySampling_EPOCH() != 0 ? _PySampling_SwapTask(LEFT, ENTERED) : (void)0)
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
 // NULL: it was no task.
@@ -106,6 +114,8 @@ PyAPI_FUNC(void) _PySampling_TaskWoken(const _PySampling_ToldTask *task);
 // The task is done for, or never to run again: its fields are cleared.
 // Export for '_asyncio' shared extension.
 PyAPI_FUNC(void) _PySampling_TaskEnd(struct _sampling_task **record);
+#define _PySampling_TaskEnd(RECORD) \
+    (*(RECORD) != NULL ? _PySampling_TaskEnd(RECORD) : (void)0)
 
 // The thread has no task any more.
 extern void _PySampling_ForgetTasks(PyThreadState *tstate);

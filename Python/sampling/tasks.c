@@ -138,8 +138,8 @@ swap(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_SwapTask(const _PySampling_ToldTask *left,
-                     const _PySampling_ToldTask *entered)
+(_PySampling_SwapTask)(const _PySampling_ToldTask *left,
+                       const _PySampling_ToldTask *entered)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;

@@ -62,8 +62,6 @@ typedef enum {
 // Is the thread's record of the epoch that is on?  A thread that waits for
 // its GIL asks this, too: what it finds in the record is there, since the load
 // pairs with the store in register_thread().
-#define _PySampling_EPOCH() \
-    _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.epoch)
 #define _PySampling_IN_EPOCH(THREAD) \
     (_Py_atomic_load_uint(&(THREAD)->epoch) == _PySampling_EPOCH())
 

@@ -412,12 +412,9 @@ _PySampling_TaskSettle(PyObject *object)
 
 /* Destroyed while it waited, unless it is of another session. */
 void
-_PySampling_TaskEnd(struct _sampling_task **record)
+(_PySampling_TaskEnd)(struct _sampling_task **record)
 {
     struct _sampling_task *task = *record;
-    if (task == NULL) {
-        return;
-    }
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (_PySampling_ACTIVE() && thread != NULL && _PySampling_IN_EPOCH(thread)

@@ -1,0 +1,61 @@
+/* asyncio's tasks, as the sampling profiler is told of them.
+
+   Owns what the profiler has to know of a Task.  Must not know what becomes of
+   it.  A part of Modules/_asynciomodule.c, which alone includes it, below the
+   types that are its own. */
+
+/* What a task waits for. */
+static PyObject *
+sampled_awaited(PyObject *task)
+{
+    asyncio_state *state = get_asyncio_state_by_def(task);
+    PyObject *awaited = ((TaskObj *)task)->task_fut_waiter;
+    int is_task = awaited != NULL && Task_Check(state, awaited);
+    return is_task ? ((TaskObj *)awaited)->task_coro : awaited;
+}
+
+/* A task, or NULL: of another type than ours, it is nothing but a name. */
+static _PySampling_ToldTask *
+sampled_task(asyncio_state *state, PyObject *task, _PySampling_ToldTask *told)
+{
+    told->task = task;
+    if (task != NULL && Task_Check(state, task)) {
+        TaskObj *self = (TaskObj *)task;
+        told->coroutine = &self->task_coro;
+        told->context = &self->task_context;
+        told->name = &self->task_name;
+        told->awaited = sampled_awaited;
+        told->record = &self->task_sampled;
+        told->state = (int)self->task_state;
+    }
+    return task != NULL ? told : NULL;
+}
+
+#define SAMPLED_TASK(STATE, TASK) \
+    sampled_task(STATE, TASK, &(_PySampling_ToldTask){0})
+
+/* The thread is in the task `ENTERED` now instead of `LEFT`; NULL: in none. */
+#define SAMPLED_SWAP(STATE, LEFT, ENTERED) \
+    _PySampling_SwapTask(SAMPLED_TASK(STATE, LEFT), \
+                         SAMPLED_TASK(STATE, ENTERED))
+
+static PyMethodDef TaskWakeupDef;
+
+/* `func` is to be called soon: every task that is new, or that its future
+   wakes, passes here. */
+static void
+sampled_call_soon(asyncio_state *state, PyObject *func)
+{
+    PyObject *task = NULL;
+    if (Py_IS_TYPE(func, state->TaskStepMethWrapper_Type)) {
+        task = (PyObject *)((TaskStepMethWrapper *)func)->sw_task;
+    }
+    else if (PyCFunction_Check(func)
+             && ((PyCFunctionObject *)func)->m_ml == &TaskWakeupDef)
+    {
+        task = PyCFunction_GET_SELF(func);
+    }
+    _PySampling_TaskWoken(SAMPLED_TASK(state, task));
+}
+#define SAMPLED_CALL_SOON(STATE, FUNC) \
+    _PySampling_IF_ACTIVE(sampled_call_soon(STATE, FUNC))
