@@ -38,7 +38,7 @@
 
 /* As often the clock looks whether threads answer the signals of their own
    timers. */
-#define WATCH_NS 50000000
+#define WATCH_NS 200000000
 
 /* The sampler thread's stack: its deepest call is snprintf(). */
 #define STACK_BYTES (128 * 1024)
