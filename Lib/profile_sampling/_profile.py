@@ -267,8 +267,8 @@ class Profile(Sums):
         *pattern* is as for focus().  All samples stay; the weight of a
         frame that is taken out goes to its caller.
         """
-        from profile_sampling._data import select
-        return self._from_tables(select.hidden(self._tables, pattern))
+        from profile_sampling._data import shape
+        return self._from_tables(shape.shaped(self._tables, hide=[pattern]))
 
     def between(self, begin_ns, end_ns):
         """Return a Profile of a range of time, from its time line.

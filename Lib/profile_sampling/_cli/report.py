@@ -8,7 +8,7 @@ from profile_sampling._cli.common import (
     Failure, add_format, add_output, at_least, choose_format, encoded, load,
     refuse_terminal, say, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import select
+from profile_sampling._data import select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import (
@@ -136,6 +136,15 @@ def _add_parts(group):
     group.add_argument('--hide', metavar='PATTERN', action='append',
                        default=[], help='leave such frames out; their time '
                                         'goes to their callers')
+    group.add_argument('--fold', metavar='WHAT', action='append', default=[],
+                       choices=shape.FOLDS,
+                       help='leave out these, likewise: C (functions), '
+                            'operators, pseudo(-frames), what stdlib or '
+                            'packages call within themselves')
+    group.add_argument('--collapse', metavar='PATTERN', action='append',
+                       default=[], help='leave out what such frames call')
+    group.add_argument('--root', metavar='PATTERN',
+                       help='begin stacks at the first such frame')
     group.add_argument('--value', metavar='KIND',
                        help='another kind of values: wall, cpu, samples; '
                             'task, the lives of asyncio tasks, and delay, '
@@ -222,8 +231,8 @@ def _part(tables, options):
         tables = select.focused(tables, pattern, matching=False)
     for key, pattern in options.where:
         tables = select.where(tables, key, pattern)
-    for pattern in options.hide:
-        tables = select.hidden(tables, pattern)
+    tables = shape.shaped(tables, hide=options.hide, fold=options.fold,
+                          collapse=options.collapse, root=options.root)
     if had_samples and not tables.samples:
         raise Failure('no sample is like that: see --focus, --ignore and '
                       '--where')

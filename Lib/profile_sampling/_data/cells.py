@@ -27,8 +27,8 @@ def without_notebook(tables, filename):
                for function in functions]
     is_notebook = [(function.module or '').partition('.')[0] in _NOTEBOOK
                    for function in functions]
-    cells = _innermost(tables, is_cell)
-    notebooks = _innermost(tables, is_notebook)
+    cells = match.innermost(tables, is_cell)
+    notebooks = match.innermost(tables, is_notebook)
     rows = list(tables.row_tuples())
     threads = {row[THREAD] for row in rows if cells[row[NODE]] >= 0}
     # Of a thread that hardly ran nothing may be known but its state.
@@ -77,8 +77,3 @@ def _row(function, cell):
 
 def _is_code(function):
     return function.qualname.startswith(_CODE)
-
-
-def _innermost(tables, functions):
-    innermost, _ = tables.innermost(match.frames(tables, functions))
-    return innermost

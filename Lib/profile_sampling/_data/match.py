@@ -61,6 +61,12 @@ def frames(tables, functions):
                       in tables.frames_view()[0::FRAME_COLUMNS]])
 
 
+def innermost(tables, functions):
+    """Return of each node the innermost frame of *functions*; -1: none."""
+    found, _ = tables.innermost(frames(tables, functions))
+    return found
+
+
 def stacks(tables, frames):
     """Return which nodes of samples have one of *frames* on their stack."""
     innermost, _ = tables.innermost(frames)

@@ -93,12 +93,6 @@ def _span(tables, begin_ns, end_ns):
     return begin_ns, max(begin_ns, min(end_ns, last_ns))
 
 
-def hidden(tables, pattern):
-    """Return all samples, without the frames that match."""
-    frames = match.frames(tables, match.pattern(tables, pattern))
-    return Source(tables, hidden_frames=frames).part(tables.row_tuples())
-
-
 def grouped(tables, key):
     """Return {value: Tables}; see Profile.group_by()."""
     column, values = _values(tables, key)

@@ -40,7 +40,9 @@ export function chipsOf(app) {
     chips.push(button('undo', () => app.steps.back(),
                       {disabled: !app.steps.count}));
   }
-  const options = toOptions(query);
+  const {part: {type, isDifference}} = app.model;
+  const options = toOptions(
+    query, query.value && !isDifference ? type.kind : '');
   return [...chips, ...options
     ? [element('code', {title: 'the same part in the command report'},
                `report ${options}`)] : []];

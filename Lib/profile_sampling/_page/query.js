@@ -142,19 +142,29 @@ export function partKey(query) {
 /**
  * The options of the command report that show the same part, for a shell.
  * @param {Query} query
+ * @param {string} kind of the values, for --value; '': the profile's own
  */
-export function toOptions(query) {
-  const options = [];
-  for (const name of /** @type {const} */ (['focus', 'ignore'])) {
-    options.push(...query[name].map((text) => `--${name} ${quoted(text)}`));
-  }
-  options.push(...query.where.map(
-    ([key, pattern]) => `--where ${quoted(`${key}=${pattern}`)}`));
+export function toOptions(query, kind) {
   const range = /^([\d.]*),([\d.]*)$/.exec(query.time) ?? [];
-  options.push(...['--from', '--to'].flatMap((name, at) => (
-    range[at + 1] ? [`${name} ${range[at + 1]}`] : [])));
-  options.push(...query.hide.map((text) => `--hide ${quoted(text)}`));
-  return options.join(' ');
+  /** @type {[string, string][]} */
+  const options = [
+    ...listed(query, 'focus'), ...listed(query, 'ignore'),
+    ...query.where.map(([key, pattern]) => /** @type {[string, string]} */ (
+      ['where', `${key}=${pattern}`])),
+    ['from', range[1] ?? ''], ['to', range[2] ?? ''],
+    ...listed(query, 'hide'), ...listed(query, 'fold'),
+    ...listed(query, 'collapse'), ['root', query.root], ['value', kind]];
+  return options.filter(([, text]) => text)
+    .map(([name, text]) => `--${name} ${quoted(text)}`).join(' ');
+}
+
+/**
+ * @param {Query} query
+ * @param {'focus' | 'ignore' | 'hide' | 'fold' | 'collapse'} name
+ */
+function listed(query, name) {
+  return query[name].map((text) => /** @type {[string, string]} */ (
+    [name, text]));
 }
 
 /** @param {string} text */

@@ -121,6 +121,11 @@ class OptionsTest(ReportCase):
         self.assertNotIn('app.hook', hidden)
         self.assertIn('wall 700.0ms in all',
                       self.text('--focus', 'work', '--focus', 'json'))
+        folded = self.text('--fold', 'C', '--fold', 'pseudo')
+        self.assertNotIn('json.load', folded)
+        self.assertIn('wall 700.0ms in all', self.text(
+            '--focus', 'json', '--collapse', 'work', '--root', 'work'))
+        self.assertNotIn('app.hook', self.text('--collapse', 'json'))
         status, out, err = self.report('p.pb.gz', '--focus', 'nothing')
         self.assertEqual((status, out), (1, ''))
         self.assertIn('no sample is like that', err)
@@ -155,7 +160,10 @@ class OptionsTest(ReportCase):
                 ("no sample has the label 'nix'", ['--where', 'nix=x']),
                 ("invalid KEY=PATTERN value: 'x'", ['--where', 'x']),
                 ("invalid KEY=PATTERN value: '=x'", ['--where', '=x']),
-                ("argument --sort: invalid choice: 'x'", ['--sort', 'x'])):
+                ("argument --sort: invalid choice: 'x'", ['--sort', 'x']),
+                ("argument --fold: invalid choice: 'x'", ['--fold', 'x']),
+                ("'(' is no regular expression", ['--collapse', '(']),
+                ("'(' is no regular expression", ['--root', '('])):
             with self.subTest(arguments=arguments):
                 status, text, err = self.report('p.pb.gz', *arguments)
                 self.assertEqual((status, text), (2, ''))

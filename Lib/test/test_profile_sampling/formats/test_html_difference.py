@@ -171,14 +171,9 @@ class NumbersTest(DifferenceTest):
                                              **{'up': 1} if up else {})
                     own, other = [by_path(profile, up)
                                   for profile in (now, base)]
-                    self.run_js(READ_TREE)
-                    found = self.run_js('''
-return [...document.querySelectorAll('tr[data-node]')].map((row) => (
-  ['cum', 'other', 'change'].map((key) => (
-    Number(row.querySelector(`[data-key="${key}"]`).dataset.value)))));
-''')
                     self.assertEqual(
-                        sorted(map(tuple, found)),
+                        sorted([(row['cum'], row['other'], row['change'])
+                                for _, _, row in self.run_js(READ_TREE)]),
                         sorted([(value, other.get(path, 0),
                                  value - other.get(path, 0))
                                 for path, value in own.items()]))

@@ -1,11 +1,16 @@
 """Pages in a real browser, and the profiles that they are to show."""
 
+import _interpreters
 import asyncio
+import http.server
+import json
 import os
 import random
 import tempfile
+import textwrap
 import threading
 import unittest
+import urllib.request
 from urllib.parse import urlencode
 
 import profile_sampling
@@ -31,20 +36,30 @@ return [...table.querySelectorAll('tbody tr')].map((row) => (
     cell.dataset.value === undefined ? cell.textContent
       : Number(cell.dataset.value)]))));
 '''
-# Open every row of the call tree and return (level, name, cum, self).
+# Of the call tree, all its rows: (level, name, {key of a cell: its number}).
+# Each root is opened with all below it, and closed again: every step makes all
+# rows anew that are open.
 READ_TREE = '''
 const body = document.querySelector('#view tbody');
-for (const {dataset: {node}} of body.querySelectorAll('[aria-level="1"]')) {
-  const row = () => body.querySelector(`[data-node="${node}"]`);
-  row().click();
-  row().dispatchEvent(
-    new KeyboardEvent('keydown', {key: '*', bubbles: true}));
+const found = [];
+const roots = [...body.querySelectorAll('[aria-level="1"]')];
+const press = (key) => body.dispatchEvent(new KeyboardEvent('keydown', {key}));
+roots[0]?.click();
+for (const {dataset: {node}} of roots) {
+  press('*');
+  let one = body.querySelector(`[data-node="${node}"]`);
+  do {
+    found.push([
+      Number(one.getAttribute('aria-level')),
+      one.querySelector('td.text').lastChild.data,
+      Object.fromEntries([...one.querySelectorAll('[data-key]')].map(
+        ({dataset: {key, value}}) => [key, Number(value)]))]);
+    one = one.nextElementSibling;
+  } while (one !== null && one.matches('[data-node]:not([aria-level="1"])'));
+  press('ArrowLeft');
+  press('ArrowDown');
 }
-return [...document.querySelectorAll('tr[data-node]')].map((row) => [
-  Number(row.getAttribute('aria-level')),
-  row.querySelector('td.text').lastChild.data,
-  Number(row.querySelector('[data-key="cum"]').dataset.value),
-  Number(row.querySelector('[data-key="self"]').dataset.value)]);
+return found;
 '''
 READY = ("return document.querySelector("
          "'#view table, #view .flame, #view .plot, .fault')")
@@ -86,6 +101,52 @@ def threaded():
 def in_tasks():
     with profile_sampling.profile(rate_hz=2000) as block:
         asyncio.run(waits())
+    return block.profile
+
+
+def in_interpreters():
+    interpreter = _interpreters.create('isolated')
+    try:
+        with profile_sampling.profile(rate_hz=2000) as block:
+            _interpreters.exec(interpreter, textwrap.dedent("""
+                def work_there():
+                    sum([value * value for value in range(200_000)])
+                work_there()
+                """))
+            work(200_000)
+    finally:
+        _interpreters.destroy(interpreter)
+    return block.profile
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves the standard library, as the demo does."""
+
+    def __init__(self, *args):
+        super().__init__(*args, directory=os.path.dirname(json.__file__))
+
+    def log_message(self, *args):
+        pass
+
+
+def served():
+    def ask(url):
+        for _ in range(10):
+            with urllib.request.urlopen(url) as answer:
+                answer.read()
+
+    with (http.server.ThreadingHTTPServer(('127.0.0.1', 0), QuietHandler)
+          as server, profile_sampling.profile(rate_hz=2000) as block):
+        url = f'http://127.0.0.1:{server.server_port}/'
+        threads = [threading.Thread(target=server.serve_forever, args=[0.01]),
+                   *[threading.Thread(target=ask, args=[url + name])
+                     for name in ('', 'decoder.py', 'encoder.py')]]
+        for thread in threads:
+            thread.start()
+        for thread in threads[1:]:
+            thread.join()
+        server.shutdown()
+        threads[0].join()
     return block.profile
 
 
@@ -176,6 +237,8 @@ def profiles():
     yield 'idle', two_idle_threads()
     yield 'threads', threaded()
     yield 'tasks', in_tasks()
+    yield 'interpreters', in_interpreters()
+    yield 'http server', served()
     yield 'nothing', Builder().profile()
     for seed in range(3):
         yield f'random {seed}', random_profile(random.Random(seed))

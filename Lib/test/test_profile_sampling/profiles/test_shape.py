@@ -1,0 +1,102 @@
+"""Stacks with frames left out: folded, collapsed, above a root."""
+
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._data import origins, shape
+from profile_sampling._data.values import Function
+
+from ..support.builders import Builder, example
+
+
+def cum(tables):
+    return {row.function.name: row.cum_wall_ns
+            for row in Profile._from_tables(tables).functions()}
+
+
+class ShapeTest(unittest.TestCase):
+
+    def shaped(self, builder, **asked):
+        tables = builder.profile()._tables
+        shaped = shape.shaped(tables, **asked)
+        self.assertEqual(shaped.totals, tables.totals)
+        return cum(shaped)
+
+    def stacks(self):
+        b = Builder()
+        b.sample('a.main a.f a.g C:c.sort a.key', wall_ns=1)
+        b.sample('a.main a.g a.f [blocked]', wall_ns=10)
+        b.sample('a.main', wall_ns=100)
+        return b
+
+    def test_kinds(self):
+        self.assertEqual(
+            self.shaped(self.stacks(), fold=['C', 'pseudo']),
+            {'a.main': 111, 'a.f': 11, 'a.g': 11, 'a.key': 1})
+
+    def test_collapse(self):
+        self.assertEqual(
+            self.shaped(self.stacks(), collapse=[r'a\.g', 'none']),
+            {'a.main': 111, 'a.f': 1, 'a.g': 11})
+
+    def test_root(self):
+        self.assertEqual(self.shaped(self.stacks(), root=r'a\.f'),
+                         {'a.f': 11, 'a.g': 1, 'c.sort': 1, 'a.key': 1,
+                          '[blocked]': 10})
+
+    def test_all_at_once(self):
+        self.assertEqual(
+            self.shaped(self.stacks(), hide=['key', r'a\.f'], root=r'a\.f',
+                        collapse=['sort'], fold=['pseudo']),
+            {'a.g': 1, 'c.sort': 1})
+
+    def test_libraries(self):
+        b = Builder()
+        mine = b.function('m', 'f', '/home/me/m.py')
+        first, inner = [b.function('json', name, '/lib/python3.13/json/x.py')
+                        for name in ('loads', 'scan')]
+        c = b.function('_json', 'scan', kind=1)
+        blocked = b.function(None, '[blocked]', '', kind=3)
+        b.sample([mine, first, inner, c, inner], wall_ns=1)
+        b.sample([mine, first, inner, mine, inner, blocked], wall_ns=10)
+        self.assertEqual(self.shaped(b, fold=['stdlib']), {
+            'm.f': 11, 'json.loads': 11, 'json.scan': 10, '[blocked]': 10})
+        self.assertEqual(self.shaped(b, fold=['packages']), self.shaped(b))
+
+    def test_nothing_is_the_same(self):
+        tables = example().profile()._tables
+        self.assertIs(shape.shaped(tables), tables)
+
+
+class OriginsTest(unittest.TestCase):
+
+    def test_places(self):
+        for module, filename, expected in (
+                ('m', '/home/me/m.py', 'mine'),
+                ('m', '/lib/python3.13/site-packages/m.py', 'packages'),
+                ('m', '/usr/lib/python3/dist-packages/m.py', 'packages'),
+                ('m', '/usr/lib/python3.13/m.py', 'stdlib'),
+                ('m', r'C:\Python313\Lib\m.py', 'stdlib'),
+                ('m', '<frozen importlib._bootstrap>', 'stdlib'),
+                # Where a module is that is known, others are, too.
+                ('json.decoder', '/src/Lib/json/decoder.py', 'stdlib'),
+                ('re', '/src/Lib/re/__init__.py', 'stdlib'),
+                ('m', '/src/Lib/m.py', 'stdlib'),
+                # A file of that name elsewhere says nothing.
+                ('enum', '/site-packages/enum.py', 'packages'),
+                ('enum', '/home/me/other.py', 'mine')):
+            with self.subTest(module=module, filename=filename):
+                functions = [
+                    Function(*place, 1, 'python') for place in (
+                        (module, 'f', filename),
+                        ('re', 'g', '/src/Lib/re/__init__.py'))]
+                self.assertEqual(origins.of_functions(functions),
+                                 [expected, 'stdlib'])
+
+    def test_what_is_not_python(self):
+        self.assertEqual(origins.of_functions(
+            [Function(None, '[blocked]', '', 0, 'pseudo')]), [None])
+
+
+if __name__ == '__main__':
+    unittest.main()
