@@ -4,6 +4,7 @@ This file owns the directory in which they are left for a while.  It must not
 know how the command is run.
 """
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -38,7 +39,8 @@ class Parts:
             self.directory = os.path.abspath(
                 tempfile.mkdtemp(prefix=_PREFIX, dir=beside))
         except OSError as exc:
-            raise Failure(f'cannot make a directory in {beside}: '
+            where = '' if beside is None else f' in {beside}'
+            raise Failure(f'cannot make a directory{where}: '
                           f'{exc.strerror}') from None
         self._is_needed = False
         self._late = []
@@ -76,29 +78,34 @@ class Parts:
     def merged(self, meta):
         """Return the tables of the sum, which have *meta*.
 
-        Return None if there are no profiles.
+        Return None if there are no profiles.  If they cannot be added up
+        they stay where they are.
         """
         self.taken = paths = self.paths()
         if not paths:
             return None
-        tables = load(paths[0]) if len(paths) == 1 else self._sum(paths)
+        with self._kept_on_failure():
+            tables = load(paths[0]) if len(paths) == 1 else _sum(paths)
         tables.meta = meta
         return tables
 
-    def _sum(self, paths):
-        merger = Merger()
-        for path in paths:
-            try:
-                merger.add(load(path))
-            except ValueError as exc:
-                raise Failure(str(exc)) from None
-        return Tables(merger.raw())
-
     def save(self, tables, output, format, **options):
         """Write the sum; if that fails, the parts stay where they are."""
-        try:
+        with self._kept_on_failure():
             write(output, _formats.encode(tables, format, **options))
-        except Failure as exc:
+
+    @contextlib.contextmanager
+    def _kept_on_failure(self):
+        try:
+            yield
+        except (Failure, ValueError) as exc:
             self._is_needed = True
             raise Failure(f'{exc}. The profiles of its processes are in '
                           f'{self.directory}') from None
+
+
+def _sum(paths):
+    merger = Merger()
+    for path in paths:
+        merger.add(load(path))
+    return Tables(merger.raw())
