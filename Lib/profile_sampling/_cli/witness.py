@@ -40,6 +40,10 @@ class Witness:
         if self._pid is None:
             return False
         time.sleep(_SETTLE_S)
+        return self.forget(number)
+
+    def forget(self, number):
+        """Forget a signal; return whether there was one to the group."""
         if not self._is_pending(number):
             return False
         # It cannot forget: another one takes its place.

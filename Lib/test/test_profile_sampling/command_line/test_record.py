@@ -16,10 +16,13 @@ from ..support.sessions import (
     ProgramTest, Run, environment, on_stack, weight)
 
 PROG = 'python -m profile_sampling'
-WORK = '''\
+WORK_NS = 30_000_000
+# A sample more or less, when it begins and ends.
+SAMPLED_NS = WORK_NS - 1_000_000
+WORK = f'''\
 import json, os, sys, time
 def work():
-    end = time.thread_time() + 0.1
+    end = time.thread_time() + {WORK_NS / 1e9}
     while time.thread_time() < end:
         pass
 if __name__ == '__main__':
@@ -55,8 +58,8 @@ class RecordTest(ProgramTest):
 
     def check_work(self, profile):
         there = [s for s in profile.samples if on_stack(s, 'work')]
-        # The program has 0.1 s of it, whatever else the machine does.
-        self.assertGreaterEqual(weight(there), 99_000_000)
+        # The program has that much of it, whatever else the machine does.
+        self.assertGreaterEqual(weight(there), SAMPLED_NS)
 
 
 class PythonTest(RecordTest):
@@ -211,7 +214,7 @@ class CommandTest(RecordTest):
         profile = self.load('p.pb.gz')
         rows = {row.value: row.wall_ns for row in profile.label_values('pid')}
         self.assertEqual(set(rows), set(map(str, pids)))
-        self.assertGreater(min(rows.values()), 99_000_000)
+        self.assertGreater(min(rows.values()), SAMPLED_NS)
         self.assertEqual(result.err,
                          f'{PROG}: wrote p.pb.gz, of 2 processes\n')
         self.assertEqual(self.files(), ['p.pb.gz', 'work.py'])
@@ -373,7 +376,7 @@ class RepeatTest(RecordTest):
 
     def test_numbers_sort(self):
         result = self.record('-q', '--repeat', '10', '-o', '{n}.pb.gz',
-                             '-c', 'import work; work.work()')
+                             '-c', 'pass')
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(self.files()[:10], [
             f'{number:02}.pb.gz' for number in range(1, 11)])
