@@ -64,7 +64,8 @@ set_sanitizer_options() {
 # compiler optimises, take over what the other's configure found out of this
 # machine, from its log: to ask again takes half a minute each.  Two answers
 # are left out: configure uses the one before it asks and does more than to
-# remember the other, so that with them it would not come to the same.
+# remember the other, so that with them it would not come to the same.  Which
+# modules there are is left to the arguments, which the answers would overrule.
 use_answers() {
     case $variant in
     stub | abi) answered=release ;;
@@ -76,6 +77,7 @@ use_answers() {
         export CONFIG_SITE
         sed -n '/^ac_cv_env_/d
             /^ac_cv_gcc_asm_for_x64=/d; /^ac_cv_wl_no_as_needed=/d
+            /^py_cv_module_/d
             /^[a-z]*_cv_[A-Za-z0-9_]*=/p' \
             "build/$answered/config.log" >"$CONFIG_SITE"
     fi

@@ -42,6 +42,7 @@ ac_cv_env_CC_value=gcc
 ac_cv_func_fork=yes
 ac_cv_gcc_asm_for_x64=yes
 ac_cv_wl_no_as_needed=yes
+py_cv_module__sqlite3=yes
 """
 
 
