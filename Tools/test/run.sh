@@ -26,9 +26,12 @@ os.execvp("sh", ["sh", "Tools/test/run.sh"])'
 fi
 
 # Where the hooks run: start and end, threads, signals, forks, collections,
-# frames of every kind, and the command line.  The longest come first, so that
-# no CPU waits for the last.
-cpython_tests='test_regrtest test_threading test_signal test_asyncio test_embed
+# frames of every kind, tasks, and the command line.  All but the last run
+# while they are sampled, too.  The longest come first, so that no CPU waits
+# for the last.
+cpython_tests='test_threading test_signal test_asyncio.test_tasks
+    test_asyncio.test_eager_task_factory test_asyncio.test_futures
+    test_asyncio.test_taskgroups test_asyncio.test_threads test_embed
     test_capi test_cmd_line test_sys test_fork1 test_gc test_generators
     test_tools'
 
@@ -167,6 +170,7 @@ cpython_tests_sampled() {
 
 # It builds, says what is missing, and is a Python.  Of ours each folder is a
 # test: most files are skipped, and to start a process for each takes longer.
+# How Tools/ judges has nothing to do with the build.
 without_profiler() {
     sh Tools/build/variant.sh stub || return 1
     stub=$(pwd)/build/stub/python
@@ -176,7 +180,7 @@ assert sysconfig.get_config_var("WITH_SAMPLING_PROFILER") == 0' || return 1
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
     "$stub" -m test -j"$jobs" test_embed test_sys \
-        $(own_tests | sed 's/\.[^.]*$//' | sort -u)
+        $(own_tests | sed '/\.tools\./d; s/\.[^.]*$//' | sort -u)
 }
 
 patches() {

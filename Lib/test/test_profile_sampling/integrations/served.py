@@ -18,14 +18,14 @@ from profile_sampling import middleware
 from profile_sampling._recording import labels as _labels
 from profile_sampling._subscribing.subscription import subscribe
 
-from ..support.sessions import THOROUGH, names, on_stack
+from ..support.sessions import THOROUGH, names
 from ..support.subscribers import Recorder, SubscriberTest
 
 UNIT_STEPS = 150_000        # of a loop: two to five ms of CPU time
 NAP_SECONDS = 0.01
-RATE_HZ = 5000
+RATE_HZ = 10_000
 CLIENTS = 6
-REQUESTS = 600 if THOROUGH else 60      # of each client
+REQUESTS = 600 if THOROUGH else 30      # of each client
 # Of a route in the work of all, in shares of 1; where there are too few
 # samples for that, it is three standard deviations for as many as there are.
 TOLERANCE = 0.02
@@ -102,11 +102,14 @@ class Served:
         self._subscription.close()
         self.samples = self._recorder.samples
         self.true_ns = Counter(_true_ns)
+        self._on_stack = [
+            frozenset([frame.function.qualname for frame in sample.stack])
+            for sample in self.samples]
 
     def below(self, qualname):
         """Samples with a function of that qualified name on the stack."""
-        return [sample for sample in self.samples
-                if on_stack(sample, qualname)]
+        return [sample for sample, there in zip(self.samples, self._on_stack)
+                if qualname in there]
 
     def labels_below(self, qualname):
         """The different labels of those."""
@@ -117,8 +120,8 @@ class Served:
         """CPU time of all work by label: share of 1, and its tolerance."""
         sums = Counter()
         squares = 0
-        for sample in self.samples:
-            if any(frame.function.qualname in WORK for frame in sample.stack):
+        for sample, there in zip(self.samples, self._on_stack):
+            if not WORK.isdisjoint(there):
                 sums[sample.labels.get(key)] += sample.cpu_ns
                 squares += sample.cpu_ns ** 2
         total = sums.total()

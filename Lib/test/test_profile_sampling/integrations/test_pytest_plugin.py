@@ -42,6 +42,9 @@ def test_quick(n):
     assert n == 1
 '''
 
+# Other plugins that are installed take longer to import than pytest.
+OURS_ALONE = environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD='1')
+
 
 def has(*modules):
     return all([importlib.util.find_spec(name) for name in modules])
@@ -59,7 +62,7 @@ class PluginTest(ProgramTest):
             [sys.executable, *option, '-m', 'pytest', '-p',
              'no:cacheprovider', '-p', 'profile_sampling.pytest_plugin',
              '--basetemp', 'tmp', *arguments],
-            cwd=self.directory, env=environment(), text=True,
+            cwd=self.directory, env=OURS_ALONE, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def by_test(self, name):
@@ -109,8 +112,9 @@ class PluginTest(ProgramTest):
 
     @unittest.skipUnless(has('xdist'), 'needs pytest-xdist')
     def test_workers(self):
-        result = self.pytest('-n', '2', '--sampleprof', '--sampleprof-out',
-                             'p.pb.gz', '--sampleprof-top', '3')
+        result = self.pytest('-p', 'xdist', '-n', '2', '--sampleprof',
+                             '--sampleprof-out', 'p.pb.gz',
+                             '--sampleprof-top', '3')
         self.assertEqual(result.returncode, 1, result.stdout)
         self.check_summary(result.stdout)
         self.check_tests(self.by_test('p.pb.gz'))

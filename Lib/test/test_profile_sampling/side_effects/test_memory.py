@@ -313,11 +313,16 @@ class OperandSlotsTest(SessionTest):
     TEXT = ('def work():\n    tick(1, 0)\n'
             + '    x = (1, 2, [3])\n' * 300)
 
-    def make(self):
-        space = {'tick': tick}
+    def setUp(self):
+        super().setUp()
+        space = {}
         exec(self.TEXT, space)
-        space['work']()
-        return space['work']
+        self.code = space['work'].__code__
+
+    def make(self):
+        work = types.FunctionType(self.code.replace(), {'tick': tick})
+        work()
+        return work
 
     def test_freed_with_the_code(self):
         with Session(manual=True, names=3):
@@ -326,7 +331,6 @@ class OperandSlotsTest(SessionTest):
             before = _profile.stats()['memory_bytes']
             for _ in range(1000):
                 self.make()
-            gc.collect()        # functions and their globals are cycles
             after = _profile.stats()['memory_bytes']
         # 1,000 of them would be a megabyte.
         self.assertLess(after, before + 100_000)

