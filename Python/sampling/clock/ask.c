@@ -241,7 +241,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
     if (thread != NULL && _PySampling_IsTimed(thread, wall_ns)) {
         return _PySampling_FOUND_TIMED;
     }
-    if (thread != NULL && _PySampling_TimerGiveUp(thread)) {
+    if (thread != NULL && _PySampling_TimerGiveUp(thread, wall_ns)) {
         take_for_deaf(thread);
     }
     int is_answered = thread != NULL

@@ -70,7 +70,8 @@ extern int _PySampling_TimerIsUnheard(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 extern int _PySampling_TimerIsLookedAt(_PySampling_Thread *thread,
                                        uint64_t wall_ns);
-extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread);
+extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread,
+                                   uint64_t now_ns);
 
 /* --- What does the thread do (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */

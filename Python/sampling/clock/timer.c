@@ -471,16 +471,26 @@ _PySampling_TimerIsUnheard(_PySampling_Thread *thread, uint64_t now_ns)
               + _PySampling_ANSWER_NS / 2;
 }
 
-/* Leaves such a thread, which holds the GIL, to the clock.  Returns 0 if it is
-   already. */
+/* Leaves such a thread, which holds the GIL, to the clock.  All deadlines that
+   it has not heard of are its next tick's, and the CPU time since its last.
+   Returns 0 if it is left to the clock already. */
 int
-_PySampling_TimerGiveUp(_PySampling_Thread *thread)
+_PySampling_TimerGiveUp(_PySampling_Thread *thread, uint64_t now_ns)
 {
     if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
         return 0;
     }
     _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
-    return take_deadline(thread) != 0;
+    uint64_t deadline_ns = take_deadline(thread);
+    if (deadline_ns == 0) {
+        return 0;
+    }
+    add_span(thread, deadline_ns, now_ns);
+    (void)_Py_atomic_add_uint64(
+        &thread->span.cpu_ns,
+        _PySampling_CpuNow(thread)
+            - _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns));
+    return 1;
 }
 
 void

@@ -155,13 +155,17 @@ class BlockedTest(TimersTest):
 
         with self.with_timers() as session:
             before_ns = time.monotonic_ns()
+            before_cpu_ns = time.thread_time_ns()
             blocked()
             took_ns = time.monotonic_ns() - before_ns
+            took_cpu_ns = time.thread_time_ns() - before_cpu_ns
         found = [s for s in of_thread(session.profile,
                                       threading.get_native_id())
                  if on_stack(s, blocked.__qualname__)]
-        # The clock notices after 50 ms.
-        self.assertAlmostEqual(weight(found) / took_ns, 1, delta=0.1)
+        self.assertAlmostEqual(weight(found) / took_ns, 1, delta=0.05)
+        self.assertAlmostEqual(
+            sum([sample.cpu_ns for sample in found]) / took_cpu_ns, 1,
+            delta=0.05)
         self.assertGreater(session.profile.counters['captures_biased'], 100)
 
 
