@@ -38,19 +38,18 @@ def shaped(tables, *, hide=(), fold=(), collapse=(), root=None):
 def _nodes(tables, fold, collapse, root):
     """Return 1 for each node that is left out for what is above it."""
     parents = tables.nodes_view()[0::NODE_COLUMNS].tolist()
-    found = []
+    hidden = 0
     if set(fold) & set(_ORIGINS):
-        found.append(_within_libraries(tables, fold, parents))
+        hidden |= _bits(_within_libraries(tables, fold, parents))
     if collapse:
-        within = _innermost(tables, collapse)
-        found.append([within[parent] >= 0 for parent in parents])
+        hidden |= _bits(_of_each(_is_within(tables, collapse), parents))
     if root:
-        found.append([frame < 0 for frame in _innermost(tables, [root])])
-    if not found:
+        hidden |= _bits(_is_within(tables, [root]).translate(_NOT))
+    if not hidden:
         return b''
-    hidden = bytearray(map(any, zip(*found)))
-    hidden[0] = 0
-    return hidden
+    flags = bytearray(hidden.to_bytes(len(parents)))
+    flags[0] = 0
+    return flags
 
 
 def _within_libraries(tables, fold, parents):
@@ -60,20 +59,37 @@ def _within_libraries(tables, fold, parents):
     """
     origin = origins.of_functions(tables.functions)
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    is_folded = [origin[function] in fold for function in of_frames]
-    is_pseudo = [tables.functions[function].kind == 'pseudo'
-                 for function in of_frames]
+    # The last ones are for nodes without a frame, which is number -1.
+    is_folded = bytes([*[origin[function] in fold for function in of_frames],
+                       False])
+    is_pseudo = bytes([*[tables.functions[function].kind == 'pseudo'
+                         for function in of_frames], False])
     python, _ = tables.innermost_python()
-    in_folded = [frame >= 0 and is_folded[frame] for frame in python.tolist()]
+    in_folded = _of_each(is_folded, python.tolist())
     frames = tables.nodes_view()[1::NODE_COLUMNS].tolist()
-    return [within and in_folded[parent] and not is_pseudo[frame]
-            for within, parent, frame in zip(in_folded, parents, frames)]
+    within = (_bits(in_folded) & _bits(_of_each(in_folded, parents))
+              & ~_bits(_of_each(is_pseudo, frames)))
+    return within.to_bytes(len(parents))
 
 
-def _innermost(tables, patterns):
+def _is_within(tables, patterns):
+    """Return which nodes have a function that matches on their stack."""
     none = bytearray(len(tables.functions))
-    return match.innermost(
-        tables, _matching(tables, patterns, none)).tolist()
+    found = match.innermost(tables, _matching(tables, patterns, none))
+    return bytes(map((-1).__lt__, found.tolist()))
+
+
+# Of many flags, which are bytes: loops in C.
+
+_NOT = bytes([1, 0]).ljust(256, b'\0')
+
+
+def _of_each(flags, numbers):
+    return bytes(map(flags.__getitem__, numbers))
+
+
+def _bits(flags):
+    return int.from_bytes(flags)
 
 
 def _matching(tables, patterns, found):
