@@ -32,6 +32,8 @@ _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
 _GENERIC_SHARE = 0.2
 _FEW = 100
+# As the tables have it: with a root, stacks elsewhere have none left.
+_NO_FRAMES = '[no frames]'
 
 
 class Finding:
@@ -90,7 +92,7 @@ def _site(sites, state):
 
 
 def _place(row):
-    text = '[unknown]' if row.function is None else row.function.name
+    text = _NO_FRAMES if row.function is None else row.function.name
     text = f'{text}:{row.line}' if row.line else text
     if row.callees:
         text += f' ({row.callees[0][0].name})'
@@ -147,7 +149,7 @@ def _loop_blocked(tables, sites):
 def _waiting_call(tables, frame, called):
     """Name a line and what it called; -1 stands for no frame."""
     if frame < 0:
-        return '[unknown]'
+        return _NO_FRAMES
     function, line = tables.frames_view()[
         FRAME_COLUMNS * frame:FRAME_COLUMNS * frame + 2]
     text = f'{tables.functions[function].name}:{line}'
@@ -169,7 +171,7 @@ def _loop_wait(tables, sites):
     numbers = {'ns': ns, 'share': ns / sum(states)}
     held = {}
     for row in by_task.holders(tables):
-        name = '[unknown]' if row.function is None else row.function.name
+        name = _NO_FRAMES if row.function is None else row.function.name
         held[name] = held.get(name, 0) + row.delay_ns
     if held:
         said, more = _holder(held, sum(held.values()))
