@@ -15,8 +15,9 @@ _WIDE = 80
 # How far lines below a row are indented.
 _INDENT = ' ' * 8
 _GAP = 2
-# Characters of a text below which a column is left out.
-_LEAST = 8
+# Characters of a text below which a column is left out, if it has as many;
+# the first text has twice as many.
+_LEAST, _LEAST_OF_PATH = 8, 14
 # As CPython colours the names in tracebacks, and what counts.
 _RESET = '\x1b[0m'
 _COLORS = {'title': '\x1b[1m', 'heading': '\x1b[1m', 'name': '\x1b[35m',
@@ -183,6 +184,7 @@ def _widths(columns, cells, width):
     """
     widths = []
     texts = []
+    least = {}
     for number, column in enumerate(columns):
         lengths = [_length(row[number]) for row in cells]
         is_text = column.kind in _TEXTS
@@ -192,11 +194,14 @@ def _widths(columns, cells, width):
         widths.append(max([len(column.heading), *lengths]))
         if is_text:
             texts.append(number)
+            least[number] = (min(widths[number], _LEAST_OF_PATH)
+                             if column.kind == 'path' else _LEAST)
     rest = width - sum([room + _GAP for room in widths if room]) + _GAP
     while texts and rest < 0:
         room = rest + sum([widths[number] for number in texts])
-        if len(texts) == 1 or room >= _LEAST * (len(texts) + 1):
-            _share_out(widths, texts, room)
+        needed = _LEAST + sum([least[number] for number in texts])
+        if len(texts) == 1 or room >= needed:
+            _share_out(widths, texts, least, room)
             break
         left_out = texts.pop()
         rest += widths[left_out] + _GAP
@@ -204,13 +209,13 @@ def _widths(columns, cells, width):
     return widths
 
 
-def _share_out(widths, texts, room):
+def _share_out(widths, texts, least, room):
     """Give the first text twice what each other has, but none more than it
     needs: what is left is for the others, in their order."""
     wanted = [widths[number] for number in texts]
     part = room // (len(texts) + 1)
     for number in texts[1:]:
-        widths[number] = min(widths[number], part)
+        widths[number] = min(widths[number], max(part, least[number]))
     for number, need in zip(texts, wanted):
         rest = room - sum([widths[other] for other in texts
                            if other != number])
