@@ -53,7 +53,7 @@ export class ChartView {
                                     Math.floor(width));
       let rows = 1;
       for (const sample of new Set(samples)) {
-        rows = Math.max(rows, this.depthOf(sample));
+        rows = Math.max(rows, this.pathOf(sample).length);
       }
       this.known = {width, samples, rows};
       const more = rows - MOST_ROWS;
@@ -64,32 +64,13 @@ export class ChartView {
     return this.known.rows;
   }
 
-  /** @param {number} sample -1: none */
-  nodeOf(sample) {
-    return sample < 0 ? 0 : this.view.model.part.nodeOf[sample];
-  }
-
-  /** @param {number} sample */
-  depthOf(sample) {
-    const {parent} = this.view.model.part.nodes;
-    let depth = 0;
-    for (let node = this.nodeOf(sample); node; node = parent[node]) {
-      depth++;
-    }
-    return depth;
-  }
-
   /**
-   * The frames of a sample as nodes, the root first, as far as they are drawn.
-   * @param {number} sample
+   * The calls of a sample as nodes, the root first; of no sample none.
+   * @param {number} sample -1: none
    */
   pathOf(sample) {
-    const {parent} = this.view.model.part.nodes;
-    const path = [];
-    for (let node = this.nodeOf(sample); node; node = parent[node]) {
-      path.push(node);
-    }
-    return path.reverse().slice(0, MOST_ROWS);
+    const {calls, part} = this.view.model;
+    return sample < 0 ? [] : calls.path(calls.merged[part.nodeOf[sample]]);
   }
 
   /**
@@ -97,9 +78,8 @@ export class ChartView {
    * @param {number} row
    */
   funcAt(column, row) {
-    const {model: {part: {nodes, profile: {frames}}}} = this.view;
     const node = this.pathOf(this.known.samples[column] ?? -1)[row];
-    return node === undefined ? -1 : frames.func[nodes.frame[node]];
+    return node === undefined ? -1 : this.view.model.calls.func[node];
   }
 
   /**
@@ -118,7 +98,7 @@ export class ChartView {
     }
     const {functions, samples: {state}} = this.view.app.profile;
     const row = Math.floor((y - AXIS) / STEP);
-    const depth = this.pathOf(sample).length;
+    const depth = Math.min(this.pathOf(sample).length, MOST_ROWS);
     const func = this.funcAt(column, row >= 0 && row < depth ? row
       : depth - 1);
     return [...where, stateName(STATES[state[sample]]), func < 0 ? 'no frames'
@@ -168,9 +148,9 @@ export class ChartView {
    * @param {number} y
    */
   frame(context, color, node, x, width, y) {
-    const {model: {part: {nodes}}, app} = this.view;
-    const {functions, frames} = app.profile;
-    const func = frames.func[nodes.frame[node]];
+    const {app} = this.view;
+    const {functions} = app.profile;
+    const func = this.view.model.calls.func[node];
     context.fillStyle = color(colorOf(functions[func]));
     context.fillRect(x, y, Math.max(width - 0.5, 0.5), STEP - 1);
     if (func === app.selected) {

@@ -57,20 +57,25 @@ export class Model {
     return this.once('sites', () => sitesOf(this.part));
   }
 
+  /** Who called whom, from the roots. */
+  get calls() {
+    return this.once('calls', () => new FromRoots(this.part));
+  }
+
   /** @param {boolean} isUp whether it begins at the leaves */
   tree(isUp) {
-    return this.once(`tree ${isUp}`, () => (
-      isUp ? new FromLeaves(this.part) : new FromRoots(this.part)));
+    return isUp ? this.once('callers', () => new FromLeaves(this.part))
+      : this.calls;
   }
 
   /** Who called a function; @param {number} func */
   callersOf(func) {
-    return this.last('callers', func, () => new FromLeaves(this.part, func));
+    return this.last('callers of', func, () => new FromLeaves(this.part, func));
   }
 
   /** Whom a function called; @param {number} func */
   calleesOf(func) {
-    return this.last('callees', func, () => new FromRoots(this.part, func));
+    return this.last('callees of', func, () => new FromRoots(this.part, func));
   }
 
   /** @param {string} sort */

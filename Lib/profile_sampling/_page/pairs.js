@@ -6,6 +6,8 @@
 
 const LEAST_SIZE = 1024;
 const MOST_SIZE = 1 << 20;
+// So many places are tried near that of the parent, then it is any place.
+const NEAR = 8;
 
 /** Node 0 is the root; children come after their parents. */
 export class PairTable {
@@ -19,6 +21,8 @@ export class PairTable {
     this.parents = new Int32Array(size);
     this.items = new Float64Array(size);
     // Open addressing; 0 is an empty place, since nobody looks for the root.
+    // Stacks come one after the other, so their nodes have numbers in a row:
+    // places near the parent's are in the processor's cache.
     this.slots = new Int32Array(2 * size);
   }
 
@@ -29,17 +33,9 @@ export class PairTable {
    * @returns {number}
    */
   add(parent, item) {
-    const mask = this.slots.length - 1;
-    let slot = hashOf(parent, item) & mask;
-    for (;;) {
-      const node = this.slots[slot];
-      if (node === 0) {
-        break;
-      }
-      if (this.parents[node] === parent && this.items[node] === item) {
-        return node;
-      }
-      slot = (slot + 1) & mask;
+    const slot = this.find(parent, item);
+    if (this.slots[slot]) {
+      return this.slots[slot];
     }
     if (this.length === this.parents.length) {
       this.grow();
@@ -50,6 +46,25 @@ export class PairTable {
     this.items[node] = item;
     this.slots[slot] = node;
     return node;
+  }
+
+  /**
+   * The place of a node, or the one that it is to have.
+   * @param {number} parent
+   * @param {number} item
+   */
+  find(parent, item) {
+    const {slots, parents, items} = this;
+    const mask = slots.length - 1;
+    const hash = hashOf(parent, item);
+    let slot = (2 * parent + (hash & (NEAR - 1))) & mask;
+    for (let tried = 1; ; tried++) {
+      const node = slots[slot];
+      if (!node || (parents[node] === parent && items[node] === item)) {
+        return slot;
+      }
+      slot = (tried === NEAR ? hash : slot + 1) & mask;
+    }
   }
 
   /** Another table, with the same nodes so far. */
@@ -70,13 +85,8 @@ export class PairTable {
     this.items = new Float64Array(size);
     this.items.set(items);
     this.slots = new Int32Array(2 * size);
-    const mask = 2 * size - 1;
     for (let node = 1; node < this.length; node++) {
-      let slot = hashOf(parents[node], items[node]) & mask;
-      while (this.slots[slot]) {
-        slot = (slot + 1) & mask;
-      }
-      this.slots[slot] = node;
+      this.slots[this.find(parents[node], items[node])] = node;
     }
   }
 }

@@ -12,7 +12,6 @@ import {C, OPERATOR, PSEUDO, PYTHON} from './functions.js';
 import {AWAITING, CUSTOM, LOOP_WAIT} from './labels.js';
 import {compiled, functionsLike, valuesOf} from './match.js';
 import {originsOf} from './origins.js';
-import {PairTable} from './pairs.js';
 import {inRange, rangeOf} from './ranges.js';
 import {isOfTasks} from './types.js';
 
@@ -167,7 +166,8 @@ function stacksWith({nodes, frames}, functions) {
 }
 
 /**
- * The tree of stacks without what is hidden or folded.
+ * The tree of stacks without what is hidden or folded.  Nodes below what is
+ * left out may be alike there: who makes rows of them puts them together.
  * @param {Profile} profile
  * @param {Query} query
  */
@@ -177,15 +177,23 @@ function shaped(profile, query) {
   if (hidden === null) {
     return {nodes, nodeOf: samples.node};
   }
-  const tree = new PairTable(nodes.length);
+  const parents = new Int32Array(nodes.length);
+  const shown = new Int32Array(nodes.length);
   const moved = new Int32Array(nodes.length);
+  let length = 1;
   for (let node = 1; node < nodes.length; node++) {
     const parent = moved[nodes.parent[node]];
-    moved[node] = hidden[node] ? parent : tree.add(parent, nodes.frame[node]);
+    if (hidden[node]) {
+      moved[node] = parent;
+    } else {
+      moved[node] = length;
+      parents[length] = parent;
+      shown[length++] = nodes.frame[node];
+    }
   }
   return {
-    nodes: {length: tree.length, parent: tree.parents.slice(0, tree.length),
-            frame: Int32Array.from(tree.items.subarray(0, tree.length))},
+    nodes: {length, parent: parents.subarray(0, length),
+            frame: shown.subarray(0, length)},
     nodeOf: samples.node.map((node) => moved[node])};
 }
 

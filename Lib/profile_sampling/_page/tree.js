@@ -82,7 +82,7 @@ export class FromRoots extends CallTree {
   constructor(part, begin = -1) {
     super(part);
     const merge = () => mergedNodes(part, begin, new PairTable(
-      this.nodes.length / 4));
+      begin < 0 ? this.nodes.length : 0));
     const {tree, merged} = begin < 0
       ? ofShape(this.nodes, 'from roots', merge) : merge();
     this.begin = begin;
