@@ -7,7 +7,7 @@ import time
 
 def fetch(count):
     """Stand in for a server: wait, then return one order per line."""
-    time.sleep(0.3)
+    time.sleep(0.2)
     chance = random.Random(2026)
     prices = [19.99, 4.5, 120.0, 7.25, 35.5] * 8
     return [json.dumps({'id': chance.randrange(count), 'prices': prices})
@@ -37,7 +37,7 @@ def total(orders):
 
 
 def main():
-    orders = distinct(parse(fetch(12_000)))
+    orders = distinct(parse(fetch(16_000)))
     print(f'{len(orders):,} orders, {total(orders):,.2f} in all')
 
 

@@ -3,7 +3,7 @@
 import orders
 import profile_sampling
 
-lines = orders.fetch(12_000)
+lines = orders.fetch(16_000)
 with profile_sampling.profile() as session:
     orders.distinct(orders.parse(lines))
 
