@@ -155,12 +155,17 @@ def _lives(tables, key_of_labels):
 def _awaited(tables, ns_of_node):
     """Return what is awaited at nodes, the longest first."""
     nodes = tables.nodes_view()
-    functions = tables.frames_view()[0::FRAME_COLUMNS]
+    of_frames = tables.frames_view()[0::FRAME_COLUMNS]
+
+    def function_of(node):
+        return of_frames[nodes[NODE_COLUMNS * node + 1]] if node else -1
+
     sums = {}
     for node, ns in ns_of_node.items():
-        # The leaf says that it is awaited.
-        caller = nodes[NODE_COLUMNS * node] if node else 0
-        number = functions[nodes[NODE_COLUMNS * caller + 1]] if caller else -1
+        number = function_of(node)
+        # The leaf says that it is awaited, unless such frames are folded.
+        if number >= 0 and tables.functions[number].kind == 'pseudo':
+            number = function_of(nodes[NODE_COLUMNS * node])
         sums[number] = sums.get(number, 0) + ns
     found = [AwaitedRow(tables.functions[number] if number >= 0 else None, ns)
              for number, ns in sums.items()]

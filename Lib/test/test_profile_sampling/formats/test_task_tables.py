@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from profile_sampling._cli import main
+from profile_sampling._data import shape
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import findings, tables_of_tasks, text
 from profile_sampling._formats.table import lines
@@ -79,6 +80,13 @@ class TasksTest(unittest.TestCase):
             ' 8.0ms        -          -     8.0ms  [without]',
             '        awaited lock.acquire 5.0ms, app.worker 2.0ms, '
             'app.main 1.0ms'])
+
+    def test_states_that_are_folded(self):
+        tables = service().profile()._tables
+        folded = shape.shaped(tables, fold=['pseudo'])
+        self.assertEqual(
+            lines(tables_of_tasks.by_label(folded, 9, 'route')),
+            lines(tables_of_tasks.by_label(tables, 9, 'route')))
 
     def test_no_delays(self):
         b = Builder()
