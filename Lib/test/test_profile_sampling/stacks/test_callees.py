@@ -194,7 +194,7 @@ class StacksTest(SessionTest):
 
     def test_functions_that_take_turns(self):
         # Each is worked out once, however often it is on the stack.
-        first, second, named = self.ticked(count=2, size=3500, depth=300)
+        first, second, named = self.ticked(count=2, size=3500, depth=200)
         self.assertLess(first['overhead_capture_ns'], 30_000_000)
         self.assertEqual(first['callees_put_off'], 0)
         self.assertTrue(all(named[0]))

@@ -45,13 +45,12 @@ class CodeTest(SessionTest):
                        for i in range(3)]
             for thread in threads:
                 thread.start()
-            while threads[0].is_alive():
+            while threads[0].is_alive() or len(profiles) < 2:
                 profiles.append(session.snapshot(clear=True))
                 time.sleep(0.02)
             for thread in threads:
                 thread.join()
         self.assertEqual(len(rounds), 3)
-        self.assertGreater(len(profiles), 1)
         stacks = set()
         for profile in *profiles, session.profile:
             for sample in profile.samples:
