@@ -102,7 +102,7 @@ class RoundTripTest(unittest.TestCase):
     def test_a_session_of_two_threads(self):
         aggregator = profile_sampling.Aggregator(timeline=True)
         with profile_sampling.subscribe(aggregator):
-            sum(range(500_000))
+            sum(range(5_000_000))
         profile = aggregator.profile()
         self.assertGreater(len(profile.timeline), 1)
         self.assertEqual(profile.timeline.untimed(profile._tables), (0, 0, 0))

@@ -96,7 +96,7 @@ class ModulesTest(SessionTest):
             connection.rollback()
         shares = self.shares(work)
         self.assertGreater(shares['sqlite3.Cursor.executemany'], 0.1)
-        self.assertGreater(shares['sqlite3.Cursor.execute'], 0.03)
+        self.assertGreater(shares['sqlite3.Cursor.execute'], 0.01)
         self.assertGreater(shares['sqlite3.Cursor.fetchall'], 0.05)
 
     def test_decimal(self):
