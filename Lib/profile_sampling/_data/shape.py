@@ -13,6 +13,8 @@ from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 
 _KINDS = {'C': 'C', 'operators': 'operator', 'pseudo': 'pseudo'}
 _ORIGINS = origins.STDLIB, origins.PACKAGES
+# A table for bytes.translate(), of flags.
+_NOT = bytes([1, 0]).ljust(256, b'\0')
 # What can be folded into what calls it.
 FOLDS = *_KINDS, *_ORIGINS
 
@@ -40,7 +42,7 @@ def _nodes(tables, fold, collapse, root):
     parents = tables.nodes_view()[0::NODE_COLUMNS].tolist()
     hidden = 0
     if set(fold) & set(_ORIGINS):
-        hidden |= _bits(_within_libraries(tables, fold, parents))
+        hidden |= _within_libraries(tables, fold, parents)
     if collapse:
         hidden |= _bits(_of_each(_is_within(tables, collapse), parents))
     if root:
@@ -53,7 +55,8 @@ def _nodes(tables, fold, collapse, root):
 
 
 def _within_libraries(tables, fold, parents):
-    """Return which nodes are in folded code that folded code has called.
+    """Return which nodes are in folded code that folded code has called,
+    as bits.
 
     What code entered a library by is kept, and what states are told by.
     """
@@ -67,9 +70,8 @@ def _within_libraries(tables, fold, parents):
     python, _ = tables.innermost_python()
     in_folded = _of_each(is_folded, python.tolist())
     frames = tables.nodes_view()[1::NODE_COLUMNS].tolist()
-    within = (_bits(in_folded) & _bits(_of_each(in_folded, parents))
-              & ~_bits(_of_each(is_pseudo, frames)))
-    return within.to_bytes(len(parents))
+    return (_bits(in_folded) & _bits(_of_each(in_folded, parents))
+            & ~_bits(_of_each(is_pseudo, frames)))
 
 
 def _is_within(tables, patterns):
@@ -79,10 +81,7 @@ def _is_within(tables, patterns):
     return bytes(map((-1).__lt__, found.tolist()))
 
 
-# Of many flags, which are bytes: loops in C.
-
-_NOT = bytes([1, 0]).ljust(256, b'\0')
-
+# Of many flags, which are bytes, or bits of one number: loops in C.
 
 def _of_each(flags, numbers):
     return bytes(map(flags.__getitem__, numbers))

@@ -211,7 +211,8 @@ def _widths(columns, cells, width):
 
 def _share_out(widths, texts, least, room):
     """Give the first text twice what each other has, but none more than it
-    needs: what is left is for the others, in their order."""
+    needs and none less than its least: what is left is for the others, in
+    their order."""
     wanted = [widths[number] for number in texts]
     part = room // (len(texts) + 1)
     for number in texts[1:]:
