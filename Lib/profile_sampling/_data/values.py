@@ -15,6 +15,8 @@ STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
 AWAITING, LOOP_WAIT = STATES.index('awaiting'), STATES.index('loop_wait')
 OFF_CLOCKS = frozenset([AWAITING, LOOP_WAIT])
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
+# What stands for the stack of a sample that has none.
+NO_FRAMES = '[no frames]'
 # What a session names beyond Python frames, by the core's bits.
 NAMES = ('off', 'calls', 'opcodes', 'all')
 OPCODES = NAMES.index('opcodes')

@@ -21,10 +21,10 @@ states but for pseudo-frames, labels, tasks, who held the GIL and counters.
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
-from profile_sampling._data.values import COUNT, printable
+from profile_sampling._data.values import COUNT, NO_FRAMES, printable
 
 _UNKNOWN = '???'
-_NO_FRAMES = _UNKNOWN, '[no frames]'
+_NO_FRAMES = _UNKNOWN, NO_FRAMES
 _EVENTS = {'wall_ns': 'WallNs', 'cpu_ns': 'CpuNs', 'count': 'Samples',
            'custom': 'Counted'}
 

@@ -23,11 +23,10 @@ part of the Python code around them; '_[j]' for pseudo functions.
 """
 
 from profile_sampling._data.tables import KEY_COLUMNS, NODE, THREAD
-from profile_sampling._data.values import printable
+from profile_sampling._data.values import NO_FRAMES, printable
 
 # How much of a unit is 1 in the file.
 _PER_UNIT = {'nanoseconds': 1000}
-_NO_FRAMES = '[no frames]'
 _NUMBER = '0123456789.'
 _MARKS = {'python': '', 'C': '_[k]', 'operator': '_[i]', 'pseudo': '_[j]'}
 
@@ -56,7 +55,7 @@ def render(tables, *, threads=False, annotate=False):
             stack.append(frames[frame_of_node[node]])
             node = parents[node]
         if not stack:
-            stack.append(_NO_FRAMES + marks['pseudo'])
+            stack.append(NO_FRAMES + marks['pseudo'])
         if threads:
             stack.append(_thread_text(tables.threads[thread]))
         stack.reverse()

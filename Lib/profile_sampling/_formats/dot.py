@@ -20,7 +20,7 @@ from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import own_measure
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.values import printable
+from profile_sampling._data.values import NO_FRAMES, printable
 
 MIN_SHARE = 0.005
 # What of it a call must have.
@@ -28,7 +28,6 @@ _CALL = 0.2
 _WIDEST = 8
 # Of the colour of what has all, and of what has nothing: red, green, blue.
 _HOT, _COLD = (0xf0, 0x93, 0x2b), (0xff, 0xf8, 0xec)
-_NO_FRAMES = '[no frames]'
 
 
 def encode(tables, *, min_share=MIN_SHARE):
@@ -79,7 +78,7 @@ class _Graph:
                              self._own[number], self._cum[number])
                   for number in nodes]
         if self._is_shown(self._without_frames, self._min_share):
-            lines.append(self._node('none', (_NO_FRAMES, ''),
+            lines.append(self._node('none', (NO_FRAMES, ''),
                                     *[self._without_frames] * 2))
         return lines + [self._edge(*edge) for edge in edges]
 

@@ -24,7 +24,7 @@ from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, STATE)
-from profile_sampling._data.values import STATES, printable
+from profile_sampling._data.values import NO_FRAMES, STATES, printable
 from profile_sampling._formats.words import brief, counted, share
 
 _LOOP_WAIT_SHARE = 0.1
@@ -32,8 +32,6 @@ _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
 _GENERIC_SHARE = 0.2
 _FEW = 100
-# As the tables have it: with a root, stacks elsewhere have none left.
-_NO_FRAMES = '[no frames]'
 
 
 class Finding:
@@ -92,7 +90,7 @@ def _site(sites, state):
 
 
 def _place(row):
-    text = _NO_FRAMES if row.function is None else row.function.name
+    text = NO_FRAMES if row.function is None else row.function.name
     text = f'{text}:{row.line}' if row.line else text
     if row.callees:
         text += f' ({row.callees[0][0].name})'
@@ -149,7 +147,7 @@ def _loop_blocked(tables, sites):
 def _waiting_call(tables, frame, called):
     """Name a line and what it called; -1 stands for no frame."""
     if frame < 0:
-        return _NO_FRAMES
+        return NO_FRAMES
     function, line = tables.frames_view()[
         FRAME_COLUMNS * frame:FRAME_COLUMNS * frame + 2]
     text = f'{tables.functions[function].name}:{line}'
@@ -171,7 +169,7 @@ def _loop_wait(tables, sites):
     numbers = {'ns': ns, 'share': ns / sum(states)}
     held = {}
     for row in by_task.holders(tables):
-        name = _NO_FRAMES if row.function is None else row.function.name
+        name = NO_FRAMES if row.function is None else row.function.name
         held[name] = held.get(name, 0) + row.delay_ns
     if held:
         said, more = _holder(held, sum(held.values()))

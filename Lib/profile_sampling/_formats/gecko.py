@@ -24,7 +24,7 @@ from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.tables import LABELS, NODE, STATE, THREAD
 from profile_sampling._data.values import (
-    CPU, FUNCTION_KINDS, STATES, WALL, Function, printable)
+    CPU, FUNCTION_KINDS, NO_FRAMES, STATES, WALL, Function, printable)
 from profile_sampling._formats import json_text
 
 VERSION = 60
@@ -37,7 +37,7 @@ _STATE_COLORS = {
     'unsampled': 'transparent', 'custom': 'green',
     'asleep_with_gil': 'purple'}
 _WEIGHTS = {'nanoseconds': ('tracing-ms', 1e6), 'bytes': ('bytes', 1)}
-_NO_FRAMES = Function(None, '[no frames]', '', 0, 'pseudo')
+_NO_FRAMES = Function(None, NO_FRAMES, '', 0, 'pseudo')
 _INTERVAL = 1                   # the phase of a marker
 
 

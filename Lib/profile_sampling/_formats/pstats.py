@@ -24,13 +24,13 @@ from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.values import COUNT, printable
+from profile_sampling._data.values import COUNT, NO_FRAMES, printable
 
 # Without references between objects: what these are depends on how often an
 # object is used elsewhere.
 _VERSION = 2
 _NOWHERE = '~', 0
-_NO_FRAMES = *_NOWHERE, '[no frames]'
+_NO_FRAMES = *_NOWHERE, NO_FRAMES
 
 
 def encode(tables):

@@ -5,7 +5,7 @@ It must not know how a table is laid out.
 """
 
 from profile_sampling._data import confidence
-from profile_sampling._data.values import STATES, TASK
+from profile_sampling._data.values import NO_FRAMES, STATES, TASK
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import (
     brief_amount, counted, not_shown, title)
@@ -99,7 +99,7 @@ def place_columns(heading, whose=''):
 def place_cells(function, line):
     """Return the cells site, function, file, line and kind."""
     if function is None:
-        return ('', '[no frames]'), '', '', 0, ''
+        return ('', NO_FRAMES), '', '', 0, ''
     name = function.qualname + (f':{line}' if line else '')
     return ((function.module or '', name), function.name, function.filename,
             line, function.kind)

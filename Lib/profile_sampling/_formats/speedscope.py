@@ -21,11 +21,10 @@ its caller.
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.tables import NODE, THREAD
-from profile_sampling._data.values import printable
+from profile_sampling._data.values import NO_FRAMES, printable
 from profile_sampling._formats import json_text
 
 SCHEMA = 'https://www.speedscope.app/file-format-schema.json'
-NO_FRAMES = '[no frames]'
 # Units that the format knows; all others are plain numbers.
 _UNITS = ('nanoseconds', 'microseconds', 'milliseconds', 'seconds', 'bytes')
 

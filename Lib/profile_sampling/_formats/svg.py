@@ -20,7 +20,7 @@ from unicodedata import east_asian_width
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.values import printable
+from profile_sampling._data.values import NO_FRAMES, printable
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
 # The least width of a frame that is drawn, in pixels.
@@ -127,7 +127,7 @@ class _Drawing:
 
     def _no_frames(self, begin):
         value = self._own[0][ROOT]
-        self._put(1, begin, value, 'x', '[no frames]', ['[no frames]', *[
+        self._put(1, begin, value, 'x', NO_FRAMES, [NO_FRAMES, *[
             f'{measure.title}: {measure.text(own[ROOT])}'
             for measure, own in zip(self._measures, self._own)]])
 
