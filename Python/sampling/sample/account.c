@@ -23,8 +23,8 @@
      axis of its own.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks, at
-   detach and attach if the last reading is old enough, and when a record is
-   written.  CPU time between two readings belongs to running time first, and
+   detach if the last reading is old enough, at attach after more than a short
+   interval, and when a record is written.  CPU time between two readings belongs to running time first, and
    what does not fit there was burnt without the GIL. */
 
 #include "Python.h"
@@ -35,7 +35,10 @@
 #include "sample.h"
 
 /* At detach the CPU clock is read if the last reading is older than this: at
-   0.4 microseconds per reading that costs 1.6 % at the most. */
+   0.4 microseconds per reading that costs 1.6 % at the most.  At attach, if
+   the interval was longer.  Not after each short one: at the end of a system
+   call the kernel lets others have the CPU, and a thread that has just taken
+   the GIL would have it while they wake up to wait for it. */
 #define CPU_READ_INTERVAL_NS 25000
 
 /* Samples of a thread that has not run for so long wait no longer for others
@@ -215,7 +218,7 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     int is_booked = booked.blocked_ns != 0 || booked.wait_ns != 0;
     uint64_t cpu_before_ns = c->off_cpu_ns;
     if (is_booked
-        || now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS)
+        || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS)
     {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
