@@ -15,6 +15,7 @@
 
 #include "clock/clock.h"
 #include "native/native.h"            // _PySampling_KeepCall()
+#include "sample/buffer.h"            // _PySampling_HasCaptures()
 #include "sample/sample.h"
 #include "session/session.h"
 #include "tables/labels.h"

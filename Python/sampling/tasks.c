@@ -16,6 +16,7 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "sample/buffer.h"            // _PySampling_HasCaptures()
 #include "tables/labels.h"
 #include "task/task.h"
 
@@ -157,7 +158,10 @@ void
     // Its death may run code of the program: not in the hook.
     PyObject *current = Py_XNewRef(impl->sampling.entered.task);
     _PySampling_ENTER_HOOK(thread);
-    _PySampling_Drain(tstate, thread);
+    // A signal may have come since.
+    if (_PySampling_HasCaptures(tstate)) {
+        _PySampling_Drain(tstate, thread);
+    }
     swap(tstate, thread, left, entered);
     _PySampling_LEAVE_HOOK(thread);
     Py_XDECREF(current);

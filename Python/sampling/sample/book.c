@@ -126,13 +126,6 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     }
 }
 
-int
-_PySampling_HasCaptures(PyThreadState *tstate)
-{
-    struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    return buffer != NULL && buffer->num_captures != 0;
-}
-
 void
 _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 {

@@ -9,6 +9,8 @@
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+
 #include "../native/native.h"
 #include "../tables/tables.h"
 
@@ -51,6 +53,14 @@ struct _sampling_buffer {
     uint32_t *path_nodes;
     _PySampling_Frame frames[];
 };
+
+/* Does a capture wait?  With the GIL. */
+static inline int
+_PySampling_HasCaptures(PyThreadState *tstate)
+{
+    const struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
+    return buffer != NULL && buffer->num_captures != 0;
+}
 
 // The most entries that a stack of so many frames takes.
 extern int _PySampling_MaxEntries(int depth_frames);

@@ -151,8 +151,8 @@ extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
 extern struct _sampling_tables *
 _PySampling_OpenTables(_PySampling_Thread *thread);
 extern void _PySampling_CloseTables(void);
-// The captures that wait.  Allocates no Python object.
-extern int _PySampling_HasCaptures(PyThreadState *tstate);
+// The captures that wait (_PySampling_HasCaptures() of buffer.h).  Allocates no
+// Python object.
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // What the thread did at a tick of which it was only left a note.

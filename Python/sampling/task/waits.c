@@ -70,6 +70,20 @@ set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
                      : w->thread)->thread_index;
 }
 
+/* Few waits come here: not a part of what all pass. */
+Py_NO_INLINE static void
+book(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
+     _PySampling_State state, uint64_t booked_ns)
+{
+    set_place(w, waits, state == _PySampling_LOOP_WAIT
+                            ? _PySampling_PSEUDO_LOOP_WAIT
+                            : _PySampling_PSEUDO_AWAITING);
+    if (booked_ns != 0) {
+        emit(waits, state, booked_ns);
+        w->tstate->interp->sampling.task_rate.num_booked++;
+    }
+}
+
 void
 _PySampling_AddWait(struct _sampling_waiting *w, _PySampling_State state,
                     uint64_t ns)
@@ -77,23 +91,17 @@ _PySampling_AddWait(struct _sampling_waiting *w, _PySampling_State state,
     if (ns == 0) {
         return;
     }
-    int is_loop_wait = state == _PySampling_LOOP_WAIT;
     struct _sampling_coroutine_row *row =
         &w->tables->coroutines[w->task->coroutine];
     struct _sampling_task_waits *waits =
-        is_loop_wait ? &row->loop_wait : &row->awaiting;
+        state == _PySampling_LOOP_WAIT ? &row->loop_wait : &row->awaiting;
     waits->all_ns += ns;
     w->task->life_ns += ns;
     uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
         : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
                             w->period_ns, &w->thread->account.axes.random);
     if (booked_ns != 0 || waits->node == 0) {
-        set_place(w, waits, is_loop_wait ? _PySampling_PSEUDO_LOOP_WAIT
-                                         : _PySampling_PSEUDO_AWAITING);
-    }
-    if (booked_ns != 0) {
-        emit(waits, state, booked_ns);
-        w->tstate->interp->sampling.task_rate.num_booked++;
+        book(w, waits, state, booked_ns);
     }
 }
 
