@@ -68,15 +68,35 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
 }
 
-/* From here on the thread has the GIL, for the clock and for its timer. */
+/* A tick was put off to the run that begins: it is due at once, still in the C
+   function that gave the GIL up, or at a safepoint after. */
 static void
-begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
+begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
 {
+    if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
+        look_at_safepoints(tstate, thread, is_in_c);
+    }
+}
+
+/* From here on the thread has the GIL, for its timer and for the clock. */
+static void
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    _PySampling_ENTER_HOOK(thread);
     int is_timed = _PySampling_TimerOpen(thread);
-    thread->hook_ns = _PySampling_WallNow() - thread->attached_ns;
+    if (thread->account.detached_ns != 0) {
+        _PySampling_BookHooks(tstate, thread, thread->attached_ns);
+        _PySampling_AccountAttach(thread);
+    }
+    int is_in_c = !thread->is_yielding;
+    thread->is_yielding = 0;
+    if (thread->overdue_ns != 0) {
+        begin_overdue(tstate, thread, is_in_c);
+    }
     if (_PySampling_TimerIsSoon(thread)) {
         look_at_safepoints(tstate, thread, is_in_c);
     }
+    _PySampling_LEAVE_HOOK(thread);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
     _PySampling_ClockWake(is_timed);
 }
@@ -98,7 +118,7 @@ _PySampling_AfterFailedExec(void)
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
             _PySampling_TimerBeginRun(thread);
-            begin_run(tstate, thread, 1);
+            begin_run(tstate, thread);
         }
     }
 }
@@ -243,30 +263,6 @@ void
     }
 }
 
-/* The interval off the GIL ends, and what is done for it. */
-static void
-end_interval(PyThreadState *tstate, _PySampling_Thread *thread)
-{
-    _PySampling_ENTER_HOOK(thread);
-    _PySampling_BookOffGIL(tstate, thread, thread->attached_ns, 0);
-    uint64_t now_ns = _PySampling_WallNow();
-    _PySampling_BookHooks(tstate, thread, now_ns);
-    _PySampling_AccountAttach(thread, now_ns);
-    _PySampling_LEAVE_HOOK(thread);
-}
-
-/* A tick was put off to the run that begins: it is due at once, still in the C
-   function that gave the GIL up, or at a safepoint after. */
-static void
-begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
-{
-    _PySampling_ENTER_HOOK(thread);
-    if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
-        look_at_safepoints(tstate, thread, is_in_c);
-    }
-    _PySampling_LEAVE_HOOK(thread);
-}
-
 void
 (_PySampling_AfterAttach)(PyThreadState *tstate)
 {
@@ -281,24 +277,21 @@ void
     }
     _PySampling_TimerBeginRun(thread);
     if (thread->account.detached_ns != 0) {
-        end_interval(tstate, thread);
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_BookOffGIL(tstate, thread, thread->attached_ns, 0);
+        _PySampling_LEAVE_HOOK(thread);
     }
     _PySampling_HoldersTake(thread);
-    int is_in_c = !thread->is_yielding;
-    thread->is_yielding = 0;
     _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
     _Py_atomic_store_int_relaxed(&thread->note_asleep, 0);
     _Py_atomic_store_uint64_relaxed(&thread->asleep_span_ns, 0);
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
-    if (thread->overdue_ns != 0) {
-        begin_overdue(tstate, thread, is_in_c);
-    }
     // A question of an earlier session is void.  One that the clock is about
     // to ask is not: it may still find this thread running, as it was when it
     // chose it.
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    begin_run(tstate, thread, is_in_c);
+    begin_run(tstate, thread);
     errno = saved_errno;
 }

@@ -173,6 +173,7 @@ extern int _PySampling_ForkedWithoutHooks(void);
 // base/time.c.  The first one is async-signal-safe.
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
+extern uint64_t _PySampling_WallAt(uint64_t monotonic_ns);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
 // The same at a moment just past, if the thread has been on a CPU since.
 extern uint64_t _PySampling_CpuAt(_PySampling_Thread *thread,

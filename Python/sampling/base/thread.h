@@ -150,7 +150,6 @@ struct _sampling_thread {
     // for a snapshot; when it got it, for the clock.
     uint64_t waiting_since_ns;
     uint64_t attached_ns;
-    uint64_t hook_ns;           // what the profiler took of its beginning
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.
     // runtime->sampling.epoch it belongs to.  Written with the thread's GIL

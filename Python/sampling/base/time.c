@@ -40,6 +40,15 @@ _PySampling_WallNow(void)
     return manual_ns != 0 ? manual_ns : _PySampling_MonotonicNow();
 }
 
+/* The same at a moment of the monotonic clock, which is now. */
+uint64_t
+_PySampling_WallAt(uint64_t monotonic_ns)
+{
+    uint64_t manual_ns = _Py_atomic_load_uint64_relaxed(
+        &_PyRuntime.sampling.manual_wall_ns);
+    return manual_ns != 0 ? manual_ns : monotonic_ns;
+}
+
 /* The CPU clock of a thread, which may be another one; 0 if it has ended. */
 uint64_t
 _PySampling_CpuNow(_PySampling_Thread *thread)

@@ -237,17 +237,23 @@ set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
     }
 }
 
-/* Sets the timer of a thread that holds the GIL, for the first deadline from a
-   moment on: the beginning of its run, or now.  Returns 0 if the clock has to
-   look.  Async-signal-safe. */
 static int
-timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
+choose_timer(_PySampling_Thread *thread, uint64_t from_ns)
 {
     int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
         && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
         && may_set_timer(thread, from_ns)
         && _PySampling_SignalIsOurs() && has_timer(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
+    return is_timed;
+}
+
+/* Sets the timer of a thread that holds the GIL, for the first deadline from a
+   moment on.  Returns 0 if the clock has to look.  Async-signal-safe. */
+static int
+timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    (void)choose_timer(thread, from_ns);
     set_deadline(thread, from_ns);
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
@@ -272,25 +278,30 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
 {
     thread->is_leaving = 1;
     thread->put_off_ns = 0;
-    _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
-                                    _PySampling_WallNow());
-    (void)timer_begin(thread, thread->attached_ns);
+    uint64_t now_ns = _PySampling_WallNow();
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
+    if (choose_timer(thread, now_ns)) {
+        set_timer(thread, timer_deadline_from(thread, now_ns));
+    }
 }
 
-/* The run has begun.  A deadline that is over by now is nobody's: it fell into
+/* The run begins.  A deadline that is over by now is nobody's: it fell into
    the profiler's own work.  Returns 0 if the clock has to look. */
 int
 _PySampling_TimerOpen(_PySampling_Thread *thread)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
-    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
-        set_own_deadline(thread, now_ns);
-    }
-    for (int i = 0; i < MAX_TRIES && _PySampling_TimerIsDue(thread, now_ns);
-         i++)
+    int is_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
+    for (int i = 0; is_timed && i < MAX_TRIES
+                    && _PySampling_TimerIsDue(thread, now_ns); i++)
     {
         set_deadline(thread, now_ns);
         now_ns = _PySampling_MonotonicNow();
+    }
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
+                                    _PySampling_WallAt(now_ns));
+    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        set_own_deadline(thread, now_ns);
     }
     thread->is_leaving = 0;
     return _Py_atomic_load_int_relaxed(&thread->is_timed);

@@ -119,7 +119,6 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
         .axes.random = _PySampling_RandomSeed(thread),
     };
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, wall_ns);
-    thread->hook_ns = 0;
     thread->run_end_ns = 0;
 }
 
@@ -328,14 +327,12 @@ _PySampling_AccountExclude(_PySampling_Thread *thread,
 
 /* The profiler's own work is no part of a run: to clear the timer takes longer
    than many runs on a virtual machine, and as no tick is served meanwhile,
-   what it takes would be shared by all that ran.  So a run ends before that,
-   and by as much earlier as it took to begin it. */
+   what it takes would be shared by all that ran.  So a run ends before that. */
 uint64_t
 _PySampling_AccountRunEnd(_PySampling_Thread *thread)
 {
     // Nothing is taken back from a record.
-    return Py_MAX(thread->run_end_ns - thread->hook_ns,
-                  thread->account.wall_ns);
+    return Py_MAX(thread->run_end_ns, thread->account.wall_ns);
 }
 
 void
@@ -363,10 +360,9 @@ _PySampling_AccountDetached(_PySampling_Thread *thread)
 }
 
 void
-_PySampling_AccountAttach(_PySampling_Thread *thread, uint64_t now_ns)
+_PySampling_AccountAttach(_PySampling_Thread *thread)
 {
     thread->account.detached_ns = 0;
-    _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
 }
 
 

@@ -90,8 +90,7 @@ extern void _PySampling_AccountSetAside(_PySampling_Thread *thread,
 extern uint64_t _PySampling_AccountRunEnd(_PySampling_Thread *thread);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
 extern void _PySampling_AccountDetached(_PySampling_Thread *thread);
-extern void _PySampling_AccountAttach(_PySampling_Thread *thread,
-                                      uint64_t now_ns);
+extern void _PySampling_AccountAttach(_PySampling_Thread *thread);
 
 // What is to be booked of an interval off the GIL.
 typedef struct _sampling_off_gil {
