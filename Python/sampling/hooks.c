@@ -83,11 +83,14 @@ static void
 begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PySampling_ENTER_HOOK(thread);
-    int is_timed = _PySampling_TimerOpen(thread);
-    if (thread->account.detached_ns != 0) {
-        _PySampling_BookHooks(tstate, thread, thread->attached_ns);
-        _PySampling_AccountAttach(thread);
-    }
+    thread->resumed.frame = NULL;
+    int is_timed;
+    do {
+        // It takes time to make a record: the run begins after that.
+        is_timed = _PySampling_TimerOpen(thread);
+    } while (thread->account.detached_ns != 0
+             && _PySampling_BookHooks(tstate, thread, thread->attached_ns));
+    _PySampling_AccountAttach(thread);
     int is_in_c = !thread->is_yielding;
     thread->is_yielding = 0;
     if (thread->overdue_ns != 0) {

@@ -307,16 +307,17 @@ has_ended(_PySampling_Thread *thread)
     return _PySampling_CpuNow(thread) == 0;
 }
 
-static void
+/* Returns 0 if there is nothing to book. */
+static int
 book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
              struct _sampling_off_gil off)
 {
     if (off.blocked_ns == 0 && off.wait_ns == 0 && off.cpu_ns == 0) {
-        return;
+        return 0;
     }
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
-        return;
+        return 0;
     }
     struct _sampling_place place = {
         .thread = thread,
@@ -332,21 +333,23 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
         book_wait(&place, &off);
     }
     _PySampling_CloseTables();
+    return 1;
 }
 
 void
 _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
                        uint64_t now_ns, int all)
 {
-    book_off_gil(tstate, thread,
-                 _PySampling_AccountOffGIL(thread, now_ns, all));
+    (void)book_off_gil(tstate, thread,
+                       _PySampling_AccountOffGIL(thread, now_ns, all));
 }
 
-void
+int
 _PySampling_BookHooks(PyThreadState *tstate, _PySampling_Thread *thread,
                       uint64_t now_ns)
 {
-    book_off_gil(tstate, thread, _PySampling_AccountHooks(thread, now_ns));
+    return book_off_gil(tstate, thread,
+                        _PySampling_AccountHooks(thread, now_ns));
 }
 
 

@@ -157,10 +157,12 @@ extern void _PySampling_Drain(PyThreadState *tstate,
 // What the thread did at a tick of which it was only left a note.
 extern void _PySampling_BookNote(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
+// What the profiler did at both ends of an interval off the GIL, up to now.
+// Returns 0 if nothing was booked.
+extern int _PySampling_BookHooks(PyThreadState *tstate,
+                                 _PySampling_Thread *thread,
+                                 uint64_t now_ns);
 // The interval off the GIL that ends now; `all` of it, however short.
-extern void _PySampling_BookHooks(PyThreadState *tstate,
-                                  _PySampling_Thread *thread,
-                                  uint64_t now_ns);
 extern void _PySampling_BookOffGIL(PyThreadState *tstate,
                                    _PySampling_Thread *thread,
                                    uint64_t now_ns, int all);
