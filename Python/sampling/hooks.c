@@ -118,11 +118,13 @@ _PySampling_AfterFailedExec(void)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     if (_PySampling_ACTIVE() && tstate != NULL) {
+        int saved_errno = errno;
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
             _PySampling_TimerBeginRun(thread);
             begin_run(tstate, thread);
         }
+        errno = saved_errno;
     }
 }
 
