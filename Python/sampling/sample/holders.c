@@ -111,7 +111,8 @@ begin_stretch(struct _sampling_holders *log, const _PySampling_Thread *thread,
     }
 }
 
-/* The thread has the GIL, since the moment up to which its time is booked. */
+/* The thread has the GIL, since the moment up to which its time is booked or
+   carried. */
 void
 _PySampling_HoldersTake(_PySampling_Thread *thread)
 {

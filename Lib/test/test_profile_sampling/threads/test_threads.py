@@ -16,7 +16,7 @@ from test.support import threading_helper
 
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, by_state, computing_threads,
-    names, of_thread, on_stack, parked_thread, thrice, wait_until_asleep,
+    names, of_thread, on_stack, own, parked_thread, thrice, wait_until_asleep,
     weight)
 from ..support.work import busy
 
@@ -129,6 +129,33 @@ class ConservationTest(SessionTest):
             self.assertAlmostEqual(
                 weight(of_thread(profile, thread.native_id)),
                 profile.duration_ns, delta=TICK_NS)
+
+    def test_a_yield_that_a_session_ends_in(self):
+        # Who ends it has the GIL, since the other thread yields.  What that
+        # one does in the next session is no yield.
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(0.001)
+        runs, is_over = threading.Event(), False
+        found = []
+
+        def work():
+            runs.set()
+            while not is_over:
+                pass
+            with Session(rate_hz=RATE_HZ, names=1) as session:
+                time.sleep(0.05)
+            found.extend(own(session.profile))
+        thread = threading.Thread(target=work)
+        with Session(rate_hz=RATE_HZ):
+            thread.start()
+            runs.wait()
+            time.sleep(0.02)
+        is_over = True
+        thread.join()
+        asleep, = [s for s in found
+                   if s.state == 'blocked' and s.wall_ns > 40_000_000]
+        self.assertEqual(names(asleep)[-3:],
+                         (work.__qualname__, 'sleep', '[blocked]'))
 
     def test_clear_loses_nothing(self):
         with parked_thread() as parked:
