@@ -104,6 +104,17 @@ class ByTest(unittest.TestCase):
                     {line.split()[-1] for line in shown(b, self.by, 9, key)}
                     - {'[without]'}, {key, value})
 
+    def test_the_file_of_python_code(self):
+        b = build()
+        b.sample('[blocked]', wall_ns=5, state='blocked')
+        self.assertEqual(
+            [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
+            ['file', '/src/a.py', '[without]'])
+        b.sample('a.main:1', wall_ns=5, labels={'file': 'mine'})
+        self.assertEqual(
+            [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
+            ['file', '[without]', 'mine'])
+
     def test_a_thread_without_a_name(self):
         b = Builder()
         b.thread(native_id=4711, interpreter=2)
@@ -117,7 +128,7 @@ class ByTest(unittest.TestCase):
         for key in 'nix', 'task_name_', 'pid':
             with self.subTest(key=key), self.assertRaisesRegex(
                     ValueError, f"no sample has the label '{key}'; there "
-                                'are: thread, state, route, task$'):
+                                'are: thread, state, file, route, task$'):
                 shown(b, self.by, 9, key)
 
 
