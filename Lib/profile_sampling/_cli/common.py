@@ -12,6 +12,7 @@ from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
 
 PROG = 'python -m profile_sampling'
+STDOUT = '/dev/stdout'
 # argparse takes every '--' for the end of options.  Where it has another
 # meaning main() puts this in its place, which no argument can be.
 DASHES = '\0--'
@@ -43,7 +44,7 @@ def format_of(path, format=None):
 
 
 def refuse_terminal(format, output):
-    if (format in _formats.BINARY and output is None
+    if (format in _formats.BINARY and output in (None, STDOUT)
             and sys.stdout is not None and sys.stdout.isatty()):
         raise Failure(f'a {format} file is binary; name a file with -o', 2)
 
@@ -75,6 +76,11 @@ def add_format(parser, default, more=()):
 
 def _output(name):
     return None if name == '-' else name
+
+
+def file_name(name):
+    """Return the name of a file to write; '-' is stdout here, too."""
+    return STDOUT if name == '-' else name
 
 
 def load(path):

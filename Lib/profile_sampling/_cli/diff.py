@@ -4,6 +4,7 @@ import re
 import shutil
 import sys
 
+from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     DASHES, Failure, add_output, at_least, load, write)
 from profile_sampling._data import compare
@@ -52,6 +53,11 @@ def add_options(parser):
                              '%(default)s)')
     parser.add_argument('--format', choices=_FORMATS,
                         help='(default: by the extension of OUT, or text)')
+    parser.add_argument('--html', action='store_true',
+                        help='write a page for browsers (default: beside '
+                             'the last AFTER, with the extension .diff.html)')
+    parser.add_argument('--open', action='store_true',
+                        help='the same, and open it in a browser')
     parser.add_argument('--no-source', action='store_true',
                         help='leave the text of functions out of a page')
     add_output(parser)
@@ -124,7 +130,12 @@ def show(before, after, options):
         data = _page(before, after, comparison, options)
     else:
         data = _encoded(comparison, format, options)
-    write(options.output, data)
+    if options.html or options.open:
+        output = page.place(options.output, after[-1][0], '.diff')
+        write(output, data)
+        page.show(output, options.open)
+    else:
+        write(options.output, data)
     match comparison.verdict():
         case compare.REGRESSION:
             return REGRESSION
@@ -134,6 +145,10 @@ def show(before, after, options):
 
 
 def _format(options):
+    if options.html or options.open:
+        if options.format not in (None, 'html'):
+            raise Failure(f'a page is not {options.format}', 2)
+        return 'html'
     if options.format is not None:
         return options.format
     for extension, format in _EXTENSIONS.items():

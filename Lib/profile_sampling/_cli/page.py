@@ -14,8 +14,11 @@ _DISPLAYS = 'DISPLAY', 'WAYLAND_DISPLAY'
 _REMOTE = 'SSH_CONNECTION', 'SSH_TTY'
 
 
-def place(output, profile):
-    """Return the name of the file of a page: *output*, or beside *profile*."""
+def place(output, profile, kind=''):
+    """Return the name of the file of a page: *output*, or beside *profile*.
+
+    *kind* tells pages of one profile apart.
+    """
     if output is not None:
         return output
     if profile == '-':
@@ -27,12 +30,17 @@ def place(output, profile):
         if name.lower().endswith(extension):
             name = name[:-len(extension)]
             break
-    return name + _formats.FORMATS['html']
+    return name + kind + _formats.FORMATS['html']
 
 
 def save(tables, path, is_opened, with_source):
     """Write the page of a profile, and open it if that is asked for."""
     write(path, encoded(tables, 'html', with_source=with_source))
+    show(path, is_opened)
+
+
+def show(path, is_opened):
+    """Say where a page is, and open it if that is asked for."""
     print(path)
     if not is_opened:
         return

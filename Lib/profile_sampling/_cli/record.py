@@ -2,10 +2,10 @@
 
 import os
 
-from profile_sampling import _formats
+from profile_sampling import _files, _formats
 from profile_sampling._cli import child, meta, program, repeat, run
 from profile_sampling._cli.common import (
-    Failure, add_format, flush, format_of)
+    Failure, add_format, choose_format, file_name, flush, refuse_terminal)
 from profile_sampling._recording.at_exit import META_VARIABLE, SOURCE_VARIABLE
 
 DEFAULT_OUTPUT = 'sampleprof.{pid}'
@@ -19,11 +19,13 @@ def add(commands):
                     'when it ends.  A program of Python runs in this very '
                     'process, so that its number, its status, its signals '
                     'and its terminal are its own; after --, any command is '
-                    'a child.')
+                    'a child, and so is a program whose profile goes to '
+                    'stdout.')
     program.add(parser)
     parser.add_argument(
-        '-o', '--output', metavar='OUT',
-        help='the file to write; {pid} stands for the number of the process '
+        '-o', '--output', metavar='OUT', type=file_name,
+        help='the file to write; {pid} stands for the number of the process; '
+             '- is stdout, as text unless --format is given '
              '(default: sampleprof.{pid} with the extension of the format)')
     add_format(parser, 'pprof')
     parser.add_argument('--no-source', action='store_true',
@@ -47,7 +49,8 @@ def _run(options):
     if options.versus is not None:
         raise Failure('--versus compares with --repeat N', 2)
     program.check_output(output)
-    if wanted.is_foreign:
+    # The program itself can write a file only: it may close its stdout.
+    if wanted.is_foreign or _files.descriptor(output) is not None:
         return child.end_as(run.to_file(wanted, options, format,
                                         _formats.with_pid(output)))
     text = program.session_text(options, out=output, quiet=options.quiet,
@@ -73,7 +76,8 @@ def _output(options):
         format = options.format or 'pprof'
         output = DEFAULT_OUTPUT + _formats.FORMATS[format]
     else:
-        format = format_of(output, options.format)
+        format = choose_format(options, 'text')
+        refuse_terminal(format, output)
     try:
         _formats.sourcing(format, not options.no_source)
     except ValueError as exc:

@@ -107,8 +107,8 @@ def _add_tables(group):
     group.add_argument('--callees', metavar='NAME', action='append',
                        default=[], help='whom a function called')
     group.add_argument('--by', metavar='KEY', action='append', default=[],
-                       help='route, task, thread, state, pid or another '
-                            'label')
+                       help='route, task, thread, state, file, pid or '
+                            'another label')
     group.add_argument('--gil', action='store_true',
                        help='who waited for the GIL while who held it')
     group.add_argument('--tasks', action='store_true',

@@ -8,7 +8,7 @@ import json
 
 from profile_sampling import _formats
 from profile_sampling._cli import child, gather, meta, program, run
-from profile_sampling._cli.common import format_of, show
+from profile_sampling._cli.common import file_name, format_of, show
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -31,8 +31,8 @@ def _add(commands, name, help, description, *, report):
         '-o', '--output', metavar='OUT',
         help='keep the profile, too; the extension chooses its format')
     parser.add_argument(
-        '--to', metavar='FILE',
-        help='say it to this file instead of standard error')
+        '--to', metavar='FILE', type=file_name,
+        help='say it to this file instead of standard error; - is stdout')
     if report:
         parser.set_defaults(format='text')
     else:

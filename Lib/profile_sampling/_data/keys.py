@@ -1,4 +1,4 @@
-"""What samples are told apart by: thread, state, task, process or a label.
+"""What samples are told apart by: thread, state, task, file, pid or a label.
 
 This file owns the keys that a user may name on the command line, and their
 values in words.  It must not know what is done with the samples.
@@ -7,11 +7,12 @@ values in words.  It must not know what is done with the samples.
 from profile_sampling._data import by_label
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.merge import PID_LABEL
-from profile_sampling._data.tables import LABELS, STATE, THREAD
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, LABELS, NODE, STATE, THREAD)
 from profile_sampling._data.values import STATES
 
 # What there is beside labels; these have other names in files.
-_TASK, _THREAD, _STATE = 'task', 'thread', 'state'
+_TASK, _THREAD, _STATE, _FILE = 'task', 'thread', 'state', 'file'
 
 
 def values(tables, key):
@@ -27,13 +28,25 @@ def values(tables, key):
     label = TASKS if key == _TASK else key
     if label == PID_LABEL and label not in labels and tables.pid is not None:
         return [str(tables.pid)] * len(tables.column(STATE))
+    if label == _FILE and label not in labels:
+        of_nodes = innermost_files(tables)
+        return [of_nodes[number] for number in tables.column(NODE)]
     if label not in labels:
-        known = [_THREAD, _STATE, *[
+        known = [_THREAD, _STATE, _FILE, *[
             _TASK if label == TASKS else label for label in labels]]
         raise ValueError(f'no sample has the label {key!r}; there are: '
                          + ', '.join(known))
     of_sets = by_label.values(tables.labels, label)
     return [of_sets[number] for number in tables.column(LABELS)]
+
+
+def innermost_files(tables):
+    """Return for each node the file of the innermost Python function of its
+    stack, or None."""
+    files = [tables.functions[function].filename for function
+             in tables.frames_view()[0::FRAME_COLUMNS]]
+    innermost, _ = tables.innermost_python()
+    return [None if frame < 0 else files[frame] for frame in innermost]
 
 
 def text(value):

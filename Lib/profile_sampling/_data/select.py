@@ -132,17 +132,10 @@ def _leaf_functions(tables):
     return [None, *[functions[frame] for frame in frames[1:]]]
 
 
-def _innermost_files(tables):
-    files = [tables.functions[function].filename for function
-             in tables.frames_view()[0::FRAME_COLUMNS]]
-    innermost, _ = tables.innermost_python()
-    return [None if frame < 0 else files[frame] for frame in innermost]
-
-
 _KEYS = {
     'thread': (THREAD, lambda tables: tables.threads),
     'state': (STATE, lambda tables: STATES),
     TASKS: (LABELS, lambda tables: by_label.values(tables.labels, TASKS)),
     'function': (NODE, _leaf_functions),
-    'file': (NODE, _innermost_files),
+    'file': (NODE, keys.innermost_files),
 }

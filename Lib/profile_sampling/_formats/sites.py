@@ -5,7 +5,7 @@ It must not know how a table is laid out.
 """
 
 from profile_sampling._data import confidence
-from profile_sampling._data.values import NO_FRAMES, STATES, TASK
+from profile_sampling._data.values import COUNT, NO_FRAMES, STATES, TASK
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import (
     brief_amount, counted, not_shown, title)
@@ -16,6 +16,8 @@ _HEADINGS = {'running': 'run', 'blocked': 'blocked', 'gil_wait': 'GIL',
              'gc': 'GC', 'asleep_with_gil': 'asleep'}
 # The same where the time is that of tasks.
 _OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
+# The same where samples are counted.
+_OF_COUNTS = {'custom': 'custom'}
 _LEAST_SHARES = {'gc': 0.005, 'asleep_with_gil': 0.005}
 # Of the time of a line: a callee below is not told, above it needs no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
@@ -51,7 +53,8 @@ class TimeColumns:
         self._precision = sites.precision
         own = tables.value_types[tables.own]
         suffix = '_ns' if own.unit == 'nanoseconds' else ''
-        headings = _HEADINGS | (_OF_TASKS if own == TASK else {})
+        headings = _HEADINGS | (_OF_TASKS if own == TASK else
+                                _OF_COUNTS if own == COUNT else {})
         self._states = [STATES.index(state) for state in headings]
         columns = [Column('rank', '#', 'count'),
                    Column('is_tied', '', 'flag'),

@@ -66,6 +66,18 @@ class PageTest(DiffTest):
         after.diff(before).save(os.path.join(self.directory, 'p.html'))
         self.assertEqual(self.read('o.html'), self.read('p.html'))
 
+    def test_beside_the_profile(self):
+        a, b = self.pair()
+        self.assertEqual(self.diff(a, b, '--html'), 'b.diff.html\n')
+        self.assertEqual(self.diff(a, b, '--html', '-o', 'o'), 'o\n')
+        self.assertEqual(self.read('o'), self.read('b.diff.html'))
+        self.assertFails(2, 'a page is not json', 'diff', a, b, '--html',
+                         '--format', 'json')
+        # There is no terminal.
+        status, out, err = self.run_cli('diff', a, b, '--open')
+        self.assertEqual((status, out), (0, b'b.diff.html\n'))
+        self.assertIn('no browser is opened', err)
+
 
 class OutputTest(DiffTest):
 

@@ -21,6 +21,7 @@ class PlaceTest(unittest.TestCase):
                                   ('p', 'p.html'), ('p.gz', 'p.gz.html')):
             self.assertEqual(page.place(None, profile), expected)
             self.assertEqual(page.place('o', profile), 'o')
+        self.assertEqual(page.place(None, 'p.pb', '.diff'), 'p.diff.html')
 
     def test_nowhere(self):
         for profile in '-', 'p.html':

@@ -169,6 +169,29 @@ class PythonTest(RecordTest):
         self.assertTrue(self.load('p.pb.gz').samples)
 
 
+class StdoutTest(RecordTest):
+
+    def test_a_report(self):
+        for output in '-', '/dev/stdout':
+            with self.subTest(output=output):
+                result = self.record('-q', '-o', output, 'work.py')
+                self.assertEqual((result.status, result.err), (3, ''))
+                # The program's own line comes first.
+                said, profile = result.out.decode().split('\n', 1)
+                self.assertEqual(json.loads(said)[1], ['work.py'])
+                self.assertTrue(profile.startswith('Wall profile of'))
+                self.assertIn('__main__.work:', profile)
+                self.assertEqual(self.files(), ['work.py'])
+
+    def test_another_format(self):
+        result = self.record('-o', '-', '--format', 'collapsed',
+                             '-c', 'sum(range(3_000_000))')
+        self.assertEqual(result.status, 0, result.err)
+        self.assertRegex(result.out, rb'\A([^\n]+ \d+\n)+\Z')
+        self.assertEqual(result.err,
+                         f'{PROG}: wrote /dev/stdout, of 1 process\n')
+
+
 class SourceTest(RecordTest):
     """The text of functions, in pages that are written at exit."""
 

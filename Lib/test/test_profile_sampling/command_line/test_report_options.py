@@ -85,7 +85,7 @@ class OptionsTest(ReportCase):
                 self.assertNotIn('\n#', text)
         for key, value in (('route', '/a'), ('task', 'Task-1'),
                            ('thread', 'MainThread'), ('state', 'gil_wait'),
-                           ('pid', '77')):
+                           ('file', '/src/app.py'), ('pid', '77')):
             with self.subTest(key=key):
                 text = self.text('--by', key)
                 self.assertRegex(text, rf'(?m)^# .*  {key}$')
@@ -135,6 +135,7 @@ class OptionsTest(ReportCase):
                                  ('thread=interpreter 2', '61.0ms'),
                                  ('state=running|blocked', '2.00s'),
                                  (r'route=^\[without\]$', '2.05s'),
+                                 ('route=^(?!/a)', '2.05s'),
                                  ('route=/a', '10.0ms'),
                                  ('route=', '2.06s')):
             with self.subTest(condition=condition):
@@ -149,7 +150,7 @@ class OptionsTest(ReportCase):
     def test_wrong_arguments(self):
         for message, arguments in (
                 ("no sample has the label 'nix'; there are: thread, state, "
-                 'route, task', ['--by', 'nix']),
+                 'file, route, task', ['--by', 'nix']),
                 ("no function has a name like 'nix'", ['--callers', 'nix']),
                 ("no function has a name like 'nix'", ['--callees', 'nix']),
                 ("no Python function has a name like 'nix'",

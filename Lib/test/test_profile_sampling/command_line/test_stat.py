@@ -171,6 +171,11 @@ class CommandTest(ProgramTest):
         self.assertEqual(len(profile.threads), 3)
         self.assertEqual(profile.meta['command'], 'work.py')
 
+    def test_to_stdout(self):
+        result = self.cli('stat', '--to', '-', '-c', '')
+        self.assertEqual((result.status, result.err), (0, ''))
+        self.assertTrue(result.out.startswith(b'What -c '), result.out)
+
     def test_signal(self):
         result = self.cli('stat', '-c', 'import os, time; time.sleep(0.05); '
                           'os.kill(os.getpid(), 9)')

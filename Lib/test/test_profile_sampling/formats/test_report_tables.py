@@ -104,6 +104,30 @@ class ByTest(unittest.TestCase):
                     {line.split()[-1] for line in shown(b, self.by, 9, key)}
                     - {'[without]'}, {key, value})
 
+    def test_events_are_counted(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=5, count=1)
+        b.sample('a.f:2', count=3, labels={'event': 'miss'}, state='custom')
+
+        def by(tables, *rest):
+            return self.by(tables.about('samples'), *rest)
+
+        self.assertEqual(shown(b, by, 9, 'event'), [
+            '#   self  samples  custom  event',
+            '1  75.0%        -       3  miss',
+            '2  25.0%        1       -  [without]'])
+
+    def test_the_file_of_python_code(self):
+        b = build()
+        b.sample('[blocked]', wall_ns=5, state='blocked')
+        self.assertEqual(
+            [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
+            ['file', '/src/a.py', '[without]'])
+        b.sample('a.main:1', wall_ns=5, labels={'file': 'mine'})
+        self.assertEqual(
+            [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
+            ['file', '[without]', 'mine'])
+
     def test_a_thread_without_a_name(self):
         b = Builder()
         b.thread(native_id=4711, interpreter=2)
@@ -117,7 +141,7 @@ class ByTest(unittest.TestCase):
         for key in 'nix', 'task_name_', 'pid':
             with self.subTest(key=key), self.assertRaisesRegex(
                     ValueError, f"no sample has the label '{key}'; there "
-                                'are: thread, state, route, task$'):
+                                'are: thread, state, file, route, task$'):
                 shown(b, self.by, 9, key)
 
 
