@@ -236,15 +236,29 @@ class Tables:
         """
         if not self._stays:
             return self
-        none = [0] * len(STAYS)
-        rows = {row[:KEY_COLUMNS]: [*row, *none] for row in self.row_tuples()}
-        zeros = [0] * len(self.value_types)
-        for row in self.stays().row_tuples():
-            key, stays = row[:KEY_COLUMNS], row[KEY_COLUMNS:]
-            known = rows.setdefault(key, [*key, *zeros, *none])
-            known[-len(STAYS):] = stays
+        width = self.sample_columns
+        places = {key: row for row, key in enumerate(
+            zip(*map(self.column, range(KEY_COLUMNS))))}
+        length = len(places)
+        stays = self.stays()
+        new = [places.setdefault(key, len(places)) for key
+               in zip(*map(stays.column, range(KEY_COLUMNS)))]
+        all_columns = width + len(STAYS)
+        packed = memoryview(bytearray(
+            8 * all_columns * len(places))).cast(_SAMPLE)
+        given, more = self.samples_view(), stays.samples_view()
+        for column in range(width):
+            packed[column:length * all_columns:all_columns] = (
+                given[column::width])
+        for start, place in zip(range(0, len(more), stays.sample_columns),
+                                new):
+            to = place * all_columns
+            values = start + KEY_COLUMNS
+            packed[to:to + KEY_COLUMNS] = more[start:values]
+            packed[to + width:to + all_columns] = (
+                more[values:values + len(STAYS)])
         tables = self._copy()
-        tables.samples = _packed_rows(rows.values())
+        tables.samples = packed.tobytes()
         tables.value_types = *self.value_types, *STAYS
         tables._stays = b''
         tables._add_up()
@@ -370,15 +384,6 @@ class Tables:
             found = label_set(self.labels, row)
             self._label_cache[row] = found
         return found
-
-
-def _packed_rows(rows):
-    # Not by array, which imports collections: this runs at exit, too.
-    numbers = [number for row in rows for number in row]
-    packed = memoryview(bytearray(8 * len(numbers))).cast(_SAMPLE)
-    for place, number in enumerate(numbers):
-        packed[place] = number
-    return packed.tobytes()
 
 
 def _with_columns(samples, width, columns, kept=None):
