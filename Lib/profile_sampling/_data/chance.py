@@ -15,8 +15,8 @@ ALPHA = 0.05
 _Z = 1.959963984540054
 # It is below that in 90 % of cases.
 _Z_FOUND = 1.2815515655446004
-# By so many standard errors have hits to follow each other more often than by
-# chance: what is left of a variance is not to be too little on average.
+# So many standard errors of what follows by chance are taken off: what is left
+# of a variance is not to be too little on average.
 _NOISE = 0.7
 # Nearer to 1 than that nothing is left of the digits of 1 - decay.
 _NO_DECAY = 1 - 1e-6
