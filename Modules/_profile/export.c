@@ -134,44 +134,59 @@ coroutine(const struct _sampling_tables *tables, uint32_t row)
     return counted(&tables->coroutines[row]);
 }
 
-static int
-is_used(const struct _sampling_sample_row *s)
+static int64_t *
+put_sample(int64_t *out, const struct _sampling_sample_row *s)
 {
-    return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0
-        || s->task_ns != 0 || s->delay_ns != 0;
+    *out++ = s->node;
+    *out++ = s->thread;
+    *out++ = s->labels;
+    *out++ = s->state;
+    *out++ = s->holder_thread == _PySampling_NO_THREAD
+        ? -1 : (int64_t)s->holder_thread;
+    *out++ = s->holder_node;
+    *out++ = (int64_t)s->count;
+    *out++ = (int64_t)s->cpu_ns;
+    *out++ = (int64_t)s->wall_ns;
+    *out++ = (int64_t)s->task_ns;
+    *out++ = (int64_t)s->delay_ns;
+    *out++ = (int64_t)s->stays.last.leaf;
+    *out++ = (int64_t)s->stays.last.line;
+    *out++ = (int64_t)s->stays.last.call;
+    *out++ = (int64_t)s->stays.second.leaf;
+    *out++ = (int64_t)s->stays.second.line;
+    *out++ = (int64_t)s->stays.second.call;
+    return out;
 }
+
+#define SAMPLE_COLUMNS 17
 
 /* node, thread, labels, state, thread that held the GIL (-1: not known) and
    its place (0: no wait for the GIL), count, CPU and wall time, time of
-   tasks' lives, and how long others waited for that */
+   tasks' lives, how long others waited for that, and ticks that found the
+   thread where the one before did, and the one before that: leaf, line, call.
+   Rows that have nothing else are the last: they are no samples. */
 static PyObject *
 sample_columns(const struct _sampling_tables *tables)
 {
     Py_ssize_t used = 0;
     for (uint32_t row = 0; row < tables->num_samples; row++) {
-        used += is_used(&tables->samples[row]);
+        const struct _sampling_sample_row *s = &tables->samples[row];
+        used += _PySampling_Weighs(s) || _PySampling_HasStays(s);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, used * 11 * (Py_ssize_t)sizeof(int64_t));
+        NULL, used * SAMPLE_COLUMNS * (Py_ssize_t)sizeof(int64_t));
     if (bytes == NULL) {
         return NULL;
     }
     int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t row = 0; row < tables->num_samples; row++) {
-        const struct _sampling_sample_row *s = &tables->samples[row];
-        if (is_used(s)) {
-            *out++ = s->node;
-            *out++ = s->thread;
-            *out++ = s->labels;
-            *out++ = s->state;
-            *out++ = s->holder_thread == _PySampling_NO_THREAD
-                ? -1 : (int64_t)s->holder_thread;
-            *out++ = s->holder_node;
-            *out++ = (int64_t)s->count;
-            *out++ = (int64_t)s->cpu_ns;
-            *out++ = (int64_t)s->wall_ns;
-            *out++ = (int64_t)s->task_ns;
-            *out++ = (int64_t)s->delay_ns;
+    for (int weighs = 1; weighs >= 0; weighs--) {
+        for (uint32_t row = 0; row < tables->num_samples; row++) {
+            const struct _sampling_sample_row *s = &tables->samples[row];
+            if (_PySampling_Weighs(s) == weighs
+                && (weighs || _PySampling_HasStays(s)))
+            {
+                out = put_sample(out, s);
+            }
         }
     }
     return bytes;
@@ -209,7 +224,7 @@ _PyProfile_Export(struct _sampling_tables *tables)
         return PyErr_NoMemory();
     }
     return Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:O,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", tables->options.rate_hz,
         "depth_frames", tables->options.depth_frames,
@@ -222,6 +237,7 @@ _PyProfile_Export(struct _sampling_tables *tables)
         "nodes", node_columns(tables),
         "labels", list_of(tables, tables->num_labels, label),
         "samples", sample_columns(tables),
+        "has_stays", Py_True,
         "task_classes", list_of(tables, tables->num_coroutines, coroutine),
         "threads", list_of(tables, tables->num_threads, thread),
         "stats", _PyProfile_ExportCounters(&tables->counters));

@@ -1,9 +1,10 @@
 """Whether what "diff" says of chance is so.
 
-coverage    how often the truth is in the interval that one run a side gives.
-            The answers are known: programs are simulated that go from
-            function to function, and are sampled at periods that jitter as
-            the sampler's do, each tick weighed by the time since the last
+coverage    how often the truth is in the interval that one run a side gives,
+            and in the margin that a row of one run has.  The answers are
+            known: programs are simulated that go from function to function,
+            and are sampled as the sampler does it, once in each period at any
+            moment of it
 itself      runs that differ by noise alone: how often a gate or a row finds
             a difference
 slower      the same with a slowdown of 3 % on one side
@@ -15,6 +16,7 @@ on this machine.
 """
 
 import itertools
+import math
 import random
 import statistics
 import tempfile
@@ -24,15 +26,18 @@ from types import SimpleNamespace
 import children
 from profile_sampling import Profile
 from profile_sampling._data import compare
+from profile_sampling._data.by_state import RUNNING, StateSums
+from profile_sampling._data.confidence import Precision
 from profile_sampling._data.runs import Place, Question, Run, Target
-from profile_sampling._data.values import CPU, Function
+from profile_sampling._data.values import COUNT, CPU, STATES, Function
 
-PERIODS = 1000
-JITTER = 0.25
+# At 1,000 Hz.
+PERIOD_NS = 1_000_000
+# Of a run, and more if it would have few visits.
+PERIODS, LEAST_VISITS = 1000, 30
 # Visits of a function, in periods.  In short ones a record falls by chance;
 # of long ones only the ends do.
-VISITS = 0.01, 0.03, 0.1, 0.3, 1, 10, 100
-SHORT_VISIT = 0.03
+VISITS = 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 100
 SHARES = {'f': 0.6, 'g': 0.3, 'h': 0.08, 'i': 0.02}
 NOISE_OF_RUN, NOISE_OF_ROW = 0.01, 0.02
 RECORDS = 2000
@@ -55,10 +60,12 @@ def measure(report, options):
 
 
 def run_of(rows, rate_hz=1000):
-    """A run of {name: (value, records)}, all of it running code."""
-    rows = {name: (value, value, records)
-            for name, (value, records) in rows.items()}
-    total = tuple(map(sum, zip(*rows.values())))
+    """A run of {name: (value, records)}, and what stayed, all of it running
+    code."""
+    rows = {name: (value, value, records, stays[0] if stays else (0, 0))
+            for name, (value, records, *stays) in rows.items()}
+    total = (*[sum(column) for column in itertools.islice(
+        zip(*rows.values()), 3)], (0, 0))
     return SimpleNamespace(
         mode='cpu', value_type=CPU, rate_hz=rate_hz, rows=rows, total=total,
         places=PLACES, targets=[total], work=None)
@@ -67,59 +74,87 @@ def run_of(rows, rate_hz=1000):
 def sampled(source, visit):
     """Sample a program with visits of so many periods on average.
 
-    Return the time that each function took, and its (weight, records), in
-    periods.
+    Return the time that each function took, and its (weight, records, (those
+    after one of its own, those two after one)), in periods.
     """
     truth = dict.fromkeys(SHARES, 0.0)
-    found = {name: [0.0, 0] for name in SHARES}
+    found = {name: [0, 0] for name in SHARES}
     names, shares = list(SHARES), list(itertools.accumulate(SHARES.values()))
-    now = last = 0.0
-    tick = source.random()
-    while now < PERIODS:
+    periods = max(PERIODS, math.ceil(LEAST_VISITS * visit))
+    ticks = iter([number + source.random() for number in range(periods)])
+    tick = next(ticks)
+    now = 0.0
+    records = []
+    while now < periods:
         name, = source.choices(names, cum_weights=shares)
-        length = source.expovariate(1 / visit)
-        now += length
-        truth[name] += length
+        end = min(now + source.expovariate(1 / visit), periods)
+        truth[name] += end - now
+        now = end
         while tick < now:
-            found[name][0] += tick - last
-            found[name][1] += 1
-            last = tick
-            tick += 1 + source.uniform(-JITTER, JITTER)
-    return truth, found
+            records.append(name)
+            tick = next(ticks, math.inf)
+    for number, name in enumerate(records):
+        for distance, place in (1, 0), (2, 1):
+            found[name][place] += (number >= distance
+                                   and records[number - distance] == name)
+    return truth, {name: (records.count(name), records.count(name),
+                          tuple(stays)) for name, stays in found.items()}
+
+
+def is_in_margin(time, sums, records):
+    """Return whether the truth is in the margin that a report gives."""
+    value, hits, stays = sums
+    by_state = [0] * len(STATES)
+    by_state[RUNNING] = records * PERIOD_NS
+    precision = Precision(
+        SimpleNamespace(rate_hz=1000, value_types=(CPU, COUNT), own=0,
+                        stats={}), StateSums(by_state, records))
+    return (abs(time - value) * PERIOD_NS
+            <= precision.margin_ns(hits, stays) + 1)
 
 
 def coverage(report, times):
     source = random.Random(17)
-    table, all_of_it = [], []
+    of_changes, of_rows, all_of_it = [], [], []
     for visit in VISITS:
-        covered = dict.fromkeys(SHARES, 0)
+        changes, rows = [{name: [] for name in SHARES} for _ in range(2)]
         for _ in range(times):
-            (truth, found), (other, also) = [sampled(source, visit)
-                                             for _ in range(2)]
-            rows = compare.Comparison([run_of(found)], [run_of(also)],
-                                      QUESTION).rows
-            changes = {row.place.name: row for row in rows}
-            for name in SHARES:
-                change = other[name] - truth[name]
-                row = changes.get(name)
-                # No row: no record in either, and none is shown.
-                covered[name] += row is None or row.low <= change <= row.high
-        share = sum(covered.values()) / times / len(SHARES)
-        all_of_it.append((visit, share))
-        table.append([f'{visit:g}', *[f'{count / times:.1%}' for count
-                                      in covered.values()], f'{share:.1%}'])
+            runs = [sampled(source, visit) for _ in range(2)]
+            (truth, found), (other, also) = runs
+            compared = compare.Comparison([run_of(found)], [run_of(also)],
+                                          QUESTION).rows
+            # No record in either: there is no row.
+            for row in compared:
+                name = row.place.name
+                changes[name].append(
+                    row.low <= other[name] - truth[name] <= row.high)
+            for times_, sums in runs:
+                records = sum([its[1] for its in sums.values()])
+                for name in SHARES:
+                    if sums[name][1]:
+                        rows[name].append(is_in_margin(
+                            times_[name], sums[name], records))
+        shares = []
+        for table, covered in (of_changes, changes), (of_rows, rows):
+            share = statistics.mean(itertools.chain(*covered.values()))
+            shares.append(share)
+            table.append([f'{visit:g}', *[
+                f'{statistics.mean(its):.1%}' if its else '-'
+                for its in covered.values()], f'{share:.1%}'])
+        all_of_it.append((visit, *shares))
+    heads = ['periods per visit', *[f'{share:.0%}' for share
+                                    in SHARES.values()], 'all']
     report.table(f'Intervals of one run a side that have the truth in them, '
-                 f'{times} pairs', ['periods per visit', *[
-                     f'{share:.0%}' for share in SHARES.values()], 'all'],
-                 table)
+                 f'{times} pairs', heads, of_changes)
+    report.table('Margins of the rows of one run that have', heads, of_rows)
     report.data['coverage'] = all_of_it
     low, high = COVERAGE_BAR
-    report.bar('coverage: least below 95 %', max(0, 0.95 - min([
-        share for _, share in all_of_it])), 0.95 - low, '')
-    report.bar('coverage of short visits: most above 95 %', max(
-        0, max([share for visit, share in all_of_it
-                if visit <= SHORT_VISIT]) - 0.95),
-        high - 0.95, '', '(longer visits are known better than is said)')
+    for number, what in (1, 'changes'), (2, 'rows'):
+        shares = [row[number] for row in all_of_it]
+        report.bar(f'coverage of {what}: least below 95 %',
+                   max(0, 0.95 - min(shares)), 0.95 - low, '')
+        report.bar(f'coverage of {what}: most above 95 %',
+                   max(0, max(shares) - 0.95), high - 0.95, '')
 
 
 def noisy(source, slower):

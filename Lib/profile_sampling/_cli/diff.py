@@ -9,7 +9,7 @@ from profile_sampling._cli.common import (
     DASHES, Failure, add_output, at_least, load, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
-    CUSTOM, FUNCTION, NOT_LABELS, Question, Run, Target)
+    CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
 from profile_sampling._formats import changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
@@ -198,7 +198,7 @@ def _question(options, tables):
 def _check_targets(question, sides, scale):
     runs = [run for side in sides for run in side]
     for number, target in enumerate(question.targets):
-        if not any([any(run.targets[number]) for run in runs]):
+        if all([run.targets[number] == NOTHING for run in runs]):
             raise Failure(f'no sample of any file is in {target.name}', 2)
         if scale == compare.SHARE and target.name == 'total':
             raise Failure('the share of the total cannot change; gate it '

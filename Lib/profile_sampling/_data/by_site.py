@@ -5,7 +5,7 @@ function, with all that C functions, operators, waiting and the collector
 took there.  It must not know how they are shown.
 """
 
-from profile_sampling._data import by_state, idle
+from profile_sampling._data import by_state, idle, stays
 from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.tables import (
@@ -97,25 +97,34 @@ class _Places:
     def __init__(self, tables):
         self._tables = tables
         self._frames = tables.frames_view()
-        innermost, called = tables.innermost_python()
-        nodes = tables.nodes_view()
-        numbers = {}
-        known = {}
-        self._called = []
-        self.of_samples = []
+        self._nodes = tables.nodes_view()
+        self._innermost, called = tables.innermost_python()
+        self._numbers = {}
+        self._known = {}
+        self._called = [called[node] if self._innermost[node] >= 0 else -1
+                        for node in tables.column(NODE)]
+        self.of_samples = self._of(tables)
+        self._stays = tables.stays()
+        self._of_stays = self._of(self._stays)
+        self._places = list(self._numbers)
+
+    def _of(self, tables):
+        """Return the number of the place of each sample."""
+        known = self._known
+        found = []
         for node in tables.column(NODE):
-            frame = innermost[node]
+            frame = self._innermost[node]
             # What is not Python has no line.
             key = frame
             if frame < 0:
-                key = -2 - nodes[NODE_COLUMNS * node + 1] if node else -1
+                key = (-2 - self._nodes[NODE_COLUMNS * node + 1] if node
+                       else -1)
             number = known.get(key)
             if number is None:
-                place = self._place(key)
-                number = known[key] = numbers.setdefault(place, len(numbers))
-            self.of_samples.append(number)
-            self._called.append(called[node] if frame >= 0 else -1)
-        self._places = list(numbers)
+                number = known[key] = self._numbers.setdefault(
+                    self._place(key), len(self._numbers))
+            found.append(number)
+        return found
 
     def _place(self, key):
         """Return (function or None, line)."""
@@ -129,7 +138,9 @@ class _Places:
     def rows(self, keys):
         """Return the SiteRows of samples with these numbers, or -1."""
         tables = self._tables
-        sums = by_state.sums(tables, keys, len(self._places))
+        length = len(self._places)
+        sums = by_state.sums(tables, keys, length, stays.sums(
+            self._stays, self._of_stays, length, stays.LINE))
         callees = self._callees(keys)
         functions = tables.functions
         used = set(keys)

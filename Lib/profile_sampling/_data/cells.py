@@ -22,6 +22,7 @@ def without_notebook(tables, filename):
     out, and those without a frame of Python; others are as they are.  Who held
     the GIL while the code waited is still said, of any thread.
     """
+    tables = tables.carried()
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)
                for function in functions]
@@ -53,6 +54,7 @@ def named(tables, name_of):
 
     name_of(filename) is that of a cell, or None.
     """
+    tables = tables.carried()
     found = Tables(tables.facts() | {
         'whole_cpu_ns': tables.whole_cpu_ns,
         'functions': [_row(function, name_of(function.filename))

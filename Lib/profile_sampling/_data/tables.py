@@ -14,7 +14,7 @@ import sys
 import _profile
 from profile_sampling._data import from_core, lives
 from profile_sampling._data.values import (
-    COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function,
+    COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, STAYS, Frame, Function,
     Thread, gil_holder, label_set, unique_value_types, value_named)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
@@ -59,6 +59,8 @@ class Tables:
     timeline    a Timeline, or None; or, in raw tables, what makes it of the
                 Tables when it is first asked for
 
+    What raw tables have of STAYS is not among the values: see stays().
+
     Raise ValueError when a row refers to one that does not exist.
     """
 
@@ -67,7 +69,7 @@ class Tables:
                  'threads', 'functions', 'frames', 'nodes', 'labels',
                  'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
                  'span_ns', 'task_classes', 'latencies', '_timeline',
-                 '_frame_cache', '_label_cache')
+                 '_stays', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
         if 'value_types' not in raw:
@@ -97,7 +99,6 @@ class Tables:
         self.value_types = unique_value_types(raw['value_types'])
         self.task_classes = lives.united(raw.get('task_classes', ()))
         self.latencies = lives.united(raw.get('latencies', ()))
-        self._choose(raw['mode'])
         _check_labels(self.labels)
         _profile.check_tables(
             self.frames, self.nodes, self.samples, len(self.value_types),
@@ -109,6 +110,10 @@ class Tables:
             for i in range(0, len(column), FRAME_COLUMNS):
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
+        self._stays = b''
+        if set(STAYS) <= set(self.value_types):
+            self._part_from_stays()
+        self._choose(raw['mode'])
         self._add_up()
         if 'lives' in raw:
             self.task_classes, self.latencies = raw['lives'](self)
@@ -180,19 +185,82 @@ class Tables:
 
     def with_values(self, numbers):
         """Return the same tables with those values alone, its own too."""
-        width = self.sample_columns
-        rows = self.samples_view()
         columns = [*range(KEY_COLUMNS),
                    *[KEY_COLUMNS + number for number in numbers]]
-        samples = memoryview(bytearray(
-            len(rows) // width * len(columns) * rows.itemsize)).cast(_SAMPLE)
-        for place, number in enumerate(columns):
-            samples[place::len(columns)] = rows[number::width]
         tables = self._copy()
-        tables.samples = samples.tobytes()
+        tables.samples = _with_columns(self.samples, self.sample_columns,
+                                       columns)
         tables.value_types = tuple([self.value_types[number]
                                     for number in numbers])
         tables.own = numbers.index(self.own)
+        tables._add_up()
+        return tables
+
+    def _part_from_stays(self):
+        """Keep what ticks stayed apart, and rows that have nothing else."""
+        width = self.sample_columns
+        is_stay = [value_type in STAYS for value_type in self.value_types]
+        measures = [KEY_COLUMNS + number for number, its in enumerate(is_stay)
+                    if not its]
+        stays = [KEY_COLUMNS + self.value_types.index(value_type)
+                 for value_type in STAYS]
+        weighs, stayed = [list(map(any, zip(*map(self.column, numbers))))
+                          for numbers in (measures, stays)]
+        keys = range(KEY_COLUMNS)
+        whole = self.samples
+        self.samples = _with_columns(whole, width, [*keys, *measures], [
+            its or not other for its, other in zip(weighs, stayed)])
+        self._stays = _with_columns(whole, width, [*keys, *stays], stayed)
+        self.value_types = tuple([self.value_types[number - KEY_COLUMNS]
+                                  for number in measures])
+
+    def stays(self):
+        """Return Tables with the values STAYS; of no samples if there are none.
+
+        All rows that their samples refer to are those of these tables.
+        """
+        tables = self._copy()
+        tables.samples = self._stays
+        tables.value_types = STAYS
+        tables.own = 0
+        tables._stays = b''
+        tables._timeline = None
+        tables._add_up()
+        return tables
+
+    def carried(self):
+        """Return Tables with the values STAYS after all others, if there are any:
+        what is handed on when samples are chosen, added up or written.
+
+        Samples keep their numbers; after them come rows that weigh nothing.
+        """
+        if not self._stays:
+            return self
+        width = self.sample_columns
+        places = {key: row for row, key in enumerate(
+            zip(*map(self.column, range(KEY_COLUMNS))))}
+        length = len(places)
+        stays = self.stays()
+        new = [places.setdefault(key, len(places)) for key
+               in zip(*map(stays.column, range(KEY_COLUMNS)))]
+        all_columns = width + len(STAYS)
+        packed = memoryview(bytearray(
+            8 * all_columns * len(places))).cast(_SAMPLE)
+        given, more = self.samples_view(), stays.samples_view()
+        for column in range(width):
+            packed[column:length * all_columns:all_columns] = (
+                given[column::width])
+        for start, place in zip(range(0, len(more), stays.sample_columns),
+                                new):
+            to = place * all_columns
+            values = start + KEY_COLUMNS
+            packed[to:to + KEY_COLUMNS] = more[start:values]
+            packed[to + width:to + all_columns] = (
+                more[values:values + len(STAYS)])
+        tables = self._copy()
+        tables.samples = packed.tobytes()
+        tables.value_types = *self.value_types, *STAYS
+        tables._stays = b''
         tables._add_up()
         return tables
 
@@ -316,6 +384,20 @@ class Tables:
             found = label_set(self.labels, row)
             self._label_cache[row] = found
         return found
+
+
+def _with_columns(samples, width, columns, kept=None):
+    """Return some columns of packed samples; *kept* says of which rows."""
+    given = memoryview(samples).cast(_SAMPLE)
+    if kept is not None and not all(kept):
+        given = memoryview(b''.join([
+            given[number * width:(number + 1) * width].tobytes()
+            for number, its in enumerate(kept) if its])).cast(_SAMPLE)
+    found = memoryview(bytearray(
+        len(given) // width * len(columns) * given.itemsize)).cast(_SAMPLE)
+    for place, number in enumerate(columns):
+        found[place::len(columns)] = given[number::width]
+    return found.tobytes()
 
 
 def function_row(function):

@@ -11,6 +11,7 @@ import {Labels} from './labels.js';
 import {noLives} from './lives.js';
 import {PairTable} from './pairs.js';
 import {takeApart} from './pprof.js';
+import {partedFromStays} from './stays.js';
 import {valueTypesOf} from './types.js';
 
 /** @typedef {import('./pprof.js').Parts} Parts */
@@ -49,6 +50,7 @@ const MARK = '# profile_sampling 1';
  * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
  * @property {Nodes} nodes
  * @property {Samples} samples
+ * @property {Samples} stays with the values STAYS
  * @property {boolean} isRounded whether sums may be more than numbers can say
  * @property {string[]} [moreKeys] that a profile it is compared with has
  * @property {string[]} timelineTexts what timelineOf() reads
@@ -103,16 +105,17 @@ export function decodeProfile(bytes) {
   const functions = new Functions(facts.modules);
   const stacks = new Stacks(parts, string, functions);
   const labels = new Labels(parts, string, functions, facts.hasOpcodes);
-  const samples = samplesOf(parts, stacks, labels, types.places);
-  const own = types.valueTypes.findLastIndex((type) => type.kind === mode);
+  const {valueTypes, samples, stays} = partedFromStays(
+    types.valueTypes, samplesOf(parts, stacks, labels, types.places));
+  const own = valueTypes.findLastIndex((type) => type.kind === mode);
   if (own < 0) {
     throw new Error('the profile is damaged: its mode is not known');
   }
   return {
-    ...facts, mode, own, valueTypes: types.valueTypes,
+    ...facts, mode, own, valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples, timeline: null, lives: noLives(),
+    samples, stays, timeline: null, lives: noLives(),
     isRounded: samples.values.some(isTooLarge)};
 }
 

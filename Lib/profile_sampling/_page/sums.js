@@ -7,9 +7,11 @@
 import {PYTHON} from './functions.js';
 import {RUNNING, STATES} from './labels.js';
 import {ofShape} from './shapes.js';
+import {NO_STAYS} from './stays.js';
 
 /** @typedef {import('./part.js').Part} Part */
 /** @typedef {import('./decode.js').Nodes} Nodes */
+/** @typedef {import('./stays.js').Stays} Stays */
 
 /**
  * What one key has of the value that is looked at.
@@ -18,6 +20,7 @@ import {ofShape} from './shapes.js';
  * @property {number} total
  * @property {number[]} byState
  * @property {number} records how many samples were taken while it ran
+ * @property {Stays} stays how many of these stayed
  */
 
 /**
@@ -30,7 +33,8 @@ export function stateSums(part, keyOf, length) {
   const {profile: {samples}, rows, value} = part;
   const counts = countsOf(part);
   const sums = Array.from({length}, () => (
-    {total: 0, byState: new Array(STATES.length).fill(0), records: 0}));
+    {total: 0, byState: new Array(STATES.length).fill(0), records: 0,
+     stays: NO_STAYS}));
   for (const row of rows) {
     const key = keyOf(row);
     if (key < 0) {
@@ -58,7 +62,7 @@ export function countsOf({profile: {valueTypes, samples}}) {
 
 /**
  * The sums of the samples of each stack, without those that it called.
- * @param {Part} part
+ * @param {Pick<Part, 'rows' | 'nodes' | 'nodeOf'>} part
  * @param {Float64Array} column
  * @param {(row: number) => boolean} [wanted]
  */
@@ -137,7 +141,7 @@ export function outermost({length: size, parent, frame}, keyOf, length) {
 
 /**
  * Self and cumulative sums of each key of frames.
- * @param {Part} part
+ * @param {Pick<Part, 'profile' | 'rows' | 'nodes' | 'nodeOf'>} part
  * @param {Float64Array} column
  * @param {Int32Array} keyOf
  * @param {number} length

@@ -16,6 +16,7 @@ import {
 } from './words.js';
 
 /** @typedef {import('./app.js').App} App */
+/** @typedef {import('./sites.js').Hits} Hits */
 /** @typedef {import('./sums.js').StateSums} StateSums */
 /** @typedef {import('./sites.js').SiteRow} SiteRow */
 /** @typedef {import('./sites.js').FunctionRow} FunctionRow */
@@ -40,11 +41,11 @@ export function valueCell({model: {part: {type}}}, value, faint = false) {
 /**
  * How far a sum of running time may be off.
  * @param {App} app
- * @param {number} records
+ * @param {Hits} hits
  * @returns {Cell}
  */
-export function marginCell({model: {sites, part: {type}}}, records) {
-  const margin = sites.precision.margin(records);
+export function marginCell({model: {sites, part: {type}}}, {records, stays}) {
+  const margin = sites.precision.margin(records, stays);
   return margin === null ? {}
     : {text: margin ? briefAmount(margin, type) : '-', value: margin};
 }
@@ -54,8 +55,8 @@ export function marginCell({model: {sites, part: {type}}}, records) {
  * @param {App} app
  * @param {StateSums} sums
  */
-function isWeak({model: {sites: {precision}}}, {total, records}) {
-  const margin = precision.margin(records);
+function isWeak({model: {sites: {precision}}}, {total, records, stays}) {
+  const margin = precision.margin(records, stays);
   return margin !== null && margin > total / 2;
 }
 
@@ -87,8 +88,7 @@ export function stateColumns(app, rows, sumsOf) {
     {key: 'self', heading: 'value', kind: 'number',
      cell: (row) => valueCell(app, sumsOf(row).total,
                               isWeak(app, sumsOf(row)))},
-    ...precision.isKnown ? [marginColumn(app, (/** @type {Row} */ row) => (
-      sumsOf(row).records))] : [],
+    ...precision.isKnown ? [marginColumn(app, sumsOf)] : [],
     {key: 'states', heading: 'states', kind: 'text',
      cell: (row) => stateCells(sumsOf(row))},
     ...states.map((state) => stateColumn(app, state, sumsOf))];
@@ -106,7 +106,7 @@ export function changedSums(app, sumsOf, othersOf) {
     const sums = sumsOf(row);
     const others = othersOf(row);
     return {own: sums.total, other: others?.total ?? 0,
-            margin: app.against?.margin(sums.records, others?.records ?? 0)};
+            margin: app.against?.margin(sums, others)};
   });
 }
 
@@ -124,12 +124,12 @@ export function stateCells({byState, total}) {
 /**
  * @template Row
  * @param {App} app
- * @param {(row: Row) => number} recordsOf
+ * @param {(row: Row) => Hits} hitsOf
  * @returns {import('./table.js').Column<Row>}
  */
-function marginColumn(app, recordsOf) {
+function marginColumn(app, hitsOf) {
   return {key: 'margin', heading: '±', kind: 'number',
-          cell: (row) => marginCell(app, recordsOf(row))};
+          cell: (row) => marginCell(app, hitsOf(row))};
 }
 
 /**
@@ -229,19 +229,19 @@ export function functionsView(app) {
       {key: 'self', heading: `self ${type.kind}`, kind: 'number',
        cell: ({self}) => valueCell(app, self)},
       {key: 'self_margin', heading: '±', kind: 'number',
-       cell: ({selfRecords}) => marginCell(app, selfRecords)},
+       cell: ({selfHits}) => marginCell(app, selfHits)},
       {key: 'cum', heading: `cum ${type.kind}`, kind: 'number',
        cell: ({cum}) => valueCell(app, cum)},
       {key: 'cum_margin', heading: '±', kind: 'number',
-       cell: ({cumRecords}) => marginCell(app, cumRecords)},
+       cell: ({cumHits}) => marginCell(app, cumHits)},
       ...changeColumns(app, (/** @type {FunctionRow} */ row) => {
         const other = otherOf(row);
         return sort === 'cum'
           ? {own: row.cum, other: other?.cum ?? 0, margin: app.against?.margin(
-            row.cumRecords, other?.cumRecords ?? 0)}
+            row.cumHits, other?.cumHits)}
           : {own: row.self, other: other?.self ?? 0,
              margin: app.against?.margin(
-               row.selfRecords, other?.selfRecords ?? 0)};
+               row.selfHits, other?.selfHits)};
       }),
       {key: 'function', heading: 'function', kind: 'text',
        cell: ({func}) => placeCell(app, func, 0)},

@@ -29,6 +29,11 @@ const MOST_TYPES = 256;
 export const TASK = 'task';
 export const DELAY = 'delay';
 
+// Ticks of running code that found the thread where the tick before did, and
+// where the one before that did: at the same leaf, line and call.
+export const STAYS = ['same_leaf', 'same_line', 'same_call',
+                      'same_leaf_2', 'same_line_2', 'same_call_2'];
+
 /** @param {ValueType} type */
 export function isOfTasks({kind}) {
   return kind === TASK || kind === DELAY;

@@ -84,7 +84,7 @@ class _Collector:
         self._moments.add_records([
             (self._clock_ns,
              (self._serial, *key_of(*key)), *values)
-            for _, key, values in self._before])
+            for _, key, values in self._before if any(values)])
         self._before = ()
 
     def _begin_ns(self, raw):

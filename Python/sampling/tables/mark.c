@@ -22,7 +22,8 @@ _PySampling_TablesMark(const struct _sampling_tables *tables,
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         const struct _sampling_sample_row *s = &tables->samples[i];
         weights[i] = (struct _sampling_weight){
-            s->count, s->cpu_ns, s->wall_ns, s->task_ns, s->delay_ns};
+            s->count, s->cpu_ns, s->wall_ns, s->task_ns, s->delay_ns,
+            s->stays};
     }
     mark->coroutines = malloc((tables->num_coroutines + 1)
                               * sizeof(*mark->coroutines));
@@ -74,6 +75,7 @@ subtract_samples(struct _sampling_tables *tables,
         s->wall_ns -= mark->weights[i].wall_ns;
         s->task_ns -= mark->weights[i].task_ns;
         s->delay_ns -= mark->weights[i].delay_ns;
+        _PySampling_AddStays(&s->stays, &mark->weights[i].stays, -1);
     }
 }
 
@@ -93,11 +95,9 @@ leave_out_empty(struct _sampling_tables *tables)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < tables->num_samples; i++) {
-        struct _sampling_sample_row s = tables->samples[i];
-        if (s.count != 0 || s.cpu_ns != 0 || s.wall_ns != 0
-            || s.task_ns != 0 || s.delay_ns != 0)
-        {
-            tables->samples[kept++] = s;
+        const struct _sampling_sample_row *s = &tables->samples[i];
+        if (_PySampling_Weighs(s) || _PySampling_HasStays(s)) {
+            tables->samples[kept++] = *s;
         }
     }
     tables->num_samples = kept;

@@ -75,6 +75,7 @@ def gzipped(data, level=-1):
 
 
 def _message(tables, more_comments=()):
+    tables = tables.carried()
     types = [(value_type.kind, value_type.unit)
              for value_type in tables.value_types]
     columns = list(range(len(types)))

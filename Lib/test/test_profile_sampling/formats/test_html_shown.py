@@ -10,7 +10,7 @@ import unittest
 
 from profile_sampling import Profile
 from profile_sampling._cli.main import main
-from profile_sampling._data import by_gil_holder, by_site, keys
+from profile_sampling._data import by_function, by_gil_holder, by_site, keys
 from profile_sampling._data import opcodes as _opcodes
 from profile_sampling._formats import html as _html
 
@@ -48,11 +48,17 @@ class NumbersTest(BrowserTest):
     def check_functions(self, profile):
         self.look(view='functions')
         own = profile._tables.own
+        margin = by_site.Sites(profile._tables).precision.margin_ns
+        records = by_function.running_records(profile._tables)
+        none = (0,), (0,)
         self.assertEqual(
-            sorted([(row['self'], row['cum'], row['function'])
+            sorted([(row['self'], row['cum'], row['function'],
+                     row.get('self_margin'), row.get('cum_margin'))
                     for row in self.table('functions')]),
             sorted([(row.self_values[own], row.cum_values[own],
-                     named(row.function))
+                     named(row.function), *[
+                         margin(*its) for its
+                         in records.get(row.function, none)])
                     for row in profile.functions()]))
 
     def check_lines(self, profile):
@@ -64,7 +70,7 @@ class NumbersTest(BrowserTest):
                      row['running'])
                     for row in self.table('sites')]),
             sorted([(row.sums.total, placed(row.function, row.line),
-                     margin(row.sums.running_records),
+                     margin(row.sums.running_records, row.sums.stays),
                      row.sums.by_state[0])
                     for row in sites.rows]))
 

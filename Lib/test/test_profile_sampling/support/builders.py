@@ -15,6 +15,7 @@ returned, or a pair of that and a line.
 
 import io
 from array import array
+from itertools import zip_longest
 
 from profile_sampling import Profile
 from profile_sampling._data import opcodes as _opcodes
@@ -46,6 +47,7 @@ class Builder:
         self.labels = {(0, None, None, 0): 0}
         self.threads = []
         self.task_classes = []
+        self.has_stays = False
 
     def task_class(self, name, *, finished=0, cancelled=0, running_ns=0,
                    loop_wait_ns=0, awaiting_ns=0, longest_step_ns=0,
@@ -118,19 +120,22 @@ class Builder:
 
     def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, values=None,
                thread=0, state='running', labels=(), task=None, holder=None,
-               task_ns=0, delay_ns=0, task_class=0):
+               task_ns=0, delay_ns=0, stays=(), task_class=0):
         """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call').
 
-        *values* instead of the five, if there is a fact 'value_types'.
+        *stays*, ticks that stayed at a leaf, on a line, below a call (STAYS).
+        *values* instead of all that, if there is a fact 'value_types'.
         """
         if values is None:
-            values = count, cpu_ns, wall_ns, task_ns, delay_ns
+            values = count, cpu_ns, wall_ns, task_ns, delay_ns, *stays
+            self.has_stays |= bool(stays)
         if not self.threads:
             self.thread('MainThread')
         key = (self.node(stack), thread, self._labels(labels, task, task_class),
                STATES.index(state), *self._holder(holder))
-        old = self.samples.get(key, (0,) * len(values))
-        self.samples[key] = tuple([a + b for a, b in zip(old, values)])
+        old = self.samples.get(key, ())
+        self.samples[key] = tuple([a + b for a, b in zip_longest(
+            old, values, fillvalue=0)])
         return self
 
     def _holder(self, holder):
@@ -156,14 +161,16 @@ class Builder:
         if 'value_types' not in self.facts:
             # As the core gives them.
             labels = [(*row, 0)[:5] for row in labels]
-            of_tasks = {'task_classes': self.task_classes}
+            of_tasks = {'task_classes': self.task_classes,
+                        'has_stays': self.has_stays}
         return self.facts | of_tasks | {
             'labels': labels,
             'functions': list(self.functions),
             'frames': _packed('i', self.frames),
             'nodes': _packed('I', [(0, 0), *self.nodes]),
-            'samples': _packed('q', [key + weights for key, weights
-                                     in self.samples.items()]),
+            'samples': _packed('q', [
+                key + weights + (0,) * self.has_stays * (11 - len(weights))
+                for key, weights in self.samples.items()]),
             'threads': list(self.threads)}
 
     def profile(self):
