@@ -172,11 +172,13 @@ class Tables:
     def with_samples(self, numbers):
         """Return the same tables with those samples alone."""
         width = self.sample_columns
-        rows = self.samples_view()
         tables = self._copy()
-        tables.samples = b''.join([
-            rows[number * width:(number + 1) * width].tobytes()
-            for number in numbers])
+        tables.samples = _rows(self.samples, width, numbers)
+        if self._stays:
+            length = len(self.samples_view()) // width
+            tables._stays = _rows(
+                self._stays, KEY_COLUMNS + len(STAYS), [
+                    *numbers, *range(length, self._stay_rows())])
         tables._add_up()
         if self.has_timeline:
             tables._timeline = lambda _: self.timeline.of_rows(
@@ -197,22 +199,29 @@ class Tables:
         return tables
 
     def _part_from_stays(self):
-        """Keep what ticks stayed apart, and rows that have nothing else."""
+        """Keep what ticks stayed apart: a row for each sample, and after them
+        those that have nothing else."""
         width = self.sample_columns
-        is_stay = [value_type in STAYS for value_type in self.value_types]
-        measures = [KEY_COLUMNS + number for number, its in enumerate(is_stay)
-                    if not its]
+        measures = [KEY_COLUMNS + number for number, value_type
+                    in enumerate(self.value_types) if value_type not in STAYS]
         stays = [KEY_COLUMNS + self.value_types.index(value_type)
                  for value_type in STAYS]
-        weighs, stayed = [list(map(any, zip(*map(self.column, numbers))))
-                          for numbers in (measures, stays)]
-        keys = range(KEY_COLUMNS)
+        weighs = list(map(any, zip(*map(self.column, measures))))
         whole = self.samples
-        self.samples = _with_columns(whole, width, [*keys, *measures], [
-            its or not other for its, other in zip(weighs, stayed)])
-        self._stays = _with_columns(whole, width, [*keys, *stays], stayed)
+        length = sum(weighs)
+        if not all(weighs[:length]):
+            # Another tool has written it.
+            whole = _rows(whole, width, sorted(
+                range(len(weighs)), key=lambda number: not weighs[number]))
+        keys = range(KEY_COLUMNS)
+        self.samples = _with_columns(
+            whole[:8 * width * length], width, [*keys, *measures])
+        self._stays = _with_columns(whole, width, [*keys, *stays])
         self.value_types = tuple([self.value_types[number - KEY_COLUMNS]
                                   for number in measures])
+
+    def _stay_rows(self):
+        return len(self._stays) // (8 * (KEY_COLUMNS + len(STAYS)))
 
     def stays(self):
         """Return Tables with the values STAYS; of no samples if there are none.
@@ -236,27 +245,20 @@ class Tables:
         """
         if not self._stays:
             return self
-        width = self.sample_columns
-        places = {key: row for row, key in enumerate(
-            zip(*map(self.column, range(KEY_COLUMNS))))}
-        length = len(places)
-        stays = self.stays()
-        new = [places.setdefault(key, len(places)) for key
-               in zip(*map(stays.column, range(KEY_COLUMNS)))]
+        width, of_stays = self.sample_columns, KEY_COLUMNS + len(STAYS)
         all_columns = width + len(STAYS)
         packed = memoryview(bytearray(
-            8 * all_columns * len(places))).cast(_SAMPLE)
-        given, more = self.samples_view(), stays.samples_view()
-        for column in range(width):
-            packed[column:length * all_columns:all_columns] = (
-                given[column::width])
-        for start, place in zip(range(0, len(more), stays.sample_columns),
-                                new):
-            to = place * all_columns
-            values = start + KEY_COLUMNS
-            packed[to:to + KEY_COLUMNS] = more[start:values]
-            packed[to + width:to + all_columns] = (
-                more[values:values + len(STAYS)])
+            8 * all_columns * self._stay_rows())).cast(_SAMPLE)
+        given = self.samples_view()
+        more = memoryview(self._stays).cast(_SAMPLE)
+        for column in range(KEY_COLUMNS):
+            packed[column::all_columns] = more[column::of_stays]
+        end = len(given) // width * all_columns
+        for column in range(KEY_COLUMNS, width):
+            packed[column:end:all_columns] = given[column::width]
+        for number in range(len(STAYS)):
+            packed[width + number::all_columns] = (
+                more[KEY_COLUMNS + number::of_stays])
         tables = self._copy()
         tables.samples = packed.tobytes()
         tables.value_types = *self.value_types, *STAYS
@@ -386,13 +388,16 @@ class Tables:
         return found
 
 
-def _with_columns(samples, width, columns, kept=None):
-    """Return some columns of packed samples; *kept* says of which rows."""
+def _rows(samples, width, numbers):
+    """Return some rows of packed samples."""
+    size = 8 * width
+    return b''.join([samples[number * size:(number + 1) * size]
+                     for number in numbers])
+
+
+def _with_columns(samples, width, columns):
+    """Return some columns of packed samples."""
     given = memoryview(samples).cast(_SAMPLE)
-    if kept is not None and not all(kept):
-        given = memoryview(b''.join([
-            given[number * width:(number + 1) * width].tobytes()
-            for number, its in enumerate(kept) if its])).cast(_SAMPLE)
     found = memoryview(bytearray(
         len(given) // width * len(columns) * given.itemsize)).cast(_SAMPLE)
     for place, number in enumerate(columns):
