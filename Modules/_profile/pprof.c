@@ -121,6 +121,9 @@ _profile.encode_pprof
         For each of these, which weight of a sample it is.
     weights: Py_ssize_t
         How many each sample has.
+    measures: Py_ssize_t
+        How many of these, the first, weigh: a sample that has none of them is
+        at a place, but at no instruction.
     functions: object(subclass_of='&PyList_Type')
         (name, place, first line, is it Python)
     labels: object(subclass_of='&PyList_Type')
@@ -142,17 +145,18 @@ Return a profile as an encoded pprof message.
 static PyObject *
 _profile_encode_pprof_impl(PyObject *module, PyObject *value_types,
                            PyObject *columns, Py_ssize_t weights,
-                           PyObject *functions, PyObject *labels,
-                           PyObject *threads, PyObject *states,
-                           Py_buffer *frames, Py_buffer *nodes,
-                           Py_buffer *samples, PyObject *header,
-                           PyObject *opnames)
-/*[clinic end generated code: output=5b7de5e703003348 input=bd862bbb698ff062]*/
+                           Py_ssize_t measures, PyObject *functions,
+                           PyObject *labels, PyObject *threads,
+                           PyObject *states, Py_buffer *frames,
+                           Py_buffer *nodes, Py_buffer *samples,
+                           PyObject *header, PyObject *opnames)
+/*[clinic end generated code: output=c47f96f689911d9b input=28f54edfc1b77dc2]*/
 {
     struct pprof_profile profile = {
         .value_types = value_types, .functions = functions,
         .labels = labels, .threads = threads, .states = states,
         .opnames = opnames, .num_columns = PyList_GET_SIZE(columns),
+        .num_measures = Py_MIN(measures, weights),
         .t = {
             .num_weights = weights,
             .num_functions = PyList_GET_SIZE(functions),

@@ -154,6 +154,7 @@ struct pprof_profile {
     struct packed_tables t;
     const Py_ssize_t *columns;      // which weight each value type is
     Py_ssize_t num_columns;
+    Py_ssize_t num_measures;        // weights, the first, that weigh
     struct pprof_header header;
 };
 

@@ -142,15 +142,27 @@ put_functions(struct encoder *e)
 
 /* --- Samples. */
 
-/* What labels say of the instruction of a stack. */
 static int
-instruction_keys(struct encoder *e, Py_ssize_t node, int64_t *keys)
+weighs(const struct pprof_profile *p, const int64_t *row)
+{
+    for (Py_ssize_t i = 0; i < p->num_measures; i++) {
+        if (row[KEY_COLUMNS + i] != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What labels say of the instruction of a sample.  A place that only stands for
+   samples below it is told apart by its line, as all their callers are. */
+static int
+instruction_keys(struct encoder *e, const int64_t *row, int64_t *keys)
 {
     const struct pprof_profile *p = e->profile;
-    int32_t frame = e->python_frame[node];
+    int32_t frame = e->python_frame[row[0]];
     keys[KEY_OPNAME] = 0;
     keys[KEY_OFFSET] = -1;
-    if (p->opnames == NULL || frame < 0) {
+    if (p->opnames == NULL || frame < 0 || !weighs(p, row)) {
         return 0;
     }
     const int32_t *f = &p->t.frames[FRAME_COLUMNS * frame];
@@ -191,7 +203,7 @@ sample_keys(struct encoder *e, const int64_t *row, int64_t *keys)
             return -1;
         }
     }
-    return instruction_keys(e, node, keys);
+    return instruction_keys(e, row, keys);
 }
 
 static int

@@ -131,9 +131,9 @@ exit:
 }
 
 PyDoc_STRVAR(_profile_encode_pprof__doc__,
-"encode_pprof($module, value_types, columns, weights, functions, labels,\n"
-"             threads, states, frames, nodes, samples, header,\n"
-"             opnames=<unrepresentable>, /)\n"
+"encode_pprof($module, value_types, columns, weights, measures,\n"
+"             functions, labels, threads, states, frames, nodes,\n"
+"             samples, header, opnames=<unrepresentable>, /)\n"
 "--\n"
 "\n"
 "Return a profile as an encoded pprof message.\n"
@@ -144,6 +144,9 @@ PyDoc_STRVAR(_profile_encode_pprof__doc__,
 "    For each of these, which weight of a sample it is.\n"
 "  weights\n"
 "    How many each sample has.\n"
+"  measures\n"
+"    How many of these, the first, weigh: a sample that has none of them is\n"
+"    at a place, but at no instruction.\n"
 "  functions\n"
 "    (name, place, first line, is it Python)\n"
 "  header\n"
@@ -158,11 +161,11 @@ PyDoc_STRVAR(_profile_encode_pprof__doc__,
 static PyObject *
 _profile_encode_pprof_impl(PyObject *module, PyObject *value_types,
                            PyObject *columns, Py_ssize_t weights,
-                           PyObject *functions, PyObject *labels,
-                           PyObject *threads, PyObject *states,
-                           Py_buffer *frames, Py_buffer *nodes,
-                           Py_buffer *samples, PyObject *header,
-                           PyObject *opnames);
+                           Py_ssize_t measures, PyObject *functions,
+                           PyObject *labels, PyObject *threads,
+                           PyObject *states, Py_buffer *frames,
+                           Py_buffer *nodes, Py_buffer *samples,
+                           PyObject *header, PyObject *opnames);
 
 static PyObject *
 _profile_encode_pprof(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
@@ -171,6 +174,7 @@ _profile_encode_pprof(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     PyObject *value_types;
     PyObject *columns;
     Py_ssize_t weights;
+    Py_ssize_t measures;
     PyObject *functions;
     PyObject *labels;
     PyObject *threads;
@@ -181,7 +185,7 @@ _profile_encode_pprof(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     PyObject *header;
     PyObject *opnames = NULL;
 
-    if (!_PyArg_CheckPositional("encode_pprof", nargs, 11, 12)) {
+    if (!_PyArg_CheckPositional("encode_pprof", nargs, 12, 13)) {
         goto exit;
     }
     if (!PyList_Check(args[0])) {
@@ -206,50 +210,62 @@ _profile_encode_pprof(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         }
         weights = ival;
     }
-    if (!PyList_Check(args[3])) {
-        _PyArg_BadArgument("encode_pprof", "argument 4", "list", args[3]);
-        goto exit;
+    {
+        Py_ssize_t ival = -1;
+        PyObject *iobj = _PyNumber_Index(args[3]);
+        if (iobj != NULL) {
+            ival = PyLong_AsSsize_t(iobj);
+            Py_DECREF(iobj);
+        }
+        if (ival == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        measures = ival;
     }
-    functions = args[3];
     if (!PyList_Check(args[4])) {
         _PyArg_BadArgument("encode_pprof", "argument 5", "list", args[4]);
         goto exit;
     }
-    labels = args[4];
+    functions = args[4];
     if (!PyList_Check(args[5])) {
         _PyArg_BadArgument("encode_pprof", "argument 6", "list", args[5]);
         goto exit;
     }
-    threads = args[5];
+    labels = args[5];
     if (!PyList_Check(args[6])) {
         _PyArg_BadArgument("encode_pprof", "argument 7", "list", args[6]);
         goto exit;
     }
-    states = args[6];
-    if (PyObject_GetBuffer(args[7], &frames, PyBUF_SIMPLE) != 0) {
+    threads = args[6];
+    if (!PyList_Check(args[7])) {
+        _PyArg_BadArgument("encode_pprof", "argument 8", "list", args[7]);
         goto exit;
     }
-    if (PyObject_GetBuffer(args[8], &nodes, PyBUF_SIMPLE) != 0) {
+    states = args[7];
+    if (PyObject_GetBuffer(args[8], &frames, PyBUF_SIMPLE) != 0) {
         goto exit;
     }
-    if (PyObject_GetBuffer(args[9], &samples, PyBUF_SIMPLE) != 0) {
+    if (PyObject_GetBuffer(args[9], &nodes, PyBUF_SIMPLE) != 0) {
         goto exit;
     }
-    if (!PyTuple_Check(args[10])) {
-        _PyArg_BadArgument("encode_pprof", "argument 11", "tuple", args[10]);
+    if (PyObject_GetBuffer(args[10], &samples, PyBUF_SIMPLE) != 0) {
         goto exit;
     }
-    header = args[10];
-    if (nargs < 12) {
+    if (!PyTuple_Check(args[11])) {
+        _PyArg_BadArgument("encode_pprof", "argument 12", "tuple", args[11]);
+        goto exit;
+    }
+    header = args[11];
+    if (nargs < 13) {
         goto skip_optional;
     }
-    if (!PyList_Check(args[11])) {
-        _PyArg_BadArgument("encode_pprof", "argument 12", "list", args[11]);
+    if (!PyList_Check(args[12])) {
+        _PyArg_BadArgument("encode_pprof", "argument 13", "list", args[12]);
         goto exit;
     }
-    opnames = args[11];
+    opnames = args[12];
 skip_optional:
-    return_value = _profile_encode_pprof_impl(module, value_types, columns, weights, functions, labels, threads, states, &frames, &nodes, &samples, header, opnames);
+    return_value = _profile_encode_pprof_impl(module, value_types, columns, weights, measures, functions, labels, threads, states, &frames, &nodes, &samples, header, opnames);
 
 exit:
     /* Cleanup for frames */
@@ -458,4 +474,4 @@ exit:
 
     return return_value;
 }
-/*[clinic end generated code: output=67fbe4dad481f474 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=b5f8dfa99b0f7392 input=a9049054013a1b77]*/

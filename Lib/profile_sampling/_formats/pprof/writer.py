@@ -29,7 +29,7 @@ import _profile
 from profile_sampling._data import opcodes
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import thread_row
-from profile_sampling._data.values import NAMES, OPCODES
+from profile_sampling._data.values import NAMES, OPCODES, STAYS
 from profile_sampling._formats.pprof import (
     KIND_PLACES, MARK, STATE_TEXTS, lives)
 
@@ -88,6 +88,7 @@ def _message(tables, more_comments=()):
     threads = list(map(thread_row, tables.threads))
     return _profile.encode_pprof(
         [types[column] for column in columns], columns, len(types),
+        sum([value_type not in STAYS for value_type in tables.value_types]),
         functions, tables.labels, threads, list(STATE_TEXTS),
         tables.frames, tables.nodes, tables.samples,
         _header(tables, types[tables.own], more_comments),
