@@ -6,6 +6,7 @@
 
 import {lineIn} from './pairing.js';
 import {STATES} from './labels.js';
+import {NO_STAYS} from './stays.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./sites.js').FunctionRow} FunctionRow */
@@ -50,7 +51,8 @@ export function joinedFunctions({model, against}, sort) {
     model.functionRows(sort), against?.rival.functionRows(sort) ?? [],
     ({func}) => func,
     /** @returns {FunctionRow} */
-    ({func}) => ({func, self: 0, cum: 0, selfRecords: 0, cumRecords: 0}));
+    ({func}) => ({func, self: 0, cum: 0, selfHits: noSums(),
+                  cumHits: noSums()}));
 }
 
 /** @param {App} app */
@@ -142,5 +144,6 @@ function lineHere({model, against}) {
 }
 
 function noSums() {
-  return {total: 0, byState: new Array(STATES.length).fill(0), records: 0};
+  return {total: 0, byState: new Array(STATES.length).fill(0), records: 0,
+          stays: NO_STAYS};
 }
