@@ -11,9 +11,9 @@
 #   debug    with assertions and symbols
 #   quick    as release, hardly optimised: to try the scripts with
 #
-# The counts are build/dist/FLAVOUR.gcda.tar.xz.  They are not the same after
-# two runs, and they are made once: who has them, and the same source, makes
-# the same bytes.
+# The counts are build/dist/FLAVOUR.gcda.tar.xz.  They are not quite the same
+# after two runs, and they are made once: who has them, and the same source,
+# makes the same bytes.  Counts of another source do not fit and are made anew.
 set -eu
 cd "$(dirname "$0")/../.."
 . Tools/build/common.sh
@@ -25,9 +25,13 @@ variant=dist-$flavour
 root=$(pwd)
 sysroot=$root/build/dist/sysroot
 multiarch=$(gcc -print-multiarch)
-# Which flavour counts for this one, and where the counts are.
+# Which flavour counts for this one, of which source, and where the counts are.
 trainer=train
-[ "${flavour#stock}" = "$flavour" ] || trainer=stock-train
+tree=src
+[ "${flavour#stock}" = "$flavour" ] || {
+    trainer=stock-train
+    tree=stock-src
+}
 profile=$root/build/dist/$trainer.gcda.tar.xz
 
 # Names of functions that are linked in are nobody's but ours: another
@@ -131,16 +135,66 @@ SETUP
         cp "$scratch/Setup.local" "build/$variant/Modules/Setup.local"
 }
 
+# What the counts are of.  Names that begin with the directory would differ
+# from place to place.
+counted() {
+    {
+        gcc --version | head -n 1
+        cat "$sysroot/.recipe" Tools/dist/build.sh Tools/dist/dist.conf
+        cd "build/$tree"
+        find -L . -name '*.[chS]' -exec sha256sum {} + | LC_ALL=C sort
+    } | sha256sum
+}
+
+have_profile() {
+    [ -f "$profile" ] || return 1
+    [ "$(tar -xJOf "$profile" ./counted 2>/dev/null)" != "$(counted)" ] ||
+        return 0
+    say "$profile is of another source, or was counted in another way"
+    return 1
+}
+
+# Hashes, addresses and random numbers decide how often most of the code runs;
+# here they are those of every run, ours or stock's.
+steadily() {
+    fixed="setarch -R"
+    $fixed true 2>/dev/null || fixed=
+    # SOURCE_DATE_EPOCH is where the tests take their random numbers from.
+    PYTHONHASHSEED=0 SOURCE_DATE_EPOCH=1 $fixed "$@"
+}
+
+# No test profiles anything, and the compiler would take all of the profiler
+# for code that never runs.  So a profiled program counts, too, but for our
+# files only: how CPython's own are laid out is for programs without it, and
+# as it is in stock.
+count_ours() {
+    out=$scratch/trained.pb.gz
+    # Unquoted: one word per argument.
+    # shellcheck disable=SC2086
+    GCOV_PREFIX=$scratch/profiled \
+        ./python -X "sampleprof=rate_hz=2000,out=$out" $dist_profiled_task &&
+        ./python -m profile_sampling report "$out"
+}
+
+keep_ours() {
+    for ours in Python/sampling Modules/_profile; do
+        cp -R "$scratch/profiled/$(pwd -P)/$ours/." "$ours/" || return
+    done
+}
+
 # The tests that most of an optimised CPython is trained with, run by the
 # instrumented interpreter, one after the other.
 train() {
     say "training (some minutes; messages go to build/$variant.train.log)"
+    # "set -e" does not hold where a failure is waited for.
+    # Unquoted: one word per argument.
+    # shellcheck disable=SC2086
     (
-        cd "build/$variant"
-        find . -name '*.gcda' -exec rm {} +
-        # Unquoted: one word per argument.
-        # shellcheck disable=SC2086
-        ./python $dist_profile_task
+        cd "build/$variant" &&
+            { [ "$flavour" != train ] || count_ours; } &&
+            find . -name '*.gcda' -exec rm {} + &&
+            steadily ./python $dist_profile_task &&
+            { [ "$flavour" != train ] || keep_ours; }
     ) >"build/$variant.train.log" 2>&1 ||
         die "the training run failed; what it said is in" \
             "build/$variant.train.log."
@@ -148,11 +202,13 @@ train() {
 }
 
 keep_profile() {
+    counted >"build/$variant/counted"
     (
         cd "build/$variant"
-        find . -name '*.gcda' | LC_ALL=C sort |
+        find . -name '*.gcda' -o -path ./counted | LC_ALL=C sort |
             tar -cJf "$scratch/profile" --mtime="@$SOURCE_DATE_EPOCH" \
-                --owner=0 --group=0 --numeric-owner --no-recursion -T -
+                --owner=0 --group=0 --numeric-owner --mode=a+r,u+w,go-w \
+                --no-recursion -T -
     )
     mv "$scratch/profile" "$profile"
 }
@@ -166,8 +222,9 @@ use_profile() {
 lock_build
 make_scratch
 sh Tools/dist/sysroot.sh
+sh Tools/build/prepare.sh "$tree"
 case $flavour in
-release | stock) [ -f "$profile" ] || sh Tools/dist/build.sh "$trainer" ;;
+release | stock) have_profile || sh Tools/dist/build.sh "$trainer" ;;
 esac
 mkdir -p build/args
 options_of "$flavour" >"$scratch/args"
@@ -184,5 +241,5 @@ esac
     sh Tools/build/variant.sh "$variant"
 )
 case $flavour in
-*train) [ -f "$profile" ] || train ;;
+*train) have_profile || train ;;
 esac

@@ -39,8 +39,10 @@ which the patches are."
     [ -f build/sources.conf ] || die "run ./configure first."
 }
 
+# Where two changes meet, what both began with is shown, too: the difference
+# to it is what the patch wants.
 work_git() {
-    patchwork_git "$work" "$@"
+    patchwork_git "$work" -c merge.conflictStyle=diff3 "$@"
 }
 
 # A tree of Debian's in which the wanted version is today; apt has checked
@@ -150,6 +152,47 @@ leave_generated() {
     $1"
 }
 
+# Files that a person has still to mend: those with git's marks in them, and
+# those that one side removed, for which only "git add" or "git rm" can tell.
+to_be_mended() {
+    work_git status --porcelain --untracked-files=no | while read -r how file; do
+        case $how in
+        UU | AA) ! grep -q '^[<>]\{7\} ' "$work/$file" || echo "$file" ;;
+        DD | AU | UD | UA | DU) echo "$file" ;;
+        esac
+    done
+}
+
+# With what a person has made of the files.  A patch of which nothing is left
+# would keep git from going on.
+take_mended() {
+    work_git add -u
+    if work_git diff --cached --quiet HEAD; then
+        say "nothing is left of this patch: $1"
+        set -- --skip
+    else
+        set -- --continue
+    fi
+    work_git -c core.editor=true cherry-pick "$1" >"$scratch/pick.log" 2>&1 ||
+        [ -f "$work/.git/CHERRY_PICK_HEAD" ] || {
+        tail -n 5 "$scratch/pick.log" | sed 's/^/    /' >&2
+        die "git cannot go on in $work (its messages are above)."
+    }
+}
+
+ask_a_person() {
+    say "this patch needs a person: $1"
+    to_be_mended | while read -r file; do
+        say "" "$work/$file: this is the patch (what git has not marked" \
+            "in the file has merged)"
+        work_git show --format= CHERRY_PICK_HEAD -- "$file" |
+            sed '1,/^+++/d; s/^/    /'
+    done
+    say ""
+    die "mend these files: put the patch's lines where they belong now, and" \
+        "take out git's marks. Then run \"make rebase UPSTREAM=$wanted\" again."
+}
+
 # Ends with every commit of ours on the new base, or says which one needs a
 # person.
 merge_all() {
@@ -159,11 +202,8 @@ merge_all() {
         case $stuck in
         *generated*) leave_generated "$stuck" ;;
         *)
-            say "this patch needs a person: $stuck"
-            work_git diff --name-only --diff-filter=U | sed 's/^/    /'
-            die "mend these files in $work, \"git add\" them, \"git" \
-                "cherry-pick --continue\", then run \"make rebase" \
-                "UPSTREAM=$wanted\" again."
+            [ -z "$(to_be_mended)" ] || ask_a_person "$stuck"
+            take_mended "$stuck"
             ;;
         esac
     done
