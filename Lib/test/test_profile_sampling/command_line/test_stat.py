@@ -190,6 +190,7 @@ class CommandTest(ProgramTest):
                 (['stat', '--to', 'no/x', 'work.py'], 1,
                  'cannot write no/x: '),
                 (['stat', '--format', 'xml', 'work.py'], 2, "'xml'"),
+                (['stat', '-m', 'wall', 'work.py'], 2, '--mode wall'),
                 (['exec', '--', './nosuch'], 127, 'cannot run ./nosuch: ')):
             with self.subTest(arguments=arguments):
                 result = self.cli(*arguments)
