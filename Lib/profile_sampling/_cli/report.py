@@ -8,7 +8,7 @@ from profile_sampling._cli.common import (
     Failure, add_format, add_output, at_least, choose_format, encoded, load,
     refuse_terminal, say, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import select, shape
+from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import (
@@ -173,8 +173,10 @@ def _run(options):
     refuse_terminal(format, options.output)
     path = _path(options)
     try:
-        tables = _part(load(path), options)
+        whole = load(path)
+        tables = _part(whole, options)
         if is_report or format == 'text':
+            _check_keys(whole, options)
             data = _report(tables, path, format, options)
         else:
             data = encoded(tables, format, **arguments)
@@ -225,6 +227,8 @@ def _part(tables, options):
     if options.value is not None:
         tables = tables.about(options.value)
     had_samples = bool(tables.samples)
+    for key, _ in options.where:
+        keys.check(tables, key)
     for pattern in options.focus:
         tables = select.focused(tables, pattern, matching=True)
     for pattern in options.ignore:
@@ -237,6 +241,16 @@ def _part(tables, options):
         raise Failure('no sample is like that: see --focus, --ignore and '
                       '--where')
     return tables
+
+
+def _check_keys(whole, options):
+    """Raise ValueError if --by names what no sample of the file has.
+
+    A part of it may be just what is without.
+    """
+    # Those of tasks are others.
+    for key in () if options.tasks else options.by:
+        keys.check(whole, key)
 
 
 def _between(tables, begin_ns, end_ns):

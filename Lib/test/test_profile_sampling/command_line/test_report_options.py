@@ -147,6 +147,20 @@ class OptionsTest(ReportCase):
         self.assertEqual((status, out), (1, ''))
         self.assertIn('no sample is like that', err)
 
+    def test_without_a_label(self):
+        """A part that is without a label has one row."""
+        for conditions in (['--where', r'route=\[without\]'],
+                           ['--where', r'route=\[without\]',
+                            '--where', 'route=out'],
+                           ['--ignore', 'view']):
+            with self.subTest(conditions=conditions):
+                text = self.text(*conditions, '--by', 'route')
+                self.assertRegex(text, r'\n1 +100\.0%.*  \[without\]\n\n')
+        status, _, err = self.report(
+            'p.pb.gz', '--where', r'route=\[without\]', '--where', 'route=/a')
+        self.assertEqual(status, 1)
+        self.assertIn('no sample is like that', err)
+
     def test_wrong_arguments(self):
         for message, arguments in (
                 ("no sample has the label 'nix'; there are: thread, state, "
