@@ -87,7 +87,8 @@ def add(commands):
                              'less than this (default: 0.5)')
     _add_tables(parser.add_argument_group(
         'tables', 'What to show instead of the lines by what they cost.  '
-        'Several may be given.  NAME is a regular expression.'))
+        'Several may be given.  NAME is a regular expression for names of '
+        'functions.'))
     _add_parts(parser.add_argument_group(
         'parts', 'What to look at.  PATTERN is a regular expression for '
         'names of functions and their files.'))
@@ -118,8 +119,9 @@ def _add_tables(group):
     group.add_argument('--opcodes', action='store_true',
                        help='instructions, and how they were specialized')
     group.add_argument('--source', metavar='NAME', action='append',
-                       default=[], help='the source of a function with what '
-                                        'each line cost')
+                       default=[], help='the source of a function, or of '
+                                        'those of a file, with what each '
+                                        'line cost')
     group.add_argument('--stats', action='store_true',
                        help='all counters of the session')
 

@@ -78,6 +78,7 @@ class OptionsTest(ReportCase):
                 (['--gil'], 'Waits for the GIL, and who held it'),
                 (['--opcodes'], 'Instructions by self time'),
                 (['--source', 'app.hook'], 'app.hook in /src/app.py'),
+                (['--source', 'src/json.py'], 'json.load in /src/json.py'),
                 (['--stats'], 'Counters')):
             with self.subTest(arguments=arguments):
                 text = self.text(*arguments)
@@ -167,7 +168,7 @@ class OptionsTest(ReportCase):
                  'file, route, task', ['--by', 'nix']),
                 ("no function has a name like 'nix'", ['--callers', 'nix']),
                 ("no function has a name like 'nix'", ['--callees', 'nix']),
-                ("no Python function has a name like 'nix'",
+                ("no Python function and no file has a name like 'nix'",
                  ['--source', 'nix']),
                 ("'(' is no regular expression", ['--focus', '(']),
                 ("'(' is no regular expression", ['--source', '(']),
