@@ -6,7 +6,7 @@ from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, at_least, choose_format, encoded, load,
-    refuse_terminal, say, write)
+    refuse_terminal, say, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
@@ -150,7 +150,8 @@ def _add_parts(group):
     group.add_argument('--value', metavar='KIND',
                        help='another kind of values: wall, cpu, samples; '
                             'task, the lives of asyncio tasks, and delay, '
-                            'how long they waited for their loop')
+                            'how long they waited for their loop; or their '
+                            'name, such as cpu_ns')
     group.add_argument('--from', metavar='SEC', type=_seconds, dest='begin_ns',
                        help='what was later than so many seconds after the '
                             'beginning (record --timeline)')
@@ -227,7 +228,8 @@ def _part(tables, options):
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
     if options.value is not None:
-        tables = tables.about(options.value)
+        known = value_type(tables, options.value)
+        tables = tables.about(known.kind if known else options.value)
     had_samples = bool(tables.samples)
     for key, _ in options.where:
         keys.check(tables, key)

@@ -131,6 +131,29 @@ class OptionsTest(ReportCase):
         self.assertEqual((status, out), (1, ''))
         self.assertIn('no sample is like that', err)
 
+    def test_values(self):
+        for values, begins in ((('cpu', 'cpu_ns'), 'CPU 900.0ms in all'),
+                               (('samples', 'count'), '1,047 samples')):
+            for value in values:
+                with self.subTest(value=value):
+                    text = self.text('--value', value, '--where', 'route=out')
+                    self.assertEqual(text.splitlines()[2].partition(
+                        begins)[:2], ('', begins))
+        status, text, err = self.report('p.pb.gz', '--value', 'gpu')
+        self.assertEqual((status, text), (2, ''))
+        self.assertIn('there are: samples, cpu, wall', err)
+
+    def test_of_a_kind_in_two_units(self):
+        """Its name may be that of another than files are about."""
+        b = Builder(mode='alloc', value_types=[
+            ('alloc', 'count'), ('alloc', 'bytes')])
+        b.sample('a.f:1', values=(3, 5))
+        self.save('p.pb.gz', b)
+        for value in 'alloc', 'alloc_bytes':
+            self.assertIn('alloc 5 B in all', self.text('--value', value))
+        status, _, err = self.report('p.pb.gz', '--value', 'alloc_count')
+        self.assertEqual(status, 2, err)
+
     def test_where(self):
         for condition, total in (('thread=^Main', '2.00s'),
                                  ('thread=interpreter 2', '61.0ms'),
