@@ -6,7 +6,7 @@ import sys
 
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    DASHES, Failure, add_output, at_least, load, write)
+    DASHES, Failure, add_output, at_least, load, value_type, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
@@ -70,7 +70,8 @@ def _add_what(parser):
     parser.add_argument('--cum', action='store_true',
                         help='charge functions for what they called, too')
     parser.add_argument('--value', metavar='NAME',
-                        help='what is compared: wall_ns, cpu_ns, ... '
+                        help='what is compared: wall, cpu, ... or its '
+                             'name, such as cpu_ns '
                              "(default: the profiles' own clock)")
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument('--share', action='store_true',
@@ -190,9 +191,11 @@ def _compared(before, after, options):
 
 
 def _question(options, tables):
-    value = options.value or tables.value_types[tables.own].name
-    return Question(options.by, options.cum, value, options.per,
-                    tuple(options.gates))
+    value = options.value
+    known = (tables.value_types[tables.own] if value is None
+             else value_type(tables, value))
+    return Question(options.by, options.cum, known.name if known else value,
+                    options.per, tuple(options.gates))
 
 
 def _check_targets(question, sides, scale):

@@ -5,12 +5,14 @@ run, nor what becomes of their profiles.
 """
 
 import argparse
+import importlib.util
 import re
 import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._arguments import add_kind, add_rate, whole
 from profile_sampling._cli.common import DASHES, Failure
+from profile_sampling._data.values import MODES
 from profile_sampling._options import MAX_DURATION_S
 from profile_sampling._recording.at_exit import TIMELINE_VARIABLE
 
@@ -123,7 +125,9 @@ def environment(options):
 def program_of(options):
     """Return the Program that the arguments name."""
     if options.program is not None:
-        return Program(_as_given(options.program), False)
+        words = _as_given(options.program)
+        _refuse_mode(*words[:2])
+        return Program(words, False)
     words = _as_given(options.words)
     if words[:1] == ['--']:
         if not words[1:2] or not words[1]:
@@ -135,6 +139,14 @@ def program_of(options):
         raise Failure(f'{words[0]} is no option of this command (see --help)',
                       2)
     return Program(words, False)
+
+
+def _refuse_mode(option, name):
+    """Fail if a mode is named as a module: others' -m is their mode."""
+    if (option == '-m' and name in MODES
+            and importlib.util.find_spec(name) is None):
+        raise Failure(f'there is no module {name}; the mode is given by '
+                      f'--mode {name}', 2)
 
 
 def session_text(options, *, out, quiet, format=None):

@@ -6,9 +6,9 @@ from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, at_least, choose_format, encoded, load,
-    refuse_terminal, say, write)
+    refuse_terminal, say, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import select, shape
+from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import (
@@ -87,7 +87,8 @@ def add(commands):
                              'less than this (default: 0.5)')
     _add_tables(parser.add_argument_group(
         'tables', 'What to show instead of the lines by what they cost.  '
-        'Several may be given.  NAME is a regular expression.'))
+        'Several may be given.  NAME is a regular expression for names of '
+        'functions.'))
     _add_parts(parser.add_argument_group(
         'parts', 'What to look at.  PATTERN is a regular expression for '
         'names of functions and their files.'))
@@ -118,8 +119,9 @@ def _add_tables(group):
     group.add_argument('--opcodes', action='store_true',
                        help='instructions, and how they were specialized')
     group.add_argument('--source', metavar='NAME', action='append',
-                       default=[], help='the source of a function with what '
-                                        'each line cost')
+                       default=[], help='the source of a function, or of '
+                                        'those of a file, with what each '
+                                        'line cost')
     group.add_argument('--stats', action='store_true',
                        help='all counters of the session')
 
@@ -148,7 +150,8 @@ def _add_parts(group):
     group.add_argument('--value', metavar='KIND',
                        help='another kind of values: wall, cpu, samples; '
                             'task, the lives of asyncio tasks, and delay, '
-                            'how long they waited for their loop')
+                            'how long they waited for their loop; or their '
+                            'name, such as cpu_ns')
     group.add_argument('--from', metavar='SEC', type=_seconds, dest='begin_ns',
                        help='what was later than so many seconds after the '
                             'beginning (record --timeline)')
@@ -173,8 +176,10 @@ def _run(options):
     refuse_terminal(format, options.output)
     path = _path(options)
     try:
-        tables = _part(load(path), options)
+        whole = load(path)
+        tables = _part(whole, options)
         if is_report or format == 'text':
+            _check_keys(whole, options)
             data = _report(tables, path, format, options)
         else:
             data = encoded(tables, format, **arguments)
@@ -223,8 +228,11 @@ def _part(tables, options):
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
     if options.value is not None:
-        tables = tables.about(options.value)
+        known = value_type(tables, options.value)
+        tables = tables.about(known.kind if known else options.value)
     had_samples = bool(tables.samples)
+    for key, _ in options.where:
+        keys.check(tables, key)
     for pattern in options.focus:
         tables = select.focused(tables, pattern, matching=True)
     for pattern in options.ignore:
@@ -237,6 +245,16 @@ def _part(tables, options):
         raise Failure('no sample is like that: see --focus, --ignore and '
                       '--where')
     return tables
+
+
+def _check_keys(whole, options):
+    """Raise ValueError if --by names what no sample of the file has.
+
+    A part of it may be just what is without.
+    """
+    # Those of tasks are others.
+    for key in () if options.tasks else options.by:
+        keys.check(whole, key)
 
 
 def _between(tables, begin_ns, end_ns):

@@ -15,10 +15,23 @@ from profile_sampling._data.values import STATES
 _TASK, _THREAD, _STATE, _FILE = 'task', 'thread', 'state', 'file'
 
 
+def check(tables, key):
+    """Raise ValueError if there is no such key."""
+    labels = by_label.keys(tables)
+    is_there = (key in (_THREAD, _STATE, _FILE)
+                or (TASKS if key == _TASK else key) in labels
+                or key == PID_LABEL and tables.pid is not None)
+    if not is_there:
+        known = [_THREAD, _STATE, _FILE, *[
+            _TASK if label == TASKS else label for label in labels]]
+        raise ValueError(f'no sample has the label {key!r}; there are: '
+                         + ', '.join(known))
+
+
 def values(tables, key):
     """Return the value of a key in each sample: a text, a Thread or None.
 
-    Raise ValueError if there is no such key.
+    A part need not have a key that the whole has: there all are without.
     """
     labels = by_label.keys(tables)
     if key == _THREAD:
@@ -31,11 +44,6 @@ def values(tables, key):
     if label == _FILE and label not in labels:
         of_nodes = innermost_files(tables)
         return [of_nodes[number] for number in tables.column(NODE)]
-    if label not in labels:
-        known = [_THREAD, _STATE, _FILE, *[
-            _TASK if label == TASKS else label for label in labels]]
-        raise ValueError(f'no sample has the label {key!r}; there are: '
-                         + ', '.join(known))
     of_sets = by_label.values(tables.labels, label)
     return [of_sets[number] for number in tables.column(LABELS)]
 

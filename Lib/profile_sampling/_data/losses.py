@@ -67,15 +67,20 @@ def ticks_per_answer(stats):
 
 def other_losses(stats):
     """Return, in words, the nonzero losses that are not lost samples."""
-    texts = [f'{stats[key]:,} samples without their {what}'
+    texts = [f'{_counted(stats[key], "sample")} without '
+             f'{"its" if stats[key] == 1 else "their"} {what}'
              for key, what in LOST_LABELS.items() if stats.get(key)]
     if stats.get(LOST_THREADS):
-        texts.append(f'{stats[LOST_THREADS]:,} threads not profiled')
+        texts.append(f'{_counted(stats[LOST_THREADS], "thread")} not profiled')
     unheard = stats.get(TICKS_UNHEARD, 0)
     if unheard > UNHEARD_SHARE * stats.get('ticks', 0):
-        texts.append(f'{unheard:,} ticks answered late, as signals are '
-                     'blocked or forbidden or /proc is missing')
+        texts.append(f'{_counted(unheard, "tick")} answered late, as signals '
+                     'are blocked or forbidden or /proc is missing')
     missed = missed_share(stats)
     if missed > MISSED_SHARE:
         texts.append(f'{missed:.0%} of the ticks missed')
     return texts
+
+
+def _counted(number, one):
+    return f'{number:,} {one if number == 1 else one + "s"}'

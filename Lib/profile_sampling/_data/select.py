@@ -50,7 +50,7 @@ def focused(tables, pattern, *, matching):
 def where(tables, key, pattern):
     """Return the samples whose value of a key, in words, matches.
 
-    Raise ValueError if there is no such key, or for a bad pattern.
+    Raise ValueError for a bad pattern.
     """
     tables = tables.carried()
     search = match.compiled(pattern).search

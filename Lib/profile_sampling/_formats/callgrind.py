@@ -47,6 +47,9 @@ def _head(tables, all_measures, totals):
                 'creator: profile_sampling')
     if tables.pid is not None:
         yield f'pid: {tables.pid}'
+    command = printable(tables.meta.get('command', '')).strip()
+    if command:
+        yield f'cmd: {command}'
     yield (f'desc: Trigger: {printable(tables.mode)} profile of Python '
            f'{printable(tables.python_version)}')
     yield 'positions: line'

@@ -181,8 +181,10 @@ def _asides(tables):
                'the clock wait for a CPU while the program ran')
     count = _custom(tables)
     if count:
-        yield (f'Custom: {count:,} counted by sample(), which weigh no time '
-               'and are not in the samples above')
+        weigh = 'weighs no time and is' if count == 1 else (
+            'weigh no time and are')
+        yield (f'Custom: {count:,} counted by sample(), which {weigh} not in '
+               'the samples above')
     if tables.has_timeline:
         yield ', '.join(_timeline(tables))
     wall_ns, cpu_ns = [tables.stats.get(f'subscribers_{clock}_ns', 0)

@@ -12,8 +12,8 @@ from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import COUNT, OF_TASKS, STATES, printable
 from profile_sampling._formats.words import (
-    amount, long_title, seconds, share, short_end, shown_order, state_name,
-    title)
+    amount, long_title, not_shown, seconds, share, short_end, shown_order,
+    state_name, title)
 
 _TOP = 5
 _TOP_CHANGES = 8
@@ -122,9 +122,7 @@ def _shares(tables, rows, width=_NAME):
 
 
 def _more(rows, shown):
-    if len(rows) <= shown:
-        return []
-    return [f'... {len(rows) - shown:,} more functions']
+    return not_shown(len(rows), shown, 'function')
 
 
 def _escaped(text):

@@ -115,6 +115,11 @@ def _line(amount, text):
     return f'{amount:>15}  {text}'
 
 
+def _counted(number, one, rest, more=None):
+    amount, _, noun = counted(number, one, more).partition(' ')
+    return _line(amount, noun + rest)
+
+
 def _seconds(seconds):
     if seconds < 1:
         return f'{seconds * 1000:.1f} ms'
@@ -139,12 +144,12 @@ def _system(used):
                 + (', at most' if used['peak_memory_is_bound'] else ''))
     voluntary = used['context_switches_voluntary']
     involuntary = used['context_switches_involuntary']
-    yield _line(f'{voluntary + involuntary:,}',
-                f'context switches ({voluntary:,} to wait, {involuntary:,} '
-                'forced)')
+    yield _counted(voluntary + involuntary, 'context switch',
+                   f' ({voluntary:,} to wait, {involuntary:,} forced)',
+                   'context switches')
     major = used['page_faults_major']
-    yield _line(f'{used["page_faults_minor"] + major:,}',
-                f'page faults ({major:,} from disk)')
+    yield _counted(used['page_faults_minor'] + major, 'page fault',
+                   f' ({major:,} from disk)')
     read, written = used['disk_read_bytes'], used['disk_written_bytes']
     yield _line(f'{(read + written) / _BYTES_PER_MB:,.1f} MB',
                 f'from and to disks ({read / _BYTES_PER_MB:,.1f} MB read, '
@@ -159,7 +164,7 @@ def _interpreter(tables):
             yield _line(f'{share:.1f} %', 'of instructions that can be '
                                           'specialized were')
     yield from _collections(tables.stats)
-    yield _line(f'{tables.total("count"):,}', f'samples, {_losses(tables)}')
+    yield _counted(tables.total('count'), 'sample', f', {_losses(tables)}')
     cpu_ns = tables.total('cpu_ns')
     cost_ns = overhead_ns(tables.stats)
     share = f' ({100 * cost_ns / cpu_ns:.2f} % of CPU time)' if cpu_ns else ''
@@ -173,7 +178,7 @@ def _collections(stats):
         numbers = [stats[name] for name in _COLLECTIONS]
         of_each = ', '.join([f'{number:,} of generation {generation}'
                              for generation, number in enumerate(numbers)])
-        yield _line(f'{sum(numbers):,}', f'garbage collections ({of_each})')
+        yield _counted(sum(numbers), 'garbage collection', f' ({of_each})')
 
 
 def _losses(tables):

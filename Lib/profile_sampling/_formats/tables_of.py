@@ -81,8 +81,6 @@ def by_key(tables, sites, top, key):
 
     The key is 'thread', 'state', 'task', 'file', 'pid' or a label.  Idle time is in
     a column of its own; shares are of the other.
-
-    Raise ValueError if there is no such key.
     """
     numbers = {}
     of_samples = [numbers.setdefault(value, len(numbers))

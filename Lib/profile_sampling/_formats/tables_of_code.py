@@ -83,17 +83,14 @@ def source(tables, sites, top, pattern):
 
     Raise ValueError for a pattern that is none, or that nothing matches.
     """
-    wanted = match.compiled(pattern)
     own = tables.own
-    found = bytearray([function.kind == 'python'
-                       and wanted.search(function.name) is not None
-                       for function in tables.functions])
-    if not any(found):
-        raise ValueError(f'no Python function has a name like {pattern!r}')
-    rows = [row for row in by_function.functions(tables)
-            if row.function.kind == 'python'
-            and wanted.search(row.function.name)]
+    rows = _matching(by_function.functions(tables), match.compiled(pattern))
+    if not rows:
+        raise ValueError('no Python function and no file has a name like '
+                         f'{pattern!r}')
     rows.sort(key=lambda row: -row.cum_values[own])
+    wanted = {row.function for row in rows}
+    found = bytearray([function in wanted for function in tables.functions])
     lines = {function: {line: values[own] for line, values in its.items()}
              for function, its
              in by_function.lines_of(tables, found).items()}
@@ -104,9 +101,20 @@ def source(tables, sites, top, pattern):
         for row in by_instruction.rows(tables, found):
             key = row.function, row.line
             instructions.setdefault(key, []).append(row)
-    return [_Listing(tables, sites, row.function, lines[row.function],
-                     site_sums, instructions).table()
-            for row in rows[:top]]
+    shown = [_Listing(tables, sites, row.function, lines[row.function],
+                      site_sums, instructions).table()
+             for row in rows[:top]]
+    shown[-1].notes += not_shown(len(rows), top, 'function that matches',
+                                 'functions that match')
+    return shown
+
+
+def _matching(rows, wanted):
+    """Return the rows of functions in Python whose name matches, or if there
+    are none, whose file does: paths have many names in them."""
+    rows = [row for row in rows if row.function.kind == 'python']
+    return ([row for row in rows if wanted.search(row.function.name)]
+            or [row for row in rows if wanted.search(row.function.filename)])
 
 
 class _Listing:

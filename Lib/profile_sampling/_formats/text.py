@@ -81,7 +81,9 @@ def _nothing(tables):
     lost = sum(lost_counts(tables.stats).values())
     period_ns = 1_000_000_000 // (tables.rate_hz or 1)
     if lost:
-        why = f'all {lost:,} samples were lost (see above)'
+        what = ('the only sample was' if lost == 1
+                else f'all {lost:,} samples were')
+        why = f'{what} lost (see above)'
     elif tables.duration_ns < period_ns:
         why = (f'the session was shorter ({seconds(tables.duration_ns)}) '
                f'than one period ({seconds(period_ns)}); '

@@ -10,13 +10,15 @@ import os
 from profile_sampling._data.tables import Tables
 from profile_sampling._files import check_binary
 from profile_sampling._formats import embedded
-from profile_sampling._formats.pprof import decoder
+from profile_sampling._formats.pprof import decoder, others
 from profile_sampling._formats.pprof.budget import Budget
 
 # What is kept of a file is counted, byte by byte, and it is little more than
 # the tables that it was written from: no session of ours comes near this.
 MAX_BYTES = 512 << 20
 _CHUNK_BYTES = 1 << 16
+# What tells files apart.
+_HEAD_BYTES = 512
 
 
 def read(path, max_bytes=None):
@@ -46,10 +48,12 @@ def tables(path, max_bytes=None):
 
 
 def _read(file, name, budget):
+    head = b''
     try:
-        return decoder.decode(_content(file), budget)
+        head = file.read(_HEAD_BYTES)
+        return decoder.decode(_content(head, file), budget)
     except ValueError as exc:
-        raise ValueError(f'{name}: {exc}') from None
+        raise ValueError(f'{name}: {others.said(name, head) or exc}') from None
 
 
 def decode(data, max_bytes=MAX_BYTES):
@@ -58,15 +62,18 @@ def decode(data, max_bytes=MAX_BYTES):
     return decoder.decode(chunks.__next__, Budget(max_bytes))
 
 
-def _content(file):
-    """Return what reads the message in a file, decompressed, in chunks."""
-    head = file.read(4)
+def _content(head, file):
+    """Return what reads the message in a file, decompressed, in chunks.
+
+    *head* has been read of it.
+    """
     if head[:2] == b'\x1f\x8b':
         return _decompressed(head, file).__next__
-    if head == b'\x28\xb5\x2f\xfd':
+    if head[:4] == b'\x28\xb5\x2f\xfd':
         raise ValueError('is compressed with zstd; decompress it first')
     if head[:1] == b'<':
-        return _content(embedded.Block(head, file))
+        block = embedded.Block(head, file)
+        return _content(block.read(_HEAD_BYTES), block)
     if not head:
         raise ValueError('is empty')
     chunks = [head]

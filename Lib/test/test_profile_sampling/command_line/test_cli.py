@@ -214,6 +214,35 @@ class ReportTest(CommandLineTest):
             with self.subTest(arguments=arguments):
                 self.assertFails(1, message, 'report', *arguments)
 
+    def test_files_in_other_formats(self):
+        """It is said what they are, and nothing of their bytes."""
+        kinds = {'collapsed': 'collapsed stacks', 'text': 'text',
+                 'speedscope': 'a speedscope file', 'pstats': 'a pstats file',
+                 'svg': 'an SVG image', 'profile-json': 'JSON',
+                 'callgrind': 'a Callgrind file', 'dot': 'a graph in DOT',
+                 'gecko': 'a file of the Firefox Profiler',
+                 'gecko-gz': 'a file of the Firefox Profiler'}
+        self.assertEqual({*kinds, 'pprof', 'html'}, {*_formats.FORMATS})
+        hint = re.escape('; only pprof files (.pb.gz) and pages (.html) can '
+                         'be read\n')
+        for format, kind in kinds.items():
+            with self.subTest(format=format):
+                name = f'o{_formats.FORMATS[format]}'
+                self.run_cli('report', 'p.pb.gz', '-o', name)
+                self.assertFails(
+                    1, f'{name}: is not a pprof file but {kind}{hint}',
+                    'report', name)
+        for name, begin, said in (
+                ('o', '{"a": 1}', f'but JSON{hint}'),
+                ('o.pb.gz', 'text', f'but text{hint}'),
+                ('o.py', '# \xe9', 'but a Python program; record profiles it'),
+                ('o.html', '<html><svg/>', 'is a page without a profile')):
+            with self.subTest(name=name):
+                with open(os.path.join(self.directory, name), 'w',
+                          encoding='latin-1') as file:
+                    file.write(begin)
+                self.assertFails(1, said, 'report', name)
+
     def test_names_in_messages_are_made_visible(self):
         self.assertFails(1, r'cannot read a\\nb\\x1b: No such file',
                          'report', 'a\nb\x1b')

@@ -110,6 +110,8 @@ class OutputTest(DiffTest):
                 (r'10\.00 ms +20\.00 ms +\+10\.00 ms', ['--per', 'custom']),
                 (r'10\.00 ms +20\.00 ms', ['--per', 'event=done']),
                 (r'50\.0 ms +100\.0 ms.*m\.f\n', ['--value', 'cpu_ns']),
+                (r'50\.0 ms +100\.0 ms.*m\.f\n', ['--value', 'cpu']),
+                (r'100\.0 +200\.0 +\+100\.0 .*m\.f\n', ['--value', 'samples']),
                 (r'm\.f:5\n', ['--by', 'site']),
                 (r'/f:x\n', ['--by', 'route']),
                 (r'measured +\+25\.0 % +running\n', ['--by', 'state']),

@@ -100,6 +100,12 @@ class PythonTest(RecordTest):
                 self.assertEqual(json.loads(result.out)[1][1:], argv)
                 self.check_work(self.load('p.pb.gz'))
 
+    def test_a_module_with_the_name_of_a_mode(self):
+        self.file('wall.py', 'print(__name__)')
+        result = self.record('-q', '-o', 'p.pb.gz', '-m', 'wall')
+        self.assertEqual((result.status, result.out, result.err),
+                         (0, b'__main__\n', ''))
+
     def test_options(self):
         result = self.record(
             '--mode', 'cpu', '-r', '500', '--depth', '7', '--names', 'off',
@@ -426,6 +432,8 @@ class UsageTest(RecordTest):
                 (['-r', 'x', 'work.py'], 2, 'from 1 to 10000'),
                 (['--depth', '99999', 'work.py'], 2, 'from 1 to 16384'),
                 (['--mode', 'gpu', 'work.py'], 2, "'gpu'"),
+                (['-m', 'cpu', 'work.py'], 2, 'no module cpu; the mode is '
+                 'given by --mode cpu'),
                 (['--nonsense', 'work.py'], 2, '--nonsense'),
                 (['-o', 'p.doc', 'work.py'], 2, "'p.doc'"),
                 (['-o', 'a,b.pb.gz', 'work.py'], 2, 'a comma'),

@@ -78,6 +78,7 @@ class OptionsTest(ReportCase):
                 (['--gil'], 'Waits for the GIL, and who held it'),
                 (['--opcodes'], 'Instructions by self time'),
                 (['--source', 'app.hook'], 'app.hook in /src/app.py'),
+                (['--source', 'src/json.py'], 'json.load in /src/json.py'),
                 (['--stats'], 'Counters')):
             with self.subTest(arguments=arguments):
                 text = self.text(*arguments)
@@ -130,6 +131,29 @@ class OptionsTest(ReportCase):
         self.assertEqual((status, out), (1, ''))
         self.assertIn('no sample is like that', err)
 
+    def test_values(self):
+        for values, begins in ((('cpu', 'cpu_ns'), 'CPU 900.0ms in all'),
+                               (('samples', 'count'), '1,047 samples')):
+            for value in values:
+                with self.subTest(value=value):
+                    text = self.text('--value', value, '--where', 'route=out')
+                    self.assertEqual(text.splitlines()[2].partition(
+                        begins)[:2], ('', begins))
+        status, text, err = self.report('p.pb.gz', '--value', 'gpu')
+        self.assertEqual((status, text), (2, ''))
+        self.assertIn('there are: samples, cpu, wall', err)
+
+    def test_of_a_kind_in_two_units(self):
+        """Its name may be that of another than files are about."""
+        b = Builder(mode='alloc', value_types=[
+            ('alloc', 'count'), ('alloc', 'bytes')])
+        b.sample('a.f:1', values=(3, 5))
+        self.save('p.pb.gz', b)
+        for value in 'alloc', 'alloc_bytes':
+            self.assertIn('alloc 5 B in all', self.text('--value', value))
+        status, _, err = self.report('p.pb.gz', '--value', 'alloc_count')
+        self.assertEqual(status, 2, err)
+
     def test_where(self):
         for condition, total in (('thread=^Main', '2.00s'),
                                  ('thread=interpreter 2', '61.0ms'),
@@ -147,13 +171,27 @@ class OptionsTest(ReportCase):
         self.assertEqual((status, out), (1, ''))
         self.assertIn('no sample is like that', err)
 
+    def test_without_a_label(self):
+        """A part that is without a label has one row."""
+        for conditions in (['--where', r'route=\[without\]'],
+                           ['--where', r'route=\[without\]',
+                            '--where', 'route=out'],
+                           ['--ignore', 'view']):
+            with self.subTest(conditions=conditions):
+                text = self.text(*conditions, '--by', 'route')
+                self.assertRegex(text, r'\n1 +100\.0%.*  \[without\]\n\n')
+        status, _, err = self.report(
+            'p.pb.gz', '--where', r'route=\[without\]', '--where', 'route=/a')
+        self.assertEqual(status, 1)
+        self.assertIn('no sample is like that', err)
+
     def test_wrong_arguments(self):
         for message, arguments in (
                 ("no sample has the label 'nix'; there are: thread, state, "
                  'file, route, task', ['--by', 'nix']),
                 ("no function has a name like 'nix'", ['--callers', 'nix']),
                 ("no function has a name like 'nix'", ['--callees', 'nix']),
-                ("no Python function has a name like 'nix'",
+                ("no Python function and no file has a name like 'nix'",
                  ['--source', 'nix']),
                 ("'(' is no regular expression", ['--focus', '(']),
                 ("'(' is no regular expression", ['--source', '(']),

@@ -90,6 +90,25 @@ class UsedTest(unittest.TestCase):
             'x', self.USED, example(stats={}).profile()._tables))
 
 
+    def test_one_of_each(self):
+        tables = Builder(stats={
+            'collections_gen0': 1, 'collections_gen1': 0,
+            'collections_gen2': 0, 'lost_labels': 1, 'lost_threads': 1,
+            'ticks_unheard': 1, 'ticks': 2}).sample(
+                'm.f:1', wall_ns=1).profile()._tables
+        text = summary.render('x', self.USED | {
+            'context_switches_voluntary': 1, 'context_switches_involuntary': 0,
+            'page_faults_minor': 0}, tables)
+        for line in ('context switch (1 to wait, 0 forced)',
+                     'page fault (1 from disk)',
+                     'garbage collection (1 of generation 0, 0 of generation '
+                     '1, 0 of generation 2)'):
+            self.assertIn(f'              1  {line}\n', text)
+        self.assertIn('              1  sample, 0 lost, 0.0 % missed, '
+                      '1 sample without its labels, 1 thread not profiled, '
+                      '1 tick answered late, as', text)
+
+
 class CommandTest(ProgramTest):
 
     WORK = ('import threading, time\n'
@@ -190,6 +209,7 @@ class CommandTest(ProgramTest):
                 (['stat', '--to', 'no/x', 'work.py'], 1,
                  'cannot write no/x: '),
                 (['stat', '--format', 'xml', 'work.py'], 2, "'xml'"),
+                (['stat', '-m', 'wall', 'work.py'], 2, '--mode wall'),
                 (['exec', '--', './nosuch'], 127, 'cannot run ./nosuch: ')):
             with self.subTest(arguments=arguments):
                 result = self.cli(*arguments)

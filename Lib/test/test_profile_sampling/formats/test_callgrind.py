@@ -73,6 +73,12 @@ calls=1 0
 totals: 18 6 4
 ''')
 
+    def test_the_command(self):
+        b = Builder(pid=7, meta={'command': 'work.py -a\n--b'})
+        self.assertIn('\npid: 7\ncmd: work.py -a\\n--b\ndesc: ', written(b))
+        for meta in {}, {'command': ' '}, {'host': 'here'}:
+            self.assertNotIn('cmd:', written(Builder(meta=meta)))
+
     def test_totals(self):
         for mode in 'wall', 'cpu':
             builder = example(mode=mode)

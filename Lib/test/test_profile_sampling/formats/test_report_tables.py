@@ -4,6 +4,7 @@ import os
 import tempfile
 import unittest
 
+from profile_sampling._data import keys
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import (
     table, tables_of, tables_of_calls, tables_of_code, tables_of_gil)
@@ -142,7 +143,7 @@ class ByTest(unittest.TestCase):
             with self.subTest(key=key), self.assertRaisesRegex(
                     ValueError, f"no sample has the label '{key}'; there "
                                 'are: thread, state, file, route, task$'):
-                shown(b, self.by, 9, key)
+                keys.check(b.profile()._tables, key)
 
 
 class CallsTest(unittest.TestCase):
@@ -333,6 +334,23 @@ class SourceTest(unittest.TestCase):
         self.assertTrue(line.endswith(
             '        ^ BINARY_OP, 90% specialized (BINARY_OP_ADD_INT), 10% '
             'deoptimized'), line)
+
+    def test_a_file(self):
+        """Its functions are shown where none has such a name."""
+        self.write()
+        b = self.build()
+        for number in range(4):
+            b.sample([(b.function('mod', f'f{number}', self.path, 9), 9)],
+                     wall_ns=number * MS)
+        b.sample('C:mod.py', wall_ns=5 * MS)
+        heads = [line for line in shown(b, self.source, 3, r'mod\.py$')
+                 if line.startswith(('mod.', '...'))]
+        self.assertEqual(heads, [
+            f'mod.work in {self.path}', f'mod.f3 in {self.path}',
+            f'mod.f2 in {self.path}', '... 2 more functions that match'])
+        b.sample('mod.py:1', wall_ns=MS)
+        self.assertEqual(shown(b, self.source, 3, r'mod\.py$')[0],
+                         'mod.py in /src/mod.py')
 
     def test_no_file(self):
         lines = shown(self.build(), self.source, 9, 'work')

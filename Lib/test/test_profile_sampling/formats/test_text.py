@@ -139,6 +139,9 @@ class ReportTest(unittest.TestCase):
         b.sample('a.f', count=12, state='custom')
         self.assertIn('\nCustom: 12 counted by sample(), which weigh no time '
                       'and are not in the samples above\n', report(b))
+        b = Builder().sample('a.f', count=1, state='custom')
+        self.assertIn('\nCustom: 1 counted by sample(), which weighs no time '
+                      'and is not in the samples above\n', report(b))
 
     def test_time_of_subscribers(self):
         b = Builder(stats={'subscribers_wall_ns': 2_500_000})
@@ -335,6 +338,8 @@ class NothingTest(unittest.TestCase):
                         Builder(duration_ns=400_000))
 
     def test_all_lost(self):
+        self.assertSays('the only sample was lost',
+                        Builder(stats={'lost_ring_full': 1}))
         self.assertSays('all 7 samples were lost',
                         Builder(stats={'lost_ring_full': 7}))
 
