@@ -13,14 +13,14 @@ So a part that has n of all N running records has, if it were measured again,
 
 which is that of a binomial share, in time, or what is left of it: of what
 lasts for many periods only the ends fall by chance (chance.variance_left()).
-The period is the one that was achieved: where the profiler's thread, or the one that runs, gets a CPU too
-late, a sample stands for more than was asked for.  It is worked out from the
-numbers of records, not from their weights: ticks that find a thread where it
-was are added up in one sample, and sums of squares of weights would give a
-call of 5 s an error of as much.  The source is this project's own
-measurement: simulated visits of 0.01 to 100 periods were inside the interval
-in 94 to 97 % of cases.  What differs from run to run in the program itself is
-not in it.
+The period is the one that was achieved: where the profiler's thread, or the
+one that runs, gets a CPU too late, a sample stands for more than was asked
+for.  It is worked out from the numbers of records, not from their weights:
+ticks that find a thread where it was are added up in one sample, and sums of
+squares of weights would give a call of 5 s an error of as much.  The source is
+this project's own measurement: simulated visits of 0.01 to 100 periods were
+inside the interval in 94 to 97 % of cases.  What differs from run to run in
+the program itself is not in it.
 
 A margin is 1.96 standard errors: 95 % of intervals have the true value.
 """

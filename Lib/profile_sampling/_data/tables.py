@@ -238,8 +238,8 @@ class Tables:
         return tables
 
     def carried(self):
-        """Return Tables with the values STAYS after all others, if there are any:
-        what is handed on when samples are chosen, added up or written.
+        """Return Tables with the values STAYS after all others, if there are
+        any: what is handed on when samples are chosen, added up or written.
 
         Samples keep their numbers; after them come rows that weigh nothing.
         """

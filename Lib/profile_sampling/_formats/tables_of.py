@@ -79,8 +79,8 @@ _KINDS = {'C': 'C function', 'operator': 'operator',
 def by_key(tables, sites, top, key):
     """The Table of what each value of *key* cost, waiting included.
 
-    The key is 'thread', 'state', 'task', 'file', 'pid' or a label.  Idle time is in
-    a column of its own; shares are of the other.
+    The key is 'thread', 'state', 'task', 'file', 'pid' or a label.  Idle time
+    is in a column of its own; shares are of the other.
     """
     numbers = {}
     of_samples = [numbers.setdefault(value, len(numbers))

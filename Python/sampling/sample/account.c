@@ -24,8 +24,9 @@
 
    Reading a thread's CPU clock is a system call.  It is read at ticks, at
    detach if the last reading is old enough, at attach after more than a short
-   interval, and when a record is written.  CPU time between two readings belongs to running time first, and
-   what does not fit there was burnt without the GIL. */
+   interval, and when a record is written.  CPU time between two readings
+   belongs to running time first, and what does not fit there was burnt without
+   the GIL. */
 
 #include "Python.h"
 
