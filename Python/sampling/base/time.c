@@ -29,24 +29,22 @@ _PySampling_MonotonicNow(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* The clock of the session: the monotonic one, or the tests' own. */
+/* The clock of the session at a moment of the monotonic clock, which is now:
+   that one, or the tests' own. */
 uint64_t
-_PySampling_WallNow(void)
+_PySampling_WallAt(uint64_t monotonic_ns)
 {
     // Not options.manual: a thread that waits for its GIL may ask while a
     // session starts.
     uint64_t manual_ns = _Py_atomic_load_uint64_relaxed(
         &_PyRuntime.sampling.manual_wall_ns);
-    return manual_ns != 0 ? manual_ns : _PySampling_MonotonicNow();
+    return manual_ns != 0 ? manual_ns : monotonic_ns;
 }
 
-/* The same at a moment of the monotonic clock, which is now. */
 uint64_t
-_PySampling_WallAt(uint64_t monotonic_ns)
+_PySampling_WallNow(void)
 {
-    uint64_t manual_ns = _Py_atomic_load_uint64_relaxed(
-        &_PyRuntime.sampling.manual_wall_ns);
-    return manual_ns != 0 ? manual_ns : monotonic_ns;
+    return _PySampling_WallAt(_PySampling_MonotonicNow());
 }
 
 /* The CPU clock of a thread, which may be another one; 0 if it has ended. */
