@@ -12,11 +12,11 @@ for each round: taken_ns is the time in which the program stood still.  asleep:
 import json
 import random
 import sys
-import threading
 import time
 
 import profile_sampling
 from steady import BARE, BareTicker, captures, start_steady
+from test.test_profile_sampling.support import work
 
 RATE_HZ = 1000
 # How the busy loop is interrupted, beside the bare ways.
@@ -88,39 +88,17 @@ def asleep(rate_hz, seconds):
     return cpu_ns, wall_ns
 
 
-def _hand_over(times):
-    """Two threads wake each other in turn; wall time in ns."""
-    locks = threading.Lock(), threading.Lock()
-
-    def member(own, other):
-        for _ in range(times // 2):
-            own.acquire()
-            other.release()
-
-    for lock in locks:
-        lock.acquire()
-    threads = [threading.Thread(target=member, args=pair)
-               for pair in (locks, locks[::-1])]
-    for thread in threads:
-        thread.start()
-    begin_ns = time.perf_counter_ns()
-    locks[0].release()
-    for thread in threads:
-        thread.join()
-    return time.perf_counter_ns() - begin_ns
-
-
 def hand_over(times, rounds):
     found = {PLAIN: [], OURS: []}
     rng = random.Random(1)
     order = list(found)
-    _hand_over(int(times))
+    work.hand_over(int(times))
     for _ in range(int(rounds)):
         rng.shuffle(order)
         for how in order:
             if how == OURS:
                 profile_sampling.start('wall', rate_hz=HAND_OVER_RATE_HZ)
-            found[how].append(_hand_over(int(times)))
+            found[how].append(work.hand_over(int(times)))
             if how == OURS:
                 profile_sampling.stop()
     return found

@@ -3,30 +3,10 @@ PITFALLS L19."""
 
 import resource
 import statistics
-import threading
 import unittest
 
 from ..support.sessions import Session, SessionTest, one_cpu, thrice
-
-
-def hand_over(times):
-    """Two threads wake each other in turn."""
-    locks = threading.Lock(), threading.Lock()
-
-    def member(own, other):
-        for _ in range(times // 2):
-            own.acquire()
-            other.release()
-
-    for lock in locks:
-        lock.acquire()
-    threads = [threading.Thread(target=member, args=pair)
-               for pair in (locks, locks[::-1])]
-    for thread in threads:
-        thread.start()
-    locks[0].release()
-    for thread in threads:
-        thread.join()
+from ..support.work import hand_over
 
 
 class HandOverTest(SessionTest):
