@@ -160,7 +160,10 @@ snapshot_locked(PyThreadState *tstate, int clear,
         STATE->origin = origin;
         return _PySampling_ERR_NO_MEMORY;
     }
-    _PySampling_Status status = take_since(origin, result);
+    _PySampling_Status status = _PySampling_OwnTables(result);
+    if (status == _PySampling_OK) {
+        status = take_since(origin, result);
+    }
     _PySampling_MarkFree(origin);
     return status;
 }

@@ -74,7 +74,11 @@ _PySampling_Share(const _PySampling_Options *options);
 extern _PySampling_Status
 _PySampling_ShareAnew(PyThreadState *tstate,
                       const _PySampling_Options *options);
-// What has been sampled, which is all if nobody else `goes_on` with it.
+// Makes them the caller's own, to change.
+extern _PySampling_Status
+_PySampling_OwnTables(struct _sampling_tables **tables);
+// What has been sampled, which is all if nobody else `goes_on` with it.  They
+// are the caller's own.
 extern _PySampling_Status
 _PySampling_TakeTables(PyThreadState *tstate, int goes_on,
                        struct _sampling_tables **result);

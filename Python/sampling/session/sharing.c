@@ -111,6 +111,20 @@ copy_tables(void)
     return copy;
 }
 
+/* Records that wait for a subscriber who has closed refer to rows of theirs:
+   for these they stay as they are. */
+_PySampling_Status
+_PySampling_OwnTables(struct _sampling_tables **tables)
+{
+    if (*tables == NULL || !_PySampling_TablesAreShared(*tables)) {
+        return _PySampling_OK;
+    }
+    struct _sampling_tables *copy = _PySampling_TablesCopy(*tables);
+    _PySampling_TablesFree(*tables);
+    *tables = copy;
+    return copy != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+}
+
 _PySampling_Status
 _PySampling_TakeTables(PyThreadState *tstate, int goes_on,
                        struct _sampling_tables **result)
@@ -118,6 +132,7 @@ _PySampling_TakeTables(PyThreadState *tstate, int goes_on,
     *result = NULL;
     if (!goes_on && STATE->subscriptions == NULL) {
         *result = _PySampling_EngineOff(tstate);
+        (void)_PySampling_OwnTables(result);
     }
     else if (_PySampling_Flush(tstate)) {
         *result = copy_tables();

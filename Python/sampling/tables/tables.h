@@ -286,6 +286,13 @@ extern void _PySampling_TablesFree(struct _sampling_tables *tables);
 extern struct _sampling_tables *
 _PySampling_TablesCopy(const struct _sampling_tables *tables);
 
+// Does anybody else refer to them?
+static inline int
+_PySampling_TablesAreShared(const struct _sampling_tables *tables)
+{
+    return _Py_atomic_load_int(&tables->references) > 1;
+}
+
 /* How far tables were at a moment (tables/mark.c). */
 struct _sampling_weight {
     uint64_t count;

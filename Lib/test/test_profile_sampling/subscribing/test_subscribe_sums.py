@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from unittest import mock
 
+from test import support
+
 import profile_sampling
 from profile_sampling import Aggregator
 
@@ -312,3 +314,47 @@ class SumsTest(SubscriberTest):
             spin(0.01)
         self.assert_idle()
         self.assertFalse(profile_sampling.running())
+
+
+class TakenTest(SubscriberTest):
+    """Records wait while the tables that they refer to are given away."""
+
+    def take_while_records_wait(self, begin, take):
+        recorder = Recorder()
+        is_busy, released = threading.Event(), threading.Event()
+        self.addCleanup(released.set)
+
+        def callback(batch):
+            recorder(batch)
+            is_busy.set()
+            released.wait(support.SHORT_TIMEOUT)
+
+        subscription = subscribe_manually(callback, batch_events=1)
+        outer = begin()
+        first()
+        is_busy.wait()
+        inner = _profile.begin_block(manual=True, names=0)
+        second()
+        with (support.catch_unraisable_exception() as caught,
+              running(subscription.close)):
+            while not subscription.closed:
+                time.sleep(0.001)
+            found = take(outer, inner)
+            released.set()
+            subscription.close()
+            self.assertIsNone(caught.unraisable)
+        self.assertEqual(found.total_wall_ns, 5000, 'without first()')
+        spent_ns = Counter()
+        for sample in recorder.samples:
+            spent_ns[sample.stack[0].function.qualname] += sample.wall_ns
+        self.assertEqual((spent_ns['first'], spent_ns['second']),
+                         (3000, 5000))
+
+    def test_by_a_block_that_began_later(self):
+        def begin():
+            return _profile.begin_block(manual=True, names=0)
+
+        def take(outer, inner):
+            _profile.end_block(outer)
+            return checked(_profile.end_block(inner))
+        self.take_while_records_wait(begin, take)
