@@ -141,8 +141,8 @@ class CommandTest(ProgramTest):
         profile = said['profile']
         self.assertEqual((profile['threads'], profile['rate_hz']), (3, 1000))
         states = profile['states']
-        # Two threads want one GIL for 0.2 s.
-        self.assertGreater(states['gil_wait']['wall_ns'], 100_000_000)
+        # Two threads want one GIL for 0.2 s, less where each waits for a CPU.
+        self.assertGreater(states['gil_wait']['wall_ns'], 30_000_000)
         self.assertGreater(states['blocked']['wall_ns'], 290_000_000)
         self.assertEqual(self.files(), ['work.py'])
 
