@@ -32,19 +32,25 @@ struct _sampling_mark;
 // The record of a thread (Python/sampling/base/thread.h).
 typedef struct _sampling_thread _PySampling_Thread;
 
-/* A task, as its scheduler tells of it.  The fields are the task's own and
-   live until _PySampling_TaskEnd(). */
-typedef struct _sampling_told_task {
-    PyObject *task;
-    PyObject **coroutine;       // what it runs
-    PyObject **context;         // and in which
-    PyObject **name;            // a str, or the number in the name that
-                                // asyncio gives; NULL: it has none
+/* Where tasks of a type keep what the profiler asks them for, in bytes from
+   their beginning.  The first three are objects, or NULL; they live until
+   _PySampling_TaskEnd(). */
+typedef struct {
+    size_t coroutine;           // what it runs
+    size_t context;             // and in which
+    size_t name;                // a str, or the number in the name that
+                                // asyncio gives
+    size_t record;              // struct _sampling_task *, for the profiler
     // What it waits for: an object whose type says it, the coroutine of
     // another task, or NULL.  Borrowed; runs no code.
     PyObject *(*awaited)(PyObject *task);
-    struct _sampling_task **record;     // for the profiler; NULL: a task that
-                                        // nobody tells of when it is woken
+} _PySampling_TaskLayout;
+
+/* A task, as its scheduler tells of it. */
+typedef struct _sampling_told_task {
+    PyObject *task;
+    const _PySampling_TaskLayout *layout;       // NULL: nobody tells of it
+                                                // when it is woken
     int state;                  // 0: pending, 1: cancelled, 2: finished
     int skip_frames;            // innermost ones that are not its loop's
 } _PySampling_ToldTask;

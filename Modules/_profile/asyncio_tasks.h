@@ -14,19 +14,22 @@ sampled_awaited(PyObject *task)
     return is_task ? ((TaskObj *)awaited)->task_coro : awaited;
 }
 
-/* A task, or NULL: of another type than ours, it is nothing but a name. */
+static const _PySampling_TaskLayout sampled_layout = {
+    .coroutine = offsetof(TaskObj, task_coro),
+    .context = offsetof(TaskObj, task_context),
+    .name = offsetof(TaskObj, task_name),
+    .record = offsetof(TaskObj, task_sampled),
+    .awaited = sampled_awaited,
+};
+
+/* A task, or NULL: of another type than ours, it is nothing but an object. */
 static _PySampling_ToldTask *
 sampled_task(asyncio_state *state, PyObject *task, _PySampling_ToldTask *told)
 {
     told->task = task;
     if (task != NULL && Task_Check(state, task)) {
-        TaskObj *self = (TaskObj *)task;
-        told->coroutine = &self->task_coro;
-        told->context = &self->task_context;
-        told->name = &self->task_name;
-        told->awaited = sampled_awaited;
-        told->record = &self->task_sampled;
-        told->state = (int)self->task_state;
+        told->layout = &sampled_layout;
+        told->state = (int)((TaskObj *)task)->task_state;
     }
     return task != NULL ? told : NULL;
 }

@@ -30,16 +30,20 @@ awaited(PyObject *Py_UNUSED(task))
     return NULL;
 }
 
+static const _PySampling_TaskLayout layout = {
+    .coroutine = offsetof(TaskObject, coroutine),
+    .context = offsetof(TaskObject, context),
+    .name = offsetof(TaskObject, name),
+    .record = offsetof(TaskObject, record),
+    .awaited = awaited,
+};
+
 static _PySampling_ToldTask
 told(TaskObject *self, int skip_frames)
 {
     return (_PySampling_ToldTask){
         .task = (PyObject *)self,
-        .coroutine = &self->coroutine,
-        .context = &self->context,
-        .name = &self->name,
-        .awaited = awaited,
-        .record = &self->record,
+        .layout = &layout,
         .state = self->state,
         .skip_frames = skip_frames,
     };

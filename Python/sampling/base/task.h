@@ -42,4 +42,25 @@ struct _sampling_task {
     uint32_t coroutine;
 };
 
+/* Of a task that has a layout. */
+static inline PyObject *
+_PySampling_ToldObject(const _PySampling_ToldTask *told, size_t offset)
+{
+    return *(PyObject **)((char *)told->task + offset);
+}
+
+static inline PyObject *
+_PySampling_ToldCoroutine(const _PySampling_ToldTask *told)
+{
+    return _PySampling_ToldObject(told, told->layout->coroutine);
+}
+
+/* Where its record is, or will be. */
+static inline struct _sampling_task **
+_PySampling_ToldRecord(const _PySampling_ToldTask *told)
+{
+    return (struct _sampling_task **)((char *)told->task
+                                      + told->layout->record);
+}
+
 #endif  // !Py_SAMPLING_TASK_H

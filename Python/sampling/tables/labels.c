@@ -182,13 +182,20 @@ intern_task_name(struct _sampling_tables *tables, PyObject *name)
     return _PySampling_InternBytes(tables, text, (uint32_t)size);
 }
 
+static PyObject *
+name_of(const _PySampling_ToldTask *told)
+{
+    return told->layout != NULL
+        ? _PySampling_ToldObject(told, told->layout->name) : NULL;
+}
+
 /* What the task runs, if it is known in these tables: row + 1. */
 static uint32_t
 coroutine_of(const struct _sampling_tables *tables,
              const _PySampling_ToldTask *told)
 {
     const struct _sampling_task *task =
-        told->record != NULL ? *told->record : NULL;
+        told->layout != NULL ? *_PySampling_ToldRecord(told) : NULL;
     return task != NULL && task->serial == tables->serial
         ? task->coroutine + 1 : 0;
 }
@@ -202,8 +209,9 @@ work_of_task(struct _sampling_tables *tables, const _PySampling_ToldTask *task)
         .coroutine = coroutine_of(tables, task),
         .task_id = (uintptr_t)task->task,
     };
-    if (task->name != NULL && *task->name != NULL) {
-        work.name = intern_task_name(tables, *task->name);
+    PyObject *name = name_of(task);
+    if (name != NULL) {
+        work.name = intern_task_name(tables, name);
     }
     return work;
 }
@@ -275,17 +283,16 @@ _PySampling_LabelsOfWait(struct _sampling_tables *tables,
                          const _PySampling_ToldTask *task)
 {
     _PySampling_LabelSet *set = set_of_context(
-        tstate, task->context != NULL ? *task->context : NULL);
+        tstate, _PySampling_ToldObject(task, task->layout->context));
     struct _sampling_label_row key = {
         .parent = set != NULL ? row_of_set(tables, set) : 0,
         .key = _PySampling_NO_STRING,
         .value = _PySampling_NO_STRING,
         .coroutine = coroutine_of(tables, task),
     };
-    if (task->name != NULL && *task->name != NULL
-        && PyUnicode_Check(*task->name))
-    {
-        key.value = _PySampling_InternText(tables, *task->name);
+    PyObject *name = name_of(task);
+    if (name != NULL && PyUnicode_Check(name)) {
+        key.value = _PySampling_InternText(tables, name);
     }
     uint32_t row = find_or_add_label(tables, key);
     if (row == NO_ROW) {

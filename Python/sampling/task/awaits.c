@@ -200,7 +200,7 @@ PyObject *
 _PySampling_AwaitedBy(const _PySampling_ToldTask *told)
 {
     // The collector may have cleared its type.
-    return Py_TYPE(told->task)->tp_mro != NULL ? told->awaited(told->task)
+    return Py_TYPE(told->task)->tp_mro != NULL ? told->layout->awaited(told->task)
                                                : NULL;
 }
 
@@ -208,7 +208,7 @@ uint32_t
 _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
                        const _PySampling_ToldTask *told)
 {
-    PyObject *next = *told->coroutine;
+    PyObject *next = _PySampling_ToldCoroutine(told);
     PyGenObject *gen = next_suspended(&next);
     for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
         node = add_coroutine(tables, node, gen, frame_of(gen));
@@ -221,7 +221,7 @@ _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
 _PyInterpreterFrame *
 _PySampling_InnermostAwait(const _PySampling_ToldTask *told)
 {
-    PyObject *next = *told->coroutine;
+    PyObject *next = _PySampling_ToldCoroutine(told);
     PyGenObject *last = NULL;
     PyGenObject *gen = next_suspended(&next);
     for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
@@ -234,7 +234,7 @@ _PySampling_InnermostAwait(const _PySampling_ToldTask *told)
 int
 _PySampling_HasNotBegun(const _PySampling_ToldTask *told)
 {
-    PyObject *coroutine = *told->coroutine;
+    PyObject *coroutine = _PySampling_ToldCoroutine(told);
     return coroutine != NULL
         && (!is_generator(coroutine)
             || ((PyGenObject *)coroutine)->gi_frame_state == FRAME_CREATED);
@@ -243,7 +243,7 @@ _PySampling_HasNotBegun(const _PySampling_ToldTask *told)
 PyCodeObject *
 _PySampling_CodeOf(const _PySampling_ToldTask *told)
 {
-    PyObject *coroutine = *told->coroutine;
+    PyObject *coroutine = _PySampling_ToldCoroutine(told);
     if (coroutine == NULL) {
         return NULL;
     }
@@ -264,7 +264,7 @@ _PySampling_CodeOf(const _PySampling_ToldTask *told)
 static PyTypeObject *
 type_of(const _PySampling_ToldTask *told)
 {
-    PyObject *coroutine = *told->coroutine;
+    PyObject *coroutine = _PySampling_ToldCoroutine(told);
     return Py_TYPE(coroutine != NULL ? coroutine : told->task);
 }
 
@@ -279,7 +279,7 @@ _PySampling_CoroutineRow(struct _sampling_tables *tables,
             tables, frame == UINT32_MAX
                 ? UINT32_MAX : tables->frames[frame].function);
     }
-    PyObject *coroutine = *task->told.coroutine;
+    PyObject *coroutine = _PySampling_ToldCoroutine(&task->told);
     PyObject *function =
         coroutine != NULL ? _PySampling_FunctionOf(coroutine) : NULL;
     PyObject *globals = function != NULL

@@ -53,7 +53,7 @@ new_record(const _PySampling_ToldTask *told)
     if (task != NULL) {
         task->told = *told;
         task->code = _PySampling_CodeOf(told);
-        *told->record = task;
+        *_PySampling_ToldRecord(told) = task;
         task->owner = interpreter_state();
         _PySampling_LINK(task->owner->tasks, task);
         count_records(task->owner, 1);
@@ -65,7 +65,8 @@ new_record(const _PySampling_ToldTask *told)
 static struct _sampling_task *
 record_of(const _PySampling_ToldTask *told)
 {
-    struct _sampling_task *task = told->record != NULL ? *told->record : NULL;
+    struct _sampling_task *task =
+        told->layout != NULL ? *_PySampling_ToldRecord(told) : NULL;
     return task != NULL && task->epoch == _PySampling_EPOCH() ? task : NULL;
 }
 
@@ -74,10 +75,10 @@ static struct _sampling_task *
 begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
       uint64_t now_ns)
 {
-    if (told->record == NULL) {
+    if (told->layout == NULL) {
         return NULL;
     }
-    struct _sampling_task *task = *told->record;
+    struct _sampling_task *task = *_PySampling_ToldRecord(told);
     int is_new = task == NULL;
     if (is_new) {
         task = new_record(told);
@@ -114,7 +115,7 @@ free_record(struct _sampling_task *task)
 {
     _PySampling_UNLINK(task->owner->tasks, task);
     count_records(task->owner, -1);
-    *task->told.record = NULL;
+    *_PySampling_ToldRecord(&task->told) = NULL;
     Py_XDECREF(task->code);
     free(task);
 }
@@ -302,7 +303,7 @@ void
 _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
                         const _PySampling_ToldTask *told)
 {
-    if (told->record == NULL) {
+    if (told->layout == NULL) {
         _PySampling_COUNT(tasks_unheard, 1);
         return;
     }
