@@ -94,17 +94,18 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
     }
 }
 
-// The current task of some loop is `entered` instead of `left`; NULL: none.
-// What they point to is copied.
-// If the loop is run inside a task of another, that one is the thread's again
-// when nothing is entered any more.
+// A loop of this thread is about to run a task, inside a task of another loop
+// maybe; or has run it, so that the outer one is the thread's again.  NULL: it
+// is not known which.  What they point to is copied.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
-                                      const _PySampling_ToldTask *entered);
+PyAPI_FUNC(void) _PySampling_EnterTask(const _PySampling_ToldTask *task);
+PyAPI_FUNC(void) _PySampling_LeaveTask(const _PySampling_ToldTask *task);
 // Before the first session of the process nobody is told.  After one a thread
 // may still be in a task that it entered then.
-#define _PySampling_SwapTask(LEFT, ENTERED) \
-    (_PySampling_EPOCH() != 0 ? _PySampling_SwapTask(LEFT, ENTERED) : (void)0)
+#define _PySampling_EnterTask(TASK) \
+    (_PySampling_EPOCH() != 0 ? _PySampling_EnterTask(TASK) : (void)0)
+#define _PySampling_LeaveTask(TASK) \
+    (_PySampling_EPOCH() != 0 ? _PySampling_LeaveTask(TASK) : (void)0)
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
 // NULL: it was no task.
@@ -209,7 +210,8 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_ACTIVE() 0
 #define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
-#define _PySampling_SwapTask(LEFT, ENTERED) ((void)(LEFT), (void)(ENTERED))
+#define _PySampling_EnterTask(TASK) ((void)(TASK))
+#define _PySampling_LeaveTask(TASK) ((void)(TASK))
 #define _PySampling_TaskWoken(TASK) ((void)(TASK))
 #define _PySampling_TaskEnd(RECORD) ((void)(RECORD))
 #define _PySampling_ForgetTasks(TSTATE) ((void)(TSTATE))

@@ -53,14 +53,14 @@ static void
 enter(TaskObject *self, int skip_frames)
 {
     _PySampling_ToldTask task = told(self, skip_frames);
-    _PySampling_SwapTask(NULL, &task);
+    _PySampling_EnterTask(&task);
 }
 
 static void
 leave(TaskObject *self)
 {
     _PySampling_ToldTask task = told(self, 0);
-    _PySampling_SwapTask(&task, NULL);
+    _PySampling_LeaveTask(&task);
 }
 
 static PyObject *

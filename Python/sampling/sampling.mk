@@ -83,6 +83,9 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/tables/tables.h \
 	$(srcdir)/Python/sampling/task/task.h
 
+# What Modules/_asynciomodule.c includes.
+MODULE__ASYNCIO_DEPS=$(srcdir)/Modules/_profile/asyncio_tasks.h
+
 # The folders that "make install" copies.
 SAMPLING_LIBSUBDIRS= \
 	profile_sampling \

@@ -52,27 +52,29 @@ is_entered(const _PyThreadStateImpl *impl, PyObject *task)
     return outer != NULL;
 }
 
-/* Without memory the outer task is forgotten: its samples will have none. */
-static void
-enter_task(_PyThreadStateImpl *impl, const _PySampling_ToldTask *told)
+/* Without memory the outer task is forgotten: its samples will have none.
+   Returns it then; the reference is the caller's. */
+static PyObject *
+push_task(_PyThreadStateImpl *impl, const _PySampling_ToldTask *told)
 {
-    PyObject *current = impl->sampling.entered.task;
-    if (current != NULL) {
+    PyObject *forgotten = impl->sampling.entered.task;
+    if (forgotten != NULL) {
         struct _sampling_outer_task *outer = malloc(sizeof(*outer));
         if (outer != NULL) {
             *outer = (struct _sampling_outer_task){
                 impl->sampling.entered, impl->sampling.outer_tasks};
             impl->sampling.outer_tasks = outer;
-            current = NULL;     // it has the reference now
+            forgotten = NULL;       // it has the reference now
         }
     }
     impl->sampling.entered = *told;
     Py_INCREF(told->task);
-    Py_XDECREF(current);
+    return forgotten;
 }
 
-static void
-leave_task(_PyThreadStateImpl *impl)
+/* Returns what was entered last; the reference is the caller's. */
+static PyObject *
+pop_task(_PyThreadStateImpl *impl)
 {
     PyObject *left = impl->sampling.entered.task;
     struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
@@ -84,7 +86,7 @@ leave_task(_PyThreadStateImpl *impl)
         impl->sampling.entered = outer->told;
         free(outer);
     }
-    Py_DECREF(left);
+    return left;
 }
 
 void
@@ -92,79 +94,88 @@ _PySampling_ForgetTasks(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     while (impl->sampling.entered.task != NULL) {
-        leave_task(impl);
+        Py_DECREF(pop_task(impl));
     }
 }
 
-static void
-tell_left(_PySampling_Thread *thread, const _PySampling_ToldTask *told)
+/* Nobody profiles, and the thread is in no task of a session before. */
+static int
+is_idle(const _PyThreadStateImpl *impl)
 {
-    if (thread != NULL && told->task != NULL) {
-        _PySampling_TaskLeft(thread, told);
-    }
+    return !_PySampling_ACTIVE() && impl->sampling.entered.task == NULL
+        && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.has_session);
 }
 
-static void
-tell_entered(PyThreadState *tstate, _PySampling_Thread *thread,
-             const _PySampling_ToldTask *told)
+/* What waits to be recorded belongs to the task before.  Returns the thread's
+   record, in a hook; NULL: it is not sampled. */
+static _PySampling_Thread *
+begin_switch(PyThreadState *tstate)
 {
-    if (thread != NULL && told->task != NULL) {
-        _PySampling_TaskEntered(tstate, thread, told);
+    _PySampling_BeforeContextChange(tstate);
+    _PySampling_Thread *thread = sampled_thread(tstate);
+    if (thread != NULL) {
+        _PySampling_ENTER_HOOK(thread);
+        // A signal may have come since.
+        if (_PySampling_HasCaptures(tstate)) {
+            _PySampling_Drain(tstate, thread);
+        }
     }
+    return thread;
+}
+
+/* The death of a task may run code of the program: not in the hook. */
+static void
+end_switch(_PySampling_Thread *thread, PyObject *dropped)
+{
+    if (thread != NULL) {
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    Py_XDECREF(dropped);
 }
 
 /* A task that runs another loop is not running meanwhile. */
-static void
-swap(PyThreadState *tstate, _PySampling_Thread *thread,
-     const _PySampling_ToldTask *left, const _PySampling_ToldTask *entered)
-{
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (left != NULL) {
-        tell_left(thread, left);
-    }
-    if (left != NULL && left->task == impl->sampling.entered.task) {
-        leave_task(impl);
-        tell_entered(tstate, thread, &impl->sampling.entered);
-    }
-    else if (entered == NULL) {
-        // Not the one that was entered last, as where greenlets switch: no
-        // name is better than a wrong one.
-        _PySampling_ForgetTasks(tstate);
-    }
-    if (entered != NULL && !is_entered(impl, entered->task)) {
-        tell_left(thread, &impl->sampling.entered);
-        tell_entered(tstate, thread, entered);
-        enter_task(impl, entered);
-    }
-}
-
 void
-(_PySampling_SwapTask)(const _PySampling_ToldTask *left,
-                       const _PySampling_ToldTask *entered)
+(_PySampling_EnterTask)(const _PySampling_ToldTask *task)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (!_PySampling_ACTIVE() && impl->sampling.entered.task == NULL
-        && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.has_session))
-    {
+    if (is_idle(impl) || is_entered(impl, task->task)) {
         return;
     }
-    _PySampling_BeforeContextChange(tstate);
-    _PySampling_Thread *thread = sampled_thread(tstate);
-    if (thread == NULL) {
-        swap(tstate, NULL, left, entered);
+    _PySampling_Thread *thread = begin_switch(tstate);
+    if (thread != NULL) {
+        if (impl->sampling.entered.task != NULL) {
+            _PySampling_TaskLeft(thread, &impl->sampling.entered);
+        }
+        _PySampling_TaskEntered(tstate, thread, task);
+    }
+    end_switch(thread, push_task(impl, task));
+}
+
+void
+(_PySampling_LeaveTask)(const _PySampling_ToldTask *task)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (is_idle(impl)) {
         return;
     }
-    // Its death may run code of the program: not in the hook.
-    PyObject *current = Py_XNewRef(impl->sampling.entered.task);
-    _PySampling_ENTER_HOOK(thread);
-    // A signal may have come since.
-    if (_PySampling_HasCaptures(tstate)) {
-        _PySampling_Drain(tstate, thread);
+    _PySampling_Thread *thread = begin_switch(tstate);
+    if (thread != NULL && task != NULL) {
+        _PySampling_TaskLeft(thread, task);
     }
-    swap(tstate, thread, left, entered);
-    _PySampling_LEAVE_HOOK(thread);
-    Py_XDECREF(current);
+    if (task == NULL || task->task != impl->sampling.entered.task) {
+        // Not the one that was entered last, as where greenlets switch: no
+        // name is better than a wrong one.
+        end_switch(thread, NULL);
+        _PySampling_ForgetTasks(tstate);
+        return;
+    }
+    PyObject *left = pop_task(impl);
+    if (thread != NULL && impl->sampling.entered.task != NULL) {
+        _PySampling_TaskEntered(tstate, thread, &impl->sampling.entered);
+    }
+    end_switch(thread, left);
 }
 
 
