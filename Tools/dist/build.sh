@@ -95,7 +95,10 @@ set_profile_flags() {
         ;;
     release | stock)
         CFLAGS_NODIST="-fprofile-use -fprofile-correction -Wno-missing-profile"
-        LDFLAGS_NODIST=-fprofile-use
+        # configure asks for symbols when it optimises at link time.  They
+        # name this directory, and the build ID, which strip(1) leaves, is
+        # made of them, too.
+        LDFLAGS_NODIST="-fprofile-use -g0"
         ;;
     *) return ;;
     esac
@@ -213,6 +216,15 @@ keep_profile() {
     mv "$scratch/profile" "$profile"
 }
 
+# One object says of when the interpreter is, and make does not see that the
+# date is another one now.
+renew_date() {
+    [ "$(cat "build/$variant/.date" 2>/dev/null)" != "$SOURCE_DATE_EPOCH" ] ||
+        return 0
+    rm -f "build/$variant/Modules/getbuildinfo.o"
+    echo "$SOURCE_DATE_EPOCH" >"build/$variant/.date"
+}
+
 # The compiler looks for the counts beside the object that it writes.
 use_profile() {
     [ ! -x "build/$variant/python" ] || return 0
@@ -232,6 +244,7 @@ cmp -s "$scratch/args" "build/args/$variant" ||
     mv "$scratch/args" "build/args/$variant"
 set_source_date
 sh Tools/build/variant.sh "$variant" configure
+renew_date
 write_setup
 case $flavour in
 release | stock) use_profile ;;
