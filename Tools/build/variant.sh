@@ -39,7 +39,12 @@ esac
 use_ccache() {
     if [ -d /usr/lib/ccache ] && have ccache; then
         PATH=/usr/lib/ccache:$PATH
-        CCACHE_BASEDIR=${CCACHE_BASEDIR:-$(pwd)}
+        case $variant in
+        # Relative paths would show, in what a debugger reads, that it was
+        # there.
+        dist-*) CCACHE_BASEDIR= ;;
+        *) CCACHE_BASEDIR=${CCACHE_BASEDIR:-$(pwd)} ;;
+        esac
         export PATH CCACHE_BASEDIR
     fi
 }
