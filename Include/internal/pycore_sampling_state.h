@@ -35,7 +35,7 @@ typedef struct _sampling_thread _PySampling_Thread;
 /* Where tasks of a type keep what the profiler asks them for, in bytes from
    their beginning.  The first three are objects, or NULL; they live until
    _PySampling_TaskEnd(). */
-typedef struct {
+typedef struct _sampling_task_layout {
     size_t coroutine;           // what it runs
     size_t context;             // and in which
     size_t name;                // a str, or the number in the name that

@@ -14,7 +14,7 @@ sampled_awaited(PyObject *task)
     return is_task ? ((TaskObj *)awaited)->task_coro : awaited;
 }
 
-static const _PySampling_TaskLayout sampled_layout = {
+static const struct _sampling_task_layout sampled_layout = {
     .coroutine = offsetof(TaskObj, task_coro),
     .context = offsetof(TaskObj, task_context),
     .name = offsetof(TaskObj, task_name),

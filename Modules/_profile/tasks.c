@@ -30,7 +30,7 @@ awaited(PyObject *Py_UNUSED(task))
     return NULL;
 }
 
-static const _PySampling_TaskLayout layout = {
+static const struct _sampling_task_layout layout = {
     .coroutine = offsetof(TaskObject, coroutine),
     .context = offsetof(TaskObject, context),
     .name = offsetof(TaskObject, name),

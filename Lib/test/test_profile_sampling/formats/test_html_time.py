@@ -209,10 +209,11 @@ class ViewTest(TimeTest):
             with self.subTest(name):
                 timed(profile, rng).save(self.path)
                 self.look_at_time()
+                least = 2 if profile.samples else 1
                 for plot in 'lanes', 'heat', 'chart':
-                    self.assertGreater(
-                        self.run_js(COLORS, plot),
-                        1 if profile.samples else 0, plot)
+                    # It is drawn with the browser's next picture.
+                    wait_for(self.driver, lambda driver:
+                             self.run_js(COLORS, plot) >= least)
                 self.look_at_time(lanes='pid', zoom='0.2,0.3', time='0.25,9')
                 self.look_at_time(time='5,4', zoom='x,y', lane='\0', than=',')
 
