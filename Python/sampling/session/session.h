@@ -74,7 +74,7 @@ _PySampling_Share(const _PySampling_Options *options);
 extern _PySampling_Status
 _PySampling_ShareAnew(PyThreadState *tstate,
                       const _PySampling_Options *options);
-// Makes them the caller's own, to change.
+// Makes them the caller's own, to change; NULL without memory for a copy.
 extern _PySampling_Status
 _PySampling_OwnTables(struct _sampling_tables **tables);
 // What has been sampled, which is all if nobody else `goes_on` with it.  They
