@@ -95,17 +95,22 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 }
 
 // A loop of this thread is about to run a task, inside a task of another loop
-// maybe; or has run it, so that the outer one is the thread's again.  NULL: it
-// is not known which.  What they point to is copied.
+// maybe; or has run it, so that the outer one is the thread's again; or goes
+// over from one to another.  What they point to is copied.
 // Export for '_asyncio' shared extension.
 PyAPI_FUNC(void) _PySampling_EnterTask(const _PySampling_ToldTask *task);
+// NULL: it is not known which.
 PyAPI_FUNC(void) _PySampling_LeaveTask(const _PySampling_ToldTask *task);
+PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
+                                      const _PySampling_ToldTask *entered);
 // Before the first session of the process nobody is told.  After one a thread
 // may still be in a task that it entered then.
 #define _PySampling_EnterTask(TASK) \
     (_PySampling_EPOCH() != 0 ? _PySampling_EnterTask(TASK) : (void)0)
 #define _PySampling_LeaveTask(TASK) \
     (_PySampling_EPOCH() != 0 ? _PySampling_LeaveTask(TASK) : (void)0)
+#define _PySampling_SwapTask(LEFT, ENTERED) \
+    (_PySampling_EPOCH() != 0 ? _PySampling_SwapTask(LEFT, ENTERED) : (void)0)
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
 // NULL: it was no task.
@@ -212,6 +217,7 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
 #define _PySampling_EnterTask(TASK) ((void)(TASK))
 #define _PySampling_LeaveTask(TASK) ((void)(TASK))
+#define _PySampling_SwapTask(LEFT, ENTERED) ((void)(LEFT), (void)(ENTERED))
 #define _PySampling_TaskWoken(TASK) ((void)(TASK))
 #define _PySampling_TaskEnd(RECORD) ((void)(RECORD))
 #define _PySampling_ForgetTasks(TSTATE) ((void)(TSTATE))

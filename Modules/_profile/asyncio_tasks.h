@@ -42,18 +42,10 @@ sampled_task(asyncio_state *state, PyObject *task, _PySampling_ToldTask *told)
 #define SAMPLED_LEAVE(STATE, TASK) \
     _PySampling_LeaveTask(SAMPLED_TASK(STATE, TASK))
 
-/* A loop is in the task `entered` now instead of `left`, which may be None.
-   If the thread runs another loop in that one, it stays where it is. */
-static void
-sampled_swap(asyncio_state *state, PyObject *left, PyObject *entered)
-{
-    _PyThreadStateImpl *ts = (_PyThreadStateImpl *)_PyThreadState_GET();
-    if (ts->sampling.entered.task == left) {
-        SAMPLED_LEAVE(state, left);
-    }
-    SAMPLED_ENTER(state, entered);
-}
-#define SAMPLED_SWAP(STATE, LEFT, ENTERED) sampled_swap(STATE, LEFT, ENTERED)
+/* `LEFT` may be None. */
+#define SAMPLED_SWAP(STATE, LEFT, ENTERED) \
+    _PySampling_SwapTask(SAMPLED_TASK(STATE, LEFT), \
+                         SAMPLED_TASK(STATE, ENTERED))
 
 static PyMethodDef TaskWakeupDef;
 

@@ -134,12 +134,11 @@ end_switch(_PySampling_Thread *thread, PyObject *dropped)
 }
 
 /* A task that runs another loop is not running meanwhile. */
-void
-(_PySampling_EnterTask)(const _PySampling_ToldTask *task)
+static void
+enter(PyThreadState *tstate, const _PySampling_ToldTask *task)
 {
-    PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (is_idle(impl) || is_entered(impl, task->task)) {
+    if (is_entered(impl, task->task)) {
         return;
     }
     _PySampling_Thread *thread = begin_switch(tstate);
@@ -150,6 +149,15 @@ void
         _PySampling_TaskEntered(tstate, thread, task);
     }
     end_switch(thread, push_task(impl, task));
+}
+
+void
+(_PySampling_EnterTask)(const _PySampling_ToldTask *task)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (!is_idle((_PyThreadStateImpl *)tstate)) {
+        enter(tstate, task);
+    }
 }
 
 void
@@ -176,6 +184,33 @@ void
         _PySampling_TaskEntered(tstate, thread, &impl->sampling.entered);
     }
     end_switch(thread, left);
+}
+
+/* If the task that is left is not the one that was entered last, the thread
+   runs another loop in it, or did not see it entered: it is no name then, but
+   what is known of it goes on. */
+void
+(_PySampling_SwapTask)(const _PySampling_ToldTask *left,
+                       const _PySampling_ToldTask *entered)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (is_idle(impl)) {
+        return;
+    }
+    if (left->task == impl->sampling.entered.task) {
+        (_PySampling_LeaveTask)(left);
+    }
+    else if (left->layout != NULL) {
+        _PySampling_Thread *thread = begin_switch(tstate);
+        if (thread != NULL) {
+            _PySampling_TaskLeft(thread, left);
+        }
+        end_switch(thread, NULL);
+    }
+    // Not to be asked again whether anybody profiles: the thread may be in no
+    // task now, and a session that begins later is to find this one.
+    enter(tstate, entered);
 }
 
 

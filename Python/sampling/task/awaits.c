@@ -200,8 +200,8 @@ PyObject *
 _PySampling_AwaitedBy(const _PySampling_ToldTask *told)
 {
     // The collector may have cleared its type.
-    return Py_TYPE(told->task)->tp_mro != NULL ? told->layout->awaited(told->task)
-                                               : NULL;
+    return Py_TYPE(told->task)->tp_mro != NULL
+        ? told->layout->awaited(told->task) : NULL;
 }
 
 uint32_t
