@@ -12,7 +12,7 @@ from profile_sampling._formats import EXTENSIONS, summary
 from profile_sampling._formats.words import state_name
 
 from ..support.builders import Builder, example
-from ..support.sessions import ProgramTest
+from ..support.sessions import ProgramTest, thrice
 
 PROG = 'python -m profile_sampling'
 
@@ -129,6 +129,7 @@ class CommandTest(ProgramTest):
         return self.run_python('-m', 'profile_sampling', *arguments,
                                **options)
 
+    @thrice
     def test_json(self):
         result = self.cli('stat', '--format', 'json', 'work.py')
         self.assertEqual((result.status, result.out), (0, b'done\n'))
@@ -141,8 +142,8 @@ class CommandTest(ProgramTest):
         profile = said['profile']
         self.assertEqual((profile['threads'], profile['rate_hz']), (3, 1000))
         states = profile['states']
-        # Two threads want one GIL for 0.2 s, less where each waits for a CPU.
-        self.assertGreater(states['gil_wait']['wall_ns'], 30_000_000)
+        # Two threads want one GIL for 0.2 s.
+        self.assertGreater(states['gil_wait']['wall_ns'], 100_000_000)
         self.assertGreater(states['blocked']['wall_ns'], 290_000_000)
         self.assertEqual(self.files(), ['work.py'])
 
