@@ -319,7 +319,7 @@ class SumsTest(SubscriberTest):
 class TakenTest(SubscriberTest):
     """Records wait while the tables that they refer to are given away."""
 
-    def take_while_records_wait(self, begin, take):
+    def test_by_a_block_that_began_later(self):
         recorder = Recorder()
         is_busy, released = threading.Event(), threading.Event()
         self.addCleanup(released.set)
@@ -330,7 +330,7 @@ class TakenTest(SubscriberTest):
             released.wait(support.SHORT_TIMEOUT)
 
         subscription = subscribe_manually(callback, batch_events=1)
-        outer = begin()
+        outer = _profile.begin_block(manual=True, names=0)
         first()
         is_busy.wait()
         inner = _profile.begin_block(manual=True, names=0)
@@ -339,7 +339,8 @@ class TakenTest(SubscriberTest):
               running(subscription.close)):
             while not subscription.closed:
                 time.sleep(0.001)
-            found = take(outer, inner)
+            _profile.end_block(outer)
+            found = checked(_profile.end_block(inner))
             released.set()
             subscription.close()
             self.assertIsNone(caught.unraisable)
@@ -349,12 +350,3 @@ class TakenTest(SubscriberTest):
             spent_ns[sample.stack[0].function.qualname] += sample.wall_ns
         self.assertEqual((spent_ns['first'], spent_ns['second']),
                          (3000, 5000))
-
-    def test_by_a_block_that_began_later(self):
-        def begin():
-            return _profile.begin_block(manual=True, names=0)
-
-        def take(outer, inner):
-            _profile.end_block(outer)
-            return checked(_profile.end_block(inner))
-        self.take_while_records_wait(begin, take)
