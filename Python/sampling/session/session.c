@@ -190,16 +190,13 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
         status = take_since(STATE->origin, result);
     }
     if (status != _PySampling_OK && STATE->tables != NULL) {
-        return status;
+        return status;      // it goes on
     }
     _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
-    if (status != _PySampling_OK) {
-        return status;      // the engine is off
-    }
     // The others may want a lower rate.
     return STATE->tables != NULL ? _PySampling_EngineReconfigure(tstate)
-                                 : _PySampling_OK;
+                                 : status;
 }
 
 _PySampling_Status
