@@ -49,8 +49,8 @@ typedef struct _sampling_task_layout {
 /* A task, as its scheduler tells of it. */
 typedef struct _sampling_told_task {
     PyObject *task;
-    const _PySampling_TaskLayout *layout;       // NULL: nobody tells of it
-                                                // when it is woken
+    const _PySampling_TaskLayout *layout;       // NULL: no more is known of
+                                                // it
     int state;                  // 0: pending, 1: cancelled, 2: finished
     int skip_frames;            // innermost ones that are not its loop's
 } _PySampling_ToldTask;

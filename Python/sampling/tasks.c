@@ -160,57 +160,50 @@ void
     }
 }
 
-void
-(_PySampling_LeaveTask)(const _PySampling_ToldTask *task)
+/* Returns 0 if it is not the one that was entered last. */
+static int
+leave(PyThreadState *tstate, const _PySampling_ToldTask *task)
 {
-    PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (is_idle(impl)) {
-        return;
-    }
     _PySampling_Thread *thread = begin_switch(tstate);
     if (thread != NULL && task != NULL) {
         _PySampling_TaskLeft(thread, task);
     }
     if (task == NULL || task->task != impl->sampling.entered.task) {
-        // Not the one that was entered last, as where greenlets switch: no
-        // name is better than a wrong one.
         end_switch(thread, NULL);
-        _PySampling_ForgetTasks(tstate);
-        return;
+        return 0;
     }
     PyObject *left = pop_task(impl);
     if (thread != NULL && impl->sampling.entered.task != NULL) {
         _PySampling_TaskEntered(tstate, thread, &impl->sampling.entered);
     }
     end_switch(thread, left);
+    return 1;
 }
 
-/* If the task that is left is not the one that was entered last, the thread
-   runs another loop in it, or did not see it entered: it is no name then, but
-   what is known of it goes on. */
+void
+(_PySampling_LeaveTask)(const _PySampling_ToldTask *task)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (!is_idle((_PyThreadStateImpl *)tstate) && !leave(tstate, task)) {
+        // As where greenlets switch: no name is better than a wrong one.
+        _PySampling_ForgetTasks(tstate);
+    }
+}
+
+/* The thread may run another loop in the task that is left: then it stays
+   there. */
 void
 (_PySampling_SwapTask)(const _PySampling_ToldTask *left,
                        const _PySampling_ToldTask *entered)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    if (is_idle(impl)) {
-        return;
+    if (!is_idle((_PyThreadStateImpl *)tstate)) {
+        // Once only: the thread may be in no task now, and a session that
+        // begins later is to find the one that is entered.
+        (void)leave(tstate, left);
+        enter(tstate, entered);
     }
-    if (left->task == impl->sampling.entered.task) {
-        (_PySampling_LeaveTask)(left);
-    }
-    else if (left->layout != NULL) {
-        _PySampling_Thread *thread = begin_switch(tstate);
-        if (thread != NULL) {
-            _PySampling_TaskLeft(thread, left);
-        }
-        end_switch(thread, NULL);
-    }
-    // Not to be asked again whether anybody profiles: the thread may be in no
-    // task now, and a session that begins later is to find this one.
-    enter(tstate, entered);
 }
 
 

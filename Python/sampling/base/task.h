@@ -63,4 +63,11 @@ _PySampling_ToldRecord(const _PySampling_ToldTask *told)
                                       + told->layout->record);
 }
 
+/* NULL: it has none yet, or of such tasks there are none. */
+static inline struct _sampling_task *
+_PySampling_RecordOfTask(const _PySampling_ToldTask *told)
+{
+    return told->layout != NULL ? *_PySampling_ToldRecord(told) : NULL;
+}
+
 #endif  // !Py_SAMPLING_TASK_H

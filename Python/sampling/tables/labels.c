@@ -194,8 +194,7 @@ static uint32_t
 coroutine_of(const struct _sampling_tables *tables,
              const _PySampling_ToldTask *told)
 {
-    const struct _sampling_task *task =
-        told->layout != NULL ? *_PySampling_ToldRecord(told) : NULL;
+    const struct _sampling_task *task = _PySampling_RecordOfTask(told);
     return task != NULL && task->serial == tables->serial
         ? task->coroutine + 1 : 0;
 }

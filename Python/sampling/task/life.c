@@ -65,8 +65,7 @@ new_record(const _PySampling_ToldTask *told)
 static struct _sampling_task *
 record_of(const _PySampling_ToldTask *told)
 {
-    struct _sampling_task *task =
-        told->layout != NULL ? *_PySampling_ToldRecord(told) : NULL;
+    struct _sampling_task *task = _PySampling_RecordOfTask(told);
     return task != NULL && task->epoch == _PySampling_EPOCH() ? task : NULL;
 }
 
