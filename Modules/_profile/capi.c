@@ -297,10 +297,11 @@ public_task_class(const struct _sampling_told_coroutine *told)
 static int
 fill_task_classes(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
-    uint32_t num = taken->coroutines != NULL ? taken->num_coroutines : 0;
+    const struct _sampling_batch *ended = taken->batch;
+    uint32_t num = ended->told != NULL ? ended->num_told : 0;
     NEW_ROWS(PySampling_TaskClass, task_classes, 0, num)
     for (uint32_t i = 0; i < num; i++) {
-        task_classes[i] = public_task_class(&taken->coroutines[i]);
+        task_classes[i] = public_task_class(&ended->told[i]);
     }
     return 1;
 }

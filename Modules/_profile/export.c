@@ -310,12 +310,13 @@ task_functions(const struct _sampling_taken *taken)
 static PyObject *
 task_classes(const struct _sampling_taken *taken)
 {
-    if (taken->coroutines == NULL) {
+    const struct _sampling_batch *batch = taken->batch;
+    if (batch->told == NULL) {
         return Py_NewRef(Py_None);
     }
-    PyObject *list = PyList_New(taken->num_coroutines);
-    for (uint32_t i = 0; list != NULL && i < taken->num_coroutines; i++) {
-        const struct _sampling_told_coroutine *c = &taken->coroutines[i];
+    PyObject *list = PyList_New(batch->num_told);
+    for (uint32_t i = 0; list != NULL && i < batch->num_told; i++) {
+        const struct _sampling_told_coroutine *c = &batch->told[i];
         PyObject *item = Py_BuildValue(
             "(NIII)", counted(&c->row), c->unsampled_node,
             c->unsampled_thread, c->unsampled_labels);

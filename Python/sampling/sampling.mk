@@ -47,6 +47,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sinks/batch.o \
 	Python/sampling/sinks/dispatch.o \
 	Python/sampling/sinks/subscription.o \
+	Python/sampling/sinks/told.o \
 	Python/sampling/tables/coroutines.o \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \

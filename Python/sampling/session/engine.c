@@ -364,7 +364,7 @@ void
 _PySampling_EngineClearSamples(void)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_SubscriptionsKeepCounted();
+    _PySampling_ToldKeep();
     _PySampling_TablesClearSamples(STATE->tables);
     _PySampling_TablesClearCoroutines(STATE->tables);
     PyMutex_Unlock(&STATE->tables_mutex);

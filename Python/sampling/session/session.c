@@ -229,7 +229,7 @@ static int
 link_subscription(struct _sampling_subscription *sub)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    int may_begin = _PySampling_SubscriptionBegin(sub);
+    int may_begin = _PySampling_ToldBegin(sub);
     if (may_begin) {
         _PySampling_LINK(STATE->subscriptions, sub);
         sub->is_linked = 1;

@@ -62,42 +62,9 @@ copy_new_rows(struct _sampling_tables *rows,
     return ok && rows->string_bytes != NULL;
 }
 
-/* What was counted of tasks since the subscription began. */
 static int
-copy_coroutines(const struct _sampling_subscription *sub,
-                struct _sampling_taken *taken,
-                const struct _sampling_tables *tables)
-{
-    uint32_t num_counted =
-        sub->counted_serial == tables->serial ? sub->num_counted : 0;
-    taken->coroutines =
-        calloc(tables->num_coroutines + 1, sizeof(*taken->coroutines));
-    if (taken->coroutines == NULL) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
-        struct _sampling_told_coroutine *told = &taken->coroutines[i];
-        told->row = tables->coroutines[i];
-        if (i < num_counted) {
-            _PySampling_SubtractCoroutine(&told->row, &sub->counted[i]);
-        }
-        if (told->row.unsampled_sample != 0) {
-            const struct _sampling_sample_row *unsampled =
-                &tables->samples[told->row.unsampled_sample];
-            told->unsampled_node = unsampled->node;
-            told->unsampled_thread = unsampled->thread;
-            told->unsampled_labels = unsampled->labels;
-        }
-    }
-    return 1;
-}
-
-/* Counters are of all tasks: who gets a part of the samples has no use for
-   them. */
-static int
-copy_tasks(const struct _sampling_subscription *sub,
-           struct _sampling_taken *taken,
-           const struct _sampling_tables *tables)
+copy_coroutine_functions(struct _sampling_taken *taken,
+                         const struct _sampling_tables *tables)
 {
     taken->num_coroutines = tables->num_coroutines;
     taken->coroutine_functions =
@@ -108,8 +75,7 @@ copy_tasks(const struct _sampling_subscription *sub,
     for (uint32_t i = 0; i < tables->num_coroutines; i++) {
         taken->coroutine_functions[i] = tables->coroutines[i].function;
     }
-    return !sub->gets_tasks || sub->thread_idents != NULL
-        || sub->num_labels != 0 || copy_coroutines(sub, taken, tables);
+    return 1;
 }
 
 static int
@@ -223,13 +189,13 @@ free_taken_rows(struct _sampling_taken *taken)
     free(taken->changed_threads);
     free(taken->changed_thread_rows);
     free(taken->coroutine_functions);
-    free(taken->coroutines);
 }
 
 static int
 take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
-          const struct _sampling_tables *tables)
+          struct _sampling_batch *batch)
 {
+    const struct _sampling_tables *tables = batch->tables;
     if (sub->cursor.serial != tables->serial) {
         sub->cursor = (struct _sampling_cursor){.serial = tables->serial};
         sub->num_nameless = 0;
@@ -243,7 +209,8 @@ take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
         || !copy_new_rows(&taken->rows, tables, &taken->from)
         || !copy_changed_functions(sub, taken, tables)
         || !copy_changed_threads(sub, taken, tables)
-        || !copy_tasks(sub, taken, tables))
+        || !copy_coroutine_functions(taken, tables)
+        || !_PySampling_ToldSeal(sub, batch))
     {
         return 0;
     }
@@ -303,7 +270,7 @@ take_locked(struct _sampling_subscription *sub, struct _sampling_taken *taken)
     if (sub->spare == NULL) {
         sub->spare = _PySampling_BatchNew(sub->max_events);
     }
-    if (sub->spare == NULL || !take_rows(sub, taken, batch->tables)) {
+    if (sub->spare == NULL || !take_rows(sub, taken, batch)) {
         return -1;
     }
     taken->batch = take_batch(sub);
@@ -345,10 +312,12 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
     batch->next = sub->first;
     sub->first = batch;
     if (batch->next->num_events == 0 && batch->next == sub->last
-        && batch->tables == STATE->tables)
+        && batch->tables == STATE->tables && sub->is_open)
     {
         // Nothing has come since: it is the one being filled again.
         struct _sampling_batch *empty = batch->next;
+        free(batch->told);
+        batch->told = NULL;
         batch->next = NULL;
         sub->last = batch;
         if (sub->spare == NULL) {
@@ -368,9 +337,7 @@ _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
     struct _sampling_batch *batch = taken->batch;
     free_taken_rows(taken);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_TablesFree(batch->tables);
-    batch->tables = NULL;
-    batch->num_events = 0;
+    _PySampling_BatchClear(batch);
     if (sub->spare == NULL) {
         sub->spare = batch;
         batch = NULL;

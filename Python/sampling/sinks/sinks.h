@@ -144,13 +144,6 @@ struct _sampling_subscription {
     struct _sampling_subscription_stats stats;
 };
 
-struct _sampling_batch {
-    struct _sampling_batch *next;
-    struct _sampling_tables *tables;    // a reference; NULL while it is empty
-    uint32_t num_events;
-    struct _sampling_event events[];
-};
-
 /* What is counted of tasks, and what shall have what no sample has: the key
    of a sample, of node 0 if there is none. */
 struct _sampling_told_coroutine {
@@ -160,17 +153,25 @@ struct _sampling_told_coroutine {
     uint32_t unsampled_labels;
 };
 
+struct _sampling_batch {
+    struct _sampling_batch *next;
+    struct _sampling_tables *tables;    // a reference; NULL while it is empty
+    // For who gets tasks, once nothing more comes into it: all that had been
+    // counted since the subscription began.
+    struct _sampling_told_coroutine *told;
+    uint32_t num_told;
+    uint32_t num_events;
+    struct _sampling_event events[];
+};
+
 /* A batch as it is taken, with copies of the rows that are new. */
 struct _sampling_taken {
     struct _sampling_batch *batch;
     struct _sampling_event lost;        // count 0: nothing was
     struct _sampling_cursor from;
     struct _sampling_tables rows;       // the new rows alone, as arrays
-    // What tasks run: the function of each, and, for who gets tasks, all that
-    // was counted of it since the subscription began.
     uint32_t num_coroutines;
-    uint32_t *coroutine_functions;
-    struct _sampling_told_coroutine *coroutines;        // or NULL
+    uint32_t *coroutine_functions;      // what tasks run
     uint32_t *changed_functions;        // rows before `from` that changed
     struct _sampling_function_row *changed_function_rows;
     uint32_t num_changed_functions;
@@ -181,6 +182,7 @@ struct _sampling_taken {
 
 // Room for that many events; NULL: no memory.
 extern struct _sampling_batch *_PySampling_BatchNew(uint32_t max_events);
+extern void _PySampling_BatchClear(struct _sampling_batch *batch);
 // Neither needs the lock.
 extern struct _sampling_subscription *
 _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options);
@@ -189,15 +191,23 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub);
 
 extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
                                         const struct _sampling_event *event);
-// Records come from here on.  Returns 0 if there is no memory.
-extern int _PySampling_SubscriptionBegin(struct _sampling_subscription *sub);
-// What is counted of tasks is about to begin anew.
-extern void _PySampling_SubscriptionsKeepCounted(void);
 extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
 // Before the tables go: batches keep them alive.
 extern void _PySampling_SubscriptionsSeal(void);
 extern size_t _PySampling_SubscriptionsBytes(void);
+
+/* --- What is told of tasks' counters (sinks/told.c). */
+
+// What tasks did before is none of its business.  Returns 0 if there is no
+// memory.
+extern int _PySampling_ToldBegin(struct _sampling_subscription *sub);
+// What is counted of tasks is about to begin anew.
+extern void _PySampling_ToldKeep(void);
+// Nothing more comes into the batch: what was counted stays as it is now.
+// Returns 0 if there is no memory.
+extern int _PySampling_ToldSeal(const struct _sampling_subscription *sub,
+                                struct _sampling_batch *batch);
 
 /* --- Taking (sinks/batch.c).  Each takes the lock itself. */
 

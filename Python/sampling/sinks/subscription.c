@@ -2,7 +2,7 @@
 
    Owns the bounded buffer in which they wait, and what happens when it is
    full.  Must not know where records come from, or how they are taken
-   (sinks/batch.c).
+   (sinks/batch.c) and told of tasks (sinks/told.c).
 
    Records wait in a batch.  A batch that is full is condensed: samples of the
    same stack, thread, labels, state and holder of the GIL become one.  If that
@@ -26,11 +26,19 @@ _PySampling_BatchNew(uint32_t max_events)
     struct _sampling_batch *batch = malloc(
         sizeof(*batch) + max_events * sizeof(struct _sampling_event));
     if (batch != NULL) {
-        batch->next = NULL;
-        batch->tables = NULL;
-        batch->num_events = 0;
+        *batch = (struct _sampling_batch){0};
     }
     return batch;
+}
+
+void
+_PySampling_BatchClear(struct _sampling_batch *batch)
+{
+    _PySampling_TablesFree(batch->tables);
+    batch->tables = NULL;
+    free(batch->told);
+    batch->told = NULL;
+    batch->num_events = 0;
 }
 
 static int
@@ -92,7 +100,7 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub)
     while (sub->first != NULL) {
         struct _sampling_batch *batch = sub->first;
         sub->first = batch->next;
-        _PySampling_TablesFree(batch->tables);
+        _PySampling_BatchClear(batch);
         free(batch);
     }
     free(sub->spare);
@@ -361,63 +369,23 @@ _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
     }
 }
 
-/* What tasks did before is none of its business. */
-int
-_PySampling_SubscriptionBegin(struct _sampling_subscription *sub)
-{
-    const struct _sampling_tables *tables = STATE->tables;
-    if (!sub->gets_tasks || tables == NULL) {
-        return 1;
-    }
-    size_t bytes = tables->num_coroutines * sizeof(*sub->counted);
-    sub->counted = malloc(bytes ? bytes : 1);
-    if (sub->counted == NULL) {
-        return 0;
-    }
-    memcpy(sub->counted, tables->coroutines, bytes);
-    sub->counted_serial = tables->serial;
-    sub->num_counted = tables->num_coroutines;
-    return 1;
-}
-
-/* So that what is counted from zero on, less this, is the same as before. */
+/* No memory: its records are lost, and counted. */
 static void
-keep_counted(struct _sampling_subscription *sub,
-             const struct _sampling_tables *tables)
+drop(struct _sampling_subscription *sub, struct _sampling_batch *batch)
 {
-    struct _sampling_coroutine_row *counted = realloc(
-        sub->counted, (tables->num_coroutines + 1) * sizeof(*counted));
-    if (counted == NULL) {
-        return;
+    while (batch->num_events != 0) {
+        drop_older_half(sub, batch);
     }
-    uint32_t known = sub->counted_serial == tables->serial
-        ? sub->num_counted : 0;
-    memset(counted + known, 0,
-           (tables->num_coroutines - known) * sizeof(*counted));
-    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
-        _PySampling_SubtractCoroutine(&counted[i], &tables->coroutines[i]);
-    }
-    sub->counted = counted;
-    sub->counted_serial = tables->serial;
-    sub->num_counted = tables->num_coroutines;
-}
-
-void
-_PySampling_SubscriptionsKeepCounted(void)
-{
-    for (struct _sampling_subscription *sub = STATE->subscriptions;
-         sub != NULL; sub = sub->next)
-    {
-        if (sub->gets_tasks) {
-            keep_counted(sub, STATE->tables);
-        }
-    }
+    _PySampling_BatchClear(batch);
 }
 
 /* The last record; what waits can still be taken. */
 void
 _PySampling_SubscriptionEnd(struct _sampling_subscription *sub)
 {
+    if (sub->last->num_events != 0 && !_PySampling_ToldSeal(sub, sub->last)) {
+        drop(sub, sub->last);
+    }
     ring(sub);
 }
 
@@ -426,11 +394,23 @@ void
 _PySampling_SubscriptionForget(struct _sampling_subscription *sub)
 {
     for (struct _sampling_batch *b = sub->first; b != NULL; b = b->next) {
-        _PySampling_TablesFree(b->tables);
-        b->tables = NULL;
-        b->num_events = 0;
+        _PySampling_BatchClear(b);
     }
     sub->lost = (struct _sampling_event){0};
+}
+
+static int
+seal(struct _sampling_subscription *sub)
+{
+    struct _sampling_batch *fresh = _PySampling_BatchNew(sub->max_events);
+    if (fresh == NULL || !_PySampling_ToldSeal(sub, sub->last)) {
+        free(fresh);
+        return 0;
+    }
+    sub->last->next = fresh;
+    sub->last = fresh;
+    ring(sub);
+    return 1;
 }
 
 void
@@ -439,22 +419,8 @@ _PySampling_SubscriptionsSeal(void)
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
     {
-        struct _sampling_batch *batch = sub->last;
-        if (batch->num_events == 0) {
-            continue;
+        if (sub->last->num_events != 0 && !seal(sub)) {
+            drop(sub, sub->last);
         }
-        struct _sampling_batch *fresh = _PySampling_BatchNew(sub->max_events);
-        if (fresh != NULL) {
-            batch->next = fresh;
-            sub->last = fresh;
-            ring(sub);
-            continue;
-        }
-        // No memory: its records are lost, and counted.
-        while (batch->num_events != 0) {
-            drop_older_half(sub, batch);
-        }
-        _PySampling_TablesFree(batch->tables);
-        batch->tables = NULL;
     }
 }

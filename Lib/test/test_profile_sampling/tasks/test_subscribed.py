@@ -2,6 +2,7 @@
 that the engine makes itself."""
 
 import asyncio
+import time
 import unittest
 from collections import Counter
 
@@ -11,7 +12,8 @@ from profile_sampling import Aggregator, label
 from ..support.lives import lives, spend
 from ..support.manual import manual
 from ..support.sessions import _profile, checked
-from ..support.subscribers import SubscriberTest, subscribe_manually
+from ..support.subscribers import (
+    SubscriberTest, helper_busy, running, subscribe_manually)
 from ..support.work import spin
 
 
@@ -172,6 +174,35 @@ class SubscribedTest(SubscriberTest):
             subscription.flush()
             found = checked(aggregator.profile())
         self.assertEqual(lives(found)['child'][0], 3 * 2 * 3_000_011)
+
+    def closed_and_waiting(self, after):
+        """What is told of main(), twice before and once while somebody
+        subscribes to tasks, who gets it when `after` has run."""
+        aggregator = Aggregator()
+        with helper_busy() as release:
+            asyncio.run(main())
+            asyncio.run(main())
+            subscription = subscribe_manually(aggregator, task=True)
+            asyncio.run(main())
+            with running(subscription.close):
+                while not subscription.closed:
+                    time.sleep(0.001)
+                after()
+                release()
+        return checked(aggregator.profile())
+
+    def test_what_is_after_its_end_is_none_of_its_business(self):
+        def begin_session():
+            _profile.start(manual=True, names=0)
+            asyncio.run(main())
+            _profile.stop()
+        with manual() as session:
+            asyncio.run(main())
+        for after in int, lambda: asyncio.run(main()), begin_session:
+            with self.subTest(after=after):
+                found = self.closed_and_waiting(after)
+                self.assertEqual(lives(found), lives(session.profile))
+                self.assertEqual(counted(found), counted(session.profile))
 
     def test_who_does_not_ask_gets_none(self):
         aggregator, batches = Aggregator(), []
