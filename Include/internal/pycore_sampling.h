@@ -215,10 +215,12 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_ACTIVE() 0
 #define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
-#define _PySampling_EnterTask(TASK) ((void)(TASK))
-#define _PySampling_LeaveTask(TASK) ((void)(TASK))
-#define _PySampling_SwapTask(LEFT, ENTERED) ((void)(LEFT), (void)(ENTERED))
-#define _PySampling_TaskWoken(TASK) ((void)(TASK))
+// What is told of a task is not made, either.
+#define _PySampling_EnterTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))
+#define _PySampling_LeaveTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))
+#define _PySampling_SwapTask(LEFT, ENTERED) \
+    _PySampling_IF_ACTIVE(((void)(LEFT), (void)(ENTERED)))
+#define _PySampling_TaskWoken(TASK) _PySampling_IF_ACTIVE((void)(TASK))
 #define _PySampling_TaskEnd(RECORD) ((void)(RECORD))
 #define _PySampling_ForgetTasks(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeYield(TSTATE) ((void)(TSTATE))
