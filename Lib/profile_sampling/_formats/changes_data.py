@@ -1,7 +1,7 @@
 """What changed between runs, for programs: JSON and tables of tabs.
 
 This file owns the names of fields, which stay what they are: see "The
-difference as JSON" in Doc/library/profile_sampling-formats.rst.  It must not
+difference" in Doc/library/profile_sampling-json.rst.  It must not
 compute anything: that is _data's.
 """
 

@@ -1,6 +1,6 @@
 """Writer of a profile as JSON: all that it says.
 
-This file owns our JSON schema, which Doc/library/profile_sampling-formats.rst
+This file owns our JSON schema, which Doc/library/profile_sampling-json.rst
 documents.  It must not compute anything: tables are written as they are,
 columns as arrays, and rows refer to rows of other tables by their number.
 

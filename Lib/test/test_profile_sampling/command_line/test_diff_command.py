@@ -154,7 +154,7 @@ class OutputTest(DiffTest):
         self.assertLess(document['gates'][0]['p'], 0.001)
 
     def test_json_fields(self):
-        # Those that Doc/library/profile_sampling-formats.rst names.
+        # Those that Doc/library/profile_sampling-json.rst names.
         document = json.loads(self.diff(*self.pair(), '--format', 'json',
                                         '--gate', 'total'))
         change = {'before', 'after', 'change', 'low', 'high', 'relative', 'p',

@@ -15,7 +15,7 @@ from ..support.builders import STATES, Builder, example
 from ..support.random_profiles import random_profile
 
 KINDS = 'python', 'C', 'operator', 'pseudo'
-PAGE = 'Doc/library/profile_sampling-formats.rst'
+PAGE = 'Doc/library/profile_sampling-json.rst'
 
 
 def written(profile):
@@ -167,7 +167,7 @@ class DocumentTest(unittest.TestCase):
         else:
             self.skipTest('the documentation is not there')
         page = (folder / PAGE).read_text()
-        section = page.partition('\nJSON\n^^^^\n')[2].partition('\n^^^')[0]
+        section = page.partition('\nThe profile\n')[2].partition('\nThe difference\n')[0]
         documented = set(re.findall('``([a-z_]+)``', section))
         data = written(example().profile())
         fields = set(data)
