@@ -40,12 +40,14 @@ class Told:
         if raw['serial'] != self.serial:
             self.serial = raw['serial']
             self._begin()
-        self._strings += raw['strings']
-        self._functions += unpacked(raw['functions'], 'I', FUNCTION_COLUMNS)
-        self._frames += unpacked(raw['frames'], 'i', FRAME_COLUMNS)
-        self._nodes += unpacked(raw['nodes'], 'I', NODE_COLUMNS)
-        self._labels += unpacked(raw['labels'], 'Q', LABEL_COLUMNS)
-        self._threads += raw['threads']
+        strings, functions, frames, nodes, labels, threads = raw['first']
+        self._strings[strings:] = raw['strings']
+        self._functions[functions:] = unpacked(raw['functions'], 'I',
+                                               FUNCTION_COLUMNS)
+        self._frames[frames:] = unpacked(raw['frames'], 'i', FRAME_COLUMNS)
+        self._nodes[nodes:] = unpacked(raw['nodes'], 'I', NODE_COLUMNS)
+        self._labels[labels:] = unpacked(raw['labels'], 'Q', LABEL_COLUMNS)
+        self._threads[threads:] = raw['threads']
 
     def contents(self, known):
         """Return the Contents of these rows."""

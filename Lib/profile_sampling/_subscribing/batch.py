@@ -14,6 +14,8 @@ from profile_sampling._data.values import (
     FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, gil_holder,
     label_set)
 
+KINDS_OF_ROWS = ('strings', 'functions', 'frames', 'nodes', 'labels',
+                 'threads')
 RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
                 'lost', 'task', 'delay')
 _SAMPLE = 0
@@ -60,15 +62,20 @@ class Rows:
         self._label_sets = {}
 
     def add(self, raw):
-        """Add the rows that are new in a batch: all of them, or none."""
-        strings = self.strings + raw['strings']
+        """Add the rows of a batch: all of them, or none.
+
+        Rows that were here before, since a batch had to be delivered again,
+        come to where they were.
+        """
+        first = dict(zip(KINDS_OF_ROWS, raw['first']))
+        strings = self.strings[:first['strings']] + raw['strings']
 
         def text(row):
             return None if row == NO_STRING else strings[row]
 
         def thread(ident, native_id, name, interpreter_id):
             return Thread(ident, native_id, text(name), interpreter_id)
-        functions = list(self.functions)
+        functions = self.functions[:first['functions']]
         for module, qualname, filename, line, kind in unpacked(
                 raw['functions'], 'I', FUNCTION_COLUMNS):
             functions.append(Function(text(module), text(qualname),
@@ -80,7 +87,7 @@ class Rows:
             moved[old] = functions[row] = Function(
                 text(module), old.qualname, old.filename, old.first_line,
                 old.kind)
-        frames = self.frames
+        frames = self.frames[:first['frames']]
         if moved:
             frames = [_moved(frame, moved) for frame in frames]
         frames = frames + [
@@ -93,11 +100,11 @@ class Rows:
         for parent, key, value, task, task_class, is_work in unpacked(
                 raw['labels'], 'Q', LABEL_COLUMNS):
             if task_class:
-                tasks[len(self.labels) + len(labels)] = TaskLabel(
+                tasks[first['labels'] + len(labels)] = TaskLabel(
                     functions[classes[task_class - 1]], bool(is_work))
             labels.append((parent, text(key), text(value), task))
-        threads = self.threads + [thread(*numbers)
-                                  for numbers in raw['threads']]
+        threads = self.threads[:first['threads']]
+        threads += [thread(*numbers) for numbers in raw['threads']]
         for row, numbers in raw['changed_threads']:
             threads[row] = thread(*numbers)
         old_tasks = self.tasks
@@ -107,13 +114,13 @@ class Rows:
                                task.is_work)
                 for row, task in old_tasks.items()}
         # From here on nothing fails.
-        if moved:
+        if moved or first['nodes'] < len(self.nodes):
             self._stacks = {}
         self.strings = strings
         self.functions = functions
         self.frames = frames
-        self.nodes += nodes
-        self.labels += labels
+        self.nodes[first['nodes']:] = nodes
+        self.labels[first['labels']:] = labels
         self.tasks = old_tasks
         self.tasks.update(tasks)
         self.threads = threads
@@ -205,8 +212,7 @@ class Batch:
     def __init__(self, raw, rows, subscription=None):
         self.rows = rows
         self.subscription = subscription
-        self.first = dict(zip(('strings', 'functions', 'frames', 'nodes',
-                               'labels', 'threads'), raw['first']))
+        self.first = dict(zip(KINDS_OF_ROWS, raw['first']))
         self.counters = raw['stats']
         self._lost = raw['lost']
         # The same as the core has it: with the node, thread and labels that
