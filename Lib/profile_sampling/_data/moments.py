@@ -27,7 +27,7 @@ class Moments:
     """Records of a time line that grows."""
 
     def __init__(self):
-        # Numbers of (serial of the rows, key).
+        # Numbers of (rows, key).
         self._keys = {}
         # Moments, numbers of keys, and the three weights.
         self._columns = _empty()
@@ -41,10 +41,10 @@ class Moments:
     def keys(self):
         return list(self._keys)
 
-    def add(self, serial, kinds, columns):
+    def add(self, rows, kinds, columns):
         """Add a batch.
 
-        *serial* tells rows apart that have the same numbers; *kinds* has
+        *rows* tells rows apart that have the same numbers; *kinds* has
         what each record is, and *columns* are by the names of a Batch.
         """
         keys = zip(*[_cast(columns[name], item)
@@ -52,12 +52,12 @@ class Moments:
         numbers = [_cast(columns[name], 'Q')
                    for name in ('time_ns', *_WEIGHTS)]
         self.add_records([
-            (time_ns, (serial, *key), *weights)
+            (time_ns, (rows, *key), *weights)
             for kind, key, time_ns, *weights
             in zip(bytes(kinds), keys, *numbers) if kind == _SAMPLE])
 
     def add_records(self, records):
-        """Add (time_ns, (serial, *key), count, cpu_ns, wall_ns)."""
+        """Add (time_ns, (rows, *key), count, cpu_ns, wall_ns)."""
         if not records:
             return
         times, keys, *weights = zip(*records)
@@ -105,8 +105,7 @@ class Moments:
     def timeline(self, tables, rows, start_ns):
         """Return the Timeline of the samples of *tables*.
 
-        *rows* has the number of each sample by the serial of its rows and
-        its key; *start_ns* is when the profile began, on the clock of the
+        *rows* has the number of each sample by its rows and its key; *start_ns* is when the profile began, on the clock of the
         records.  Those of other samples are left out.
         """
         of_keys = list(map(rows.get, self._keys))

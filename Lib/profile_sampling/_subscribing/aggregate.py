@@ -59,19 +59,20 @@ class Aggregator:
             self._add(batch)
 
     def _add(self, batch):
-        serial = batch.rows.serial
-        self._generations[serial] = _Seen(batch)
+        # Another subscription has rows of its own, whatever their serial.
+        rows = batch.rows
+        self._generations[rows] = _Seen(batch)
         self._stats = batch.counters
         samples = self._samples
         if self._moments is not None:
-            self._moments.add(serial, batch.kind, vars(batch))
+            self._moments.add(rows, batch.kind, vars(batch))
         for kind, *key, count, cpu_ns, wall_ns in zip(
                 batch.kind, batch.node, batch.thread, batch.labels_row,
                 batch.state, batch.holder_thread, batch.holder_node,
                 batch.count, batch.cpu_ns, batch.wall_ns):
             if kind != _SAMPLE and kind not in _VALUE_OF_KIND:
                 continue
-            sums = samples.setdefault((serial, *key), [0] * _VALUES)
+            sums = samples.setdefault((rows, *key), [0] * _VALUES)
             if kind == _SAMPLE:
                 sums[0] += count
                 sums[1] += cpu_ns
@@ -95,8 +96,8 @@ class Aggregator:
 
     def _profile(self, mode, rate_hz, depth_frames, names):
         tables = _AllRows()
-        for serial, rows in self._generations.items():
-            tables.add_rows(serial, rows)
+        for rows, seen in self._generations.items():
+            tables.add_rows(rows, seen)
         stats = dict(self._stats)
         for name, value in self._lost.items():
             if value:
@@ -119,11 +120,11 @@ class Aggregator:
 def _shared(generations, samples):
     """Return the samples with what is known exactly of tasks."""
     found = {}
-    for serial, seen in generations.items():
+    for rows, seen in generations.items():
         its = [[*key[1:], *values] for key, values in samples.items()
-               if key[0] == serial]
+               if key[0] is rows]
         seen.share(its)
-        found.update({(serial, *sample[:-_VALUES]): sample[-_VALUES:]
+        found.update({(rows, *sample[:-_VALUES]): sample[-_VALUES:]
                       for sample in its})
     return found
 
@@ -196,35 +197,35 @@ class _AllRows:
         self._task_classes = []
         self._bases = {}
 
-    def add_rows(self, serial, rows):
+    def add_rows(self, rows, seen):
         functions = {}
-        for function in rows.functions:
+        for function in seen.functions:
             if id(function) not in functions:
                 functions[id(function)] = len(self._functions)
                 self._functions.append(function_row(function))
         first_frame = len(self._frames) // 5
-        for frame in rows.frames:
+        for frame in seen.frames:
             self._frames.extend((functions[id(frame.function)], frame.line,
                                  frame.column, frame.instruction_offset,
                                  frame.opcode))
         nodes = len(self._nodes) // 2 - 1
-        for parent, frame in rows.nodes():
+        for parent, frame in seen.nodes():
             self._nodes.append(parent + nodes if parent else 0)
             self._nodes.append(frame + first_frame)
         labels = len(self._labels) - 1
-        classes = self._add_classes(rows)
-        for (parent, *label), function in zip(rows.labels(),
-                                              rows.classes_of_labels()[1:]):
+        classes = self._add_classes(seen)
+        for (parent, *label), function in zip(seen.labels(),
+                                              seen.classes_of_labels()[1:]):
             self._labels.append((parent + labels if parent else 0, *label,
                                  classes.get(function, 0)))
         threads = len(self._threads)
-        self._threads.extend(map(thread_row, rows.threads))
-        self._bases[serial] = nodes, threads, labels
+        self._threads.extend(map(thread_row, seen.threads))
+        self._bases[rows] = nodes, threads, labels
 
-    def _add_classes(self, rows):
+    def _add_classes(self, seen):
         """Return the numbers, from 1, of what tasks run."""
         numbers = {}
-        classes = rows.task_classes()
+        classes = seen.task_classes()
         of_functions = {function: row for row, function
                         in enumerate(self._functions if classes else ())}
         for function, counters in classes.items():
@@ -236,8 +237,8 @@ class _AllRows:
     def raw(self, sums):
         samples = array('q')
         for key, weights in sums.items():
-            serial, node, thread, labels, state, *holder = key
-            nodes, threads, label_rows = self._bases[serial]
+            rows, node, thread, labels, state, *holder = key
+            nodes, threads, label_rows = self._bases[rows]
             samples.extend((node + nodes if node else 0, thread + threads,
                             labels + label_rows if labels else 0, state,
                             *_moved_holder(*holder, threads, nodes),
