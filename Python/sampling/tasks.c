@@ -198,7 +198,14 @@ void
                        const _PySampling_ToldTask *entered)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    if (!is_idle((_PyThreadStateImpl *)tstate)) {
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    if (left->task == entered->task
+        && impl->sampling.entered.task == entered->task
+        && _PySampling_TaskRuns(entered))
+    {
+        return;     // who begins to profile says what it is in
+    }
+    if (!is_idle(impl)) {
         // Once only: the thread may be in no task now, and a session that
         // begins later is to find the one that is entered.
         (void)leave(tstate, left);

@@ -69,6 +69,13 @@ record_of(const _PySampling_ToldTask *told)
     return task != NULL && task->epoch == _PySampling_EPOCH() ? task : NULL;
 }
 
+int
+_PySampling_TaskRuns(const _PySampling_ToldTask *told)
+{
+    struct _sampling_task *task = record_of(told);
+    return task != NULL && task->state == _PySampling_TASK_RUNS;
+}
+
 /* The task's life begins, or the part of it that the session sees. */
 static struct _sampling_task *
 begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,

@@ -19,6 +19,8 @@ extern void _PySampling_TaskEntered(PyThreadState *tstate,
                                     const _PySampling_ToldTask *told);
 extern void _PySampling_TaskLeft(_PySampling_Thread *thread,
                                  const _PySampling_ToldTask *told);
+// Does the session know that the task is in a step?
+extern int _PySampling_TaskRuns(const _PySampling_ToldTask *told);
 // Everything up to now, of the tasks of all threads that have the caller's
 // GIL.
 extern void _PySampling_TasksFlush(PyThreadState *tstate,
