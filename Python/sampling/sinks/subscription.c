@@ -384,7 +384,7 @@ void
 _PySampling_SubscriptionEnd(struct _sampling_subscription *sub)
 {
     if (sub->last->num_events != 0 && !_PySampling_ToldSeal(sub, sub->last)) {
-        drop(sub, sub->last);
+        sub->gets_tasks = 0;    // no counters are better than wrong ones
     }
     ring(sub);
 }

@@ -30,7 +30,10 @@ _PySampling_ToldBegin(struct _sampling_subscription *sub)
     if (sub->counted == NULL) {
         return 0;
     }
-    memcpy(sub->counted, tables->coroutines, bytes);
+    for (uint32_t i = 0; i < tables->num_coroutines; i++) {
+        sub->counted[i] = tables->coroutines[i];
+        sub->counted[i].longest_step_ns = sub->counted[i].longest_life_ns = 0;
+    }
     sub->counted_serial = tables->serial;
     sub->num_counted = tables->num_coroutines;
     return 1;
@@ -43,6 +46,18 @@ num_counted_in(const struct _sampling_subscription *sub,
     return sub->counted_serial == tables->serial ? sub->num_counted : 0;
 }
 
+/* The longest are no sums.  What they were before the subscription began is
+   not known: see _PySampling_SubtractCoroutine(). */
+static void
+keep_longest(struct _sampling_coroutine_row *kept,
+             const struct _sampling_coroutine_row *row)
+{
+    kept->longest_step_ns = Py_MAX(kept->longest_step_ns,
+                                   row->longest_step_ns);
+    kept->longest_life_ns = Py_MAX(kept->longest_life_ns,
+                                   row->longest_life_ns);
+}
+
 /* So that what is counted from zero on, less this, is the same as before. */
 static void
 keep_counted(struct _sampling_subscription *sub,
@@ -51,6 +66,7 @@ keep_counted(struct _sampling_subscription *sub,
     struct _sampling_coroutine_row *counted = realloc(
         sub->counted, (tables->num_coroutines + 1) * sizeof(*counted));
     if (counted == NULL) {
+        sub->num_counted = 0;   // what was counted until now is not told
         return;
     }
     uint32_t known = num_counted_in(sub, tables);
@@ -58,6 +74,7 @@ keep_counted(struct _sampling_subscription *sub,
            (tables->num_coroutines - known) * sizeof(*counted));
     for (uint32_t i = 0; i < tables->num_coroutines; i++) {
         _PySampling_SubtractCoroutine(&counted[i], &tables->coroutines[i]);
+        keep_longest(&counted[i], &tables->coroutines[i]);
     }
     sub->counted = counted;
     sub->counted_serial = tables->serial;
@@ -118,6 +135,7 @@ _PySampling_ToldSeal(const struct _sampling_subscription *sub,
         if (i < num_counted) {
             _PySampling_SubtractCoroutine(&batch->told[i].row,
                                           &sub->counted[i]);
+            keep_longest(&batch->told[i].row, &sub->counted[i]);
         }
     }
     return 1;

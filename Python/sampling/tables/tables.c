@@ -305,6 +305,7 @@ _PySampling_TablesNew(size_t limit_bytes)
     // Made beforehand so that losing needs no memory.
     if (tables->lost_node == _PySampling_NO_NODE
         || !_PySampling_TablesInitLabels(tables)
+        || !RESERVE(tables, threads) || !reserve_thread_index(tables)
         || find_or_add_sample(tables, &(struct _sampling_sample_row){
                .node = tables->lost_node, .state = _PySampling_LOST}) == NULL)
     {
