@@ -19,7 +19,8 @@ from profile_sampling import Aggregator
 from ..support.manual import first, second
 from ..support.sessions import _profile, checked, names, parked_thread
 from ..support.subscribers import (
-    Recorder, SubscriberTest, helper_busy, running, subscribe_manually)
+    Recorder, SubscriberTest, fill_tables, helper_busy, running,
+    subscribe_manually)
 from ..support.work import spin
 
 subscribe = profile_sampling.subscribe
@@ -173,10 +174,7 @@ class SumsTest(SubscriberTest):
         recorder = Recorder()
         labelled = Recorder()
         _profile.start(manual=True, names=0)
-        # More than half of what tables may take: they are due at any time.
-        for i in range(4500):
-            with profile_sampling.label(x=f'{i}{"x" * 20_000}'):
-                first()
+        fill_tables()
         with (helper_busy() as release,
               subscribe_manually(recorder, batch_events=8) as subscription,
               subscribe_manually(labelled, labels=('a', 'b'))):

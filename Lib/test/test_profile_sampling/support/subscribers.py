@@ -7,6 +7,7 @@ import time
 
 from test import support
 
+import profile_sampling
 from profile_sampling._subscribing import subscription as _subscribe
 
 from .manual import first
@@ -49,6 +50,13 @@ def subscribe_manually(callback, *, batch_seconds=LONG_SECONDS, **options):
         'rate_hz': 1000, 'manual': True,
         'interpreter_id': -1, 'batch_events': 4096, 'max_events': 65536,
         'threads': None, 'labels': None, 'names': 0} | options)
+
+
+def fill_tables():
+    """More than half of what tables may take: they may be renewed."""
+    for i in range(4500):
+        with profile_sampling.label(x=f'{i}{"x" * 20_000}'):
+            first()
 
 
 @contextlib.contextmanager

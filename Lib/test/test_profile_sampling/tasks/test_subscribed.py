@@ -5,16 +5,22 @@ import asyncio
 import time
 import unittest
 from collections import Counter
+from unittest import mock
+
+from test.support import import_helper
 
 import profile_sampling
 from profile_sampling import Aggregator, label
+from profile_sampling._subscribing import subscription as _subscription
 
 from ..support.lives import lives, spend
-from ..support.manual import manual
+from ..support.manual import first, manual, second
 from ..support.sessions import _profile, checked
 from ..support.subscribers import (
-    SubscriberTest, helper_busy, running, subscribe_manually)
+    SubscriberTest, fill_tables, helper_busy, running, subscribe_manually)
 from ..support.work import spin
+
+_testcapi = import_helper.import_module('_testcapi')
 
 
 def told(profile):
@@ -62,6 +68,37 @@ async def main():
 
 async def parked(future):
     await future
+
+
+def begin_session():
+    """Beside a subscription, so that what is counted begins anew."""
+    _profile.start(manual=True, names=0)
+    asyncio.run(main())
+    _profile.stop()
+
+
+def fail_to_take(subscription):
+    """Ask for what waits, without memory: it is put back."""
+    for n_allocations in 1, 5, 20:
+        _testcapi.set_nomemory(n_allocations, n_allocations + 1)
+        try:
+            subscription._core.take()
+        except MemoryError:
+            continue
+        finally:
+            _testcapi.remove_mem_hooks()
+        raise AssertionError('there was memory')
+
+
+def stacks(profile):
+    """{names of functions of this file, leaf first: wall time}."""
+    found = Counter()
+    for sample in profile.samples:
+        found[tuple(frame.function.qualname for frame in sample.stack
+                    if frame.function.filename == __file__
+                    and '.test_' not in frame.function.qualname)
+              ] += sample.wall_ns
+    return found
 
 
 class SubscribedTest(SubscriberTest):
@@ -187,22 +224,126 @@ class SubscribedTest(SubscriberTest):
             with running(subscription.close):
                 while not subscription.closed:
                     time.sleep(0.001)
-                after()
+                after(subscription)
                 release()
         return checked(aggregator.profile())
 
     def test_what_is_after_its_end_is_none_of_its_business(self):
-        def begin_session():
-            _profile.start(manual=True, names=0)
+        def work(_):
             asyncio.run(main())
-            _profile.stop()
+
+        def fail_and_begin(subscription):
+            fail_to_take(subscription)
+            begin_session()
         with manual() as session:
             asyncio.run(main())
-        for after in int, lambda: asyncio.run(main()), begin_session:
+        for after in (id, work, fail_to_take, fail_and_begin,
+                      lambda _: begin_session()):
             with self.subTest(after=after):
                 found = self.closed_and_waiting(after)
                 self.assertEqual(lives(found), lives(session.profile))
                 self.assertEqual(counted(found), counted(session.profile))
+
+    def test_taken_again(self):
+        # It waits again with all that is in it, and more comes.
+        aggregator = Aggregator()
+        with manual() as session:
+            for _ in range(3):
+                asyncio.run(main())
+        with subscribe_manually(aggregator, task=True) as subscription:
+            for fails in False, True, True:
+                asyncio.run(main())
+                subscription._core.flush()
+                if fails:
+                    fail_to_take(subscription)
+                else:
+                    subscription.flush()
+        found = checked(aggregator.profile())
+        self.assertEqual(lives(found), lives(session.profile))
+        self.assertEqual(counted(found), counted(session.profile))
+        self.assertEqual(stacks(found), stacks(session.profile))
+
+    def test_a_batch_that_could_not_be_made(self):
+        aggregator = Aggregator()
+        with subscribe_manually(aggregator, task=True) as subscription:
+            first()
+            subscription.flush()
+            second()
+            subscription._core.flush()
+            with (mock.patch.object(_subscription, 'Batch',
+                                    side_effect=MemoryError),
+                  self.assertRaises(MemoryError)):
+                subscription._next_batch()
+            subscription.flush()
+            first()
+        spent_ns = Counter()
+        for sample in checked(aggregator.profile()).samples:
+            spent_ns[sample.stack[0].function.qualname] += sample.wall_ns
+        self.assertEqual((spent_ns['first'], spent_ns['second']),
+                         (2 * 3000, 5000))
+
+    def test_tables_that_begin_anew_while_a_batch_waits(self):
+        renew = _profile.renew_if_full
+        # Not by the thread that delivers.
+        self.enterContext(mock.patch.object(_profile, 'renew_if_full'))
+        aggregator = Aggregator()
+        with manual() as session:
+            for _ in range(3):
+                asyncio.run(main())
+        with helper_busy() as release:
+            with manual():
+                fill_tables()
+                asyncio.run(main())
+                subscription = subscribe_manually(aggregator, task=True)
+            asyncio.run(main())
+            subscription._core.flush()
+            renew()
+            asyncio.run(main())
+            begin_session()
+            self.assertEqual(subscription._core.batches, 2)
+            release()
+            subscription.close()
+        found = aggregator.profile()    # its rows are of two tables
+        self.assertEqual(lives(found), lives(session.profile))
+        self.assertEqual(counted(found), counted(session.profile))
+
+    def test_the_longest_are_kept(self):
+        aggregator = Aggregator()
+        with subscribe_manually(aggregator, task=True) as subscription:
+            asyncio.run(main())
+            subscription.flush()
+            before = counted(aggregator.profile())
+            _profile.start(manual=True, names=0)
+            _profile.stop()
+            first()
+        self.assertEqual(counted(aggregator.profile()), before)
+
+    def test_one_aggregator_of_two_subscriptions(self):
+        aggregator = Aggregator()
+        with manual() as session:
+            asyncio.run(main())
+            asyncio.run(main())
+        with subscribe_manually(lambda batch: None):    # keeps the tables
+            for _ in range(2):
+                with subscribe_manually(aggregator, task=True):
+                    asyncio.run(main())
+        found = aggregator.profile()
+        self.assertEqual(lives(found), lives(session.profile))
+        self.assertEqual(counted(found), counted(session.profile))
+
+    def test_who_subscribes_in_a_task_changes_nothing_of_it(self):
+        async def subscribes(times):
+            for _ in range(times):
+                with subscribe_manually(lambda batch: None):
+                    spend(1000)
+            spend((3 - times) * 1000)
+        for times in range(3):
+            aggregator = Aggregator()
+            with subscribe_manually(aggregator, task=True):
+                asyncio.run(subscribes(times))
+            [row] = [row for row in aggregator.profile().tasks()
+                     if row.name.endswith('.subscribes')]
+            self.assertEqual((row.steps, row.longest_step_ns), (1, 3000))
 
     def test_who_does_not_ask_gets_none(self):
         aggregator, batches = Aggregator(), []
