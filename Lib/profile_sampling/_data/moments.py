@@ -105,8 +105,9 @@ class Moments:
     def timeline(self, tables, rows, start_ns):
         """Return the Timeline of the samples of *tables*.
 
-        *rows* has the number of each sample by its rows and its key; *start_ns* is when the profile began, on the clock of the
-        records.  Those of other samples are left out.
+        *rows* has the number of each sample by its rows and its key;
+        *start_ns* is when the profile began, on the clock of the records.
+        Those of other samples are left out.
         """
         of_keys = list(map(rows.get, self._keys))
         records = [
