@@ -167,7 +167,8 @@ class DocumentTest(unittest.TestCase):
         else:
             self.skipTest('the documentation is not there')
         page = (folder / PAGE).read_text()
-        section = page.partition('\nThe profile\n')[2].partition('\nThe difference\n')[0]
+        section = page.partition('\nThe profile\n')[2].partition(
+            '\nThe difference\n')[0]
         documented = set(re.findall('``([a-z_]+)``', section))
         data = written(example().profile())
         fields = set(data)
