@@ -19,7 +19,7 @@ from profile_sampling import Aggregator
 from ..support.manual import first, second
 from ..support.sessions import _profile, checked, names, parked_thread
 from ..support.subscribers import (
-    Recorder, SubscriberTest, fill_tables, helper_busy, running,
+    Recorder, SubscriberTest, closing, fill_tables, helper_busy, running,
     subscribe_manually)
 from ..support.work import spin
 
@@ -334,9 +334,7 @@ class TakenTest(SubscriberTest):
         inner = _profile.begin_block(manual=True, names=0)
         second()
         with (support.catch_unraisable_exception() as caught,
-              running(subscription.close)):
-            while not subscription.closed:
-                time.sleep(0.001)
+              closing(subscription)):
             _profile.end_block(outer)
             found = checked(_profile.end_block(inner))
             released.set()

@@ -92,6 +92,15 @@ def running(*targets):
 
 
 @contextlib.contextmanager
+def closing(subscription):
+    """It is closed, by a thread that waits for what the helper delivers."""
+    with running(subscription.close):
+        while not subscription.closed:
+            time.sleep(0.001)
+        yield
+
+
+@contextlib.contextmanager
 def handling(signum, handler):
     old = signal.signal(signum, handler)
     try:

@@ -2,7 +2,6 @@
 that the engine makes itself."""
 
 import asyncio
-import time
 import unittest
 from collections import Counter
 from unittest import mock
@@ -17,7 +16,7 @@ from ..support.lives import lives, spend
 from ..support.manual import first, manual, second
 from ..support.sessions import _profile, checked
 from ..support.subscribers import (
-    SubscriberTest, fill_tables, helper_busy, running, subscribe_manually)
+    SubscriberTest, closing, fill_tables, helper_busy, subscribe_manually)
 from ..support.work import spin
 
 _testcapi = import_helper.import_module('_testcapi')
@@ -221,9 +220,7 @@ class SubscribedTest(SubscriberTest):
             asyncio.run(main())
             subscription = subscribe_manually(aggregator, task=True)
             asyncio.run(main())
-            with running(subscription.close):
-                while not subscription.closed:
-                    time.sleep(0.001)
+            with closing(subscription):
                 after(subscription)
                 release()
         return checked(aggregator.profile())
