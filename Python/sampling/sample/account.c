@@ -22,7 +22,7 @@
      axis of the intervals it would draw points to the short ones: it has an
      axis of its own.
 
-   Reading a thread's CPU clock is a system call.  It is read at ticks, at
+   Reading a thread's CPU clock is a system call.  It is read at ticks and at
    detach if the last reading is old enough, at attach after more than a short
    interval, and when a record is written.  CPU time between two readings
    belongs to running time first, and what does not fit there was burnt without
@@ -41,6 +41,12 @@
    call the kernel lets others have the CPU, and a thread that has just taken
    the GIL would have it while they wake up to wait for it. */
 #define CPU_READ_INTERVAL_NS 25000
+
+/* At a tick, if it is older than so many periods, or than this: some samples
+   share CPU time (sample/weights.c), so that it may come in pieces of a few
+   periods. */
+#define CPU_READ_PERIODS 3
+#define MAX_CPU_READ_NS 3000000
 
 /* Samples of a thread that has not run for so long wait no longer for others
    to share its time with. */
@@ -68,7 +74,7 @@ static void
 carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
 {
     if (cpu_ns < a->cpu_ns) {
-        return;         // read earlier than the last one, or it has ended
+        return;         // not read, or earlier than last, or it has ended
     }
     uint64_t burnt = cpu_ns - a->cpu_ns;
     uint64_t elapsed = wall_ns > a->cpu_read_wall_ns
@@ -121,6 +127,15 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
     };
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, wall_ns);
     thread->run_end_ns = 0;
+}
+
+int
+_PySampling_AccountWantsCpu(const _PySampling_Thread *thread,
+                            uint64_t wall_ns)
+{
+    uint64_t interval_ns = Py_MIN(
+        CPU_READ_PERIODS * _PySampling_PeriodNow(), MAX_CPU_READ_NS);
+    return wall_ns >= thread->account.cpu_read_wall_ns + interval_ns;
 }
 
 _PySampling_Time

@@ -265,8 +265,9 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
         _PySampling_COUNT(calls_interrupted, 1);
     }
     if (may_capture(thread)) {
-        _PySampling_Capture(tstate, thread, now_ns,
-                            _PySampling_CpuNow(thread), 1);
+        uint64_t cpu_ns = _PySampling_AccountWantsCpu(thread, now_ns)
+            ? _PySampling_CpuNow(thread) : 0;
+        _PySampling_Capture(tstate, thread, now_ns, cpu_ns, 1);
     }
     _PySampling_TimerGoOn(thread, stopped_ns);
     _PySampling_TimerTook(thread, count_overhead(stopped_ns));

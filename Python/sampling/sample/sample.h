@@ -75,8 +75,13 @@ extern uint32_t _PySampling_RootNode(PyThreadState *tstate,
 // sample/account.c.
 extern void _PySampling_AccountStart(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
+// Is the last reading of the thread's CPU clock old enough for a tick to read
+// it once more?  Async-signal-safe.
+extern int _PySampling_AccountWantsCpu(const _PySampling_Thread *thread,
+                                       uint64_t wall_ns);
 // What the thread has spent with the GIL since the last call, up to a moment
-// whose clocks are given.  Async-signal-safe.
+// whose clocks are given; the CPU clock may not have been read (0).
+// Async-signal-safe.
 extern struct _sampling_time
 _PySampling_AccountRun(_PySampling_Thread *thread, uint64_t wall_ns,
                        uint64_t cpu_ns);
