@@ -11,6 +11,7 @@ SAMPLING_OBJS= \
 	Python/sampling/clock/ask.o \
 	Python/sampling/clock/clock.o \
 	Python/sampling/clock/deadlines.o \
+	Python/sampling/clock/kernel_timers.o \
 	Python/sampling/clock/probe.o \
 	Python/sampling/clock/signal.o \
 	Python/sampling/clock/timer.o \

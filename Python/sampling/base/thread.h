@@ -134,10 +134,13 @@ struct _sampling_thread {
     uint64_t seen_slices;       // how often it had got one
     int seen_asleep;            // in a system call, with the GIL
     int sleepy_ticks;           // it slept with the GIL lately
-    // The thread's own timer (clock/timer.c).  Owner: the thread; the clock
+    // The thread's own timers (clock/timer.c).  Owner: the thread; the clock
     // reads what is relaxed.
     int timer;                  // _PySampling_HasTimer
     int timer_id;
+    int ahead_id;               // the other one
+    uint64_t ahead_ns;          // the deadline it is set for; 0: none
+    uint64_t ahead_put_off_ns;  // put_off_ns of that
     int timer_signal;
     int is_timed;               // its run is: the clock need not look; relaxed
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed

@@ -73,6 +73,22 @@ extern int _PySampling_TimerIsLookedAt(_PySampling_Thread *thread,
 extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread,
                                    uint64_t now_ns);
 
+/* --- Timers of the kernel (clock/kernel_timers.c).  With the thread's GIL;
+   --- async-signal-safe. */
+
+// Has the thread any, with the signal of today?  Creates them.
+extern int _PySampling_HasKernelTimers(_PySampling_Thread *thread);
+extern void _PySampling_KernelTimersDelete(_PySampling_Thread *thread);
+// 0 clears it.  Returns 0 if there is none.
+extern int _PySampling_KernelTimerSet(_PySampling_Thread *thread,
+                                      uint64_t moment_ns);
+// The same for the thread's other timer, whose deadline comes later.
+extern void _PySampling_KernelTimerSetAhead(_PySampling_Thread *thread,
+                                            uint64_t deadline_ns);
+extern void _PySampling_KernelTimerClearAhead(_PySampling_Thread *thread);
+// The next deadline is the one that was set ahead.  Returns it.
+extern uint64_t _PySampling_KernelTimerTakeAhead(_PySampling_Thread *thread);
+
 /* --- What does the thread do (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */
 

@@ -1,9 +1,9 @@
 /* Sampling profiler: a tick that reaches the thread by a timer of its own.
 
-   Owns the timers of threads: when they are set, for which deadlines
-   (clock/deadlines.c), and what a run without one does.  Must not know what a
-   capture is, how the sampler thread asks, or whether timers are used
-   (clock/trial.c).
+   Owns when the timers of threads (clock/kernel_timers.c) are set, for which
+   deadlines (clock/deadlines.c), and what a run without one does.  Must not
+   know what a capture is, how the sampler thread asks, or whether timers are
+   used (clock/trial.c).
 
    The sampler thread has to get a CPU before it can ask.  On one CPU it takes
    that of the thread it wants to ask, and the kernel then chooses anew who
@@ -35,11 +35,6 @@
 #include "clock.h"
 #include "inside.h"
 
-#include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #define STATE (&_PyRuntime.sampling)
 
 /* Setting a timer takes 0.5 to 5 microseconds.  So many runs of a period may
@@ -58,59 +53,8 @@
    may be over, too. */
 #define MAX_TRIES 3
 
-/* Not in every C library's header. */
-#ifndef sigev_notify_thread_id
-#  define sigev_notify_thread_id _sigev_un._tid
-#endif
 
-/* 32-bit systems have a call of its own for times of 64 bits. */
-#ifdef SYS_timer_settime64
-#  define TIMER_SETTIME SYS_timer_settime64
-#else
-#  define TIMER_SETTIME SYS_timer_settime
-#endif
-
-
-/* The kernel's timers. */
-
-/* Clears it if the moment is 0.  Returns 0 if there is no such timer. */
-static int
-set_kernel_timer(int timer_id, uint64_t moment_ns)
-{
-    struct {
-        int64_t interval_s, interval_ns, value_s, value_ns;
-    } value = {
-        .value_s = (int64_t)(moment_ns / 1000000000u),
-        .value_ns = (int64_t)(moment_ns % 1000000000u),
-    };
-    return syscall(TIMER_SETTIME, timer_id, TIMER_ABSTIME, &value, NULL) == 0;
-}
-
-/* A timer of the thread, with the signal of today. */
-static int
-has_timer(_PySampling_Thread *thread)
-{
-    if (thread->timer == _PySampling_HAS_TIMER
-        && thread->timer_signal != STATE->signal)
-    {
-        _PySampling_TimerDelete(thread);
-    }
-    if (thread->timer == _PySampling_NO_TIMER) {
-        struct sigevent event = {
-            .sigev_notify = SIGEV_THREAD_ID,
-            .sigev_signo = STATE->signal,
-            .sigev_value.sival_ptr = STATE,
-        };
-        event.sigev_notify_thread_id = thread->native_id;
-        thread->timer_signal = STATE->signal;
-        // Each counts against RLIMIT_SIGPENDING.
-        int err = (int)syscall(SYS_timer_create, CLOCK_MONOTONIC, &event,
-                               &thread->timer_id);
-        thread->timer =
-            err == 0 ? _PySampling_HAS_TIMER : _PySampling_TIMER_REFUSED;
-    }
-    return thread->timer == _PySampling_HAS_TIMER;
-}
+/* A run. */
 
 /* 0: none. */
 static uint64_t
@@ -119,23 +63,29 @@ deadline_set_for(const _PySampling_Thread *thread)
     return _Py_atomic_load_uint64_relaxed(&thread->timer_deadline_ns);
 }
 
+/* The thread's signal for that deadline is on its way. */
 static void
-set_timer(_PySampling_Thread *thread, uint64_t deadline_ns)
+await_deadline(_PySampling_Thread *thread, uint64_t deadline_ns,
+               uint64_t fires_ns)
 {
-    uint64_t now_ns = _PySampling_MonotonicNow();
-    thread->timer_fires_ns = Py_MAX(deadline_ns, now_ns);
+    thread->timer_fires_ns = fires_ns;
     // Before the signal may come.
     _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, deadline_ns);
     _PySampling_FENCE();
-    if (!set_kernel_timer(thread->timer_id, thread->timer_fires_ns)) {
+}
+
+static void
+set_timer(_PySampling_Thread *thread, uint64_t deadline_ns)
+{
+    _PySampling_KernelTimerClearAhead(thread);
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    await_deadline(thread, deadline_ns, Py_MAX(deadline_ns, now_ns));
+    if (!_PySampling_KernelTimerSet(thread, thread->timer_fires_ns)) {
         _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, 0);
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
         thread->timer = _PySampling_TIMER_REFUSED;
     }
 }
-
-
-/* A run. */
 
 /* The deadline is the caller's from here on: 0 if it is somebody else's. */
 static uint64_t
@@ -243,7 +193,7 @@ choose_timer(_PySampling_Thread *thread, uint64_t from_ns)
     int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
         && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
         && may_set_timer(thread, from_ns)
-        && _PySampling_SignalIsOurs() && has_timer(thread);
+        && _PySampling_SignalIsOurs() && _PySampling_HasKernelTimers(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
     return is_timed;
 }
@@ -321,21 +271,56 @@ _PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
         || wall_ns >= _PySampling_LookedAtFrom(thread);
 }
 
+/* Sets the other timer for the deadline after the next, as far off as it is if
+   the next tick is met in time and takes what the last one took. */
+static void
+set_ahead(_PySampling_Thread *thread)
+{
+    uint64_t put_off_ns = thread->put_off_ns;
+    uint64_t next_ns = deadline_set_for(thread);
+    thread->put_off_ns += thread->tick_ns;
+    thread->ahead_put_off_ns = thread->put_off_ns;
+    _PySampling_KernelTimerSetAhead(
+        thread,
+        timer_deadline_from(thread, next_ns + thread->tick_ns + 1));
+    thread->put_off_ns = put_off_ns;
+}
+
+/* A tick puts off the deadlines that follow, and the moment itself. */
+static void
+go_on_timed(_PySampling_Thread *thread, uint64_t ticked_ns)
+{
+    int had_tick = thread->put_off_ns != 0;
+    ticked_ns += thread->tick_ns;
+    if (thread->ahead_ns > ticked_ns) {
+        thread->put_off_ns = thread->ahead_put_off_ns;
+        uint64_t deadline_ns = _PySampling_KernelTimerTakeAhead(thread);
+        await_deadline(thread, deadline_ns, deadline_ns);
+    }
+    else {
+        thread->put_off_ns += thread->tick_ns;
+        set_timer(thread, timer_deadline_from(thread, ticked_ns + 1));
+    }
+    if (had_tick && deadline_set_for(thread) != 0) {
+        // Most runs end before their second tick.
+        set_ahead(thread);
+    }
+}
+
 /* The run goes on after a tick, for which the thread stopped at `ticked_ns`.
    A deadline that is over since then is the next one all the same. */
 void
 _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
     int was_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
-    if (!_Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
+    if (was_timed && _Py_atomic_load_int_relaxed(&STATE->uses_timers)) {
+        go_on_timed(thread, ticked_ns);
+    }
+    else {
+        _PySampling_KernelTimerClearAhead(thread);
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
+        set_own_deadline(thread, ticked_ns + 1);
     }
-    if (was_timed) {
-        // Its deadlines and the moment itself.
-        thread->put_off_ns += thread->tick_ns;
-        ticked_ns += thread->tick_ns;
-    }
-    set_deadline(thread, ticked_ns + 1);
     if (was_timed && !_Py_atomic_load_int_relaxed(&thread->is_timed)) {
         // From now on the clock has to look.
         _PySampling_ClockWake(0);
@@ -396,8 +381,11 @@ _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
 uint64_t
 _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
 {
-    if (now_ns < thread->timer_fires_ns) {
-        // It is of a tick that was taken at a safepoint just now.
+    if (now_ns < thread->timer_fires_ns
+        || !_Py_atomic_load_int_relaxed(&thread->is_timed))
+    {
+        // It is of a tick that was taken at a safepoint just now, or the
+        // thread was late and its deadlines are the clock's.
         _PySampling_COUNT(signals_sent, 1);
         _PySampling_COUNT(signals_late, 1);
         return 0;
@@ -425,12 +413,13 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
 int
 _PySampling_TimerEnd(_PySampling_Thread *thread)
 {
+    _PySampling_KernelTimerClearAhead(thread);
     if (deadline_set_for(thread) == 0) {
         return 0;
     }
     // A child of vfork() has no timers, and shares this memory.
     if (!_Py_atomic_load_int_relaxed(&thread->is_timed)
-        || !set_kernel_timer(thread->timer_id, 0))
+        || !_PySampling_KernelTimerSet(thread, 0))
     {
         return 0;
     }
@@ -507,9 +496,6 @@ _PySampling_TimerGiveUp(_PySampling_Thread *thread, uint64_t now_ns)
 void
 _PySampling_TimerDelete(_PySampling_Thread *thread)
 {
-    if (thread->timer == _PySampling_HAS_TIMER) {
-        syscall(SYS_timer_delete, thread->timer_id);
-    }
-    thread->timer = _PySampling_NO_TIMER;
+    _PySampling_KernelTimersDelete(thread);
     (void)take_deadline(thread);
 }

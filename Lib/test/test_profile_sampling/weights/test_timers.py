@@ -129,7 +129,7 @@ class UseTest(TimersTest):
             for _ in support.sleeping_retry(support.SHORT_TIMEOUT):
                 # A look may have taken it for asleep: the trial goes on.
                 busy(0.1)
-                if num_timers() == before + 1:
+                if num_timers() == before + 2:      # a pair
                     break
         self.assertEqual(num_timers(), before)
 
@@ -169,12 +169,27 @@ class BlockedTest(TimersTest):
         self.assertGreater(session.profile.counters['captures_biased'], 100)
 
 
-class SleepWithGILTest(TimersTest):
+def num_interrupted(calls, call):
+    """How many of the calls ended with EINTR."""
+    return sum([call() == -1 and ctypes.get_errno() == errno.EINTR
+                for _ in range(calls)])
 
-    def interrupted(self, calls, call):
-        """How many of the calls ended with EINTR."""
-        return sum([call() == -1 and ctypes.get_errno() == errno.EINTR
-                    for _ in range(calls)])
+
+class OffGILTest(TimersTest):
+
+    def test_no_call_is_cut_short(self):
+        # After some ticks both timers of the thread are set: neither outlives
+        # the run.
+        library = ctypes.CDLL(None, use_errno=True)
+
+        def call():
+            busy(0.005)
+            return library.poll(None, 0, 3)
+        with self.with_timers():
+            self.assertEqual(num_interrupted(60, call), 0)
+
+
+class SleepWithGILTest(TimersTest):
 
     def check_cut(self):
         library = ctypes.PyDLL(None, use_errno=True)
@@ -182,9 +197,9 @@ class SleepWithGILTest(TimersTest):
         def call():
             return library.poll(None, 0, 20)
         with self.with_timers() as session:
-            interrupted = self.interrupted(20, call)
+            interrupted = num_interrupted(20, call)
             busy(TRIAL_S)       # it does not forget
-            interrupted += self.interrupted(20, call)
+            interrupted += num_interrupted(20, call)
         self.assertLessEqual(interrupted, 1)
         self.assertEqual(session.profile.counters['calls_interrupted'],
                          interrupted)
