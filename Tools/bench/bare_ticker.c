@@ -1,7 +1,8 @@
 /* The cheapest ways to interrupt a thread at a rate, for on.py and
    services_cost.py: a thread that sleeps and sends, with a slice so short that
-   it gets the CPU when it wakes; and a timer of the kernel's that is aimed at
-   the thread.  The handler counts and does nothing else. */
+   it gets the CPU when it wakes; a timer of the kernel's that is aimed at the
+   thread; and two of these, of which one is set while the other is due before
+   it.  The handler counts, and sets that one; it does nothing else. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +22,7 @@
 #define SECOND_NS 1000000000L
 #define SLICE_NS 100000
 
-enum { BY_THREAD = 1, BY_TIMER = 2 };
+enum { BY_THREAD = 1, BY_TIMER = 2, BY_PAIR = 3 };
 
 /* What sched_setattr() takes; older C libraries do not declare it. */
 struct slice {
@@ -40,15 +41,40 @@ static struct {
     volatile int stop;
     pthread_t thread;
     pid_t target;
-    timer_t timer;
+    timer_t timers[2];
+    int num_timers;
     long period_ns;
+    struct timespec last;       /* of the moments that the pair is set for */
 } bare;
 
 static volatile long handled;
 
+static struct timespec
+period_after(struct timespec moment)
+{
+    moment.tv_nsec += bare.period_ns;
+    if (moment.tv_nsec >= SECOND_NS) {
+        moment.tv_nsec -= SECOND_NS;
+        moment.tv_sec++;
+    }
+    return moment;
+}
+
+/* After the other timer's. */
+static int
+set_next(int i)
+{
+    bare.last = period_after(bare.last);
+    struct itimerspec spec = {.it_value = bare.last};
+    return timer_settime(bare.timers[i], TIMER_ABSTIME, &spec, NULL);
+}
+
 static void
 count(int signum)
 {
+    if (bare.how == BY_PAIR) {
+        (void)set_next(handled % 2);
+    }
     handled++;
 }
 
@@ -62,11 +88,7 @@ run(void *unused)
     struct timespec deadline;
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     while (!bare.stop) {
-        deadline.tv_nsec += bare.period_ns;
-        if (deadline.tv_nsec >= SECOND_NS) {
-            deadline.tv_nsec -= SECOND_NS;
-            deadline.tv_sec++;
-        }
+        deadline = period_after(deadline);
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
         (void)syscall(SYS_tgkill, getpid(), bare.target, SIGURG);
     }
@@ -85,24 +107,55 @@ start_thread(void)
 }
 
 static int
-start_timer(void)
+create_timers(int count)
 {
     struct sigevent event;
     memset(&event, 0, sizeof(event));
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = SIGURG;
     event.sigev_notify_thread_id = bare.target;
-    if (timer_create(CLOCK_MONOTONIC, &event, &bare.timer) != 0) {
-        return errno;
+    bare.num_timers = 0;
+    while (bare.num_timers < count) {
+        if (timer_create(CLOCK_MONOTONIC, &event,
+                         &bare.timers[bare.num_timers]) != 0) {
+            return errno;
+        }
+        bare.num_timers++;
+    }
+    return 0;
+}
+
+static void
+delete_timers(void)
+{
+    while (bare.num_timers > 0) {
+        timer_delete(bare.timers[--bare.num_timers]);
+    }
+}
+
+static int
+set_timers(void)
+{
+    if (bare.how == BY_PAIR) {
+        clock_gettime(CLOCK_MONOTONIC, &bare.last);
+        return set_next(0) == 0 && set_next(1) == 0 ? 0 : errno;
     }
     struct timespec period = {.tv_nsec = bare.period_ns};
     struct itimerspec spec = {.it_interval = period, .it_value = period};
-    if (timer_settime(bare.timer, 0, &spec, NULL) != 0) {
-        int err = errno;
-        timer_delete(bare.timer);
-        return err;
+    return timer_settime(bare.timers[0], 0, &spec, NULL) == 0 ? 0 : errno;
+}
+
+static int
+start_timers(void)
+{
+    int err = create_timers(bare.how == BY_PAIR ? 2 : 1);
+    if (err == 0) {
+        err = set_timers();
     }
-    return 0;
+    if (err != 0) {
+        delete_timers();
+    }
+    return err;
 }
 
 /* Interrupts the calling thread from now on, at more than 1 Hz.  0, or an
@@ -122,7 +175,7 @@ bare_start(int how, int rate_hz)
     bare.target = (pid_t)syscall(SYS_gettid);
     bare.period_ns = SECOND_NS / rate_hz;
     handled = 0;
-    return how == BY_THREAD ? start_thread() : start_timer();
+    return how == BY_THREAD ? start_thread() : start_timers();
 }
 
 /* Returns how many signals were handled. */
@@ -134,7 +187,7 @@ bare_stop(void)
         pthread_join(bare.thread, NULL);
     }
     else {
-        timer_delete(bare.timer);
+        delete_timers();
     }
     signal(SIGURG, SIG_IGN);
     return handled;
