@@ -42,8 +42,8 @@
    the GIL would have it while they wake up to wait for it. */
 #define CPU_READ_INTERVAL_NS 25000
 
-/* At a tick, if it is older than so many periods, or than this: some samples
-   share CPU time (sample/weights.c), so that it may come in pieces of a few
+/* At a tick, if it is older than so many periods, or than this: samples share
+   CPU time with others (sample/weights.c), so it may come in pieces of a few
    periods. */
 #define CPU_READ_PERIODS 3
 #define MAX_CPU_READ_NS 3000000
@@ -136,6 +136,14 @@ _PySampling_AccountWantsCpu(const _PySampling_Thread *thread,
     uint64_t interval_ns = Py_MIN(
         CPU_READ_PERIODS * _PySampling_PeriodNow(), MAX_CPU_READ_NS);
     return wall_ns >= thread->account.cpu_read_wall_ns + interval_ns;
+}
+
+uint64_t
+_PySampling_AccountUnread(const _PySampling_Thread *thread)
+{
+    const struct _sampling_account *a = &thread->account;
+    uint64_t read_ns = a->cpu_read_wall_ns + a->off_since_read_ns;
+    return a->wall_ns > read_ns ? a->wall_ns - read_ns : 0;
 }
 
 _PySampling_Time

@@ -265,8 +265,10 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
         _PySampling_COUNT(calls_interrupted, 1);
     }
     if (may_capture(thread)) {
-        uint64_t cpu_ns = _PySampling_AccountWantsCpu(thread, now_ns)
-            ? _PySampling_CpuNow(thread) : 0;
+        // Late, and it had no CPU.
+        int is_read = stopped_ns == now_ns
+            || _PySampling_AccountWantsCpu(thread, now_ns);
+        uint64_t cpu_ns = is_read ? _PySampling_CpuNow(thread) : 0;
         _PySampling_Capture(tstate, thread, now_ns, cpu_ns, 1);
     }
     _PySampling_TimerGoOn(thread, stopped_ns);

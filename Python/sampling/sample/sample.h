@@ -79,6 +79,8 @@ extern void _PySampling_AccountStart(_PySampling_Thread *thread,
 // it once more?  Async-signal-safe.
 extern int _PySampling_AccountWantsCpu(const _PySampling_Thread *thread,
                                        uint64_t wall_ns);
+// How long it has run by then, since the last reading.
+extern uint64_t _PySampling_AccountUnread(const _PySampling_Thread *thread);
 // What the thread has spent with the GIL since the last call, up to a moment
 // whose clocks are given; the CPU clock may not have been read (0).
 // Async-signal-safe.

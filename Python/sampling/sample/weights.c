@@ -54,9 +54,10 @@ weighed(const struct _sampling_pending *sample, struct _sampling_time weight)
 }
 
 /* `all`: no sample comes any more that could take the CPU time.  Then, if no
-   tick found the thread on a CPU, it goes as wall time does. */
+   tick found the thread on a CPU, it goes as wall time does.  `unread_ns`: the
+   CPU time of so much of the spans is not known yet. */
 static void
-emit_oldest(struct _sampling_window *w, int all)
+emit_oldest(struct _sampling_window *w, int all, uint64_t unread_ns)
 {
     const struct _sampling_pending *oldest = &w->pending[w->first];
     struct _sampling_time weight = w->time;
@@ -67,8 +68,10 @@ emit_oldest(struct _sampling_window *w, int all)
         weight.cpu_ns = is_by_wall
             ? _PySampling_PartOf(w->time.cpu_ns, oldest->span.wall_ns,
                                  w->span.wall_ns)
-            : _PySampling_PartOf(w->time.cpu_ns, oldest->span.cpu_ns,
-                                 w->span.cpu_ns);
+            : _PySampling_PartOf(
+                  w->time.cpu_ns, oldest->span.cpu_ns,
+                  Py_MAX(w->span.cpu_ns - Py_MIN(w->span.cpu_ns, unread_ns),
+                         oldest->span.cpu_ns));
     }
     w->time.wall_ns -= weight.wall_ns;
     w->time.cpu_ns -= weight.cpu_ns;
@@ -100,7 +103,8 @@ _PySampling_Weigh(_PySampling_Thread *thread, _PySampling_Window window,
     _PySampling_AddTime(&w->span, sample->span);
     if (w->num == WINDOW) {
         // The newest one counts already, so that its time is shared by all.
-        emit_oldest(w, 0);
+        emit_oldest(w, 0, window == _PySampling_ON_GIL
+                          ? _PySampling_AccountUnread(thread) : 0);
     }
     w->pending[(w->first + w->num++) % WINDOW] = *sample;
 }
@@ -117,7 +121,7 @@ _PySampling_WeighAll(_PySampling_Thread *thread, _PySampling_Window window,
     }
     _PySampling_AddTime(&w->time, time);
     while (w->num > 0) {
-        emit_oldest(w, 1);
+        emit_oldest(w, 1, 0);
     }
     return 1;
 }
