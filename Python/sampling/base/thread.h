@@ -86,6 +86,12 @@ typedef enum {
     _PySampling_TIMER_REFUSED,  // by the kernel, for want of resources
 } _PySampling_HasTimer;
 
+struct _sampling_kernel_timer {
+    int state;                  // _PySampling_HasTimer
+    int id;
+    uint64_t set_ns;            // when it fires, or has fired; 0: it is clear
+};
+
 /* Work that is not the program's is not sampled. */
 typedef enum {
     _PySampling_NOT_EXCLUDED = 0,
@@ -136,17 +142,14 @@ struct _sampling_thread {
     int sleepy_ticks;           // it slept with the GIL lately
     // The thread's own timers (clock/timer.c).  Owner: the thread; the clock
     // reads what is relaxed.
-    int timer;                  // _PySampling_HasTimer
-    int timer_id;
-    int ahead_id;               // the other one
-    uint64_t ahead_ns;          // the deadline it is set for; 0: none
-    uint64_t ahead_put_off_ns;  // put_off_ns of that
+    struct _sampling_kernel_timer timers[2];    // what fires next, and then
     int timer_signal;
     int is_timed;               // its run is: the clock need not look; relaxed
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
     uint64_t timer_fires_ns;
     uint64_t tick_ns;           // how long the last tick took of it
     uint64_t put_off_ns;        // by which the run's deadlines are, for that
+    uint64_t ahead_put_off_ns;  // the one that was set ahead
     uint64_t run_end_ns;        // before the timer was cleared
     uint64_t usual_run_ns;      // how long it holds the GIL, on average
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),

@@ -314,6 +314,17 @@ take_back_signal(_PySampling_Thread *thread, int signum)
     return 0;
 }
 
+/* One of each timer, before they are cleared: the kernel drops them with the
+   timer, or has them wait on, as it is newer or older than Linux 6.13. */
+static void
+take_back_timers_signals(_PySampling_Thread *thread)
+{
+    while (take_back_signal(thread, thread->timer_signal)) {
+        _PySampling_COUNT(signals_sent, 1);
+        take_for_deaf(thread);
+    }
+}
+
 static void
 await_answer(_PySampling_Thread *thread)
 {
@@ -349,12 +360,10 @@ _PySampling_AwaitSignal(_PySampling_Thread *thread)
     thread->run_end_ns = _PySampling_WallNow();
     thread->is_leaving = 1;
     _PySampling_FENCE();
-    if (_PySampling_TimerEnd(thread)
-        && take_back_signal(thread, thread->timer_signal))
-    {
-        _PySampling_COUNT(signals_sent, 1);
-        take_for_deaf(thread);
+    if (_PySampling_TimerIsBlocked(thread)) {
+        take_back_timers_signals(thread);
     }
+    _PySampling_TimerEnd(thread);
     await_answer(thread);
     _PySampling_FENCE();
     thread->is_leaving = 0;

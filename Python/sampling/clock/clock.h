@@ -87,11 +87,14 @@ extern void _PySampling_TimerTook(_PySampling_Thread *thread,
                                   uint64_t tick_ns);
 extern void _PySampling_TimerGoOn(_PySampling_Thread *thread,
                                   uint64_t ticked_ns);
-extern int _PySampling_TimerEnd(_PySampling_Thread *thread);
+extern int _PySampling_TimerIsBlocked(const _PySampling_Thread *thread);
+extern void _PySampling_TimerEnd(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread);
 extern void _PySampling_TimerRan(_PySampling_Thread *thread);
 extern void _PySampling_TimerResume(_PySampling_Thread *thread);
 extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
+// clock/kernel_timers.c.  In the child of a fork, which has none.
+extern void _PySampling_KernelTimersForget(_PySampling_Thread *thread);
 
 // clock/trial.c
 extern void _PySampling_TimersNoMore(void);

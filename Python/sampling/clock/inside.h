@@ -76,18 +76,20 @@ extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread,
 /* --- Timers of the kernel (clock/kernel_timers.c).  With the thread's GIL;
    --- async-signal-safe. */
 
-// Has the thread any, with the signal of today?  Creates them.
-extern int _PySampling_HasKernelTimers(_PySampling_Thread *thread);
-extern void _PySampling_KernelTimersDelete(_PySampling_Thread *thread);
-// 0 clears it.  Returns 0 if there is none.
+// Has the thread one, with the signal of today?  Creates it.
+extern int _PySampling_HasKernelTimer(_PySampling_Thread *thread);
+// Sets it, and clears the other.  Returns 0 if the kernel has none.
 extern int _PySampling_KernelTimerSet(_PySampling_Thread *thread,
                                       uint64_t moment_ns);
-// The same for the thread's other timer, whose deadline comes later.
+// Sets the other, for a later moment.
 extern void _PySampling_KernelTimerSetAhead(_PySampling_Thread *thread,
-                                            uint64_t deadline_ns);
-extern void _PySampling_KernelTimerClearAhead(_PySampling_Thread *thread);
-// The next deadline is the one that was set ahead.  Returns it.
-extern uint64_t _PySampling_KernelTimerTakeAhead(_PySampling_Thread *thread);
+                                            uint64_t moment_ns);
+// When that fires, or has fired; 0: it is not set.
+extern uint64_t _PySampling_KernelTimerAhead(const _PySampling_Thread *thread);
+// The one that is set ahead comes next now, and the other has fired.
+extern void _PySampling_KernelTimerTakeAhead(_PySampling_Thread *thread);
+extern void _PySampling_KernelTimersClear(_PySampling_Thread *thread);
+extern void _PySampling_KernelTimersDelete(_PySampling_Thread *thread);
 
 /* --- What does the thread do (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */

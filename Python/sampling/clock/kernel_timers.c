@@ -35,13 +35,11 @@
 #  define TIMER_SETTIME SYS_timer_settime
 #endif
 
-/* The kernel gave none: it knows of no such timer. */
-#define NO_ID (-1)
 
+enum {NEXT, AHEAD};
 
-/* Clears it if the moment is 0.  Returns 0 if there is no such timer. */
 static int
-set_timer(int timer_id, uint64_t moment_ns)
+set_moment(int id, uint64_t moment_ns)
 {
     struct {
         int64_t interval_s, interval_ns, value_s, value_ns;
@@ -49,84 +47,111 @@ set_timer(int timer_id, uint64_t moment_ns)
         .value_s = (int64_t)(moment_ns / 1000000000u),
         .value_ns = (int64_t)(moment_ns % 1000000000u),
     };
-    return syscall(TIMER_SETTIME, timer_id, TIMER_ABSTIME, &value, NULL) == 0;
+    return syscall(TIMER_SETTIME, id, TIMER_ABSTIME, &value, NULL) == 0;
 }
 
-/* Each counts against RLIMIT_SIGPENDING. */
+/* Each counts against RLIMIT_SIGPENDING, so none is made before it is used. */
 static int
-create_timer(const _PySampling_Thread *thread)
+has_timer(_PySampling_Thread *thread, struct _sampling_kernel_timer *timer)
 {
-    int timer_id;
-    struct sigevent event = {
-        .sigev_notify = SIGEV_THREAD_ID,
-        .sigev_signo = thread->timer_signal,
-        .sigev_value.sival_ptr = STATE,
-    };
-    event.sigev_notify_thread_id = thread->native_id;
-    return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer_id) == 0
-        ? timer_id : NO_ID;
+    if (timer->state == _PySampling_NO_TIMER) {
+        struct sigevent event = {
+            .sigev_notify = SIGEV_THREAD_ID,
+            .sigev_signo = thread->timer_signal,
+            .sigev_value.sival_ptr = STATE,
+        };
+        event.sigev_notify_thread_id = thread->native_id;
+        int err = (int)syscall(SYS_timer_create, CLOCK_MONOTONIC, &event,
+                               &timer->id);
+        timer->state =
+            err == 0 ? _PySampling_HAS_TIMER : _PySampling_TIMER_REFUSED;
+    }
+    return timer->state == _PySampling_HAS_TIMER;
+}
+
+/* Returns 0, and the timer is not used any more, if there is none. */
+static int
+set_timer(struct _sampling_kernel_timer *timer, uint64_t moment_ns)
+{
+    if (!set_moment(timer->id, moment_ns)) {
+        timer->state = _PySampling_TIMER_REFUSED;
+        return 0;
+    }
+    timer->set_ns = moment_ns;
+    return 1;
+}
+
+static void
+clear_timer(struct _sampling_kernel_timer *timer)
+{
+    // A child of vfork() has no timers, and shares this memory.
+    if (timer->set_ns != 0 && set_moment(timer->id, 0)) {
+        timer->set_ns = 0;
+    }
 }
 
 int
-_PySampling_HasKernelTimers(_PySampling_Thread *thread)
+_PySampling_HasKernelTimer(_PySampling_Thread *thread)
 {
-    if (thread->timer == _PySampling_HAS_TIMER
-        && thread->timer_signal != STATE->signal)
-    {
+    if (thread->timer_signal != STATE->signal) {
         _PySampling_KernelTimersDelete(thread);
-    }
-    if (thread->timer == _PySampling_NO_TIMER) {
         thread->timer_signal = STATE->signal;
-        thread->timer_id = create_timer(thread);
-        thread->ahead_id = create_timer(thread);
-        thread->timer = thread->timer_id != NO_ID
-            ? _PySampling_HAS_TIMER : _PySampling_TIMER_REFUSED;
     }
-    return thread->timer == _PySampling_HAS_TIMER;
+    return has_timer(thread, &thread->timers[NEXT]);
 }
 
 int
 _PySampling_KernelTimerSet(_PySampling_Thread *thread, uint64_t moment_ns)
 {
-    return set_timer(thread->timer_id, moment_ns);
+    clear_timer(&thread->timers[AHEAD]);
+    return set_timer(&thread->timers[NEXT], moment_ns);
 }
 
 /* Nothing is lost without it: then it is set when the other has fired. */
 void
 _PySampling_KernelTimerSetAhead(_PySampling_Thread *thread,
-                                uint64_t deadline_ns)
+                                uint64_t moment_ns)
 {
-    thread->ahead_ns = set_timer(thread->ahead_id, deadline_ns)
-        ? deadline_ns : 0;
-}
-
-void
-_PySampling_KernelTimerClearAhead(_PySampling_Thread *thread)
-{
-    // A child of vfork() has no timers, and shares this memory.
-    if (thread->ahead_ns != 0 && set_timer(thread->ahead_id, 0)) {
-        thread->ahead_ns = 0;
+    struct _sampling_kernel_timer *timer = &thread->timers[AHEAD];
+    if (has_timer(thread, timer)) {
+        (void)set_timer(timer, moment_ns);
     }
 }
 
 uint64_t
+_PySampling_KernelTimerAhead(const _PySampling_Thread *thread)
+{
+    return thread->timers[AHEAD].set_ns;
+}
+
+void
 _PySampling_KernelTimerTakeAhead(_PySampling_Thread *thread)
 {
-    uint64_t deadline_ns = thread->ahead_ns;
-    int fired_id = thread->timer_id;
-    thread->timer_id = thread->ahead_id;
-    thread->ahead_id = fired_id;
-    thread->ahead_ns = 0;
-    return deadline_ns;
+    struct _sampling_kernel_timer fired = thread->timers[NEXT];
+    thread->timers[NEXT] = thread->timers[AHEAD];
+    thread->timers[AHEAD] = fired;
+}
+
+void
+_PySampling_KernelTimersClear(_PySampling_Thread *thread)
+{
+    clear_timer(&thread->timers[AHEAD]);
+    clear_timer(&thread->timers[NEXT]);
+}
+
+void
+_PySampling_KernelTimersForget(_PySampling_Thread *thread)
+{
+    memset(thread->timers, 0, sizeof(thread->timers));
 }
 
 void
 _PySampling_KernelTimersDelete(_PySampling_Thread *thread)
 {
-    if (thread->timer == _PySampling_HAS_TIMER) {
-        syscall(SYS_timer_delete, thread->timer_id);
-        syscall(SYS_timer_delete, thread->ahead_id);
+    for (int i = NEXT; i <= AHEAD; i++) {
+        if (thread->timers[i].state == _PySampling_HAS_TIMER) {
+            syscall(SYS_timer_delete, thread->timers[i].id);
+        }
     }
-    thread->timer = _PySampling_NO_TIMER;
-    thread->ahead_ns = 0;
+    _PySampling_KernelTimersForget(thread);
 }

@@ -77,13 +77,11 @@ await_deadline(_PySampling_Thread *thread, uint64_t deadline_ns,
 static void
 set_timer(_PySampling_Thread *thread, uint64_t deadline_ns)
 {
-    _PySampling_KernelTimerClearAhead(thread);
     uint64_t now_ns = _PySampling_MonotonicNow();
     await_deadline(thread, deadline_ns, Py_MAX(deadline_ns, now_ns));
     if (!_PySampling_KernelTimerSet(thread, thread->timer_fires_ns)) {
         _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, 0);
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
-        thread->timer = _PySampling_TIMER_REFUSED;
     }
 }
 
@@ -193,7 +191,7 @@ choose_timer(_PySampling_Thread *thread, uint64_t from_ns)
     int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
         && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
         && may_set_timer(thread, from_ns)
-        && _PySampling_SignalIsOurs() && _PySampling_HasKernelTimers(thread);
+        && _PySampling_SignalIsOurs() && _PySampling_HasKernelTimer(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
     return is_timed;
 }
@@ -271,39 +269,46 @@ _PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
         || wall_ns >= _PySampling_LookedAtFrom(thread);
 }
 
-/* Sets the other timer for the deadline after the next, as far off as it is if
-   the next tick is met in time and takes what the last one took. */
+/* The next deadline is the one that a timer was set ahead for. */
 static void
-set_ahead(_PySampling_Thread *thread)
+take_ahead(_PySampling_Thread *thread)
 {
-    uint64_t put_off_ns = thread->put_off_ns;
-    uint64_t next_ns = deadline_set_for(thread);
-    thread->put_off_ns += thread->tick_ns;
-    thread->ahead_put_off_ns = thread->put_off_ns;
-    _PySampling_KernelTimerSetAhead(
-        thread,
-        timer_deadline_from(thread, next_ns + thread->tick_ns + 1));
-    thread->put_off_ns = put_off_ns;
+    uint64_t deadline_ns = _PySampling_KernelTimerAhead(thread);
+    thread->put_off_ns = thread->ahead_put_off_ns;
+    _PySampling_KernelTimerTakeAhead(thread);
+    await_deadline(thread, deadline_ns, deadline_ns);
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    if (now_ns >= deadline_ns) {
+        // Its signal may have come just before it was awaited.
+        thread->timer_fires_ns = now_ns + 1;
+    }
 }
 
-/* A tick puts off the deadlines that follow, and the moment itself. */
+/* A tick puts off the deadlines that follow, which are `next_ns` and so on if
+   there are no ticks.  From the second tick of a run on, for most runs end
+   before that, the other timer is set for the one after the next: as far off
+   as it is if the next tick is in time, and takes what the last one took. */
 static void
 go_on_timed(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
-    int had_tick = thread->put_off_ns != 0;
-    ticked_ns += thread->tick_ns;
-    if (thread->ahead_ns > ticked_ns) {
-        thread->put_off_ns = thread->ahead_put_off_ns;
-        uint64_t deadline_ns = _PySampling_KernelTimerTakeAhead(thread);
-        await_deadline(thread, deadline_ns, deadline_ns);
+    uint64_t put_off_ns = thread->put_off_ns;
+    uint64_t next_ns = _PySampling_DeadlineFrom(_PySampling_OF_TIMERS,
+                                                ticked_ns - put_off_ns + 1);
+    if (_PySampling_KernelTimerAhead(thread)
+        == next_ns + thread->ahead_put_off_ns)
+    {
+        take_ahead(thread);
     }
     else {
         thread->put_off_ns += thread->tick_ns;
-        set_timer(thread, timer_deadline_from(thread, ticked_ns + 1));
+        set_timer(thread, next_ns + thread->put_off_ns);
     }
-    if (had_tick && deadline_set_for(thread) != 0) {
-        // Most runs end before their second tick.
-        set_ahead(thread);
+    if (put_off_ns != 0 && deadline_set_for(thread) != 0) {
+        thread->ahead_put_off_ns = thread->put_off_ns + thread->tick_ns;
+        _PySampling_KernelTimerSetAhead(
+            thread,
+            _PySampling_DeadlineFrom(_PySampling_OF_TIMERS, next_ns + 1)
+                + thread->ahead_put_off_ns);
     }
 }
 
@@ -317,7 +322,7 @@ _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
         go_on_timed(thread, ticked_ns);
     }
     else {
-        _PySampling_KernelTimerClearAhead(thread);
+        _PySampling_KernelTimersClear(thread);
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
         set_own_deadline(thread, ticked_ns + 1);
     }
@@ -408,23 +413,23 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
     return stopped_ns;
 }
 
-/* The run ends: no signal comes any more when this returns.  The thread
-   `is_leaving`.  Returns 1 if one waits that the thread blocks, maybe. */
+/* Does a signal wait, maybe, that the thread blocks? */
 int
+_PySampling_TimerIsBlocked(const _PySampling_Thread *thread)
+{
+    return deadline_set_for(thread) != 0
+        && _Py_atomic_load_int_relaxed(&thread->is_timed)
+        && _PySampling_MonotonicNow()
+           > thread->timer_fires_ns + MAX_TIMER_LATE_NS;
+}
+
+/* The run ends: no signal comes any more when this returns.  The clock may
+   have taken the deadline, but does not know which timers are set.  The thread
+   `is_leaving`. */
+void
 _PySampling_TimerEnd(_PySampling_Thread *thread)
 {
-    _PySampling_KernelTimerClearAhead(thread);
-    if (deadline_set_for(thread) == 0) {
-        return 0;
-    }
-    // A child of vfork() has no timers, and shares this memory.
-    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)
-        || !_PySampling_KernelTimerSet(thread, 0))
-    {
-        return 0;
-    }
-    return _PySampling_MonotonicNow()
-           > thread->timer_fires_ns + MAX_TIMER_LATE_NS;
+    _PySampling_KernelTimersClear(thread);
 }
 
 /* After TimerEnd(): is a tick due that no signal came for?  It is the caller's
@@ -472,7 +477,8 @@ _PySampling_TimerIsUnheard(_PySampling_Thread *thread, uint64_t now_ns)
 }
 
 /* Leaves such a thread, which holds the GIL, to the clock.  All deadlines that
-   it has not heard of are its next tick's, and the CPU time since its last.
+   it has not heard of are its next tick's, and the CPU time since its last,
+   which is not more than has passed.
    Returns 0 if it is left to the clock already. */
 int
 _PySampling_TimerGiveUp(_PySampling_Thread *thread, uint64_t now_ns)
@@ -486,10 +492,12 @@ _PySampling_TimerGiveUp(_PySampling_Thread *thread, uint64_t now_ns)
         return 0;
     }
     add_span(thread, deadline_ns, now_ns);
-    (void)_Py_atomic_add_uint64(
-        &thread->span.cpu_ns,
-        _PySampling_CpuNow(thread)
-            - _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns));
+    uint64_t wall_ns = now_ns
+        - _Py_atomic_load_uint64_relaxed(&thread->account.wall_ns);
+    uint64_t cpu_ns = _PySampling_CpuNow(thread)
+        - _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns);
+    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
+                                Py_MIN(wall_ns, cpu_ns));
     return 1;
 }
 

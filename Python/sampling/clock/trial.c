@@ -117,7 +117,7 @@ _PySampling_TimersEnd(int is_child)
     {
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             if (is_child) {
-                t->timer = _PySampling_NO_TIMER;
+                _PySampling_KernelTimersForget(t);
             }
             _PySampling_TimerDelete(t);
         }

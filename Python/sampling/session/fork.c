@@ -134,6 +134,7 @@ rest_in_child(void)
     if (own != NULL) {
         own->asked = _PySampling_NOT_ASKED;
         own->excluded = _PySampling_NOT_EXCLUDED;
+        _PySampling_KernelTimersForget(own);
     }
 }
 

@@ -6,6 +6,7 @@ from somebody.  One system call may then end with EINTR, in C code that sleeps
 with the GIL and does not try again.  After that nobody has a timer.
 """
 
+import collections
 import contextlib
 import ctypes
 import errno
@@ -145,7 +146,67 @@ class UseTest(TimersTest):
         self.assertEqual(heard, [])
 
 
+class CpuTimeTest(TimersTest):
+    # The CPU clock is not read at each tick.
+
+    BURST_NS, PARTS = 4_000_000, 8
+
+    def burst(self):
+        # Unrolled: each part has a line of its own.
+        now, end = time.perf_counter_ns, time.perf_counter_ns()
+        step = self.BURST_NS // self.PARTS
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+        end += step
+        while now() < end: 0
+
+    @thrice
+    def test_goes_where_wall_time_does(self):
+        # In bursts of 16 periods, which the window of samples fits best.
+        with Session(rate_hz=16 * 1_000_000_000 // self.BURST_NS) as session:
+            busy(TRIAL_S)
+            for _ in range(500):
+                self.burst()
+                time.sleep(0.001)
+        wall_ns, cpu_ns = collections.Counter(), collections.Counter()
+        for sample in session.profile.samples:
+            for frame in sample.stack:
+                if frame.function.qualname.endswith('.burst'):
+                    wall_ns[frame.line] += sample.wall_ns
+                    cpu_ns[frame.line] += sample.cpu_ns
+        parts = [line for line, _ in wall_ns.most_common(self.PARTS)]
+        density = cpu_ns.total() / wall_ns.total()
+        for line in parts:
+            self.assertAlmostEqual(cpu_ns[line] / wall_ns[line] / density, 1,
+                                   delta=0.006)
+
+
 class BlockedTest(TimersTest):
+
+    def test_in_short_runs(self):
+        # It is taken for deaf at the end of a run, and nothing waits then.
+        pending = set()
+        with self.with_timers() as session:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG])
+            for _ in range(100):
+                busy(0.005)
+                time.sleep(0.001)
+                pending |= signal.sigpending()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGURG])
+        self.assertNotIn(signal.SIGURG, pending)
+        self.assertGreater(session.profile.counters['captures_biased'], 100)
 
     def test_time_is_booked(self):
         def blocked():
