@@ -84,7 +84,8 @@ extern int _PySampling_KernelTimerSet(_PySampling_Thread *thread,
 // Sets the other, for a later moment.
 extern void _PySampling_KernelTimerSetAhead(_PySampling_Thread *thread,
                                             uint64_t moment_ns);
-// When that fires, or has fired; 0: it is not set.
+// When they fire, or have fired; 0: it is not set.
+extern uint64_t _PySampling_KernelTimerNext(const _PySampling_Thread *thread);
 extern uint64_t _PySampling_KernelTimerAhead(const _PySampling_Thread *thread);
 // The one that is set ahead comes next now, and the other has fired.
 extern void _PySampling_KernelTimerTakeAhead(_PySampling_Thread *thread);

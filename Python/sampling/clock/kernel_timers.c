@@ -119,6 +119,12 @@ _PySampling_KernelTimerSetAhead(_PySampling_Thread *thread,
 }
 
 uint64_t
+_PySampling_KernelTimerNext(const _PySampling_Thread *thread)
+{
+    return thread->timers[NEXT].set_ns;
+}
+
+uint64_t
 _PySampling_KernelTimerAhead(const _PySampling_Thread *thread)
 {
     return thread->timers[AHEAD].set_ns;

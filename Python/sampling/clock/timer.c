@@ -413,14 +413,14 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
     return stopped_ns;
 }
 
-/* Does a signal wait, maybe, that the thread blocks? */
+/* Does a signal wait, maybe, that the thread blocks?  Heard of it, it would
+   have set the timer again. */
 int
 _PySampling_TimerIsBlocked(const _PySampling_Thread *thread)
 {
-    return deadline_set_for(thread) != 0
-        && _Py_atomic_load_int_relaxed(&thread->is_timed)
-        && _PySampling_MonotonicNow()
-           > thread->timer_fires_ns + MAX_TIMER_LATE_NS;
+    uint64_t fired_ns = _PySampling_KernelTimerNext(thread);
+    return fired_ns != 0
+        && _PySampling_MonotonicNow() > fired_ns + MAX_TIMER_LATE_NS;
 }
 
 /* The run ends: no signal comes any more when this returns.  The clock may
