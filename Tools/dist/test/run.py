@@ -6,7 +6,8 @@ Unpacks ARCHIVE in two places, one with a space in its path, makes it
 read-only and lets inside.py look at it as nobody; then again in a Debian of
 each SYSTEM (bullseye, bookworm, trixie and redhat, if none is named; `none`
 for no system).  `redhat` is a Debian with certificates and terminals where
-Red Hat has them.  Needs root for all but the first, and mmdebstrap.
+Red Hat has them; `image` builds the image for docker and uses it (image.py).
+Needs root for all but the first, and mmdebstrap.
 """
 
 import os
@@ -15,6 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import image
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -153,7 +156,10 @@ def try_all(archive, systems, scratch):
     for place in (python, spaced):
         try_place(place, wheels, scratch)
     for system in systems:
-        try_system(system, archive, wheels, scratch)
+        if system == 'image':
+            image.try_image(archive, wheels, ROOTS)
+        else:
+            try_system(system, archive, wheels, scratch)
 
 
 def main():
@@ -165,6 +171,8 @@ def main():
         raise SystemExit('run.py: error: other systems need root and '
                          'mmdebstrap ("./configure --install-deps"); "none" '
                          'as the last argument leaves them out')
+    if 'image' in systems and not image.has_docker():
+        raise SystemExit('run.py: error: image needs docker, and its daemon')
     with tempfile.TemporaryDirectory(prefix='dist-test-') as scratch:
         os.chmod(scratch, 0o755)
         try_all(pathlib.Path(archive).resolve(), systems,
