@@ -9,6 +9,9 @@ import pathlib
 import shutil
 import subprocess
 
+import debian
+from debian import must_run
+
 BASE, IMAGE = 'dist-test-debian-slim', 'dist-test-python'
 
 # Left out of a slim Debian; copyrights stay.
@@ -40,24 +43,14 @@ for _ in range(100):
 '''
 
 
-def must_run(*command, **more):
-    return subprocess.run(list(map(str, command)), check=True, **more)
-
-
 def has_docker():
     return shutil.which('docker') is not None and subprocess.run(
         ['docker', 'version'], capture_output=True).returncode == 0
 
 
-def make_base(suite, roots):
-    """A slim Debian, made once and kept, as a base image."""
-    archive = roots / f'{suite}-slim.tar'
-    if not archive.exists():
-        roots.mkdir(parents=True, exist_ok=True)
-        part = archive.with_suffix('.part.tar')
-        must_run('mmdebstrap', '-q', '--variant=minbase', *LEFT_OUT, *KEPT,
-                 suite, part, stdout=subprocess.DEVNULL)
-        part.rename(archive)
+def make_base(suite):
+    """A slim Debian as a base image."""
+    archive = debian.make_archive(f'{suite}-slim', suite, *LEFT_OUT, *KEPT)
     must_run('docker', 'import', archive, BASE, stdout=subprocess.DEVNULL)
 
 
@@ -75,9 +68,9 @@ def bytes_to_fetch(image):
     return count
 
 
-def try_image(archive, wheels, roots):
+def try_image(archive, wheels):
     """`archive`: the tarball, beside which "make dist" put docker/."""
-    make_base('trixie', roots)
+    make_base('trixie')
     context = pathlib.Path(archive).parent / 'docker'
     must_run('docker', 'build', '-q', '--network=host', '--build-arg',
              f'BASE={BASE}', '-t', IMAGE, context, stdout=subprocess.DEVNULL)

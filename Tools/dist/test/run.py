@@ -17,11 +17,11 @@ import subprocess
 import sys
 import tempfile
 
+import debian
 import image
+from debian import must_run
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
-ROOTS = ROOT / 'build/dist/roots'
 SYSTEMS = ['bullseye', 'bookworm', 'trixie', 'redhat']
 REQUIREMENTS = HERE / 'requirements.txt'
 
@@ -34,10 +34,6 @@ FOR_OLD_SYSTEMS = [f'--platform={tag}_x86_64' for tag in (
     'manylinux_2_28', 'manylinux_2_27', 'manylinux_2_24', 'manylinux2014')]
 
 NOBODY = {'user': 65534, 'group': 65534, 'extra_groups': []}
-
-
-def must_run(*command, **more):
-    subprocess.run(list(map(str, command)), check=True, **more)
 
 
 def unpack(archive, place):
@@ -81,19 +77,6 @@ def try_place(python, wheels, scratch):
              env={'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8'}, **as_nobody())
 
 
-def system_archive(suite):
-    """A small Debian, made once and kept."""
-    archive = ROOTS / f'{suite}.tar'
-    if not archive.exists():
-        ROOTS.mkdir(parents=True, exist_ok=True)
-        part = archive.with_suffix('.part.tar')
-        must_run('mmdebstrap', '-q', '--variant=minbase',
-                 f'--include={PACKAGES}', suite, part,
-                 stdout=subprocess.DEVNULL)
-        part.rename(archive)
-    return archive
-
-
 def trust(system, certificate):
     """Add an authority as the system's administrator does."""
     to = system / 'usr/local/share/ca-certificates/test.crt'
@@ -117,8 +100,9 @@ def make_system(name, archive, wheels, scratch):
     system = scratch / name
     system.mkdir()
     suite = 'bookworm' if name == 'redhat' else name
-    must_run('tar', '-xf', system_archive(suite), '-C', system,
-             '--exclude=./dev/*')
+    must_run('tar', '-xf',
+             debian.make_archive(suite, suite, f'--include={PACKAGES}'),
+             '-C', system, '--exclude=./dev/*')
     # A system of its own for the names, too.
     (system / 'etc/hosts').write_text('127.0.0.1 localhost\n')
     trust(system, wheels / 'CA.pem')
@@ -157,7 +141,7 @@ def try_all(archive, systems, scratch):
         try_place(place, wheels, scratch)
     for system in systems:
         if system == 'image':
-            image.try_image(archive, wheels, ROOTS)
+            image.try_image(archive, wheels)
         else:
             try_system(system, archive, wheels, scratch)
 
