@@ -26,6 +26,7 @@ TIMEOUT_SECONDS = 300
 
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|testsetup)::(.*)')
 _PROMPT = '$ '
+# A table leaves them out if there is nothing in them.
 _COLUMNS_OF_WAITS = ('blocked', 'GIL', 'idle')
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
@@ -177,7 +178,6 @@ def _compare(command, shown, printed):
 def _plain(line):
     words = line.split()
     if words[:1] == ['#']:
-        # A table leaves out columns in which there is nothing.
         words = [word for word in words if word not in _COLUMNS_OF_WAITS]
     return ' '.join(words)
 

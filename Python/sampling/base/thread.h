@@ -168,6 +168,7 @@ struct _sampling_thread {
     // A tick that reached it when its run was over: to be captured that long
     // after the beginning of its next run.  0: none.
     uint64_t overdue_ns;
+    struct _sampling_time overdue_span;     // what it stands for
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion
     int ran_tasks;              // of some loop

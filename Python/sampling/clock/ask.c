@@ -251,7 +251,10 @@ _PySampling_Ask(struct _sampling_asking *asking,
         _PySampling_COUNT(ticks_idle, 1);
         return _PySampling_FOUND_NOBODY;
     }
-    if (!_PySampling_TimerIsLookedAt(thread, wall_ns)) {
+    // It was still there after the tick.  Were the moment of that what counts,
+    // runs would lose what lies between.
+    int num_ticks = _PySampling_TimerTicksAt(thread, _PySampling_WallNow());
+    if (num_ticks == 0) {
         if (is_answered) {
             end_asking(thread);
         }
@@ -273,6 +276,11 @@ _PySampling_Ask(struct _sampling_asking *asking,
             || thread->sleeper.frame == NULL))
     {
         see_sleeper(thread, cpu_ns);
+    }
+    if (found == _PySampling_ASLEEP || found == _PySampling_OFF_CPU) {
+        // Else the sampler thread has moved it aside, and has found it where
+        // it was at its own deadline: one moment of the run.
+        span.wall_ns *= num_ticks;
     }
     add_span(thread, wall_ns, span, found);
     if (is_answered) {

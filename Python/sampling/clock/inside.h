@@ -68,8 +68,8 @@ extern void _PySampling_TimerTrial(int is_awake, uint64_t time_ns);
 
 extern int _PySampling_TimerIsUnheard(_PySampling_Thread *thread,
                                       uint64_t now_ns);
-extern int _PySampling_TimerIsLookedAt(_PySampling_Thread *thread,
-                                       uint64_t wall_ns);
+extern int _PySampling_TimerTicksAt(_PySampling_Thread *thread,
+                                    uint64_t wall_ns);
 extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread,
                                    uint64_t now_ns);
 

@@ -128,11 +128,19 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
 static void
 add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
 {
-    int is_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
-    uint64_t put_off_ns = is_timed ? thread->put_off_ns : 0;
-    uint64_t span_ns = _PySampling_DeadlineSpan(
-        is_timed ? _PySampling_OF_TIMERS : _PySampling_OF_CLOCK,
-        deadline_ns - put_off_ns, now_ns - put_off_ns);
+    uint64_t span_ns;
+    if (_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        uint64_t put_off_ns = thread->put_off_ns;
+        span_ns = _PySampling_DeadlineSpan(_PySampling_OF_TIMERS,
+                                           deadline_ns - put_off_ns,
+                                           now_ns - put_off_ns);
+    }
+    else {
+        // Those that follow are the clock's to look at.
+        span_ns = _PySampling_DeadlineSpan(
+            _PySampling_OF_CLOCK, deadline_ns,
+            Py_MIN(now_ns, _PySampling_LookedAtFrom(thread) - 1));
+    }
     (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
     if (now_ns < deadline_ns + _PySampling_LATE_NS) {
         (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
@@ -255,18 +263,34 @@ _PySampling_TimerOpen(_PySampling_Thread *thread)
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
-/* Is a look at this moment the thread's?  Not at the beginning of its run, but
-   for a deadline of its own that it has not come to take: because it waits for
-   the CPU that the clock has, or is in a call.  On the sampler thread, which
-   has asked it to wait if it wants to give the GIL up. */
-int
-_PySampling_TimerIsLookedAt(_PySampling_Thread *thread, uint64_t wall_ns)
+/* Two readings of its CPU time in a row tell: it is the sampler thread that
+   reads. */
+static int
+runs_on(_PySampling_Thread *thread)
 {
+    return _PySampling_CpuNow(thread) != _PySampling_CpuNow(thread);
+}
+
+/* How many ticks a look at this moment finds: the look itself, if the thread
+   is not at the beginning of its run, and a deadline of the thread's own that
+   it has not come to take, because it waits for the CPU that the clock has, or
+   is in a call.  If it runs on while it is looked at, it takes that one when
+   it is asked, or when it gives the GIL up: they are two moments.  On the
+   sampler thread, which has asked it to wait if it wants to give the GIL
+   up. */
+int
+_PySampling_TimerTicksAt(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    int is_looked_at = wall_ns >= _PySampling_LookedAtFrom(thread);
     uint64_t own_ns = deadline_set_for(thread);
-    return (_PySampling_TimerIsDue(thread, wall_ns)
-            && _Py_atomic_compare_exchange_uint64(&thread->timer_deadline_ns,
-                                                  &own_ns, 0))
-        || wall_ns >= _PySampling_LookedAtFrom(thread);
+    if (!_PySampling_TimerIsDue(thread, wall_ns)
+        || (is_looked_at && runs_on(thread))
+        || !_Py_atomic_compare_exchange_uint64(&thread->timer_deadline_ns,
+                                               &own_ns, 0))
+    {
+        return is_looked_at;
+    }
+    return is_looked_at + 1;
 }
 
 /* The next deadline is the one that a timer was set ahead for. */
@@ -491,7 +515,10 @@ _PySampling_TimerGiveUp(_PySampling_Thread *thread, uint64_t now_ns)
     if (deadline_ns == 0) {
         return 0;
     }
-    add_span(thread, deadline_ns, now_ns);
+    uint64_t span_ns =
+        _PySampling_DeadlineSpan(_PySampling_OF_CLOCK, deadline_ns, now_ns);
+    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
+    _PySampling_COUNT(ticks, 1);
     uint64_t wall_ns = now_ns
         - _Py_atomic_load_uint64_relaxed(&thread->account.wall_ns);
     uint64_t cpu_ns = _PySampling_CpuNow(thread)

@@ -170,6 +170,8 @@ static void
 put_off_tick(_PySampling_Thread *thread)
 {
     thread->overdue_ns = thread->leaving_ns + 1;
+    // What is captured until then stands for itself.
+    _PySampling_AddTime(&thread->overdue_span, _PySampling_TakeSpan(thread));
     _PySampling_COUNT(signals_overdue, 1);
 }
 
@@ -182,6 +184,11 @@ _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
         return 0;
     }
     thread->overdue_ns = 0;
+    (void)_Py_atomic_add_uint64(&thread->span.wall_ns,
+                                thread->overdue_span.wall_ns);
+    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
+                                thread->overdue_span.cpu_ns);
+    thread->overdue_span = (struct _sampling_time){0};
     _PySampling_Capture(tstate, thread, now_ns, _PySampling_CpuNow(thread),
                         is_in_c);
     return 1;
@@ -230,6 +237,12 @@ may_capture(_PySampling_Thread *thread)
 static void
 handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
 {
+    if (!thread->is_leaving
+        && _PySampling_TimerTakeDue(thread, _PySampling_MonotonicNow()))
+    {
+        // A deadline of its own was before that, in the same call.
+        _PySampling_COUNT(captures_merged, 1);
+    }
     if (!may_capture(thread)) {
         // What the tick stands for goes to the next capture.
     }
