@@ -246,6 +246,12 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     uint64_t own_cpu_ns = c->off_cpu_ns - cpu_before_ns;
+    if (blocked_ns == 0) {
+        // It has let others run, and goes on where it was: to wait costs CPU
+        // time, too, and nothing else has burnt it.
+        c->run.cpu_ns += own_cpu_ns;
+        c->off_cpu_ns = cpu_before_ns;
+    }
     if (booked.blocked_ns != 0 && blocked_is_exact) {
         booked.cpu_ns = own_cpu_ns;
         c->off_cpu_ns = cpu_before_ns;
