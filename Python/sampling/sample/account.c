@@ -26,7 +26,8 @@
    detach if the last reading is old enough, at attach after more than a short
    interval, and when a record is written.  CPU time between two readings
    belongs to running time first, and what does not fit there was burnt without
-   the GIL. */
+   the GIL.  A thread that only yields goes on where it was: what it burns as it
+   waits for the GIL is running time. */
 
 #include "Python.h"
 
