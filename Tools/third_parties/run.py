@@ -15,6 +15,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -135,6 +136,9 @@ def main():
     unknown = set(options.suites) - SUITES.keys()
     if unknown:
         parser.error(f'no such suite: {", ".join(sorted(unknown))}')
+    # Shells ignore it for what runs in the background, and tests that press
+    # Ctrl-C would hang.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     out = options.out.resolve()
     failed = 0
     for name in options.suites or SUITES:
