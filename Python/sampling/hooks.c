@@ -93,7 +93,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     _PySampling_AccountAttach(thread);
     int is_in_c = !thread->is_yielding;
     thread->is_yielding = 0;
-    if (thread->overdue_ns != 0) {
+    if (thread->overdue.after_ns != 0) {
         begin_overdue(tstate, thread, is_in_c);
     }
     if (_PySampling_TimerIsSoon(thread)) {
@@ -134,7 +134,7 @@ static int
 only_waits(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     return _PySampling_TimerIsSoon(thread)
-        && thread->overdue_ns == 0
+        && thread->overdue.after_ns == 0
         && _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
         && !_PySampling_HasCaptures(tstate)
         && !_PySampling_TimerIsDue(thread, _PySampling_MonotonicNow());
@@ -159,10 +159,10 @@ _PySampling_Safepoint(PyThreadState *tstate)
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);
-        int is_due = thread->overdue_ns == 0
+        int is_due = thread->overdue.after_ns == 0
             || _PySampling_CaptureOverdue(tstate, thread, 0);
         if (_PySampling_HAS_TICK(thread)) {
-            _PySampling_CaptureDue(tstate, thread);
+            _PySampling_CaptureDue(tstate, thread, 0);
         }
         thread->resumed.frame = NULL;
         drain_and_answer(tstate, thread);
@@ -188,9 +188,10 @@ void
 static void
 put_off_further(_PySampling_Thread *thread)
 {
-    uint64_t due_ns = _PySampling_LookedAtFrom(thread) + thread->overdue_ns;
+    uint64_t *after_ns = &thread->overdue.after_ns;
+    uint64_t due_ns = _PySampling_LookedAtFrom(thread) + *after_ns;
     uint64_t left_ns = due_ns - Py_MIN(due_ns, thread->run_end_ns);
-    thread->overdue_ns = Py_MAX(Py_MIN(left_ns, thread->overdue_ns), 1);
+    *after_ns = Py_MAX(Py_MIN(left_ns, *after_ns), 1);
 }
 
 /* The clock has let a deadline in the run that ends now go by.  Not if it may
@@ -217,7 +218,7 @@ void
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
     // Not one that is put off only now.
-    int is_overdue = thread != NULL && thread->overdue_ns != 0;
+    int is_overdue = thread != NULL && thread->overdue.after_ns != 0;
     end_run(tstate);
     if (thread == NULL) {
         errno = saved_errno;

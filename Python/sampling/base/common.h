@@ -167,6 +167,24 @@ _PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
     to->cpu_ns += time.cpu_ns;
 }
 
+// What the ticks since the thread's last capture stand for: who finds that a
+// tick is due adds, who captures takes.
+static inline void
+_PySampling_AddSpan(_PySampling_Thread *thread, struct _sampling_time span)
+{
+    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span.wall_ns);
+    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span.cpu_ns);
+}
+
+static inline struct _sampling_time
+_PySampling_TakeSpan(_PySampling_Thread *thread)
+{
+    return (struct _sampling_time){
+        .wall_ns = _Py_atomic_exchange_uint64(&thread->span.wall_ns, 0),
+        .cpu_ns = _Py_atomic_exchange_uint64(&thread->span.cpu_ns, 0),
+    };
+}
+
 // base/process.c.  Did C code fork without a word to the interpreter?
 extern int _PySampling_ForkedWithoutHooks(void);
 

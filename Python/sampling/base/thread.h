@@ -20,6 +20,13 @@ typedef struct _sampling_time {
     uint64_t cpu_ns;
 } _PySampling_Time;
 
+/* A tick that reached the thread when its run was over: to be captured that
+   long after the beginning of its next run. */
+struct _sampling_overdue {
+    uint64_t after_ns;          // 0: there is none
+    struct _sampling_time span; // what it stands for
+};
+
 /* Time that waits for a sample.  It is carried apart by state, so that a
    sample of one state never takes time of another. */
 struct _sampling_carries {
@@ -165,10 +172,7 @@ struct _sampling_thread {
     int is_yielding;            // the GIL, between two instructions
     int is_leaving;             // giving the GIL up: the handler looks
     uint64_t leaving_ns;        // how long it has waited for the clock
-    // A tick that reached it when its run was over: to be captured that long
-    // after the beginning of its next run.  0: none.
-    uint64_t overdue_ns;
-    struct _sampling_time overdue_span;     // what it stands for
+    struct _sampling_overdue overdue;
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion
     int ran_tasks;              // of some loop

@@ -162,15 +162,18 @@ add_span(_PySampling_Thread *thread, uint64_t wall_ns,
     if (wall_ns > attached_ns) {
         most_ns = Py_MAX(most_ns, wall_ns - attached_ns);
     }
-    uint64_t *span_ns = found == _PySampling_ASLEEP
-        ? &thread->asleep_span_ns : &thread->span.wall_ns;
-    (void)_Py_atomic_add_uint64(span_ns, Py_MIN(span.wall_ns, most_ns));
-    // A tick that finds it off its CPU says nothing about where CPU time is
-    // burnt: kernels take the CPU away at places they prefer.
-    if (found == _PySampling_ON_CPU || found == _PySampling_SLEEPY) {
-        (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
-                                    Py_MIN(span.cpu_ns, most_ns));
+    span.wall_ns = Py_MIN(span.wall_ns, most_ns);
+    span.cpu_ns = Py_MIN(span.cpu_ns, most_ns);
+    if (found == _PySampling_ASLEEP) {
+        (void)_Py_atomic_add_uint64(&thread->asleep_span_ns, span.wall_ns);
+        return;
     }
+    if (found != _PySampling_ON_CPU && found != _PySampling_SLEEPY) {
+        // A tick that finds it off its CPU says nothing about where CPU time
+        // is burnt: kernels take the CPU away at places they prefer.
+        span.cpu_ns = 0;
+    }
+    _PySampling_AddSpan(thread, span);
 }
 
 /* The last signal is unanswered: the thread waits for a CPU or is in the
@@ -253,7 +256,12 @@ _PySampling_Ask(struct _sampling_asking *asking,
     }
     // It was still there after the tick.  Were the moment of that what counts,
     // runs would lose what lies between.
-    int num_ticks = _PySampling_TimerTicksAt(thread, _PySampling_WallNow());
+    uint64_t met_ns = _PySampling_WallNow();
+    if (_Py_atomic_load_ptr(&interp->running) != thread) {
+        // It wants to give the GIL up: maybe its run was over before that.
+        met_ns = wall_ns;
+    }
+    int num_ticks = _PySampling_TimerTicksAt(thread, met_ns);
     if (num_ticks == 0) {
         if (is_answered) {
             end_asking(thread);
@@ -278,8 +286,9 @@ _PySampling_Ask(struct _sampling_asking *asking,
         see_sleeper(thread, cpu_ns);
     }
     if (found == _PySampling_ASLEEP || found == _PySampling_OFF_CPU) {
-        // Else the sampler thread has moved it aside, and has found it where
-        // it was at its own deadline: one moment of the run.
+        // Else, as far as is known, the sampler thread has moved it aside, and
+        // has found it where it was at its own deadline: one moment of the
+        // run.
         span.wall_ns *= num_ticks;
     }
     add_span(thread, wall_ns, span, found);

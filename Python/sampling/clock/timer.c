@@ -53,6 +53,11 @@
    may be over, too. */
 #define MAX_TRIES 3
 
+/* By its visits to safepoints a thread puts a deadline of its own off no
+   further than to that many times the time in which it has some.  Were a visit
+   taken for longer than it is, the deadline would never come. */
+#define OWN_PUT_OFFS 10
+
 
 /* A run. */
 
@@ -121,15 +126,18 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
     return deadline_set_for(thread) - 1 < now_ns;   // 0: there is none
 }
 
-/* A tick is about to be captured: says what it stands for.  A thread that is
+/* A tick is about to be captured: says what it stands for.  Whether the run was
+   timed is to be asked before the deadline is taken, since the clock may give
+   the thread up at any moment.  A thread that is
    found late had no CPU at the deadline, as far as can be known: kernels take
    the CPU away at places they prefer, so that says nothing about where CPU
    time is burnt. */
 static void
-add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
+add_span(_PySampling_Thread *thread, int is_timed, uint64_t deadline_ns,
+         uint64_t now_ns)
 {
     uint64_t span_ns;
-    if (_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+    if (is_timed) {
         uint64_t put_off_ns = thread->put_off_ns;
         span_ns = _PySampling_DeadlineSpan(_PySampling_OF_TIMERS,
                                            deadline_ns - put_off_ns,
@@ -141,10 +149,9 @@ add_span(_PySampling_Thread *thread, uint64_t deadline_ns, uint64_t now_ns)
             _PySampling_OF_CLOCK, deadline_ns,
             Py_MIN(now_ns, _PySampling_LookedAtFrom(thread) - 1));
     }
-    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
-    if (now_ns < deadline_ns + _PySampling_LATE_NS) {
-        (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span_ns);
-    }
+    int is_late = now_ns >= deadline_ns + _PySampling_LATE_NS;
+    _PySampling_AddSpan(thread, (struct _sampling_time){
+        .wall_ns = span_ns, .cpu_ns = is_late ? 0 : span_ns});
     _PySampling_COUNT(ticks, 1);
 }
 
@@ -167,18 +174,23 @@ may_set_timer(const _PySampling_Thread *thread, uint64_t now_ns)
     return 1;
 }
 
-/* The next deadline of a run without a timer, if the thread is to take the
-   tick. */
-static void
-set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
+/* The next deadline of a run without a timer; 0 if it is the clock's to look
+   at. */
+static uint64_t
+own_deadline_from(const _PySampling_Thread *thread, uint64_t from_ns)
 {
     uint64_t deadline_ns =
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns);
-    uint64_t until_ns = _PySampling_LookedAtFrom(thread);
+    return deadline_ns < _PySampling_LookedAtFrom(thread) ? deadline_ns : 0;
+}
+
+static void
+set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
+{
     // At every safepoint, or not before it gives the GIL up.
     thread->timer_fires_ns = STATE->has_one_cpu ? 0 : UINT64_MAX;
-    _Py_atomic_store_uint64_relaxed(
-        &thread->timer_deadline_ns, deadline_ns < until_ns ? deadline_ns : 0);
+    _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns,
+                                    own_deadline_from(thread, from_ns));
 }
 
 /* A run whose deadlines have to be set once more. */
@@ -204,30 +216,27 @@ choose_timer(_PySampling_Thread *thread, uint64_t from_ns)
     return is_timed;
 }
 
-/* Sets the timer of a thread that holds the GIL, for the first deadline from a
-   moment on.  Returns 0 if the clock has to look.  Async-signal-safe. */
-static int
-timer_begin(_PySampling_Thread *thread, uint64_t from_ns)
-{
-    (void)choose_timer(thread, from_ns);
-    set_deadline(thread, from_ns);
-    return _Py_atomic_load_int_relaxed(&thread->is_timed);
-}
-
-/* The same for a run that the clock has looked at.  In each period the
-   deadlines of the clock hold, or those of timers: who changes from one to the
-   other at a deadline has too many. */
+/* The clock has looked at the thread, which holds the GIL: from now on it may
+   have a timer, unless a deadline of its own is still to come.  In each period
+   the deadlines of the clock hold, or those of timers: who changes from one to
+   the other at a deadline has too many.  Async-signal-safe. */
 void
 _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
+    if (_PySampling_HAS_TICK(thread)) {
+        return;
+    }
     uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t next_ns =
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
+    uint64_t from_ns = next_ns / period_ns * period_ns;
     thread->put_off_ns = 0;
-    (void)timer_begin(thread, next_ns / period_ns * period_ns);
+    if (choose_timer(thread, from_ns)) {
+        set_timer(thread, timer_deadline_from(thread, from_ns));
+    }
 }
 
-/* The same before a run begins: to set the timer is no part of it.  Until
+/* Sets the timer before a run begins: that is no part of it.  Until
    TimerOpen() no signal captures anything. */
 void
 _PySampling_TimerBeginRun(_PySampling_Thread *thread)
@@ -285,8 +294,9 @@ _PySampling_TimerTicksAt(_PySampling_Thread *thread, uint64_t wall_ns)
     uint64_t own_ns = deadline_set_for(thread);
     if (!_PySampling_TimerIsDue(thread, wall_ns)
         || (is_looked_at && runs_on(thread))
-        || !_Py_atomic_compare_exchange_uint64(&thread->timer_deadline_ns,
-                                               &own_ns, 0))
+        || !_Py_atomic_compare_exchange_uint64(
+                &thread->timer_deadline_ns, &own_ns,
+                own_deadline_from(thread, own_ns + 1)))
     {
         return is_looked_at;
     }
@@ -372,7 +382,10 @@ void
 _PySampling_TimerPutOff(_PySampling_Thread *thread)
 {
     uint64_t deadline_ns = deadline_set_for(thread);
-    if (deadline_ns != 0
+    uint64_t most_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
+        + OWN_PUT_OFFS * STATE->own_ns;
+    if (deadline_ns != 0 && deadline_ns < most_ns
         && !_Py_atomic_load_int_relaxed(&thread->is_timed))
     {
         // Else the clock has taken it over.
@@ -390,6 +403,7 @@ _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
     if (!_PySampling_TimerIsDue(thread, now_ns)) {
         return 0;
     }
+    int is_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
     uint64_t deadline_ns = take_deadline(thread);
     if (deadline_ns == 0) {
         return 0;
@@ -399,7 +413,7 @@ _PySampling_TimerTakeDue(_PySampling_Thread *thread, uint64_t now_ns)
         _PySampling_TimerGoOn(thread, now_ns);
         return 0;
     }
-    add_span(thread, deadline_ns, now_ns);
+    add_span(thread, is_timed, deadline_ns, now_ns);
     _PySampling_COUNT(ticks_own, 1);
     _PySampling_TimerGoOn(thread, now_ns);
     return 1;
@@ -432,7 +446,7 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
     }
     int is_late = now_ns >= deadline_ns + _PySampling_LATE_NS;
     uint64_t stopped_ns = is_late ? now_ns : deadline_ns;
-    add_span(thread, deadline_ns, stopped_ns);
+    add_span(thread, 1, deadline_ns, stopped_ns);
     _PySampling_COUNT(signals_sent, 1);
     return stopped_ns;
 }
@@ -461,11 +475,12 @@ _PySampling_TimerEnd(_PySampling_Thread *thread)
 int
 _PySampling_TimerTakeLast(_PySampling_Thread *thread)
 {
+    int is_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
     uint64_t deadline_ns = take_deadline(thread);
     if (deadline_ns == 0 || deadline_ns > thread->run_end_ns) {
         return 0;
     }
-    add_span(thread, deadline_ns, thread->run_end_ns);
+    add_span(thread, is_timed, deadline_ns, thread->run_end_ns);
     _PySampling_COUNT(ticks_own, 1);
     return 1;
 }
@@ -483,10 +498,13 @@ _PySampling_TimerRan(_PySampling_Thread *thread)
 void
 _PySampling_TimerResume(_PySampling_Thread *thread)
 {
-    uint64_t deadline_ns = take_deadline(thread);
-    _PySampling_ClockWake(timer_begin(
-        thread,
-        deadline_ns != 0 ? deadline_ns : _PySampling_MonotonicNow()));
+    uint64_t from_ns = take_deadline(thread);
+    if (from_ns == 0) {
+        from_ns = _PySampling_MonotonicNow();
+    }
+    (void)choose_timer(thread, from_ns);
+    set_deadline(thread, from_ns);
+    _PySampling_ClockWake(_Py_atomic_load_int_relaxed(&thread->is_timed));
 }
 
 /* Has the thread left a signal unanswered for long?  On the sampler thread. */
@@ -510,21 +528,20 @@ _PySampling_TimerGiveUp(_PySampling_Thread *thread, uint64_t now_ns)
     if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
         return 0;
     }
-    _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     uint64_t deadline_ns = take_deadline(thread);
+    _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     if (deadline_ns == 0) {
         return 0;
     }
     uint64_t span_ns =
         _PySampling_DeadlineSpan(_PySampling_OF_CLOCK, deadline_ns, now_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span_ns);
     _PySampling_COUNT(ticks, 1);
     uint64_t wall_ns = now_ns
         - _Py_atomic_load_uint64_relaxed(&thread->account.wall_ns);
     uint64_t cpu_ns = _PySampling_CpuNow(thread)
         - _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
-                                Py_MIN(wall_ns, cpu_ns));
+    _PySampling_AddSpan(thread, (struct _sampling_time){
+        .wall_ns = span_ns, .cpu_ns = Py_MIN(wall_ns, cpu_ns)});
     return 1;
 }
 

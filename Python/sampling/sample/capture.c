@@ -36,15 +36,6 @@
 /* What takes longer than this is not the capture alone. */
 #define MAX_CAPTURE_NS 100000
 
-_PySampling_Time
-_PySampling_TakeSpan(_PySampling_Thread *thread)
-{
-    return (struct _sampling_time){
-        .wall_ns = _Py_atomic_exchange_uint64(&thread->span.wall_ns, 0),
-        .cpu_ns = _Py_atomic_exchange_uint64(&thread->span.cpu_ns, 0),
-    };
-}
-
 /* At the first safepoint of a run that began in C: the call is over, but what
    is due is due since it was under way.  NULL: the leaf is in no such call. */
 static const struct _sampling_call *
@@ -148,6 +139,8 @@ static void
 capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
+    // A deadline of its own may have been before that, in the same call.
+    _PySampling_CaptureDue(tstate, thread, 1);
     uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
     uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
     if (now_ns - wall_ns > _PySampling_LATE_NS
@@ -169,9 +162,9 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 static void
 put_off_tick(_PySampling_Thread *thread)
 {
-    thread->overdue_ns = thread->leaving_ns + 1;
+    thread->overdue.after_ns = thread->leaving_ns + 1;
     // What is captured until then stands for itself.
-    _PySampling_AddTime(&thread->overdue_span, _PySampling_TakeSpan(thread));
+    _PySampling_AddTime(&thread->overdue.span, _PySampling_TakeSpan(thread));
     _PySampling_COUNT(signals_overdue, 1);
 }
 
@@ -180,28 +173,26 @@ _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
                            int is_in_c)
 {
     uint64_t now_ns = _PySampling_WallNow();
-    if (now_ns < _PySampling_LookedAtFrom(thread) + thread->overdue_ns) {
+    if (now_ns < _PySampling_LookedAtFrom(thread) + thread->overdue.after_ns) {
         return 0;
     }
-    thread->overdue_ns = 0;
-    (void)_Py_atomic_add_uint64(&thread->span.wall_ns,
-                                thread->overdue_span.wall_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns,
-                                thread->overdue_span.cpu_ns);
-    thread->overdue_span = (struct _sampling_time){0};
+    _PySampling_AddSpan(thread, thread->overdue.span);
+    thread->overdue = (struct _sampling_overdue){0};
     _PySampling_Capture(tstate, thread, now_ns, _PySampling_CpuNow(thread),
                         is_in_c);
     return 1;
 }
 
-/* The thread's own timer is late, or could not be in time.  At a safepoint. */
+/* The thread's own timer is late, or could not be in time.  At a safepoint, or
+   as the clock asks. */
 void
-_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread)
+_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread,
+                       int is_in_c)
 {
     uint64_t now_ns = _PySampling_WallNow();
     if (_PySampling_TimerTakeDue(thread, now_ns)) {
         _PySampling_Capture(tstate, thread, now_ns,
-                            _PySampling_CpuNow(thread), 0);
+                            _PySampling_CpuNow(thread), is_in_c);
     }
 }
 
@@ -237,12 +228,6 @@ may_capture(_PySampling_Thread *thread)
 static void
 handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    if (!thread->is_leaving
-        && _PySampling_TimerTakeDue(thread, _PySampling_MonotonicNow()))
-    {
-        // A deadline of its own was before that, in the same call.
-        _PySampling_COUNT(captures_merged, 1);
-    }
     if (!may_capture(thread)) {
         // What the tick stands for goes to the next capture.
     }
@@ -251,8 +236,6 @@ handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     else {
         capture_tick(tstate, thread);
-    }
-    if (!thread->is_leaving) {
         // A long run need not be looked at for ever.
         uint64_t ticked_ns =
             _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);

@@ -139,10 +139,9 @@ void
 _PySampling_BookEnd(_PySampling_Thread *thread, uint64_t now_ns)
 {
     _PySampling_BookAll(thread, now_ns);
-    if (thread->overdue_ns != 0) {
+    if (thread->overdue.after_ns != 0) {
         // There is no next run in which that tick could be captured.
-        thread->overdue_ns = 0;
-        thread->overdue_span = (struct _sampling_time){0};
+        thread->overdue = (struct _sampling_overdue){0};
         _PySampling_COUNT(signals_late, 1);
     }
 }

@@ -18,16 +18,14 @@ extern int _PySampling_Capture(PyThreadState *tstate,
                                _PySampling_Thread *thread,
                                uint64_t wall_ns, uint64_t cpu_ns,
                                int is_in_c);
-// What the ticks stand for that have not been captured.
-extern struct _sampling_time
-_PySampling_TakeSpan(_PySampling_Thread *thread);
 // At a safepoint or a detach: captures the tick that was put off, if it is due
 // by now.  Returns 0 if not.
 extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
                                       _PySampling_Thread *thread,
                                       int is_in_c);
+// The tick whose deadline the thread was left to meet itself, if it is over.
 extern void _PySampling_CaptureDue(PyThreadState *tstate,
-                                   _PySampling_Thread *thread);
+                                   _PySampling_Thread *thread, int is_in_c);
 extern void _PySampling_CaptureLast(PyThreadState *tstate,
                                     _PySampling_Thread *thread, int is_in_c);
 // The buffer, ready for the current session, or a new one in its place.  NULL:
