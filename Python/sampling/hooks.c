@@ -131,13 +131,15 @@ _PySampling_AfterFailedExec(void)
 /* Has the thread been sent to this safepoint only because a deadline is near?
    A signal that comes meanwhile finds it in no hook. */
 static int
-only_waits(PyThreadState *tstate, _PySampling_Thread *thread)
+only_waits(PyThreadState *tstate, _PySampling_Thread *thread,
+           uint64_t *came_ns)
 {
     return _PySampling_TimerIsSoon(thread)
         && thread->overdue.after_ns == 0
         && _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
         && !_PySampling_HasCaptures(tstate)
-        && !_PySampling_TimerIsDue(thread, _PySampling_MonotonicNow());
+        && !_PySampling_TimerIsDue(thread,
+                                   *came_ns = _PySampling_MonotonicNow());
 }
 
 void
@@ -145,6 +147,7 @@ _PySampling_Safepoint(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
+    uint64_t came_ns;
     if (thread == NULL) {
         // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
@@ -153,9 +156,9 @@ _PySampling_Safepoint(PyThreadState *tstate)
             _PySampling_AfterAttach(tstate);
         }
     }
-    else if (only_waits(tstate, thread)) {
+    else if (only_waits(tstate, thread, &came_ns)) {
         thread->resumed.frame = NULL;
-        _PySampling_TimerPutOff(thread);
+        _PySampling_TimerPutOff(thread, came_ns);
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);

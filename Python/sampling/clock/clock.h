@@ -80,7 +80,8 @@ extern int _PySampling_TimerIsDue(const _PySampling_Thread *thread,
 extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
                                     uint64_t now_ns);
-extern void _PySampling_TimerPutOff(_PySampling_Thread *thread);
+extern void _PySampling_TimerPutOff(_PySampling_Thread *thread,
+                                    uint64_t came_ns);
 extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 extern void _PySampling_TimerTook(_PySampling_Thread *thread,

@@ -379,7 +379,7 @@ _PySampling_TimerIsSoon(_PySampling_Thread *thread)
    so the deadline is put off by as much: it is a moment of the program's
    work. */
 void
-_PySampling_TimerPutOff(_PySampling_Thread *thread)
+_PySampling_TimerPutOff(_PySampling_Thread *thread, uint64_t came_ns)
 {
     uint64_t deadline_ns = deadline_set_for(thread);
     uint64_t most_ns =
@@ -388,10 +388,12 @@ _PySampling_TimerPutOff(_PySampling_Thread *thread)
     if (deadline_ns != 0 && deadline_ns < most_ns
         && !_Py_atomic_load_int_relaxed(&thread->is_timed))
     {
+        uint64_t visit_ns =
+            _PySampling_MonotonicNow() - came_ns + STATE->visit_ns;
         // Else the clock has taken it over.
         (void)_Py_atomic_compare_exchange_uint64(
             &thread->timer_deadline_ns, &deadline_ns,
-            deadline_ns + STATE->visit_ns);
+            deadline_ns + visit_ns);
     }
 }
 
