@@ -73,7 +73,9 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
 static void
 begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
 {
-    if (!_PySampling_CaptureOverdue(tstate, thread, is_in_c)) {
+    if (!_PySampling_CaptureOverdue(tstate, thread, _PySampling_WallNow(),
+                                    is_in_c))
+    {
         look_at_safepoints(tstate, thread, is_in_c);
     }
 }
@@ -163,7 +165,8 @@ _PySampling_Safepoint(PyThreadState *tstate)
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);
         int is_due = thread->overdue.after_ns == 0
-            || _PySampling_CaptureOverdue(tstate, thread, 0);
+            || _PySampling_CaptureOverdue(tstate, thread,
+                                          _PySampling_WallNow(), 0);
         if (_PySampling_HAS_TICK(thread)) {
             _PySampling_CaptureDue(tstate, thread, 0);
         }
@@ -229,7 +232,9 @@ void
     }
     _PySampling_ENTER_HOOK(thread);
     if (is_overdue
-        && !_PySampling_CaptureOverdue(tstate, thread, !thread->is_yielding))
+        && !_PySampling_CaptureOverdue(tstate, thread,
+                                       _PySampling_AccountRunEnd(thread),
+                                       !thread->is_yielding))
     {
         put_off_further(thread);
     }

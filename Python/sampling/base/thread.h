@@ -124,6 +124,7 @@ struct _sampling_thread {
     // thread when it gives up the GIL.  Published by `asked`.
     uint64_t tick_wall_ns;
     uint64_t tick_cpu_ns;
+    uint64_t sent_ns;           // when the signal was sent
     int asked_signal;           // which was sent, whatever is sent by now
     int asked;                  // _PySampling_Asked
     // What the ticks since the last capture stand for.  The clock adds, the
@@ -171,7 +172,7 @@ struct _sampling_thread {
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
     int is_leaving;             // giving the GIL up: the handler looks
-    uint64_t leaving_ns;        // how long it has waited for the clock
+    uint64_t flight_ns;         // how long a signal usually takes to stop it
     struct _sampling_overdue overdue;
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion

@@ -120,6 +120,7 @@ send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
     thread->asked_ns = wall_ns;
     thread->asked_cpu_ns = cpu_ns;
     thread->asked_signal = STATE->signal;
+    thread->sent_ns = _PySampling_MonotonicNow();
     if (syscall(SYS_tgkill, STATE->owner_pid, thread->native_id,
                 thread->asked_signal) != 0)
     {
@@ -349,11 +350,9 @@ await_answer(_PySampling_Thread *thread)
     if (asked == _PySampling_NOT_ASKED) {
         return;
     }
-    uint64_t from_ns = _PySampling_MonotonicNow();
     while (asked == _PySampling_ASKING && !_PySampling_ForkedWithoutHooks()) {
         // The clock asks the kernel, by a few short calls, or sends already.
         sched_yield();
-        thread->leaving_ns = _PySampling_MonotonicNow() - from_ns;
         asked = _Py_atomic_load_int(&thread->asked);
     }
     if (asked == _PySampling_NOT_ASKED) {
@@ -373,7 +372,6 @@ await_answer(_PySampling_Thread *thread)
 void
 _PySampling_AwaitSignal(_PySampling_Thread *thread)
 {
-    thread->leaving_ns = 0;
     thread->run_end_ns = _PySampling_WallNow();
     thread->is_leaving = 1;
     _PySampling_FENCE();

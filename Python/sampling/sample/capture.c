@@ -33,6 +33,9 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
+/* How long signals are on their way is averaged over so many. */
+#define AVERAGE_FLIGHTS 16
+
 /* What takes longer than this is not the capture alone. */
 #define MAX_CAPTURE_NS 100000
 
@@ -153,16 +156,34 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
     count_overhead(now_ns);
 }
 
+/* How long a signal is on its way before it stops the thread is seen of those
+   that are when a run ends.  Runs end at any moment, so on average half of the
+   way is behind a signal then. */
+static void
+learn_flight(_PySampling_Thread *thread)
+{
+    uint64_t end_ns = thread->run_end_ns;
+    if (end_ns > thread->sent_ns
+        && end_ns - thread->sent_ns < _PySampling_LATE_NS)
+    {
+        thread->flight_ns -= thread->flight_ns / AVERAGE_FLIGHTS;
+        thread->flight_ns += 2 * (end_ns - thread->sent_ns) / AVERAGE_FLIGHTS;
+    }
+}
+
 /* The signal meets a thread that gives the GIL up: in the microseconds that a
    signal takes, its run has come to an end.  All ticks reach a thread that
    much later than the clock looked, so this one is due in the thread's next
    run that is looked at, as long after the beginning of that as the signal
-   came after the end of this one.  Else the ends of runs would be sampled too
-   often, and their beginnings never. */
+   would have stopped it after the end of this one.  Else the ends of runs
+   would be sampled too often, and their beginnings never. */
 static void
 put_off_tick(_PySampling_Thread *thread)
 {
-    thread->overdue.after_ns = thread->leaving_ns + 1;
+    learn_flight(thread);
+    uint64_t stopped_ns = thread->sent_ns + thread->flight_ns;
+    thread->overdue.after_ns =
+        stopped_ns > thread->run_end_ns ? stopped_ns - thread->run_end_ns : 1;
     // What is captured until then stands for itself.
     _PySampling_AddTime(&thread->overdue.span, _PySampling_TakeSpan(thread));
     _PySampling_COUNT(signals_overdue, 1);
@@ -170,16 +191,16 @@ put_off_tick(_PySampling_Thread *thread)
 
 int
 _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
-                           int is_in_c)
+                           uint64_t wall_ns, int is_in_c)
 {
-    uint64_t now_ns = _PySampling_WallNow();
-    if (now_ns < _PySampling_LookedAtFrom(thread) + thread->overdue.after_ns) {
+    if (wall_ns < _PySampling_LookedAtFrom(thread) + thread->overdue.after_ns)
+    {
         return 0;
     }
     _PySampling_AddSpan(thread, thread->overdue.span);
     thread->overdue = (struct _sampling_overdue){0};
-    _PySampling_Capture(tstate, thread, now_ns, _PySampling_CpuNow(thread),
-                        is_in_c);
+    _PySampling_Capture(tstate, thread, wall_ns,
+                        _PySampling_CpuAt(thread, wall_ns), is_in_c);
     return 1;
 }
 

@@ -18,11 +18,11 @@ extern int _PySampling_Capture(PyThreadState *tstate,
                                _PySampling_Thread *thread,
                                uint64_t wall_ns, uint64_t cpu_ns,
                                int is_in_c);
-// At a safepoint or a detach: captures the tick that was put off, if it is due
-// by now.  Returns 0 if not.
+// At a safepoint, or when the run begins or has ended: captures the tick that
+// was put off, if it was due by then.  Returns 0 if not.
 extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
                                       _PySampling_Thread *thread,
-                                      int is_in_c);
+                                      uint64_t wall_ns, int is_in_c);
 // The tick whose deadline the thread was left to meet itself, if it is over.
 extern void _PySampling_CaptureDue(PyThreadState *tstate,
                                    _PySampling_Thread *thread, int is_in_c);
