@@ -68,37 +68,26 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
 }
 
-/* A tick was put off to the run that begins: it is due at once, still in the C
-   function that gave the GIL up, or at a safepoint after. */
-static void
-begin_overdue(PyThreadState *tstate, _PySampling_Thread *thread, int is_in_c)
-{
-    if (!_PySampling_CaptureOverdue(tstate, thread, _PySampling_WallNow(),
-                                    is_in_c))
-    {
-        look_at_safepoints(tstate, thread, is_in_c);
-    }
-}
-
 /* From here on the thread has the GIL, for its timer and for the clock. */
 static void
 begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PySampling_ENTER_HOOK(thread);
     thread->resumed.frame = NULL;
+    int is_in_c = !thread->is_yielding;
     int is_timed;
     do {
+        int is_near = _PySampling_TimerIsNear(thread);
+        if (is_near || thread->overdue.after_ns != 0) {
+            look_at_safepoints(tstate, thread, is_in_c);
+        }
         // It takes time to make a record: the run begins after that.
-        is_timed = _PySampling_TimerOpen(thread);
+        is_timed = _PySampling_TimerOpen(thread, is_near);
     } while (thread->account.detached_ns != 0
              && _PySampling_BookHooks(tstate, thread, thread->attached_ns));
     _PySampling_AccountAttach(thread);
-    int is_in_c = !thread->is_yielding;
     thread->is_yielding = 0;
-    if (thread->overdue.after_ns != 0) {
-        begin_overdue(tstate, thread, is_in_c);
-    }
-    if (_PySampling_TimerIsSoon(thread)) {
+    if (is_timed && _PySampling_TimerIsSoon(thread)) {
         look_at_safepoints(tstate, thread, is_in_c);
     }
     _PySampling_LEAVE_HOOK(thread);

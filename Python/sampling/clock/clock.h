@@ -67,7 +67,8 @@ extern void _PySampling_TimerBeginAfter(_PySampling_Thread *thread,
 #define _PySampling_HAS_TICK(THREAD) \
     (_Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
 extern void _PySampling_TimerBeginRun(_PySampling_Thread *thread);
-extern int _PySampling_TimerOpen(_PySampling_Thread *thread);
+extern int _PySampling_TimerIsNear(const _PySampling_Thread *thread);
+extern int _PySampling_TimerOpen(_PySampling_Thread *thread, int is_near);
 // From when on the clock may ask the thread, if its run has no timer.
 static inline uint64_t
 _PySampling_LookedAtFrom(const _PySampling_Thread *thread)

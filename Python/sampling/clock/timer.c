@@ -53,6 +53,9 @@
    may be over, too. */
 #define MAX_TRIES 3
 
+/* What is to be prepared for a deadline of its own takes less than this. */
+#define PREPARE_NS 2000
+
 /* By its visits to safepoints a thread puts a deadline of its own off no
    further than to that many times the time in which it has some.  Were a visit
    taken for longer than it is, the deadline would never come. */
@@ -250,10 +253,25 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     }
 }
 
-/* The run begins.  A deadline that is over by now is nobody's: it fell into
-   the profiler's own work.  Returns 0 if the clock has to look. */
+/* Just before the run begins: may it have a deadline of its own?  What is to
+   be prepared for that has to be done now, or it would be a part of such runs
+   and not of others. */
 int
-_PySampling_TimerOpen(_PySampling_Thread *thread)
+_PySampling_TimerIsNear(const _PySampling_Thread *thread)
+{
+    if (_Py_atomic_load_int_relaxed(&thread->is_timed) || STATE->own_ns == 0) {
+        return 0;
+    }
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    return _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns)
+        < now_ns + PREPARE_NS + STATE->own_ns;
+}
+
+/* The run begins, near a deadline of its own or not.  One that is over by now
+   is nobody's: it fell into the profiler's own work.  Returns 0 if the clock
+   has to look. */
+int
+_PySampling_TimerOpen(_PySampling_Thread *thread, int is_near)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
     int is_timed = _Py_atomic_load_int_relaxed(&thread->is_timed);
@@ -265,8 +283,11 @@ _PySampling_TimerOpen(_PySampling_Thread *thread)
     }
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
                                     _PySampling_WallAt(now_ns));
-    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+    if (is_near) {
         set_own_deadline(thread, now_ns);
+    }
+    else if (!is_timed) {
+        _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, 0);
     }
     thread->is_leaving = 0;
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
