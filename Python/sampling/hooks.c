@@ -78,6 +78,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     int is_timed;
     do {
         int is_near = _PySampling_TimerIsNear(thread);
+        thread->overdue.visits_ns = 0;
         if (is_near || thread->overdue.after_ns != 0) {
             look_at_safepoints(tstate, thread, is_in_c);
         }
@@ -119,18 +120,34 @@ _PySampling_AfterFailedExec(void)
     }
 }
 
-/* Has the thread been sent to this safepoint only because a deadline is near?
+/* Has the thread been sent to this safepoint only because a tick is due soon?
    A signal that comes meanwhile finds it in no hook. */
 static int
 only_waits(PyThreadState *tstate, _PySampling_Thread *thread,
            uint64_t *came_ns)
 {
-    return _PySampling_TimerIsSoon(thread)
-        && thread->overdue.after_ns == 0
-        && _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
-        && !_PySampling_HasCaptures(tstate)
-        && !_PySampling_TimerIsDue(thread,
-                                   *came_ns = _PySampling_MonotonicNow());
+    int is_overdue = thread->overdue.after_ns != 0;
+    if ((!is_overdue && !_PySampling_TimerIsSoon(thread))
+        || _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0
+        || _PySampling_HasCaptures(tstate))
+    {
+        return 0;
+    }
+    *came_ns = _PySampling_MonotonicNow();
+    return !_PySampling_TimerIsDue(thread, *came_ns)
+        && !(is_overdue && *came_ns >= _PySampling_OverdueFrom(thread));
+}
+
+/* The visit was for nothing, and what the program has not done meanwhile makes
+   the tick due later. */
+static void
+put_off_by_visit(_PySampling_Thread *thread, uint64_t came_ns)
+{
+    uint64_t visit_ns = _PySampling_VisitTook(came_ns);
+    _PySampling_TimerPutOff(thread, visit_ns);
+    if (thread->overdue.visits_ns < _PySampling_MAX_VISITS_NS) {
+        thread->overdue.visits_ns += visit_ns;
+    }
 }
 
 void
@@ -149,7 +166,7 @@ _PySampling_Safepoint(PyThreadState *tstate)
     }
     else if (only_waits(tstate, thread, &came_ns)) {
         thread->resumed.frame = NULL;
-        _PySampling_TimerPutOff(thread, came_ns);
+        put_off_by_visit(thread, came_ns);
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);
@@ -184,7 +201,7 @@ static void
 put_off_further(_PySampling_Thread *thread)
 {
     uint64_t *after_ns = &thread->overdue.after_ns;
-    uint64_t due_ns = _PySampling_LookedAtFrom(thread) + *after_ns;
+    uint64_t due_ns = _PySampling_OverdueFrom(thread);
     uint64_t left_ns = due_ns - Py_MIN(due_ns, thread->run_end_ns);
     *after_ns = Py_MAX(Py_MIN(left_ns, *after_ns), 1);
 }

@@ -24,6 +24,7 @@ typedef struct _sampling_time {
    long after the beginning of its next run. */
 struct _sampling_overdue {
     uint64_t after_ns;          // 0: there is none
+    uint64_t visits_ns;         // what the run's safepoints took for it
     struct _sampling_time span; // what it stands for
 };
 

@@ -76,13 +76,24 @@ _PySampling_LookedAtFrom(const _PySampling_Thread *thread)
     return _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
            + _PyRuntime.sampling.own_ns;
 }
+// When the tick that was put off is due in the thread's run, if there is one.
+static inline uint64_t
+_PySampling_OverdueFrom(const _PySampling_Thread *thread)
+{
+    return _PySampling_LookedAtFrom(thread) + thread->overdue.visits_ns
+           + thread->overdue.after_ns;
+}
 extern int _PySampling_TimerIsDue(const _PySampling_Thread *thread,
                                   uint64_t now_ns);
 extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
                                     uint64_t now_ns);
+// At a safepoint, to which the thread has come only to wait: what the visit has
+// taken by now, and the same for its deadline.
+#define _PySampling_MAX_VISITS_NS 200000
+extern uint64_t _PySampling_VisitTook(uint64_t came_ns);
 extern void _PySampling_TimerPutOff(_PySampling_Thread *thread,
-                                    uint64_t came_ns);
+                                    uint64_t visit_ns);
 extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 extern void _PySampling_TimerTook(_PySampling_Thread *thread,

@@ -56,11 +56,6 @@
 /* What is to be prepared for a deadline of its own takes less than this. */
 #define PREPARE_NS 2000
 
-/* By its visits to safepoints a thread puts a deadline of its own off no
-   further than to that many times the time in which it has some.  Were a visit
-   taken for longer than it is, the deadline would never come. */
-#define OWN_PUT_OFFS 10
-
 
 /* A run. */
 
@@ -395,22 +390,25 @@ _PySampling_TimerIsSoon(_PySampling_Thread *thread)
     return deadline_ns != 0 && deadline_ns < thread->timer_fires_ns;
 }
 
+uint64_t
+_PySampling_VisitTook(uint64_t came_ns)
+{
+    return _PySampling_MonotonicNow() - came_ns + STATE->visit_ns;
+}
+
 /* The thread has come to a safepoint before its deadline was over.  That takes
    several times as long as what lies between two safepoints of a small loop,
-   so the deadline is put off by as much: it is a moment of the program's
-   work. */
+   so the deadline is put off by as much: it is a moment of the program's work.
+   But not for ever, were a visit taken for longer than it is. */
 void
-_PySampling_TimerPutOff(_PySampling_Thread *thread, uint64_t came_ns)
+_PySampling_TimerPutOff(_PySampling_Thread *thread, uint64_t visit_ns)
 {
     uint64_t deadline_ns = deadline_set_for(thread);
     uint64_t most_ns =
-        _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
-        + OWN_PUT_OFFS * STATE->own_ns;
+        _PySampling_LookedAtFrom(thread) + _PySampling_MAX_VISITS_NS;
     if (deadline_ns != 0 && deadline_ns < most_ns
         && !_Py_atomic_load_int_relaxed(&thread->is_timed))
     {
-        uint64_t visit_ns =
-            _PySampling_MonotonicNow() - came_ns + STATE->visit_ns;
         // Else the clock has taken it over.
         (void)_Py_atomic_compare_exchange_uint64(
             &thread->timer_deadline_ns, &deadline_ns,

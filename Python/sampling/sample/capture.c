@@ -193,8 +193,7 @@ int
 _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
                            uint64_t wall_ns, int is_in_c)
 {
-    if (wall_ns < _PySampling_LookedAtFrom(thread) + thread->overdue.after_ns)
-    {
+    if (wall_ns < _PySampling_OverdueFrom(thread)) {
         return 0;
     }
     _PySampling_AddSpan(thread, thread->overdue.span);

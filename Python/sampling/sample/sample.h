@@ -18,8 +18,8 @@ extern int _PySampling_Capture(PyThreadState *tstate,
                                _PySampling_Thread *thread,
                                uint64_t wall_ns, uint64_t cpu_ns,
                                int is_in_c);
-// At a safepoint, or when the run begins or has ended: captures the tick that
-// was put off, if it was due by then.  Returns 0 if not.
+// At a safepoint, or when the run has ended: captures the tick that was put
+// off, if it was due by then.  Returns 0 if not.
 extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
                                       _PySampling_Thread *thread,
                                       uint64_t wall_ns, int is_in_c);
