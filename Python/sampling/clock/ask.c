@@ -180,7 +180,8 @@ add_span(_PySampling_Thread *thread, uint64_t wall_ns,
 /* The last signal is unanswered: the thread waits for a CPU or is in the
    kernel, or it blocks the signal.  Then it gets a note instead. */
 static void
-tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t met_ns,
+                uint64_t cpu_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0) {
         if (!is_deaf(thread, wall_ns, cpu_ns)) {
@@ -191,24 +192,25 @@ tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
         // detaches, or answers it when it unblocks it.
         take_for_deaf(thread);
     }
-    leave_note_instead(thread, wall_ns);
+    leave_note_instead(thread, met_ns);
 }
 
 /* The thread holds the GIL, and waits for the end of this if it wants to give
    it up. */
 static void
 tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
-           uint64_t wall_ns, uint64_t cpu_ns, _PySampling_RunState found)
+           uint64_t wall_ns, uint64_t met_ns, uint64_t cpu_ns,
+           _PySampling_RunState found)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
         || asking->signal.is_gone || asking->is_refused
         || found == _PySampling_UNKNOWN)
     {
-        leave_note_instead(thread, wall_ns);
+        leave_note_instead(thread, met_ns);
         end_asking(thread);
     }
     else if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
-        leave_note(thread, wall_ns, found == _PySampling_ASLEEP);
+        leave_note(thread, met_ns, found == _PySampling_ASLEEP);
         end_asking(thread);
     }
     else {
@@ -272,7 +274,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
     }
     uint64_t cpu_ns = _PySampling_CpuNow(thread);
     _PySampling_RunState found =
-        _PySampling_ProbeThread(thread, &asking->proc, wall_ns, cpu_ns);
+        _PySampling_ProbeThread(thread, &asking->proc, met_ns, cpu_ns);
     if (found != _PySampling_SLEEPY) {
         // Maybe it slept, but a virtual machine that gets no CPU of its host
         // looks like that as well.
@@ -292,12 +294,12 @@ _PySampling_Ask(struct _sampling_asking *asking,
         // run.
         span.wall_ns *= num_ticks;
     }
-    add_span(thread, wall_ns, span, found);
+    add_span(thread, met_ns, span, found);
     if (is_answered) {
-        tick_asked(asking, thread, wall_ns, cpu_ns, found);
+        tick_asked(asking, thread, wall_ns, met_ns, cpu_ns, found);
     }
     else {
-        tick_unanswered(thread, wall_ns, cpu_ns);
+        tick_unanswered(thread, wall_ns, met_ns, cpu_ns);
     }
     int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
     if (deaf_ticks > 0) {
