@@ -254,7 +254,8 @@ _PySampling_ProbeThread(_PySampling_Thread *thread,
     }
     // Held or not, it may be in the kernel, on its way to sleep.
     if (is_sleepy(thread,
-                  is_elsewhere && !has_stayed && rest_ns > elapsed_ns / 2,
+                  is_elsewhere && !has_stayed
+                      && rest_ns > DISPLACED_NS + elapsed_ns / 2,
                   is_elsewhere || (has_run && is_held(thread))))
     {
         return _PySampling_SLEEPY;
