@@ -22,6 +22,9 @@
 
 #include <errno.h>
 
+/* In how many runs a tick that was put off is waited for at safepoints. */
+#define MAX_OVERDUE_RUNS 1000
+
 /* The thread's record, if it takes part in the session.  Called without the
    GIL, too: the load pairs with the stores in session/threads.c. */
 static _PySampling_Thread *
@@ -68,6 +71,18 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
 }
 
+/* Does the run that begins have to wait for a tick at its safepoints?  On one
+   CPU the sampler thread stops it at its own deadline.  A tick that was put off
+   is not waited for in run after run, if they are all too short for it: then
+   the end of the first that is not has it. */
+static int
+has_to_wait(_PySampling_Thread *thread, int is_near)
+{
+    int is_overdue = thread->overdue.after_ns != 0
+        && thread->overdue.num_runs++ < MAX_OVERDUE_RUNS;
+    return is_overdue || (is_near && !_PyRuntime.sampling.has_one_cpu);
+}
+
 /* From here on the thread has the GIL, for its timer and for the clock. */
 static void
 begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
@@ -79,7 +94,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     do {
         int is_near = _PySampling_TimerIsNear(thread);
         thread->overdue.visits_ns = 0;
-        if (is_near || thread->overdue.after_ns != 0) {
+        if (has_to_wait(thread, is_near)) {
             look_at_safepoints(tstate, thread, is_in_c);
         }
         // It takes time to make a record: the run begins after that.

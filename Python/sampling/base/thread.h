@@ -21,9 +21,10 @@ typedef struct _sampling_time {
 } _PySampling_Time;
 
 /* A tick that reached the thread when its run was over: to be captured that
-   long after the beginning of its next run. */
+   long after the beginning of what is looked at of its next runs. */
 struct _sampling_overdue {
     uint64_t after_ns;          // 0: there is none
+    int num_runs;               // that have begun since
     uint64_t visits_ns;         // what the run's safepoints took for it
     struct _sampling_time span; // what it stands for
 };

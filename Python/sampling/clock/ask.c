@@ -120,7 +120,7 @@ send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
     thread->asked_ns = wall_ns;
     thread->asked_cpu_ns = cpu_ns;
     thread->asked_signal = STATE->signal;
-    thread->sent_ns = _PySampling_MonotonicNow();
+    thread->sent_ns = _PySampling_WallNow();
     if (syscall(SYS_tgkill, STATE->owner_pid, thread->native_id,
                 thread->asked_signal) != 0)
     {

@@ -166,8 +166,12 @@ learn_flight(_PySampling_Thread *thread)
     if (end_ns > thread->sent_ns
         && end_ns - thread->sent_ns < _PySampling_LATE_NS)
     {
+        uint64_t flight_ns = 2 * (end_ns - thread->sent_ns);
+        if (thread->flight_ns == 0) {
+            thread->flight_ns = flight_ns;
+        }
         thread->flight_ns -= thread->flight_ns / AVERAGE_FLIGHTS;
-        thread->flight_ns += 2 * (end_ns - thread->sent_ns) / AVERAGE_FLIGHTS;
+        thread->flight_ns += flight_ns / AVERAGE_FLIGHTS;
     }
 }
 
@@ -182,8 +186,11 @@ put_off_tick(_PySampling_Thread *thread)
 {
     learn_flight(thread);
     uint64_t stopped_ns = thread->sent_ns + thread->flight_ns;
-    thread->overdue.after_ns =
+    uint64_t after_ns =
         stopped_ns > thread->run_end_ns ? stopped_ns - thread->run_end_ns : 1;
+    // Longer, and the sampler thread had no CPU.
+    thread->overdue.after_ns = Py_MIN(after_ns, _PySampling_LATE_NS);
+    thread->overdue.num_runs = 0;
     // What is captured until then stands for itself.
     _PySampling_AddTime(&thread->overdue.span, _PySampling_TakeSpan(thread));
     _PySampling_COUNT(signals_overdue, 1);
