@@ -72,9 +72,9 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 /* Does the run that begins have to wait for a tick at its safepoints?  On one
-   CPU the sampler thread stops it at its own deadline.  A tick that was put off
-   is not waited for in run after run, if they are all too short for it: then
-   the end of the first that is not has it. */
+   CPU the sampler thread stops it at its own deadline.  A tick that was put
+   off is not waited for in run after run, if they are all too short for it:
+   then the end of the first that is not has it. */
 static int
 has_to_wait(_PySampling_Thread *thread, int is_near)
 {

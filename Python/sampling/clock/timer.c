@@ -124,12 +124,11 @@ _PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
     return deadline_set_for(thread) - 1 < now_ns;   // 0: there is none
 }
 
-/* A tick is about to be captured: says what it stands for.  Whether the run was
-   timed is to be asked before the deadline is taken, since the clock may give
-   the thread up at any moment.  A thread that is
-   found late had no CPU at the deadline, as far as can be known: kernels take
-   the CPU away at places they prefer, so that says nothing about where CPU
-   time is burnt. */
+/* A tick is about to be captured: says what it stands for.  Whether the run
+   was timed is to be asked before the deadline is taken, since the clock may
+   give the thread up at any moment.  A thread that is found late had no CPU at
+   the deadline, as far as can be known: kernels take the CPU away at places
+   they prefer, so that says nothing about where CPU time is burnt. */
 static void
 add_span(_PySampling_Thread *thread, int is_timed, uint64_t deadline_ns,
          uint64_t now_ns)
@@ -185,7 +184,8 @@ own_deadline_from(const _PySampling_Thread *thread, uint64_t from_ns)
 static void
 set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 {
-    // At every safepoint, or not before it gives the GIL up.
+    // Not before the clock takes it or it gives the GIL up, or at every
+    // safepoint.
     thread->timer_fires_ns = STATE->has_one_cpu ? 0 : UINT64_MAX;
     _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns,
                                     own_deadline_from(thread, from_ns));
