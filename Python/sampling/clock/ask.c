@@ -101,30 +101,30 @@ end_asking(_PySampling_Thread *thread)
    says. */
 static void
 take_refusal(struct _sampling_asking *asking, _PySampling_Thread *thread,
-             uint64_t wall_ns, int err)
+             uint64_t met_ns, int err)
 {
     if (err == ESRCH) {
         _PySampling_COUNT(signals_unanswered, 1);
         return;
     }
     asking->is_refused = err != EAGAIN;
-    leave_note_instead(thread, wall_ns);
+    leave_note_instead(thread, met_ns);
 }
 
 static void
 send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
-            uint64_t wall_ns, uint64_t cpu_ns)
+            uint64_t tick_ns, uint64_t met_ns, uint64_t cpu_ns)
 {
-    _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, wall_ns);
+    _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, tick_ns);
     _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
-    thread->asked_ns = wall_ns;
+    thread->asked_ns = met_ns;
     thread->asked_cpu_ns = cpu_ns;
     thread->asked_signal = STATE->signal;
     thread->sent_ns = _PySampling_WallNow();
     if (syscall(SYS_tgkill, STATE->owner_pid, thread->native_id,
                 thread->asked_signal) != 0)
     {
-        take_refusal(asking, thread, wall_ns, errno);
+        take_refusal(asking, thread, met_ns, errno);
         end_asking(thread);
         return;
     }
@@ -138,9 +138,9 @@ send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
 /* The handler of the last signal has not run.  Is that because the thread
    blocks the signal?  Not as long as it gets no CPU time either. */
 static int
-is_deaf(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
+is_deaf(_PySampling_Thread *thread, uint64_t met_ns, uint64_t cpu_ns)
 {
-    return wall_ns - thread->asked_ns >= _PySampling_ANSWER_NS
+    return met_ns - thread->asked_ns >= _PySampling_ANSWER_NS
         && cpu_ns - thread->asked_cpu_ns >= _PySampling_ANSWER_NS / 2;
 }
 
@@ -180,11 +180,10 @@ add_span(_PySampling_Thread *thread, uint64_t wall_ns,
 /* The last signal is unanswered: the thread waits for a CPU or is in the
    kernel, or it blocks the signal.  Then it gets a note instead. */
 static void
-tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t met_ns,
-                uint64_t cpu_ns)
+tick_unanswered(_PySampling_Thread *thread, uint64_t met_ns, uint64_t cpu_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0) {
-        if (!is_deaf(thread, wall_ns, cpu_ns)) {
+        if (!is_deaf(thread, met_ns, cpu_ns)) {
             _PySampling_COUNT(ticks_busy, 1);
             return;
         }
@@ -196,10 +195,11 @@ tick_unanswered(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t met_ns,
 }
 
 /* The thread holds the GIL, and waits for the end of this if it wants to give
-   it up. */
+   it up.  What it captures is of the tick's moment; a note is of the one at
+   which it was met, or it could be of an earlier run. */
 static void
 tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
-           uint64_t wall_ns, uint64_t met_ns, uint64_t cpu_ns,
+           uint64_t tick_ns, uint64_t met_ns, uint64_t cpu_ns,
            _PySampling_RunState found)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
@@ -214,7 +214,7 @@ tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
         end_asking(thread);
     }
     else {
-        send_signal(asking, thread, wall_ns, cpu_ns);
+        send_signal(asking, thread, tick_ns, met_ns, cpu_ns);
     }
 }
 
@@ -299,7 +299,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
         tick_asked(asking, thread, wall_ns, met_ns, cpu_ns, found);
     }
     else {
-        tick_unanswered(thread, wall_ns, met_ns, cpu_ns);
+        tick_unanswered(thread, met_ns, cpu_ns);
     }
     int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
     if (deaf_ticks > 0) {
