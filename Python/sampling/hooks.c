@@ -71,16 +71,19 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
 }
 
-/* Does the run that begins have to wait for a tick at its safepoints?  On one
-   CPU the sampler thread stops it at its own deadline.  A tick that was put
-   off is not waited for in run after run, if they are all too short for it:
-   then the end of the first that is not has it. */
-static int
-has_to_wait(_PySampling_Thread *thread, int is_near)
+/* A tick that was put off is not waited for in run after run, if they are all
+   too short for it: then the end of the first that is not has it. */
+static void
+look_for_overdue(PyThreadState *tstate, _PySampling_Thread *thread,
+                 int is_in_c)
 {
-    int is_overdue = thread->overdue.after_ns != 0
-        && thread->overdue.num_runs++ < MAX_OVERDUE_RUNS;
-    return is_overdue || (is_near && !_PyRuntime.sampling.has_one_cpu);
+    thread->overdue.visits_ns = 0;
+    if (thread->overdue.after_ns != 0
+        && thread->overdue.num_runs < MAX_OVERDUE_RUNS)
+    {
+        thread->overdue.num_runs++;
+        look_at_safepoints(tstate, thread, is_in_c);
+    }
 }
 
 /* From here on the thread has the GIL, for its timer and for the clock. */
@@ -90,11 +93,12 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     _PySampling_ENTER_HOOK(thread);
     thread->resumed.frame = NULL;
     int is_in_c = !thread->is_yielding;
+    look_for_overdue(tstate, thread, is_in_c);
     int is_timed;
     do {
         int is_near = _PySampling_TimerIsNear(thread);
-        thread->overdue.visits_ns = 0;
-        if (has_to_wait(thread, is_near)) {
+        if (is_near && !_PyRuntime.sampling.has_one_cpu) {
+            // Else the sampler thread stops it at its own deadline.
             look_at_safepoints(tstate, thread, is_in_c);
         }
         // It takes time to make a record: the run begins after that.
