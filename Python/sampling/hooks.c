@@ -97,8 +97,8 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     int is_timed;
     do {
         int is_near = _PySampling_TimerIsNear(thread);
+        // On one CPU the sampler thread stops it at its own deadline.
         if (is_near && !_PyRuntime.sampling.has_one_cpu) {
-            // Else the sampler thread stops it at its own deadline.
             look_at_safepoints(tstate, thread, is_in_c);
         }
         // It takes time to make a record: the run begins after that.
@@ -225,24 +225,6 @@ put_off_further(_PySampling_Thread *thread)
     *after_ns = Py_MAX(Py_MIN(left_ns, *after_ns), 1);
 }
 
-/* The clock has let a deadline in the run that ends now go by.  Not if it may
-   still be waking up: as often, then, it meets a run that began after the
-   deadline.  Nor if the run has a timer. */
-static void
-count_missed(const _PySampling_Thread *thread)
-{
-    uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(
-        &_PyRuntime.sampling.deadline_ns);
-    uint64_t end_ns = thread->run_end_ns;
-    if (!thread->is_timed
-        && deadline_ns >= _PySampling_LookedAtFrom(thread)
-        && deadline_ns < end_ns
-        && end_ns - deadline_ns > _PySampling_WAKE_UP_NS)
-    {
-        _PySampling_COUNT(ticks_missed, 1);
-    }
-}
-
 void
 (_PySampling_BeforeDetach)(PyThreadState *tstate)
 {
@@ -278,7 +260,9 @@ void
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountDetach(thread);
-    count_missed(thread);
+    if (_PySampling_ClockMissed(thread)) {
+        _PySampling_COUNT(ticks_missed, 1);
+    }
     _PySampling_TimerRan(thread);
     _PySampling_AccountDetached(thread);
     _PySampling_LEAVE_HOOK(thread);

@@ -40,6 +40,9 @@
    timers. */
 #define WATCH_NS 200000000
 
+/* Of a clock that rests. */
+#define NO_DEADLINE UINT64_MAX
+
 /* The sampler thread's stack: its deepest call is snprintf(). */
 #define STACK_BYTES (128 * 1024)
 
@@ -170,13 +173,13 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
         || found == _PySampling_FOUND_TIMED)
     {
         _Py_atomic_store_int(&STATE->clock_rests, _PySampling_WATCHES);
-        set_deadline(clock, UINT64_MAX);
+        set_deadline(clock, NO_DEADLINE);
         if (found != _PySampling_FOUND_ASKED) {
             _PySampling_WaitUntil(from_ns + WATCH_NS, seen_wakeups);
         }
     }
     else if (found == _PySampling_FOUND_NOBODY) {
-        set_deadline(clock, UINT64_MAX);
+        set_deadline(clock, NO_DEADLINE);
         _PySampling_WaitUntil(0, seen_wakeups);
     }
     // Ticks reach a thread that much after the deadline.  So some whose
@@ -193,6 +196,25 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
         begin_anew(clock, woken_ns - Py_MIN(now_ns - woken_ns,
                                             _PySampling_WAKE_UP_NS));
     }
+}
+
+/* Not if it may still be waking up: as often, then, it meets a run that began
+   after the deadline.  Nor if the run has a timer. */
+int
+_PySampling_ClockMissed(const _PySampling_Thread *thread)
+{
+    if (thread->is_timed || STATE->options.manual) {
+        return 0;
+    }
+    uint64_t from_ns = _PySampling_LookedAtFrom(thread);
+    uint64_t end_ns = thread->run_end_ns;
+    uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(&STATE->deadline_ns);
+    if (deadline_ns == NO_DEADLINE) {
+        // The run has woken it, and it has had no CPU since.
+        deadline_ns = _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns);
+    }
+    return deadline_ns >= from_ns && deadline_ns < end_ns
+        && end_ns - deadline_ns > _PySampling_WAKE_UP_NS;
 }
 
 /* With the registry locked. */
@@ -306,7 +328,7 @@ _PySampling_ClockStart(void (*handler)(int, void *, void *))
     }
     STATE->clock = clock;
     _PySampling_TimersStart();
-    set_deadline(clock, UINT64_MAX);
+    set_deadline(clock, NO_DEADLINE);
     if (STATE->options.manual) {
         _PySampling_TimersNoMore();
         return _PySampling_OK;

@@ -46,6 +46,8 @@ _PySampling_ClockWake(int is_timed)
         _PySampling_ClockWakeUp();
     }
 }
+// At the end of the thread's run: has the clock let a deadline in it go by?
+extern int _PySampling_ClockMissed(const _PySampling_Thread *thread);
 // Called without it.
 extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockRest(_PySampling_Thread *caller);
