@@ -30,8 +30,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* After a sleep with the GIL a thread gets notes for that many looks that find
-   it on a CPU. */
+/* After a sleep with the GIL a thread gets notes for that many looks before
+   which it has run. */
 #define SLEEPY_TICKS 4
 
 /* A thread that was moved aside has been off its CPU for less than this and a
@@ -252,11 +252,15 @@ _PySampling_ProbeThread(_PySampling_Thread *thread,
         thread->sleepy_ticks = SLEEPY_TICKS;
         return _PySampling_UNKNOWN;
     }
+    // But for what the sampler thread took of it.
+    int has_run_on =
+        rest_ns < DISPLACED_NS + elapsed_ns / DISPLACED_DIVISOR;
     // Held or not, it may be in the kernel, on its way to sleep.
     if (is_sleepy(thread,
                   is_elsewhere && !has_stayed
                       && rest_ns > DISPLACED_NS + elapsed_ns / 2,
-                  is_elsewhere || (has_run && is_held(thread))))
+                  is_elsewhere
+                      || (has_run && (has_run_on || is_held(thread)))))
     {
         return _PySampling_SLEEPY;
     }
@@ -267,6 +271,5 @@ _PySampling_ProbeThread(_PySampling_Thread *thread,
         return rest_ns < elapsed_ns / 8
             ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
     }
-    return rest_ns < DISPLACED_NS + elapsed_ns / DISPLACED_DIVISOR
-        ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
+    return has_run_on ? _PySampling_ON_CPU : _PySampling_OFF_CPU;
 }
