@@ -29,6 +29,8 @@ WHOLE_BAR_PERCENT = 3
 SERVED_BAR_PERCENT = 3
 BIASED_BAR_PERCENT = 2
 CROWDED_WORST_BAR_POINTS = 3
+# The bars are for so many.
+MIN_SAMPLES = 5000
 # A peer is better if it is so by more than this many standard deviations.
 PEER_SIGMAS = 2
 
@@ -136,7 +138,7 @@ def _worst_of(report, title, values, limit, unit):
     report.bar(f'services: {title}', value, limit, unit, f'({name})')
 
 
-def _bars(report, found, cpus):
+def _bars(report, found, cpus, quick):
     """Of ours, at 1,000 Hz, on so many CPUs."""
     ours = {cell: scores[OURS] for cell, scores in found.items()
             if OURS in scores and cell.cpus == cpus
@@ -177,6 +179,9 @@ def _bars(report, found, cpus):
          lambda own: (own.served - 1) * 100, SERVED_BAR_PERCENT, '%')
     hold('biased captures', alone, lambda own: own.biased * 100,
          BIASED_BAR_PERCENT, '%')
+    if not quick:
+        hold(f'samples that lack to {MIN_SAMPLES:,}', ours,
+             lambda own: max(0, MIN_SAMPLES - own.samples), 0, '')
 
 
 def _lead(scores, names):
@@ -204,7 +209,7 @@ def _measure_cells(report, options):
     _tables(report, found, paths)
     report.say()
     for cpus in services_cells.CPUS:
-        _bars(report, found, cpus)
+        _bars(report, found, cpus, options.quick)
     _worst_of(report, 'worst line, wall, worse than the best peer\'s',
               [(_lead(scores, paths), cell.name)
                for cell, scores in found.items() if OURS in scores],

@@ -69,6 +69,15 @@ class AtExitTest(unittest.TestCase):
                 if name:
                     self.assertIn(name, self.files())
 
+    def test_missed_ticks(self):
+        def said(missed):
+            _, _, err = self.run_code("write(raw, 'a.txt')", raw=(
+                "example(stats={'signals_sent': 80, 'ticks_missed': "
+                f'{missed}}}).raw()'))
+            return err
+        self.assertNotIn('missed', said(8))         # 9 %
+        self.assertIn('0 lost, 20% of the ticks missed). Look', said(20))
+
     def test_cpu_mode_tells_cpu_time(self):
         _, _, err = self.run_code("write(raw, 'a.txt')",
                                   raw="example(mode='cpu').raw()")

@@ -133,6 +133,12 @@ class ReportTest(unittest.TestCase):
         self.assertIn('nothing lost, missed 2.0 %', text(20))
         self.assertIn('0 samples lost, 20% of the ticks missed', text(250))
 
+    def test_sleep_with_the_gil_is_in_the_header(self):
+        b = Builder().sample('a.f', wall_ns=3_000_000)
+        b.sample('a.f [asleep with GIL]', wall_ns=1_000_000,
+                 state='asleep_with_gil')
+        self.assertIn('asleep with GIL 25.0 %', report(b))
+
     def test_custom_samples(self):
         b = Builder().sample('a.f', wall_ns=1)
         self.assertNotIn('ustom', report(b))

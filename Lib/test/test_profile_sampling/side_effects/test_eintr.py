@@ -30,6 +30,7 @@ class InterruptedCallsTest(SessionTest):
 
     CALLS = 1500
     CALLS_OF_EACH = 150
+    WORK_BEFORE_S = 0
 
     def count(self, library, work, calls=None):
         """How many of the calls ended with EINTR; *work* comes between."""
@@ -43,6 +44,7 @@ class InterruptedCallsTest(SessionTest):
         pointer = ctypes.byref(duration)
         interrupted = 0
         with Session(rate_hz=5000):
+            busy(self.WORK_BEFORE_S)
             for i in range(calls):
                 work()
                 if i % 2:
@@ -104,6 +106,7 @@ class InterruptedCallsTest(SessionTest):
                 0, None, None, None, pause, None)}
         interrupted = dict.fromkeys(calls, 0)
         with Session(rate_hz=5000):
+            busy(self.WORK_BEFORE_S)
             for name in list(calls) * self.CALLS_OF_EACH:
                 busy(0.0001)
                 # clock_nanosleep() returns the error.
@@ -141,6 +144,27 @@ class InterruptedCallsOnOneCPUTest(InterruptedCallsTest):
 
     CALLS = 800
     CALLS_OF_EACH = 80
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(one_cpu())
+
+
+class InterruptedCallsAfterWorkTest(InterruptedCallsTest):
+    """Threads have timers of their own when the calls begin."""
+
+    CALLS = 800
+    CALLS_OF_EACH = 80
+    WORK_BEFORE_S = 0.8
+
+    @thrice
+    def test_with_the_gil(self):
+        # The first tells that this program sleeps with the GIL.
+        self.assertLessEqual(self.count(ctypes.PyDLL(None, use_errno=True),
+                                        lambda: busy(0.0003)), 1)
+
+
+class InterruptedCallsAfterWorkOnOneCPUTest(InterruptedCallsAfterWorkTest):
 
     def setUp(self):
         super().setUp()

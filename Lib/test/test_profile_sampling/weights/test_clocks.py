@@ -6,6 +6,7 @@ profiler, on the thread's own CPU clock.
 
 import gc
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -97,6 +98,50 @@ class CollectorTest(SessionTest):
         self.assertAlmostEqual(weight(samples, 'cpu_ns'), used_ns,
                                delta=0.01 * used_ns + 3_000_000)
         self.assertEqual(len(garbage), 300_000)
+
+
+    @thrice
+    def test_short_ones_in_bursts(self):
+        # At the beginning of a burst and amid it: their share depends on
+        # neither.
+        spent_ns = {'first': 0, 'amid': 0}
+        bursts_ns = 0
+
+        def collect(where):
+            garbage = [[i] for i in range(3000)]
+            begin_ns = time.perf_counter_ns()
+            gc.collect(0)
+            spent_ns[where] += time.perf_counter_ns() - begin_ns
+            del garbage
+
+        def first():
+            collect('first')
+
+        def amid():
+            collect('amid')
+
+        random_s = random.Random(5).uniform
+        gc.disable()
+        self.addCleanup(gc.enable)
+        with Session(rate_hz=1000) as session:
+            while sum(spent_ns.values()) < 300_000_000:
+                time.sleep(random_s(0.0005, 0.003))
+                begin_ns = time.perf_counter_ns()
+                first()
+                sum([i * i for i in range(5000)])
+                amid()
+                bursts_ns += time.perf_counter_ns() - begin_ns
+        samples = own(session.profile)
+        for function in first, amid:
+            due_ns = spent_ns[function.__name__]
+            found_ns = weight([
+                s for s in samples
+                if s.state == 'gc' and on_stack(s, function.__qualname__)])
+            # Four standard deviations of so many samples, and 2 %.
+            self.assertAlmostEqual(
+                found_ns / due_ns, 1,
+                delta=0.02 + 4 * (1_000_000 / due_ns) ** 0.5,
+                msg=function.__name__)
 
 
 def compute_strings():

@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import ctypes
 import hashlib
+import itertools
 import os
 import random
 import resource
@@ -379,17 +380,20 @@ class SubscribersTest(SubscriberTest):
 class MissedTicksTest(SessionTest):
 
     BURSTS = 200
+    # Seconds of a burst and of a wait.  In a long one the clock goes to rest,
+    # and the next burst wakes it.
+    PROGRAMS = (0.003, 0.001), (0.0012, 0.03)
 
-    def missed(self, policy=None):
-        """Ticks missed in bursts of three periods, and how many periods the
-        sampler thread waited for a CPU."""
+    def missed(self, burst_s, wait_s, policy=None):
+        """Ticks missed in bursts, and how many periods the sampler thread
+        waited for a CPU."""
         with Session(rate_hz=RATE_HZ) as session:
             if policy is not None:
                 os.sched_setscheduler(sampler.native_id(), policy,
                                       os.sched_param(0))
             for _ in range(self.BURSTS):
-                busy(0.003)
-                time.sleep(0.001)
+                busy(burst_s)
+                time.sleep(wait_s)
             waited_ns = sampler.waited_ns()
         return session.profile.counters['ticks_missed'], waited_ns / PERIOD_NS
 
@@ -397,17 +401,19 @@ class MissedTicksTest(SessionTest):
     def test_counted_where_the_clock_gets_no_cpu(self):
         # It gets the CPU when the program blocks.  A burst tells of one
         # deadline at the most.
-        with one_cpu():
-            missed, _ = self.missed(os.SCHED_IDLE)
-        self.assertGreater(missed, self.BURSTS / 2)
-        self.assertLessEqual(missed, self.BURSTS + 10)
+        for program in self.PROGRAMS:
+            with self.subTest(program=program), one_cpu():
+                missed, _ = self.missed(*program, os.SCHED_IDLE)
+                self.assertGreater(missed, self.BURSTS / 2)
+                self.assertLessEqual(missed, self.BURSTS + 10)
 
     @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
                                            'when the program blocks')
     def test_not_counted_where_it_does(self):
-        for where, cpus in CPUS.items():
+        for (where, cpus), program in itertools.product(CPUS.items(),
+                                                        self.PROGRAMS):
             with cpus():
-                missed, waited = self.missed()
+                missed, waited = self.missed(*program)
             # A busy machine starves it, and the kernel knows for how long.
             self.assertLess(missed, self.BURSTS / 4 + waited, where)
 
@@ -474,6 +480,35 @@ class AsleepWithGILTest(SessionTest):
         def call():
             libc.usleep(3000)
         self.check_everywhere(call, work_seconds=0.003)
+
+    def test_its_c_function_is_named(self):
+        def sleep():
+            libc.usleep(50_000)
+        for where, cpus in CPUS.items():
+            with self.subTest(where=where), cpus():
+                with Session(rate_hz=RATE_HZ, names=1) as session:
+                    for _ in range(4):
+                        sleep()
+                asleep = [s for s in own(session.profile)
+                          if s.state == 'asleep_with_gil']
+                named = [s for s in asleep if names(s)[-3:] == (
+                    sleep.__qualname__, 'CFuncPtr.__call__', self.LEAF)]
+                # At most one look at each sleep finds the thread as it wakes
+                # up: then nobody has read what it slept in.
+                self.assertGreater(weight(named), 0.95 * weight(asleep))
+                self.assertGreater(weight(named), 150_000_000)
+
+    @thrice
+    def test_one_sleep_does_not_stick(self):
+        # PITFALLS T15: what follows is captured at its ticks again.
+        for where, cpus in CPUS.items():
+            with self.subTest(where=where), cpus():
+                with Session(rate_hz=RATE_HZ) as session:
+                    libc.usleep(20_000)
+                    busy(0.4)
+                self.assertGreater(session.profile.total_count, 300)
+                self.assertLess(session.profile.counters['captures_biased'],
+                                0.02 * session.profile.total_count)
 
     def test_a_thread_that_computes(self):
         # Nor one that another process takes the CPU from.
