@@ -5,7 +5,7 @@ kinds, on one CPU and on two, alone and beside processes that spin.  What
 each line took is measured by the program itself (services_burst.py); its
 share of the burst is compared with the share that a profiler gives it, in
 percentage points.  Other profilers look at the same programs in the same
-cells, in runs of their own.  All of it takes more than two hours.
+cells, in runs of their own.  All of it takes some three hours.
 
 Two more parts: services_off_gil.py and services_cost.py.
 """

@@ -28,7 +28,7 @@ ASLEEP_RUNS, QUICK_ASLEEP_RUNS = 3, 1
 ASLEEP_S, QUICK_ASLEEP_S = 10, 2
 ASLEEP_BAR_PERCENT = 0.1
 
-# To be profiled; that the clock rests costs a load of it.
+# For all that a profile costs: the rest of the clock is a load of it.
 HAND_OVER_BAR = 1.25
 # About half a second.
 HAND_OVERS = 50_000

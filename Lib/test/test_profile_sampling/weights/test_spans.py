@@ -241,6 +241,11 @@ class ShortWaitsTest(SessionTest):
         for i, name in (1, 'wall_ns'), (2, 'cpu_ns'):
             self.assertEqual(weight(samples, name),
                              sum([wait[i] for wait in plan]), name)
+        # A record per point, a period apart on average, however many waits.
+        periods = (sum([wait[1] for wait in plan])
+                   * options.get('rate_hz', 1000) / 1e9)
+        self.assertLess(sum([s.count for s in samples
+                             if s.state != 'running']), 1.2 * periods + 3)
         name = ('wall_ns', 'cpu_ns')[what - 1]
         first = plan[0][0]
         due = sum([wait[what] for wait in plan if wait[0] is first])
