@@ -30,8 +30,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* After a sleep with the GIL a thread gets notes for that many looks before
-   which it has run. */
+/* After a sleep with the GIL a thread gets notes for that many looks that find
+   it on a CPU, or nothing unexplained since the look before. */
 #define SLEEPY_TICKS 4
 
 /* A thread that was moved aside has been off its CPU for less than this and a
@@ -252,7 +252,7 @@ _PySampling_ProbeThread(_PySampling_Thread *thread,
         thread->sleepy_ticks = SLEEPY_TICKS;
         return _PySampling_UNKNOWN;
     }
-    // But for what the sampler thread took of it.
+    // Or has waited for a CPU that it has got since.
     int has_run_on =
         rest_ns < DISPLACED_NS + elapsed_ns / DISPLACED_DIVISOR;
     // Held or not, it may be in the kernel, on its way to sleep.

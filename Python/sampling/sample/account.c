@@ -16,7 +16,7 @@
      period apart on average, say which of them are booked: each with the
      distance to the point before.  An interval covers a point in proportion to
      its length, so that is unbiased.  The cost is bounded: a record per period
-     and axis on average, and two of long intervals.
+     and axis on average, two of long intervals, and for a wait one per holder.
    - The profiler's own work when the GIL is given up and taken back is time of
      the call that does so.  It takes longer when a record is made, so on the
      axis of the intervals it would draw points to the short ones: it has an
