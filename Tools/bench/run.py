@@ -23,7 +23,6 @@ distribution
 
 import argparse
 import pathlib
-import signal
 import sys
 
 import children
@@ -95,8 +94,6 @@ def measure(kind, options):
 
 
 def main():
-    # What it has started ends with it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = parse(sys.argv[1:])
     kinds = ALL if options.kind == 'all' else [options.kind]
     if {'off', 'distribution'}.intersection(kinds) and \

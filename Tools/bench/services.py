@@ -10,6 +10,7 @@ cells, in runs of their own.  All of it takes some three hours.
 Two more parts: services_off_gil.py and services_cost.py.
 """
 
+import signal
 import sys
 
 import services_cells
@@ -217,6 +218,8 @@ def _measure_cells(report, options):
 
 
 def measure(report, options):
+    # What it has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     _measure_cells(report, options)
     for name, part in (('off_gil', services_off_gil), ('cost', services_cost)):
         if services_cells.matches(name, options.cells):

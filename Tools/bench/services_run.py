@@ -32,10 +32,12 @@ def on_cpus(count):
 @contextlib.contextmanager
 def crowd(count):
     """So many processes that want the CPU all the time."""
-    spinning = [subprocess.Popen([sys.executable, '-E', '-S', '-c', SPIN],
-                                 env=children.environment())
-                for _ in range(count)]
+    spinning = []
     try:
+        for _ in range(count):
+            spinning.append(subprocess.Popen(
+                [sys.executable, '-E', '-S', '-c', SPIN],
+                env=children.environment()))
         if spinning:
             time.sleep(SPIN_START_S)
         yield

@@ -410,10 +410,10 @@ class MissedTicksTest(SessionTest):
         # It gets the CPU when the program blocks.  A burst tells of one
         # deadline at the most.
         for program in self.PROGRAMS:
-            with self.subTest(program=program), one_cpu():
+            with one_cpu():
                 missed, _ = self.missed(*program, os.SCHED_IDLE)
-                self.assertGreater(missed, self.BURSTS / 2)
-                self.assertLessEqual(missed, self.BURSTS + 10)
+            self.assertGreater(missed, self.BURSTS / 2, program)
+            self.assertLessEqual(missed, self.BURSTS + 10, program)
 
     @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
                                            'when the program blocks')
@@ -489,22 +489,21 @@ class AsleepWithGILTest(SessionTest):
             libc.usleep(3000)
         self.check_everywhere(call, work_seconds=0.003)
 
+    @thrice
     def test_its_c_function_is_named(self):
         def sleep():
-            libc.usleep(50_000)
+            libc.usleep(10_000)
         for where, cpus in CPUS.items():
-            with self.subTest(where=where), cpus():
-                with Session(rate_hz=RATE_HZ, names=1) as session:
-                    for _ in range(4):
-                        sleep()
-                asleep = [s for s in own(session.profile)
-                          if s.state == 'asleep_with_gil']
-                named = [s for s in asleep if names(s)[-3:] == (
-                    sleep.__qualname__, 'CFuncPtr.__call__', self.LEAF)]
-                # At most one look at each sleep finds the thread as it wakes
-                # up: then nobody has read what it slept in.
-                self.assertGreater(weight(named), 0.95 * weight(asleep))
-                self.assertGreater(weight(named), 150_000_000)
+            with cpus(), Session(rate_hz=RATE_HZ, names=1) as session:
+                for _ in range(20):
+                    sleep()
+            asleep = [s for s in own(session.profile)
+                      if s.state == 'asleep_with_gil']
+            named = [s for s in asleep if names(s)[-3:] == (
+                sleep.__qualname__, 'CFuncPtr.__call__', self.LEAF)]
+            # One that wakes up while it is read stays without a name.
+            self.assertGreater(weight(named), 0.8 * weight(asleep), where)
+            self.assertGreater(weight(named), 140_000_000, where)
 
     @thrice
     def test_one_sleep_does_not_stick(self):
@@ -512,14 +511,13 @@ class AsleepWithGILTest(SessionTest):
         # sampler thread has that of the thread each time.
         for where, others in itertools.product(
                 CPUS, (contextlib.nullcontext, spinning_on_one_cpu)):
-            with self.subTest(where=where, others=others.__name__), \
-                    others(), CPUS[where]():
-                with Session(rate_hz=RATE_HZ) as session:
-                    libc.usleep(20_000)
-                    busy(0.4)
-                self.assertGreater(session.profile.total_count, 200)
-                self.assertLess(session.profile.counters['captures_biased'],
-                                0.03 * session.profile.total_count)
+            with others(), CPUS[where](), Session(rate_hz=RATE_HZ) as session:
+                libc.usleep(20_000)
+                busy(0.4)
+            which = where, others.__name__
+            self.assertGreater(session.profile.total_count, 200, which)
+            self.assertLess(session.profile.counters['captures_biased'],
+                            0.03 * session.profile.total_count, which)
 
     def test_a_thread_that_computes(self):
         # Nor one that another process takes the CPU from.
