@@ -17,8 +17,9 @@ from ..support.sessions import (
 
 PROG = 'python -m profile_sampling'
 WORK_NS = 30_000_000
-# A sample more or less, when it begins and ends.
-SAMPLED_NS = WORK_NS - 1_000_000
+# Its two ends fall between ticks, and what few samples share of the start-up's
+# time varies: each by some half of a sample.
+SAMPLED_NS = WORK_NS - 3_000_000
 WORK = f'''\
 import json, os, sys, time
 def work():
