@@ -203,17 +203,17 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
 int
 _PySampling_ClockMissed(const _PySampling_Thread *thread)
 {
-    if (thread->is_timed || STATE->options.manual) {
-        return 0;
-    }
     uint64_t from_ns = _PySampling_LookedAtFrom(thread);
     uint64_t end_ns = thread->run_end_ns;
+    if (thread->is_timed || STATE->options.manual || end_ns <= from_ns) {
+        return 0;
+    }
     uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(&STATE->deadline_ns);
     if (deadline_ns == NO_DEADLINE || deadline_ns < from_ns) {
         // It has had no CPU since the run woke it, or since before the run.
         deadline_ns = _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns);
     }
-    return deadline_ns >= from_ns && deadline_ns < end_ns
+    return deadline_ns < end_ns
         && end_ns - deadline_ns > _PySampling_WAKE_UP_NS;
 }
 

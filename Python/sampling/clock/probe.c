@@ -252,7 +252,7 @@ _PySampling_ProbeThread(_PySampling_Thread *thread,
         thread->sleepy_ticks = SLEEPY_TICKS;
         return _PySampling_UNKNOWN;
     }
-    // Or has waited for a CPU that it has got since.
+    // All the time, or it has waited for a CPU that it has got since.
     int has_run_on =
         rest_ns < DISPLACED_NS + elapsed_ns / DISPLACED_DIVISOR;
     // Held or not, it may be in the kernel, on its way to sleep.
