@@ -99,7 +99,6 @@ class CollectorTest(SessionTest):
                                delta=0.01 * used_ns + 3_000_000)
         self.assertEqual(len(garbage), 300_000)
 
-
     @thrice
     def test_short_ones_in_bursts(self):
         # At the beginning of a burst and amid it: their share depends on

@@ -39,6 +39,7 @@ def setUpModule():
 
 @contextlib.contextmanager
 def spinning_on_one_cpu():
+    """Others have one of the CPUs for themselves."""
     with contextlib.ExitStack() as processes:
         with one_cpu():
             processes.enter_context(spinning_processes(2))
