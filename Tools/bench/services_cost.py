@@ -17,7 +17,7 @@ import children
 from report import interval95, quartiles
 from services_cost_child import HAND_OVER_RATE_HZ, OURS, PLAIN, RATE_HZ
 from services_run import on_cpus
-from steady import BARE
+from steady import BARE, PRIVILEGED
 
 SLICE_MS = 300
 ROUNDS, QUICK_ROUNDS = 60, 8
@@ -65,10 +65,10 @@ def measure_interruptions(report, rounds_count):
                                   SLICE_MS, rounds_count, ticker)
     rounds = [dict(zip(found, slices)) for slices in zip(*found.values())]
     rows = []
-    for how in (PLAIN, OURS, *BARE):
+    for how in found:
         low, median, high = quartiles([_percent(slices[how])
                                        for slices in rounds])
-        row = [f'bare {how}' if how in BARE else how,
+        row = [how if how in (PLAIN, OURS) else f'bare {how}',
                f'{median:.2f} [{low:.2f} {high:.2f}]']
         ticks = statistics.fmean([slices[how][2] for slices in rounds])
         wall_s = statistics.fmean([slices[how][1] for slices in rounds]) / 1e9
@@ -82,6 +82,9 @@ def measure_interruptions(report, rounds_count):
         f'still, median [quartiles] of {rounds_count} rounds of {SLICE_MS} ms '
         'slices, and how much more than plain a tick is',
         ['interrupted by', '% of its time', 'us per tick', 'ticks/s'], rows)
+    missing = [how for how in PRIVILEGED if how not in found]
+    if missing:
+        report.say(f'  not to be had here: {", ".join(missing)}')
     report.say()
     report.bar('services: cost of a tick, against the cheapest bare signal',
                ratio, RATIO_BAR, 'x',
