@@ -38,9 +38,13 @@
 #define STATE (&_PyRuntime.sampling)
 
 /* Setting a timer takes 0.5 to 5 microseconds.  So many runs of a period may
-   do that on average, and so many in a row. */
+   do that, on average. */
 #define RUNS_PER_PERIOD 8
-#define RUNS_IN_A_ROW 32
+
+/* How far the beginnings of runs are apart is averaged over so many, and a wait
+   counts for so many periods at most. */
+#define AVERAGE_DISTANCES 64
+#define MAX_DISTANCE_PERIODS 4
 
 /* How long a thread usually runs is averaged over so many runs. */
 #define AVERAGE_RUNS 8
@@ -152,23 +156,31 @@ add_span(_PySampling_Thread *thread, int is_timed, uint64_t deadline_ns,
     _PySampling_COUNT(ticks, 1);
 }
 
-/* May this run have a timer?  Each one puts the next off by its part of a
-   period, and in a row they run ahead of the clock. */
+/* A thread whose runs are short is left to the clock until one of them has
+   lasted for a while. */
 static int
-may_set_timer(const _PySampling_Thread *thread, uint64_t now_ns)
+is_short(const _PySampling_Thread *thread, uint64_t now_ns)
 {
-    if (thread->usual_run_ns < _PySampling_SHORT_RUN_NS
-        && now_ns - thread->attached_ns < _PySampling_SHORT_RUN_NS)
-    {
-        return 0;
-    }
-    uint64_t part_ns = _PySampling_PeriodNow() / RUNS_PER_PERIOD;
-    if (STATE->next_timed_run_ns > now_ns + RUNS_IN_A_ROW * part_ns) {
-        return 0;
-    }
-    STATE->next_timed_run_ns =
-        Py_MAX(STATE->next_timed_run_ns, now_ns) + part_ns;
-    return 1;
+    return thread->usual_run_ns < _PySampling_SHORT_RUN_NS
+        && now_ns - thread->attached_ns < _PySampling_SHORT_RUN_NS;
+}
+
+/* Is the run that begins now one of those that may set a timer?  That is drawn,
+   by the nanosecond.  A choice that depends on how many did so just before
+   depends on what ticks took, and so a thread changes from the deadlines of
+   the clock to those of timers when it has been looked at: in such a period it
+   has too many. */
+static int
+is_drawn(uint64_t now_ns)
+{
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t apart_ns = Py_MIN(now_ns - STATE->last_run_ns,
+                               MAX_DISTANCE_PERIODS * period_ns);
+    STATE->last_run_ns = now_ns;
+    STATE->runs_apart_ns -= STATE->runs_apart_ns / AVERAGE_DISTANCES;
+    STATE->runs_apart_ns += apart_ns / AVERAGE_DISTANCES;
+    uint64_t part_ns = period_ns / RUNS_PER_PERIOD;
+    return _PySampling_NextRandom(&now_ns) % part_ns < STATE->runs_apart_ns;
 }
 
 /* The next deadline of a run without a timer; 0 if it is the clock's to look
@@ -204,11 +216,11 @@ set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
 }
 
 static int
-choose_timer(_PySampling_Thread *thread, uint64_t from_ns)
+choose_timer(_PySampling_Thread *thread, int may_be_timed)
 {
-    int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
+    int is_timed = may_be_timed
+        && _Py_atomic_load_int_relaxed(&STATE->uses_timers)
         && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
-        && may_set_timer(thread, from_ns)
         && _PySampling_SignalIsOurs() && _PySampling_HasKernelTimer(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
     return is_timed;
@@ -229,7 +241,7 @@ _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
     uint64_t from_ns = next_ns / period_ns * period_ns;
     thread->put_off_ns = 0;
-    if (choose_timer(thread, from_ns)) {
+    if (choose_timer(thread, !is_short(thread, from_ns))) {
         set_timer(thread, timer_deadline_from(thread, from_ns));
     }
 }
@@ -243,7 +255,7 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     thread->put_off_ns = 0;
     uint64_t now_ns = _PySampling_WallNow();
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
-    if (choose_timer(thread, now_ns)) {
+    if (choose_timer(thread, !is_short(thread, now_ns) && is_drawn(now_ns))) {
         set_timer(thread, timer_deadline_from(thread, now_ns));
     }
 }
@@ -523,7 +535,7 @@ _PySampling_TimerResume(_PySampling_Thread *thread)
     if (from_ns == 0) {
         from_ns = _PySampling_MonotonicNow();
     }
-    (void)choose_timer(thread, from_ns);
+    (void)choose_timer(thread, !is_short(thread, from_ns));
     set_deadline(thread, from_ns);
     _PySampling_ClockWake(_Py_atomic_load_int_relaxed(&thread->is_timed));
 }
