@@ -183,6 +183,14 @@ is_drawn(uint64_t now_ns)
     return _PySampling_NextRandom(&now_ns) % part_ns < STATE->runs_apart_ns;
 }
 
+/* May the run that begins now have a timer? */
+static int
+may_begin_timed(const _PySampling_Thread *thread, uint64_t now_ns)
+{
+    return _Py_atomic_load_int_relaxed(&STATE->uses_timers)
+        && !is_short(thread, now_ns) && is_drawn(now_ns);
+}
+
 /* The next deadline of a run without a timer; 0 if it is the clock's to look
    at. */
 static uint64_t
@@ -255,7 +263,7 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     thread->put_off_ns = 0;
     uint64_t now_ns = _PySampling_WallNow();
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
-    if (choose_timer(thread, !is_short(thread, now_ns) && is_drawn(now_ns))) {
+    if (choose_timer(thread, may_begin_timed(thread, now_ns))) {
         set_timer(thread, timer_deadline_from(thread, now_ns));
     }
 }
