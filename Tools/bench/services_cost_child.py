@@ -5,9 +5,9 @@
     python services_cost_child.py hand_over TIMES ROUNDS
 
 Prints JSON.  interruptions: {how: [[taken_ns, wall_ns, ticks], ...]}, one item
-for each round: taken_ns is the time in which the program stood still.  Ways
-that are not permitted here are missing.  asleep:
-[cpu_ns, wall_ns].  hand_over: {how: [wall_ns, ...]}.
+for each round: taken_ns is the time in which the program stood still; ways
+that cannot be had here are missing.  asleep: [cpu_ns, wall_ns].  hand_over:
+{how: [wall_ns, ...]}.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ class Interrupted:
 
     def slice(self, how):
         """(time taken and wall time in ns, signals that were handled)."""
-        is_bare = how in BARE or how in PRIVILEGED
+        is_bare = how not in (PLAIN, OURS)
         if is_bare:
             self.ticker.start(how, RATE_HZ)
         elif how == OURS:
@@ -67,7 +67,7 @@ class Interrupted:
         return taken_ns, wall_ns, ticks
 
 
-def _permitted(program):
+def _available(program):
     """The ways that can be had here, each tried once."""
     found = [PLAIN, OURS, *BARE]
     for how in found:
@@ -82,7 +82,7 @@ def _permitted(program):
 def interruptions(slice_ms, rounds, ticker_path):
     """All ways in each round, in random order."""
     program, rng = Interrupted(slice_ms, ticker_path), random.Random(1)
-    order = _permitted(program)
+    order = _available(program)
     found = {how: [] for how in order}
     for _ in range(int(rounds)):
         rng.shuffle(order)

@@ -183,14 +183,6 @@ is_drawn(uint64_t now_ns)
     return _PySampling_NextRandom(&now_ns) % part_ns < STATE->runs_apart_ns;
 }
 
-/* May the run that begins now have a timer? */
-static int
-may_begin_timed(const _PySampling_Thread *thread, uint64_t now_ns)
-{
-    return _Py_atomic_load_int_relaxed(&STATE->uses_timers)
-        && !is_short(thread, now_ns) && is_drawn(now_ns);
-}
-
 /* The next deadline of a run without a timer; 0 if it is the clock's to look
    at. */
 static uint64_t
@@ -223,12 +215,14 @@ set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
     }
 }
 
+/* Does the thread have a timer from that moment on?  If it begins a run then,
+   that has to be drawn, too. */
 static int
-choose_timer(_PySampling_Thread *thread, int may_be_timed)
+choose_timer(_PySampling_Thread *thread, uint64_t from_ns, int begins)
 {
-    int is_timed = may_be_timed
-        && _Py_atomic_load_int_relaxed(&STATE->uses_timers)
+    int is_timed = _Py_atomic_load_int_relaxed(&STATE->uses_timers)
         && _Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0
+        && !is_short(thread, from_ns) && (!begins || is_drawn(from_ns))
         && _PySampling_SignalIsOurs() && _PySampling_HasKernelTimer(thread);
     _Py_atomic_store_int_relaxed(&thread->is_timed, is_timed);
     return is_timed;
@@ -249,7 +243,7 @@ _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
     uint64_t from_ns = next_ns / period_ns * period_ns;
     thread->put_off_ns = 0;
-    if (choose_timer(thread, !is_short(thread, from_ns))) {
+    if (choose_timer(thread, from_ns, 0)) {
         set_timer(thread, timer_deadline_from(thread, from_ns));
     }
 }
@@ -263,7 +257,7 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     thread->put_off_ns = 0;
     uint64_t now_ns = _PySampling_WallNow();
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
-    if (choose_timer(thread, may_begin_timed(thread, now_ns))) {
+    if (choose_timer(thread, now_ns, 1)) {
         set_timer(thread, timer_deadline_from(thread, now_ns));
     }
 }
@@ -543,7 +537,7 @@ _PySampling_TimerResume(_PySampling_Thread *thread)
     if (from_ns == 0) {
         from_ns = _PySampling_MonotonicNow();
     }
-    (void)choose_timer(thread, !is_short(thread, from_ns));
+    (void)choose_timer(thread, from_ns, 0);
     set_deadline(thread, from_ns);
     _PySampling_ClockWake(_Py_atomic_load_int_relaxed(&thread->is_timed));
 }
