@@ -18,6 +18,7 @@ import time
 
 import profile_sampling
 import services_burst
+import standstill
 from services_waits import SERVICES
 
 # Waits of bursts of 1.2 ms, which are busy a third to a half of the time;
@@ -73,6 +74,9 @@ def main():
     service = Service(name, float(burst_ms))
     for _ in range(WARM_UP_BURSTS):
         service.bursts()
+    result = {}
+    if profiler == 'ours':
+        result['tick_ns'] = standstill.tick_ns(int(rate_hz))
     let_trace()
     print('ready', flush=True)
     sys.stdin.readline()
@@ -80,10 +84,9 @@ def main():
     if profiler == 'ours':
         profile_sampling.start('wall', rate_hz=int(rate_hz))
     bursts = service.run(float(seconds), float(longest_s))
-    result = {}
     if profiler == 'ours':
         profile = profile_sampling.stop()
-        result = {'found': found(profile), 'stats': profile.counters}
+        result |= {'found': found(profile), 'stats': profile.counters}
     result |= {'true_wall_ns': bursts.wall_ns,
                'calibrated_cpu_ns': bursts.cpu_ns, 'bursts': bursts.count,
                'elapsed_ns': time.perf_counter_ns() - begin_ns}

@@ -5,9 +5,7 @@ shares with it, against the cheapest ways to send as many signals
 (bare_ticker.c); a program that sleeps; and one that hands the GIL over all the
 time.
 
-A tick is timed by the program that it interrupts, a loop that reads the clock.
-CPU time would do if machines kept their speed: it differs by a fifth from one
-slice to the next on some, and a thousand ticks take a fiftieth.
+A tick is timed by the program that it interrupts (standstill.py).
 """
 
 import statistics

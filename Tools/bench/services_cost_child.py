@@ -17,31 +17,14 @@ import sys
 import time
 
 import profile_sampling
-from steady import BARE, PRIVILEGED, BareTicker, captures, start_steady
+from standstill import time_taken, time_taken_by_ours
+from steady import BARE, PRIVILEGED, BareTicker
 from test.test_profile_sampling.support import work
 
 RATE_HZ = 1000
 # How the busy loop is interrupted, beside the bare ways.
 PLAIN, OURS = 'plain', 'ours'
-# A loop that reads the clock stands still if a turn takes longer than this:
-# undisturbed it takes 0.1 us.  Beyond the other limit another process had the
-# CPU.
-STANDS_STILL_NS = 1500
-OTHERS_NS = 400_000
 HAND_OVER_RATE_HZ = 1000
-
-
-def _time_taken(duration_ns):
-    """(ns in which this loop stood still, ns in all)."""
-    now = time.perf_counter_ns
-    taken_ns = 0
-    last_ns = begin_ns = now()
-    while last_ns < begin_ns + duration_ns:
-        now_ns = now()
-        if STANDS_STILL_NS < now_ns - last_ns < OTHERS_NS:
-            taken_ns += now_ns - last_ns
-        last_ns = now_ns
-    return taken_ns, last_ns - begin_ns
 
 
 class Interrupted:
@@ -51,20 +34,13 @@ class Interrupted:
 
     def slice(self, how):
         """(time taken and wall time in ns, signals that were handled)."""
-        is_bare = how not in (PLAIN, OURS)
-        if is_bare:
-            self.ticker.start(how, RATE_HZ)
-        elif how == OURS:
-            start_steady(lambda: _time_taken(1_000_000), rate_hz=RATE_HZ)
-            captures_before = captures()
-        taken_ns, wall_ns = _time_taken(self.slice_ns)
-        ticks = 0
-        if is_bare:
-            ticks = self.ticker.stop()
-        elif how == OURS:
-            ticks = captures() - captures_before
-            profile_sampling.stop()
-        return taken_ns, wall_ns, ticks
+        if how == PLAIN:
+            return *time_taken(self.slice_ns), 0
+        if how == OURS:
+            return time_taken_by_ours(self.slice_ns, RATE_HZ)
+        self.ticker.start(how, RATE_HZ)
+        taken_ns, wall_ns = time_taken(self.slice_ns)
+        return taken_ns, wall_ns, self.ticker.stop()
 
 
 def _available(program):

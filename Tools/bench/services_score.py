@@ -53,14 +53,6 @@ def _score(weights, true, samples):
     return Score(weights, true, samples) if sum(weights) else None
 
 
-def _tick_ns(stats):
-    """What a tick takes from the program, as far as it is known."""
-    if stats is None:
-        return 0
-    return (stats['overhead_capture_ns']
-            / max(stats['captures'] + stats['captures_merged'], 1))
-
-
 class Scores:
     """Of one run.
 
@@ -69,6 +61,7 @@ class Scores:
     whole      what all lines were given, of what they took; None for peers
     served     samples, of the ticks that fell into them; ours have deadlines
                in the program's own time, without that which ticks take of it
+               (tick_ns, as measured before)
     biased     captures away from their tick, of all captures; None for peers
     missed     ticks that were missed, of all ticks; None for peers
     """
@@ -78,7 +71,7 @@ class Scores:
         self.samples = sum(found['count'])
         true_ns = result['true_wall_ns']
         stats = result.get('stats')
-        own_ns = sum(true_ns) - self.samples * _tick_ns(stats)
+        own_ns = sum(true_ns) - self.samples * result.get('tick_ns', 0)
         self.served = self.samples / (own_ns / NS_PER_S * rate_hz)
         weights = found.get('wall_ns') or found['weight']
         self.wall = _score(weights, true_ns, self.samples)
