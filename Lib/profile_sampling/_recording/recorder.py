@@ -41,6 +41,7 @@ class _Collector:
         self._before = ()
         self._is_over = _thread.allocate_lock()
         self._is_over.acquire()
+        self._has_given_up = False
         # Held while records are taken.
         self._taking = _thread.allocate_lock()
 
@@ -49,7 +50,10 @@ class _Collector:
             _thread.start_joinable_thread, self._run, True)
 
     def _give_up(self):
-        if self._is_over.locked():
+        # Once: a lock that is locked may have been handed to the thread, and
+        # would be taken from it.
+        if not self._has_given_up:
+            self._has_given_up = True
             self._is_over.release()
 
     def _subscribe(self):

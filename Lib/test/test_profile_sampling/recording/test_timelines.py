@@ -7,10 +7,12 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import profile_sampling
 from profile_sampling import Profile
 from profile_sampling._data import same_rows
+from profile_sampling._recording import recorder
 
 from ..support.builders import example
 from ..support.sessions import ProgramTest, SessionTest, on_stack
@@ -235,6 +237,20 @@ class ProgramsTest(ProgramTest):
             'print(len(asleep))')
         self.assertEqual((run.status, run.out, run.err), (0, b'1\n', ''))
         self.assertIsNone(self.load('p.pb.gz').timeline)
+
+
+class CollectorTest(unittest.TestCase):
+
+    def test_a_lock_is_released_once(self):
+        # PITFALLS L21: its thread may have been given it, and not know yet.
+        # Then it is locked, and debug builds abort if it is released again.
+        collector = recorder._Collector()
+        collector._begin()
+        collector._is_over = mock.Mock()
+        collector._is_over.locked.return_value = True
+        collector._give_up()
+        collector._give_up()
+        collector._is_over.release.assert_called_once_with()
 
 
 class SameRowsTest(unittest.TestCase):
