@@ -384,7 +384,8 @@ class CommandTest(RecordTest):
 
 class RepeatTest(RecordTest):
 
-    ORDER = 'open("order", "a").write("%s"); import work; work.work()'
+    ORDER = ('file = open("order", "a"); file.write("%s"); file.close(); '
+             'import work; work.work()')
 
     def check_files(self, pattern, runs, command):
         for run in range(1, runs + 1):
