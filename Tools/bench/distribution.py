@@ -25,7 +25,6 @@ def measure(report, options):
     report.bar('distribution: mean over the programs', statistics.mean(
         [medians[name] for name in medians if name != 'start-up']),
         BAR_PERCENT, '%')
-    # What takes less is no cost.
-    worst = max(medians, key=medians.get)
+    worst = comparison.worst()
     report.bar('distribution: worst', medians[worst], BAR_PERCENT, '%',
                f'({worst})')
