@@ -14,9 +14,8 @@ import random
 import sys
 import time
 
-import profile_sampling
 from programs import BY_NAME
-from steady import BareTicker, captures, start_steady
+from steady import BareTicker, start_steady, stop_steady
 
 RATES_HZ = (100, 1000, 10000)
 CONFIGURATIONS = [('off', 0)] + [(kind, rate_hz) for rate_hz in RATES_HZ
@@ -47,17 +46,14 @@ class Bench:
         if kind == 'empty':
             self.ticker.start('timer', rate_hz)
         elif kind == 'sampled':
-            start_steady(lambda: self.run(1), rate_hz=rate_hz)
-            self.captures_before = captures()
+            self.before = start_steady(lambda: self.run(1), rate_hz=rate_hz)
 
     def _stop(self, kind):
         """Return how often the program was interrupted."""
         if kind == 'empty':
             return self.ticker.stop()
         if kind == 'sampled':
-            found = captures() - self.captures_before
-            profile_sampling.stop()
-            return found
+            return stop_steady(self.before)
         return 0
 
     def slice(self, kind, rate_hz):

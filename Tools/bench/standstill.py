@@ -6,8 +6,7 @@ slice to the next on some, and a thousand ticks take a fiftieth.
 
 import time
 
-import profile_sampling
-from steady import captures, start_steady
+from steady import start_steady, stop_steady
 
 # A loop that reads the clock stands still if a turn takes longer than this:
 # undisturbed it takes 0.1 us.  Beyond the other limit another process had the
@@ -32,12 +31,9 @@ def time_taken(duration_ns):
 
 def time_taken_by_ours(duration_ns, rate_hz):
     """The same in a program that is profiled, and its ticks."""
-    start_steady(lambda: time_taken(1_000_000), rate_hz=rate_hz)
-    before = captures()
+    before = start_steady(lambda: time_taken(1_000_000), rate_hz=rate_hz)
     taken_ns, wall_ns = time_taken(duration_ns)
-    ticks = captures() - before
-    profile_sampling.stop()
-    return taken_ns, wall_ns, ticks
+    return taken_ns, wall_ns, stop_steady(before)
 
 
 def tick_ns(rate_hz):

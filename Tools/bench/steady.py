@@ -36,15 +36,26 @@ class BareTicker:
         return self._library.bare_stop()
 
 
+def _captures():
+    """How often the session has interrupted threads by now."""
+    stats = profile_sampling.stats()
+    return stats['captures'] + stats['captures_merged']
+
+
 def start_steady(work, **options):
-    """Start a session, and call work() until its threads have timers."""
+    """Start a session, and call work() until its threads have timers.
+
+    Returns how often it has interrupted threads by then, for stop_steady().
+    """
     profile_sampling.start(**options)
     begin_ns = time.thread_time_ns()
     while time.thread_time_ns() - begin_ns < TRIAL_S * 1e9:
         work()
+    return _captures()
 
 
-def captures():
-    """How often the session has interrupted threads by now."""
-    stats = profile_sampling.stats()
-    return stats['captures'] + stats['captures_merged']
+def stop_steady(before):
+    """Stop it; return how often it has interrupted threads since."""
+    found = _captures() - before
+    profile_sampling.stop()
+    return found
