@@ -26,8 +26,8 @@ TIMEOUT_SECONDS = 300
 
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|testsetup)::(.*)')
 _PROMPT = '$ '
-# A table leaves them out if there is nothing in them.
-_COLUMNS_OF_WAITS = ('blocked', 'GIL', 'idle')
+# A table leaves out columns of time in which there is nothing.
+_COLUMNS_OF_WAITS = ('blocked', 'GIL', 'GC', 'asleep', 'idle')
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
