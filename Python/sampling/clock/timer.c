@@ -100,9 +100,11 @@ take_deadline(_PySampling_Thread *thread)
     return _Py_atomic_exchange_uint64(&thread->timer_deadline_ns, 0);
 }
 
-/* Deadlines are moments of the program's work: each tick puts those off that
-   follow in the same run, by what a tick takes.  Else there would be the more
-   of them at a place the more ticks were before it. */
+/* Deadlines are moments of the program's work: what timers take of its time
+   puts off all that follow.  Else there would be the more of them at a place
+   the more ticks were before it.  And to set and clear a timer takes longer if
+   no other of the CPU's is due before it: so runs began later, and were met
+   less often, the nearer the deadline was. */
 static uint64_t
 timer_deadline_from(_PySampling_Thread *thread, uint64_t from_ns)
 {
@@ -111,13 +113,15 @@ timer_deadline_from(_PySampling_Thread *thread, uint64_t from_ns)
            + thread->put_off_ns;
 }
 
-/* The handler has served a tick, which took so long. */
+/* The handler has served a tick, which took so long.  When the run's next
+   deadline was put off for it, that was not known. */
 void
 _PySampling_TimerTook(_PySampling_Thread *thread, uint64_t tick_ns)
 {
     // Longer, and the thread waited for a CPU.
     if (tick_ns < _PySampling_LATE_NS) {
         thread->tick_ns = tick_ns;
+        thread->timer_took_ns += tick_ns;
     }
 }
 
@@ -228,9 +232,16 @@ choose_timer(_PySampling_Thread *thread, uint64_t from_ns, int begins)
     return is_timed;
 }
 
+static void
+set_first_timer(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    thread->put_off_ns = STATE->put_off_ns;
+    set_timer(thread, timer_deadline_from(thread, from_ns));
+}
+
 /* The clock has looked at the thread, which holds the GIL: from now on it may
    have a timer, unless a deadline of its own is still to come.  In each period
-   the deadlines of the clock hold, or those of timers: who changes from one to
+   of the clock its deadlines hold, or those of timers: who changes from one to
    the other at a deadline has too many.  Async-signal-safe. */
 void
 _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
@@ -242,9 +253,8 @@ _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
     uint64_t next_ns =
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
     uint64_t from_ns = next_ns / period_ns * period_ns;
-    thread->put_off_ns = 0;
     if (choose_timer(thread, from_ns, 0)) {
-        set_timer(thread, timer_deadline_from(thread, from_ns));
+        set_first_timer(thread, from_ns);
     }
 }
 
@@ -254,11 +264,10 @@ void
 _PySampling_TimerBeginRun(_PySampling_Thread *thread)
 {
     thread->is_leaving = 1;
-    thread->put_off_ns = 0;
     uint64_t now_ns = _PySampling_WallNow();
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
     if (choose_timer(thread, now_ns, 1)) {
-        set_timer(thread, timer_deadline_from(thread, now_ns));
+        set_first_timer(thread, now_ns);
     }
 }
 
@@ -290,8 +299,9 @@ _PySampling_TimerOpen(_PySampling_Thread *thread, int is_near)
         set_deadline(thread, now_ns);
         now_ns = _PySampling_MonotonicNow();
     }
-    _Py_atomic_store_uint64_relaxed(&thread->attached_ns,
-                                    _PySampling_WallAt(now_ns));
+    uint64_t begin_ns = _PySampling_WallAt(now_ns);
+    thread->timer_took_ns += begin_ns - thread->attached_ns;
+    _Py_atomic_store_uint64_relaxed(&thread->attached_ns, begin_ns);
     if (is_near) {
         set_own_deadline(thread, now_ns);
     }
@@ -367,7 +377,7 @@ go_on_timed(_PySampling_Thread *thread, uint64_t ticked_ns)
         thread->put_off_ns += thread->tick_ns;
         set_timer(thread, next_ns + thread->put_off_ns);
     }
-    if (put_off_ns != 0 && deadline_set_for(thread) != 0) {
+    if (put_off_ns != STATE->put_off_ns && deadline_set_for(thread) != 0) {
         thread->ahead_put_off_ns = thread->put_off_ns + thread->tick_ns;
         _PySampling_KernelTimerSetAhead(
             thread,
@@ -520,13 +530,20 @@ _PySampling_TimerTakeLast(_PySampling_Thread *thread)
     return 1;
 }
 
-/* The thread has given the GIL up: learns how long it usually holds it. */
+/* The thread is about to give the GIL up: learns how long it usually holds it,
+   and what its timer has taken of the program's time.  All that is added here
+   is over, so no deadline is met again. */
 void
 _PySampling_TimerRan(_PySampling_Thread *thread)
 {
     uint64_t ran_ns = thread->run_end_ns - thread->attached_ns;
     thread->usual_run_ns -= thread->usual_run_ns / AVERAGE_RUNS;
     thread->usual_run_ns += ran_ns / AVERAGE_RUNS;
+    if (_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        STATE->put_off_ns += thread->timer_took_ns
+                             + _PySampling_WallNow() - thread->run_end_ns;
+    }
+    thread->timer_took_ns = 0;
 }
 
 /* The run goes on all the same, after a fork or with another signal. */

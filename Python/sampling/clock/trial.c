@@ -108,6 +108,7 @@ _PySampling_TimersStart(void)
     STATE->has_no_timers = 0;
     STATE->last_run_ns = 0;
     STATE->runs_apart_ns = 0;
+    STATE->put_off_ns = 0;
     STATE->own_ns = STATE->options.manual ? 0 : OWN_NS;
     STATE->has_one_cpu = has_one_cpu();
     STATE->visit_ns = how_long_a_visit_takes();
