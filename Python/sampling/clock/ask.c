@@ -308,6 +308,16 @@ _PySampling_Ask(struct _sampling_asking *asking,
     return _PySampling_FOUND_ASKED;
 }
 
+/* Does this thread?  A signal that has not come may be late, too: of a virtual
+   machine that gets no CPU of its host, timers are. */
+static int
+blocks(int signum)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0
+        && sigismember(&blocked, signum) == 1;
+}
+
 /* Takes back the signal that was sent to this thread, which blocks it.  The
    clock may have moved to another one since, because C code has installed a
    handler of its own: that handler must not get ours.  One that somebody else
@@ -364,7 +374,12 @@ await_answer(_PySampling_Thread *thread)
     sched_yield();
     if (_Py_atomic_load_int(&thread->asked) != _PySampling_NOT_ASKED) {
         (void)take_back_signal(thread, thread->asked_signal);
-        take_for_deaf(thread);
+        if (blocks(thread->asked_signal)) {
+            take_for_deaf(thread);
+        }
+        else {
+            _PySampling_COUNT(signals_unanswered, 1);
+        }
         _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
     }
 }
@@ -377,7 +392,7 @@ _PySampling_AwaitSignal(_PySampling_Thread *thread)
     thread->run_end_ns = _PySampling_WallNow();
     thread->is_leaving = 1;
     _PySampling_FENCE();
-    if (_PySampling_TimerIsBlocked(thread)) {
+    if (_PySampling_TimerIsLate(thread) && blocks(thread->timer_signal)) {
         take_back_timers_signals(thread);
     }
     _PySampling_TimerEnd(thread);

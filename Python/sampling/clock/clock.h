@@ -102,7 +102,7 @@ extern void _PySampling_TimerTook(_PySampling_Thread *thread,
                                   uint64_t tick_ns);
 extern void _PySampling_TimerGoOn(_PySampling_Thread *thread,
                                   uint64_t ticked_ns);
-extern int _PySampling_TimerIsBlocked(const _PySampling_Thread *thread);
+extern int _PySampling_TimerIsLate(const _PySampling_Thread *thread);
 extern void _PySampling_TimerEnd(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread);
 extern void _PySampling_TimerRan(_PySampling_Thread *thread);

@@ -496,10 +496,10 @@ _PySampling_TimerHear(_PySampling_Thread *thread, uint64_t now_ns)
     return stopped_ns;
 }
 
-/* Does a signal wait, maybe, that the thread blocks?  Heard of it, it would
+/* Has a signal not come that is due for long?  Heard of it, the thread would
    have set the timer again. */
 int
-_PySampling_TimerIsBlocked(const _PySampling_Thread *thread)
+_PySampling_TimerIsLate(const _PySampling_Thread *thread)
 {
     uint64_t fired_ns = _PySampling_KernelTimerNext(thread);
     return fired_ns != 0
