@@ -277,7 +277,7 @@ struct _sampling_runtime_state {
     uint64_t trial_ns;          // looked at, nobody asleep; the clock's
     uint64_t last_run_ns;       // began then, of those that may be timed
     uint64_t runs_apart_ns;     // that they are from each other, on average
-    uint64_t put_off_ns;        // by which deadlines of the next run are
+    uint64_t put_off_ns;        // what they took of all runs that are over
     uint64_t deadline_seeds[2]; // by _PySampling_Deadlines
     struct _sampling_memory memory;
     struct _sampling_counters counters;

@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 300
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|testsetup)::(.*)')
 _PROMPT = '$ '
 # A table leaves out columns of time in which there is nothing.
-_COLUMNS_OF_WAITS = ('blocked', 'GIL', 'GC', 'asleep', 'idle')
+_COLUMNS_OF_TIME = ('blocked', 'GIL', 'GC', 'asleep', 'idle')
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
@@ -178,7 +178,7 @@ def _compare(command, shown, printed):
 def _plain(line):
     words = line.split()
     if words[:1] == ['#']:
-        words = [word for word in words if word not in _COLUMNS_OF_WAITS]
+        words = [word for word in words if word not in _COLUMNS_OF_TIME]
     return ' '.join(words)
 
 

@@ -158,7 +158,7 @@ struct _sampling_thread {
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
     uint64_t timer_fires_ns;
     uint64_t tick_ns;           // how long the last tick took of it
-    uint64_t put_off_ns;        // by which the run's next deadline is
+    uint64_t put_off_ns;        // how much later its next deadline is
     uint64_t ahead_put_off_ns;  // the one that was set ahead
     uint64_t timer_took_ns;     // of the program's time, in this run
     uint64_t run_end_ns;        // before the timer was cleared

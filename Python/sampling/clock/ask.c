@@ -308,8 +308,8 @@ _PySampling_Ask(struct _sampling_asking *asking,
     return _PySampling_FOUND_ASKED;
 }
 
-/* Does this thread?  A signal that has not come may be late, too: of a virtual
-   machine that gets no CPU of its host, timers are. */
+/* Does the calling thread block the signal?  One that has not come may be late,
+   too: timers of a virtual machine are that gets no CPU of its host. */
 static int
 blocks(int signum)
 {

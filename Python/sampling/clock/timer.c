@@ -232,11 +232,14 @@ choose_timer(_PySampling_Thread *thread, uint64_t from_ns, int begins)
     return is_timed;
 }
 
+/* Sets one for the first deadline from that moment on, if so. */
 static void
-set_first_timer(_PySampling_Thread *thread, uint64_t from_ns)
+begin_timer(_PySampling_Thread *thread, uint64_t from_ns, int begins)
 {
-    thread->put_off_ns = STATE->put_off_ns;
-    set_timer(thread, timer_deadline_from(thread, from_ns));
+    if (choose_timer(thread, from_ns, begins)) {
+        thread->put_off_ns = STATE->put_off_ns;
+        set_timer(thread, timer_deadline_from(thread, from_ns));
+    }
 }
 
 /* The clock has looked at the thread, which holds the GIL: from now on it may
@@ -252,10 +255,7 @@ _PySampling_TimerBeginAfter(_PySampling_Thread *thread, uint64_t ticked_ns)
     uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t next_ns =
         _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, ticked_ns + 1);
-    uint64_t from_ns = next_ns / period_ns * period_ns;
-    if (choose_timer(thread, from_ns, 0)) {
-        set_first_timer(thread, from_ns);
-    }
+    begin_timer(thread, next_ns / period_ns * period_ns, 0);
 }
 
 /* Sets the timer before a run begins: that is no part of it.  Until
@@ -266,9 +266,7 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     thread->is_leaving = 1;
     uint64_t now_ns = _PySampling_WallNow();
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, now_ns);
-    if (choose_timer(thread, now_ns, 1)) {
-        set_first_timer(thread, now_ns);
-    }
+    begin_timer(thread, now_ns, 1);
 }
 
 /* Just before the run begins: may it have a deadline of its own?  What is to
