@@ -65,12 +65,12 @@ extern "C" {
 // by the letter of C a data race.  It is so on purpose, as in
 // FT_ATOMIC_LOAD_*() of builds with the GIL: whoever holds the GIL of the
 // thread that stored it has seen the store, a thread of another GIL or of none
-// may see it late, which only means that it joins or leaves late, and an
-// aligned int is loaded whole.  It compiles to one compare with memory, which
-// an atomic load does not; but ThreadSanitizer wants to see one.
+// may see it late, which only means that it joins or leaves late, and a byte
+// is loaded whole.  It compiles to one compare with memory, which an atomic
+// load does not, nor an int with gcc; but ThreadSanitizer wants to see one.
 #ifdef _Py_THREAD_SANITIZER
 #  define _PySampling_ACTIVE() \
-    _Py_atomic_load_int_relaxed(&_PyRuntime.sampling.active)
+    _Py_atomic_load_uint8_relaxed(&_PyRuntime.sampling.active)
 #else
 #  define _PySampling_ACTIVE() (_PyRuntime.sampling.active)
 #endif

@@ -210,7 +210,7 @@ struct _sampling_thread_state {
 
 /* Embedded in _PyRuntimeState. */
 struct _sampling_runtime_state {
-    int active;                 // hooks do nothing while this is 0.  Atomic
+    uint8_t active;             // hooks do nothing while this is 0.  Atomic
                                 // store; read by _PySampling_ACTIVE()
     // Three locks, taken in this order if several are.  None of them is held
     // when a GIL is waited for or Python code runs; they may be taken with a

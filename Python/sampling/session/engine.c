@@ -196,7 +196,7 @@ start_locked(PyThreadState *tstate)
         return status;
     }
     _PySampling_HoldersTake(_PySampling_RECORD_OF(tstate));
-    _Py_atomic_store_int(&STATE->active, 1);
+    _Py_atomic_store_uint8(&STATE->active, 1);
     _PySampling_WakeOthers(tstate);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running,
                          _PySampling_RECORD_OF(tstate));
@@ -230,7 +230,7 @@ pause_threads(PyThreadState *tstate)
         ? _PySampling_FlushThreads(tstate, _PySampling_BookEnd)
         : _PySampling_WallNow();
     _PySampling_BookLostThreads(tstate, now_ns);
-    _Py_atomic_store_int(&STATE->active, 0);
+    _Py_atomic_store_uint8(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     next_epoch();
