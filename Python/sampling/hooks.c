@@ -162,7 +162,7 @@ only_waits(PyThreadState *tstate, _PySampling_Thread *thread,
 static void
 put_off_by_visit(_PySampling_Thread *thread, uint64_t came_ns)
 {
-    uint64_t visit_ns = _PySampling_VisitTook(came_ns);
+    uint64_t visit_ns = _PySampling_VisitTook(thread, came_ns);
     _PySampling_TimerPutOff(thread, visit_ns);
     if (thread->overdue.visits_ns < _PySampling_MAX_VISITS_NS) {
         thread->overdue.visits_ns += visit_ns;

@@ -93,7 +93,8 @@ extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
 // At a safepoint, to which the thread has come only to wait: what the visit
 // has taken by now, and its deadline, put off by that.
 #define _PySampling_MAX_VISITS_NS 200000
-extern uint64_t _PySampling_VisitTook(uint64_t came_ns);
+extern uint64_t _PySampling_VisitTook(const _PySampling_Thread *thread,
+                                      uint64_t came_ns);
 extern void _PySampling_TimerPutOff(_PySampling_Thread *thread,
                                     uint64_t visit_ns);
 extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,

@@ -60,6 +60,11 @@
 /* What is to be prepared for a deadline of its own takes less than this. */
 #define PREPARE_NS 2000
 
+/* The way to the first safepoints of a run is in no cache, and its branches
+   went the other way for hundreds of runs: no clock sees that.  It is 40 after
+   a call of 5 microseconds, 80 after one of 30. */
+#define FIRST_VISIT_NS 50
+
 
 /* A run. */
 
@@ -413,9 +418,11 @@ _PySampling_TimerIsSoon(_PySampling_Thread *thread)
 }
 
 uint64_t
-_PySampling_VisitTook(uint64_t came_ns)
+_PySampling_VisitTook(const _PySampling_Thread *thread, uint64_t came_ns)
 {
-    return _PySampling_MonotonicNow() - came_ns + STATE->visit_ns;
+    int is_first = thread->overdue.visits_ns == 0;
+    return _PySampling_MonotonicNow() - came_ns + STATE->visit_ns
+           + (is_first ? FIRST_VISIT_NS : 0);
 }
 
 /* The thread has come to a safepoint before its deadline was over.  That takes

@@ -30,7 +30,7 @@
 
 /* A visit to a safepoint takes as long as reading the clock does, and about
    this for the way there from the eval loop and back. */
-#define VISIT_NS 10
+#define VISIT_NS 12
 #define CLOCK_BATCHES 8
 #define CLOCK_READS 8
 
