@@ -25,6 +25,7 @@ def measure(report, options):
     report.bar('distribution: mean over the programs', statistics.mean(
         [medians[name] for name in medians if name != 'start-up']),
         BAR_PERCENT, '%')
-    worst = comparison.worst()
-    report.bar('distribution: worst', medians[worst], BAR_PERCENT, '%',
-               f'({worst})')
+    # What takes fewer instructions than stock costs nothing.
+    dearest = max(medians, key=medians.get)
+    report.bar('distribution: the dearest', max(medians[dearest], 0),
+               BAR_PERCENT, '%', f'({dearest})')
