@@ -67,7 +67,8 @@ extern "C" {
 // thread that stored it has seen the store, a thread of another GIL or of none
 // may see it late, which only means that it joins or leaves late, and a byte
 // is loaded whole.  It compiles to one compare with memory, which an atomic
-// load does not, nor does an int with gcc; but ThreadSanitizer wants to see one.
+// load does not, nor does an int with gcc; but ThreadSanitizer wants to see an
+// atomic load.
 #ifdef _Py_THREAD_SANITIZER
 #  define _PySampling_ACTIVE() \
     _Py_atomic_load_uint8_relaxed(&_PyRuntime.sampling.active)
