@@ -62,9 +62,11 @@ class Report:
                                                                   widths))]
             self.say('  ' + '  '.join([first, *rest]).rstrip())
 
-    def bar(self, name, value, limit, unit, note=''):
-        """Hold |value| against its limit; None counts as missed."""
-        passed = value is not None and abs(value) <= limit
+    def bar(self, name, value, limit, unit, note='', either_way=True):
+        """Hold |value| against its limit, or the value itself if less is no
+        fault; None counts as missed."""
+        passed = (value is not None
+                  and (abs(value) if either_way else value) <= limit)
         found = 'not measured' if value is None else f'{value:.3f} {unit}'
         self.data['bars'].append({'name': name, 'value': value,
                                   'limit': limit, 'unit': unit,
