@@ -77,7 +77,6 @@ static void
 look_for_overdue(PyThreadState *tstate, _PySampling_Thread *thread,
                  int is_in_c)
 {
-    thread->overdue.visits_ns = 0;
     if (thread->overdue.after_ns != 0
         && thread->overdue.num_runs < MAX_OVERDUE_RUNS)
     {
@@ -92,11 +91,12 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PySampling_ENTER_HOOK(thread);
     thread->resumed.frame = NULL;
+    thread->visits_ns = 0;
     int is_in_c = !thread->is_yielding;
     look_for_overdue(tstate, thread, is_in_c);
     int is_timed;
     do {
-        int is_near = _PySampling_TimerIsNear(thread);
+        int is_near = _PySampling_OwnIsNear(thread);
         // On one CPU the sampler thread stops it at its own deadline.
         if (is_near && !_PyRuntime.sampling.has_one_cpu) {
             look_at_safepoints(tstate, thread, is_in_c);
@@ -157,18 +157,6 @@ only_waits(PyThreadState *tstate, _PySampling_Thread *thread,
         && !(is_overdue && *came_ns >= _PySampling_OverdueFrom(thread));
 }
 
-/* The visit was for nothing, and what the program has not done meanwhile makes
-   the tick due later. */
-static void
-put_off_by_visit(_PySampling_Thread *thread, uint64_t came_ns)
-{
-    uint64_t visit_ns = _PySampling_VisitTook(thread, came_ns);
-    _PySampling_TimerPutOff(thread, visit_ns);
-    if (thread->overdue.visits_ns < _PySampling_MAX_VISITS_NS) {
-        thread->overdue.visits_ns += visit_ns;
-    }
-}
-
 void
 _PySampling_Safepoint(PyThreadState *tstate)
 {
@@ -185,7 +173,7 @@ _PySampling_Safepoint(PyThreadState *tstate)
     }
     else if (only_waits(tstate, thread, &came_ns)) {
         thread->resumed.frame = NULL;
-        put_off_by_visit(thread, came_ns);
+        _PySampling_OwnVisited(thread, came_ns);
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);

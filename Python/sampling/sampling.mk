@@ -12,6 +12,7 @@ SAMPLING_OBJS= \
 	Python/sampling/clock/clock.o \
 	Python/sampling/clock/deadlines.o \
 	Python/sampling/clock/kernel_timers.o \
+	Python/sampling/clock/own.o \
 	Python/sampling/clock/probe.o \
 	Python/sampling/clock/signal.o \
 	Python/sampling/clock/timer.o \

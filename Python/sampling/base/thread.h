@@ -25,7 +25,6 @@ typedef struct _sampling_time {
 struct _sampling_overdue {
     uint64_t after_ns;          // 0: there is none
     int num_runs;               // that have begun since
-    uint64_t visits_ns;         // what the run's safepoints took for it
     struct _sampling_time span; // what it stands for
 };
 
@@ -176,6 +175,7 @@ struct _sampling_thread {
     int is_yielding;            // the GIL, between two instructions
     int is_leaving;             // giving the GIL up: the handler looks
     uint64_t flight_ns;         // how long a signal usually takes to stop it
+    uint64_t visits_ns;         // what safepoints took of its run for a tick
     struct _sampling_overdue overdue;
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion

@@ -264,7 +264,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
         // It wants to give the GIL up: maybe its run was over before that.
         met_ns = wall_ns;
     }
-    int num_ticks = _PySampling_TimerTicksAt(thread, met_ns);
+    int num_ticks = _PySampling_OwnTicksAt(thread, met_ns);
     if (num_ticks == 0) {
         if (is_answered) {
             end_asking(thread);

@@ -66,10 +66,21 @@ extern void _PySampling_ClockLeaveSignal(void);
 // TimerEnd().  What is taken in between, or last, is the caller's to capture.
 extern void _PySampling_TimerBeginAfter(_PySampling_Thread *thread,
                                         uint64_t ticked_ns);
-#define _PySampling_HAS_TICK(THREAD) \
-    (_Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
+// Of a timer, or of the thread's own; 0: none.
+static inline uint64_t
+_PySampling_DeadlineSetFor(const _PySampling_Thread *thread)
+{
+    return _Py_atomic_load_uint64_relaxed(&thread->timer_deadline_ns);
+}
+#define _PySampling_HAS_TICK(THREAD) (_PySampling_DeadlineSetFor(THREAD) != 0)
+// Is that one over?
+static inline int
+_PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
+{
+    uint64_t deadline_ns = _PySampling_DeadlineSetFor(thread);
+    return deadline_ns != 0 && deadline_ns <= now_ns;
+}
 extern void _PySampling_TimerBeginRun(_PySampling_Thread *thread);
-extern int _PySampling_TimerIsNear(const _PySampling_Thread *thread);
 extern int _PySampling_TimerOpen(_PySampling_Thread *thread, int is_near);
 // From when on the clock may ask the thread, if its run has no timer.
 static inline uint64_t
@@ -82,21 +93,12 @@ _PySampling_LookedAtFrom(const _PySampling_Thread *thread)
 static inline uint64_t
 _PySampling_OverdueFrom(const _PySampling_Thread *thread)
 {
-    return _PySampling_LookedAtFrom(thread) + thread->overdue.visits_ns
+    return _PySampling_LookedAtFrom(thread) + thread->visits_ns
            + thread->overdue.after_ns;
 }
-extern int _PySampling_TimerIsDue(const _PySampling_Thread *thread,
-                                  uint64_t now_ns);
 extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
 extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
                                     uint64_t now_ns);
-// At a safepoint, to which the thread has come only to wait: what the visit
-// has taken by now, and its deadline, put off by that.
-#define _PySampling_MAX_VISITS_NS 200000
-extern uint64_t _PySampling_VisitTook(const _PySampling_Thread *thread,
-                                      uint64_t came_ns);
-extern void _PySampling_TimerPutOff(_PySampling_Thread *thread,
-                                    uint64_t visit_ns);
 extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 extern void _PySampling_TimerTook(_PySampling_Thread *thread,
@@ -109,6 +111,10 @@ extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread);
 extern void _PySampling_TimerRan(_PySampling_Thread *thread);
 extern void _PySampling_TimerResume(_PySampling_Thread *thread);
 extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
+// clock/own.c
+extern int _PySampling_OwnIsNear(const _PySampling_Thread *thread);
+extern void _PySampling_OwnVisited(_PySampling_Thread *thread,
+                                   uint64_t came_ns);
 // clock/kernel_timers.c.  In the child of a fork, which has none.
 extern void _PySampling_KernelTimersForget(_PySampling_Thread *thread);
 

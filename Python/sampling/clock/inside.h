@@ -68,10 +68,17 @@ extern void _PySampling_TimerTrial(int is_awake, uint64_t time_ns);
 
 extern int _PySampling_TimerIsUnheard(_PySampling_Thread *thread,
                                       uint64_t now_ns);
-extern int _PySampling_TimerTicksAt(_PySampling_Thread *thread,
-                                    uint64_t wall_ns);
 extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread,
                                    uint64_t now_ns);
+
+/* --- Ticks that threads take themselves (clock/own.c).  OwnSet() is
+   --- async-signal-safe, OwnTicksAt() the sampler thread's, with the lock
+   --- above. */
+
+extern void _PySampling_OwnStart(void);
+extern void _PySampling_OwnSet(_PySampling_Thread *thread, uint64_t from_ns);
+extern int _PySampling_OwnTicksAt(_PySampling_Thread *thread,
+                                  uint64_t wall_ns);
 
 /* --- Timers of the kernel (clock/kernel_timers.c).  With the thread's GIL;
    --- async-signal-safe. */

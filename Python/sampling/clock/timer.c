@@ -1,9 +1,9 @@
 /* Sampling profiler: a tick that reaches the thread by a timer of its own.
 
    Owns when the timers of threads (clock/kernel_timers.c) are set, for which
-   deadlines (clock/deadlines.c), and what a run without one does.  Must not
-   know what a capture is, how the sampler thread asks, or whether timers are
-   used (clock/trial.c).
+   deadlines (clock/deadlines.c), and who takes a tick that is due, of a timer
+   or of the thread's own (clock/own.c).  Must not know what a capture is, how
+   the sampler thread asks, or whether timers are used (clock/trial.c).
 
    The sampler thread has to get a CPU before it can ask.  On one CPU it takes
    that of the thread it wants to ask, and the kernel then chooses anew who
@@ -19,14 +19,7 @@
    that end before their deadlines, and they would be longer for it, and
    sampled too often.  To set and to clear a timer is no part of a run either,
    for the same reason.  A tick whose signal did not come before the end of the
-   run is due at the end.
-
-   Threads that give the GIL up too often for a timer each time are looked at,
-   too, but only when their runs have lasted for a while: a signal takes longer
-   than a short run.  Until then a run's deadlines are its own: the thread
-   takes a tick that is due at its next safepoint, or when it gives the GIL up.
-   On one CPU the sampler thread stops it at the deadline, and no safepoint is
-   needed. */
+   run is due at the end. */
 
 #include "Python.h"
 
@@ -57,23 +50,8 @@
    may be over, too. */
 #define MAX_TRIES 3
 
-/* What is to be prepared for a deadline of its own takes less than this. */
-#define PREPARE_NS 2000
-
-/* The way to the first safepoints of a run is in no cache, and its branches
-   went the other way for hundreds of runs: no clock sees that.  It is 40 ns
-   after a call of 5 us, 80 after one of 30. */
-#define FIRST_VISIT_NS 50
-
 
 /* A run. */
-
-/* 0: none. */
-static uint64_t
-deadline_set_for(const _PySampling_Thread *thread)
-{
-    return _Py_atomic_load_uint64_relaxed(&thread->timer_deadline_ns);
-}
 
 /* The thread's signal for that deadline is on its way. */
 static void
@@ -128,13 +106,6 @@ _PySampling_TimerTook(_PySampling_Thread *thread, uint64_t tick_ns)
         thread->tick_ns = tick_ns;
         thread->timer_took_ns += tick_ns;
     }
-}
-
-/* Is its deadline over? */
-int
-_PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
-{
-    return deadline_set_for(thread) - 1 < now_ns;   // 0: there is none
 }
 
 /* A tick is about to be captured: says what it stands for.  Whether the run
@@ -192,26 +163,6 @@ is_drawn(uint64_t now_ns)
     return _PySampling_NextRandom(&now_ns) % part_ns < STATE->runs_apart_ns;
 }
 
-/* The next deadline of a run without a timer; 0 if it is the clock's to look
-   at. */
-static uint64_t
-own_deadline_from(const _PySampling_Thread *thread, uint64_t from_ns)
-{
-    uint64_t deadline_ns =
-        _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns);
-    return deadline_ns < _PySampling_LookedAtFrom(thread) ? deadline_ns : 0;
-}
-
-static void
-set_own_deadline(_PySampling_Thread *thread, uint64_t from_ns)
-{
-    // Not before the clock takes it or it gives the GIL up, or at every
-    // safepoint.
-    thread->timer_fires_ns = STATE->has_one_cpu ? 0 : UINT64_MAX;
-    _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns,
-                                    own_deadline_from(thread, from_ns));
-}
-
 /* A run whose deadlines have to be set once more. */
 static void
 set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
@@ -220,7 +171,7 @@ set_deadline(_PySampling_Thread *thread, uint64_t from_ns)
         set_timer(thread, timer_deadline_from(thread, from_ns));
     }
     else {
-        set_own_deadline(thread, from_ns);
+        _PySampling_OwnSet(thread, from_ns);
     }
 }
 
@@ -274,20 +225,6 @@ _PySampling_TimerBeginRun(_PySampling_Thread *thread)
     begin_timer(thread, now_ns, 1);
 }
 
-/* Just before the run begins: may it have a deadline of its own?  What is to
-   be prepared for that has to be done now, or it would be a part of such runs
-   and not of others. */
-int
-_PySampling_TimerIsNear(const _PySampling_Thread *thread)
-{
-    if (_Py_atomic_load_int_relaxed(&thread->is_timed) || STATE->own_ns == 0) {
-        return 0;
-    }
-    uint64_t now_ns = _PySampling_MonotonicNow();
-    return _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns)
-        < now_ns + PREPARE_NS + STATE->own_ns;
-}
-
 /* The run begins, near a deadline of its own or not.  One that is over by now
    is nobody's: it fell into the profiler's own work.  Returns 0 if the clock
    has to look. */
@@ -306,44 +243,13 @@ _PySampling_TimerOpen(_PySampling_Thread *thread, int is_near)
     thread->timer_took_ns += begin_ns - thread->attached_ns;
     _Py_atomic_store_uint64_relaxed(&thread->attached_ns, begin_ns);
     if (is_near) {
-        set_own_deadline(thread, now_ns);
+        _PySampling_OwnSet(thread, now_ns);
     }
     else if (!is_timed) {
         _Py_atomic_store_uint64_relaxed(&thread->timer_deadline_ns, 0);
     }
     thread->is_leaving = 0;
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
-}
-
-/* Two readings of its CPU time in a row tell: it is the sampler thread that
-   reads. */
-static int
-runs_on(_PySampling_Thread *thread)
-{
-    return _PySampling_CpuNow(thread) != _PySampling_CpuNow(thread);
-}
-
-/* How many ticks a look at this moment finds: the look itself, if the thread
-   is not at the beginning of its run, and a deadline of the thread's own that
-   it has not come to take, because it waits for the CPU that the clock has, or
-   is in a call.  If it runs on while it is looked at, it takes that one when
-   it is asked, or when it gives the GIL up: they are two moments.  On the
-   sampler thread, which has asked it to wait if it wants to give the GIL
-   up. */
-int
-_PySampling_TimerTicksAt(_PySampling_Thread *thread, uint64_t wall_ns)
-{
-    int is_looked_at = wall_ns >= _PySampling_LookedAtFrom(thread);
-    uint64_t own_ns = deadline_set_for(thread);
-    if (!_PySampling_TimerIsDue(thread, wall_ns)
-        || (is_looked_at && runs_on(thread))
-        || !_Py_atomic_compare_exchange_uint64(
-                &thread->timer_deadline_ns, &own_ns,
-                own_deadline_from(thread, own_ns + 1)))
-    {
-        return is_looked_at;
-    }
-    return is_looked_at + 1;
 }
 
 /* The next deadline is the one that a timer was set ahead for. */
@@ -380,7 +286,9 @@ go_on_timed(_PySampling_Thread *thread, uint64_t ticked_ns)
         thread->put_off_ns += thread->tick_ns;
         set_timer(thread, next_ns + thread->put_off_ns);
     }
-    if (put_off_ns != STATE->put_off_ns && deadline_set_for(thread) != 0) {
+    if (put_off_ns != STATE->put_off_ns
+        && _PySampling_DeadlineSetFor(thread) != 0)
+    {
         thread->ahead_put_off_ns = thread->put_off_ns + thread->tick_ns;
         _PySampling_KernelTimerSetAhead(
             thread,
@@ -401,7 +309,7 @@ _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
     else {
         _PySampling_KernelTimersClear(thread);
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
-        set_own_deadline(thread, ticked_ns + 1);
+        _PySampling_OwnSet(thread, ticked_ns + 1);
     }
     if (was_timed && !_Py_atomic_load_int_relaxed(&thread->is_timed)) {
         // From now on the clock has to look.
@@ -413,38 +321,8 @@ _PySampling_TimerGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
 int
 _PySampling_TimerIsSoon(_PySampling_Thread *thread)
 {
-    uint64_t deadline_ns = deadline_set_for(thread);
+    uint64_t deadline_ns = _PySampling_DeadlineSetFor(thread);
     return deadline_ns != 0 && deadline_ns < thread->timer_fires_ns;
-}
-
-uint64_t
-_PySampling_VisitTook(const _PySampling_Thread *thread, uint64_t came_ns)
-{
-    // While a tick is overdue, run after run visits all its safepoints.
-    int is_first = thread->overdue.visits_ns == 0
-        && thread->overdue.after_ns == 0;
-    return _PySampling_MonotonicNow() - came_ns + STATE->visit_ns
-           + (is_first ? FIRST_VISIT_NS : 0);
-}
-
-/* The thread has come to a safepoint before its deadline was over.  That takes
-   several times as long as what lies between two safepoints of a small loop,
-   so the deadline is put off by as much: it is a moment of the program's work.
-   But not for ever, were a visit taken for longer than it is. */
-void
-_PySampling_TimerPutOff(_PySampling_Thread *thread, uint64_t visit_ns)
-{
-    uint64_t deadline_ns = deadline_set_for(thread);
-    uint64_t most_ns =
-        _PySampling_LookedAtFrom(thread) + _PySampling_MAX_VISITS_NS;
-    if (deadline_ns != 0 && deadline_ns < most_ns
-        && !_Py_atomic_load_int_relaxed(&thread->is_timed))
-    {
-        // Else the clock has taken it over.
-        (void)_Py_atomic_compare_exchange_uint64(
-            &thread->timer_deadline_ns, &deadline_ns,
-            deadline_ns + visit_ns);
-    }
 }
 
 /* At a safepoint: takes the tick that is due, whose signal comes too late.
@@ -570,7 +448,7 @@ _PySampling_TimerResume(_PySampling_Thread *thread)
 int
 _PySampling_TimerIsUnheard(_PySampling_Thread *thread, uint64_t now_ns)
 {
-    uint64_t deadline_ns = deadline_set_for(thread);
+    uint64_t deadline_ns = _PySampling_DeadlineSetFor(thread);
     return deadline_ns != 0 && now_ns >= deadline_ns + _PySampling_ANSWER_NS
         && _PySampling_CpuNow(thread)
            >= _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns)

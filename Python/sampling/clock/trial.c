@@ -25,15 +25,6 @@
    after the other. */
 #define TRIAL_NS 500000000
 
-/* For so long a run without a timer is not looked at. */
-#define OWN_NS _PySampling_SHORT_RUN_NS
-
-/* A visit to a safepoint takes as long as reading the clock does, and about
-   this for the way there from the eval loop and back. */
-#define VISIT_NS 12
-#define CLOCK_BATCHES 8
-#define CLOCK_READS 8
-
 
 /* While a thread of another GIL runs, timers could not be deleted. */
 int
@@ -84,22 +75,6 @@ has_one_cpu(void)
         && CPU_COUNT(&cpus) == 1;
 }
 
-static uint64_t
-how_long_a_visit_takes(void)
-{
-    uint64_t least_ns = UINT64_MAX;
-    for (int batch = 0; batch < CLOCK_BATCHES; batch++) {
-        // An interrupt makes one batch longer.
-        uint64_t from_ns = _PySampling_MonotonicNow();
-        uint64_t to_ns = from_ns;
-        for (int i = 0; i < CLOCK_READS; i++) {
-            to_ns = _PySampling_MonotonicNow();
-        }
-        least_ns = Py_MIN(least_ns, (to_ns - from_ns) / CLOCK_READS);
-    }
-    return least_ns + VISIT_NS;
-}
-
 void
 _PySampling_TimersStart(void)
 {
@@ -109,9 +84,8 @@ _PySampling_TimersStart(void)
     STATE->last_run_ns = 0;
     STATE->runs_apart_ns = 0;
     STATE->put_off_ns = 0;
-    STATE->own_ns = STATE->options.manual ? 0 : OWN_NS;
     STATE->has_one_cpu = has_one_cpu();
-    STATE->visit_ns = how_long_a_visit_takes();
+    _PySampling_OwnStart();
     _PySampling_DeadlinesBegin();
 }
 
