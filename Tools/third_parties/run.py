@@ -139,6 +139,9 @@ def main():
     # Shells ignore it for what runs in the background, and tests that press
     # Ctrl-C would hang.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        # By nohup.  What is caught here has its default in what is started.
+        signal.signal(signal.SIGHUP, lambda signum, frame: None)
     out = options.out.resolve()
     failed = 0
     for name in options.suites or SUITES:
