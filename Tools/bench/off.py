@@ -126,21 +126,20 @@ class Comparison:
         self.report.say()
 
     def hold(self, kind, mean_bar_percent, dearest_bar_percent):
-        """The bars.  What takes fewer instructions than stock costs nothing,
-        within reason."""
+        """The bars.  Of a single program, what takes fewer instructions than
+        stock costs nothing, within reason; the mean may not hide that another
+        takes more."""
         programs = {name: percent for name, percent in self.medians.items()
                     if name != START_UP}
         dearest = max(programs, key=programs.get)
         cheapest = min(programs, key=programs.get)
-        for what, percent, limit_percent, note in [
-                ('mean over the programs', statistics.mean(programs.values()),
-                 mean_bar_percent, ''),
-                ('dearest program', programs[dearest], dearest_bar_percent,
-                 f'({dearest})'),
-                ('cheapest program, below stock', -programs[cheapest],
-                 CHEAPER_BAR_PERCENT, f'({cheapest})')]:
-            self.report.bar(f'{kind}: {what}', percent, limit_percent, '%',
-                            note, either_way=False)
+        bar = self.report.bar
+        bar(f'{kind}: mean over the programs',
+            statistics.mean(programs.values()), mean_bar_percent, '%')
+        bar(f'{kind}: dearest program', programs[dearest],
+            dearest_bar_percent, '%', f'({dearest})', either_way=False)
+        bar(f'{kind}: cheapest program, below stock', -programs[cheapest],
+            CHEAPER_BAR_PERCENT, '%', f'({cheapest})', either_way=False)
 
 
 def all_cores():
