@@ -5,7 +5,7 @@ kinds, on one CPU and on two, alone and beside processes that spin.  What
 each line took is measured by the program itself (services_burst.py); its
 share of the burst is compared with the share that a profiler gives it, in
 percentage points.  Other profilers look at the same programs in the same
-cells, in runs of their own.  All of it takes some three hours.
+cells, in runs of their own.  All of it takes some four hours.
 
 Two more parts: services_off_gil.py and services_cost.py.
 """
@@ -177,7 +177,8 @@ def _bars(report, found, cpus, quick):
          lambda own: own.whole and (own.whole - 1) * 100, WHOLE_BAR_PERCENT,
          '%')
     hold('samples beyond those due', alone,
-         lambda own: (own.served - 1) * 100, SERVED_BAR_PERCENT, '%')
+         lambda own: own.served and (own.served - 1) * 100,
+         SERVED_BAR_PERCENT, '%')
     hold('biased captures', alone, lambda own: own.biased * 100,
          BIASED_BAR_PERCENT, '%')
     if not quick:

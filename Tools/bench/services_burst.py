@@ -85,10 +85,10 @@ class Bursts:
         self._functions = [work.plan(kind, 1)[0] for kind in KINDS]
         planned = due = [ms * share for share in SHARES]
         for _ in range(PLAN_ROUNDS):
-            self._arguments = [
-                [work.plan(kind, own_ms * length)[1]
-                 for kind, own_ms in zip(KINDS, planned)]
-                for length in LENGTHS]
+            self._planned = {
+                length: [work.plan(kind, own_ms * length)[1]
+                         for kind, own_ms in zip(KINDS, planned)]
+                for length in LENGTHS}
             self.begin()
             while self.count < PLAN_BURSTS:
                 self()
@@ -96,8 +96,9 @@ class Bursts:
                        for own_ms, due_ms, took_ns
                        in zip(planned, due, self.wall_ns)]
 
-    def begin(self):
-        """Forget what there was."""
+    def begin(self, lengths=LENGTHS):
+        """Forget what there was; bursts have these lengths now."""
+        self._arguments = [self._planned[length] for length in lengths]
         self.count = self.total_ns = 0
         self.wall_ns = [0] * len(SHARES)
         self.cpu_ns = [0] * len(SHARES)

@@ -21,13 +21,14 @@ OTHER_SERVICES = ('poll', 'hand_over', 'tasks')
 CROWDED_SERVICE = 'poll'
 
 # Of peers, at 1,000 Hz, 5,000 samples, whose noise is 0.5 points: enough to
-# compare.  Bars of 1.2 points for the worst of six lines in dozens of cells
-# need less noise.  At 100 Hz it is a thousand, in a minute for each run.
+# compare.  Bars of 1.2 points for the worst of six lines, and of 0.5 for the
+# mean, which noise alone makes 0.4 then, need less of it in dozens of cells.
+# At 100 Hz it is a thousand, in a minute for each run.
 BURST_S = {100: 10, 1000: 5.3, 10_000: 2}
-OUR_BURST_S = {100: 10, 1000: 16, 10_000: 4}
+OUR_BURST_S = {100: 10, 1000: 24, 10_000: 4}
 # Requests take longer than short bursts, and a crowd takes the CPU: there ours
 # go on for 5,000 samples of bursts of 0.1 ms.
-LONGEST_S, OUR_LONGEST_CROWDED_S = 75, 240
+LONGEST_S, OUR_LONGEST_S, OUR_LONGEST_CROWDED_S = 75, 120, 240
 QUICK_SHARE = 0.1
 
 
@@ -49,8 +50,10 @@ class Cell(namedtuple('Cell', 'service burst_ms cpus crowd rate_hz')):
         """(seconds of bursts, seconds after which a run ends anyway)."""
         share = QUICK_SHARE if quick else 1
         seconds = OUR_BURST_S if is_ours else BURST_S
-        longest_s = (OUR_LONGEST_CROWDED_S if is_ours and self.crowd
-                     else LONGEST_S)
+        longest_s = LONGEST_S
+        if is_ours:
+            longest_s = (OUR_LONGEST_CROWDED_S if self.crowd
+                         else OUR_LONGEST_S)
         return seconds[self.rate_hz] * share, longest_s * share
 
 

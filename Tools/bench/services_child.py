@@ -18,13 +18,15 @@ import time
 
 import profile_sampling
 import services_burst
-import standstill
+import services_own_time
 from services_waits import SERVICES
 
 # Waits of bursts of 1.2 ms, which are busy a third to a half of the time;
 # those of others are in proportion.
 SHORTEST_WAIT, LONGEST_WAIT = 0.3 / 1.2, 3 / 1.2
 WARM_UP_BURSTS = 20
+# What it takes to find out what ticks take, as a part of the run.
+OWN_TIME_PART = 0.25
 PR_SET_PTRACER = 0x59616d61
 PR_SET_PTRACER_ANY = ctypes.c_ulong(-1)
 
@@ -42,16 +44,19 @@ class Service:
         self.shortest_s = burst_ms / 1000 * SHORTEST_WAIT
         self.longest_s = burst_ms / 1000 * LONGEST_WAIT
 
-    def run(self, seconds, longest_s):
-        """Serve until bursts took `seconds`; return the Bursts."""
+    def run(self, seconds, longest_s, lengths=services_burst.LENGTHS,
+            between_bursts=lambda: None):
+        """Serve until bursts of these lengths took `seconds`; return the
+        Bursts."""
         bursts = self.bursts
-        bursts.begin()
+        bursts.begin(lengths)
         end_ns = time.perf_counter_ns() + int(longest_s * 1e9)
 
         def wait_s():
             return self.rng.uniform(self.shortest_s, self.longest_s)
 
         def enough():
+            between_bursts()
             return (bursts.total_ns >= seconds * 1e9
                     or time.perf_counter_ns() >= end_ns)
 
@@ -70,20 +75,24 @@ def found(profile):
 
 
 def main():
-    name, burst_ms, profiler, rate_hz, seconds, longest_s = sys.argv[1:]
+    name, burst_ms, profiler = sys.argv[1:4]
+    rate_hz = int(sys.argv[4])
+    seconds, longest_s = map(float, sys.argv[5:])
     service = Service(name, float(burst_ms))
     for _ in range(WARM_UP_BURSTS):
         service.bursts()
     result = {}
     if profiler == 'ours':
-        result['tick_ns'] = standstill.tick_ns(int(rate_hz))
+        result['own_share'] = services_own_time.own_share(
+            service, rate_hz, seconds * OWN_TIME_PART,
+            longest_s * OWN_TIME_PART)
     let_trace()
     print('ready', flush=True)
     sys.stdin.readline()
     begin_ns = time.perf_counter_ns()
     if profiler == 'ours':
-        profile_sampling.start('wall', rate_hz=int(rate_hz))
-    bursts = service.run(float(seconds), float(longest_s))
+        profile_sampling.start('wall', rate_hz=rate_hz)
+    bursts = service.run(seconds, longest_s)
     if profiler == 'ours':
         profile = profile_sampling.stop()
         result |= {'found': found(profile), 'stats': profile.counters}

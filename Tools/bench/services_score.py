@@ -61,7 +61,7 @@ class Scores:
     whole      what all lines were given, of what they took; None for peers
     served     samples, of the ticks that fell into them; ours have deadlines
                in the program's own time, without that which ticks take of it
-               (tick_ns, as measured before)
+               (services_own_time.py); None if that is not known
     biased     captures away from their tick, of all captures; None for peers
     missed     ticks that were missed, of all ticks; None for peers
     """
@@ -71,8 +71,9 @@ class Scores:
         self.samples = sum(found['count'])
         true_ns = result['true_wall_ns']
         stats = result.get('stats')
-        own_ns = sum(true_ns) - self.samples * result.get('tick_ns', 0)
-        self.served = self.samples / (own_ns / NS_PER_S * rate_hz)
+        own_share = result.get('own_share', 1)
+        self.served = own_share and self.samples / (
+            sum(true_ns) * own_share / NS_PER_S * rate_hz)
         weights = found.get('wall_ns') or found['weight']
         self.wall = _score(weights, true_ns, self.samples)
         self.whole = (sum(found['wall_ns']) / sum(true_ns)

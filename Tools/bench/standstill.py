@@ -13,7 +13,6 @@ from steady import start_steady, stop_steady
 # CPU.
 STANDS_STILL_NS = 1500
 OTHERS_NS = 400_000
-MIN_TICKS = 500
 
 
 def time_taken(duration_ns):
@@ -34,14 +33,3 @@ def time_taken_by_ours(duration_ns, rate_hz):
     before = start_steady(lambda: time_taken(1_000_000), rate_hz=rate_hz)
     taken_ns, wall_ns = time_taken(duration_ns)
     return taken_ns, wall_ns, stop_steady(before)
-
-
-def tick_ns(rate_hz):
-    """What a tick takes of this thread's time, beside what interrupts it
-    anyway.  It computes without pause: its caches are warm, and it has a timer.
-    Where the sampler thread asks, a tick takes more on one CPU, and half as
-    much on two."""
-    duration_ns = MIN_TICKS * 1_000_000_000 // rate_hz
-    plain_ns, plain_wall_ns = time_taken(duration_ns)
-    taken_ns, wall_ns, ticks = time_taken_by_ours(duration_ns, rate_hz)
-    return (taken_ns - plain_ns * wall_ns / plain_wall_ns) / ticks
