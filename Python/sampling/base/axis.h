@@ -26,6 +26,20 @@ _PySampling_IsLong(uint64_t length_ns, uint64_t period_ns)
     return length_ns >= period_ns / LONG_PERIOD_DIVISOR;
 }
 
+/* A short interval at the end of its axis.  Returns 0 if it covers a point, or
+   the first has yet to be drawn: then nothing is done. */
+static inline int
+_PySampling_Carry(uint64_t *to_go_ns, uint64_t *carried_ns,
+                  uint64_t length_ns)
+{
+    if (length_ns >= *to_go_ns) {
+        return 0;
+    }
+    *to_go_ns -= length_ns;
+    *carried_ns += length_ns;
+    return 1;
+}
+
 /* A short interval at the end of its axis.  Returns how much is booked on it:
    if it covers a point, the distance to the point before.  What lies behind
    the point is carried. */
@@ -37,9 +51,7 @@ _PySampling_Cover(uint64_t *to_go_ns, uint64_t *carried_ns,
         // The first point lies anywhere in the first period.
         *to_go_ns = 1 + _PySampling_NextRandom(random) % period_ns;
     }
-    if (length_ns < *to_go_ns) {
-        *to_go_ns -= length_ns;
-        *carried_ns += length_ns;
+    if (_PySampling_Carry(to_go_ns, carried_ns, length_ns)) {
         return 0;
     }
     uint64_t booked_ns = *carried_ns + *to_go_ns;

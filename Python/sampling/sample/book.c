@@ -19,23 +19,6 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-struct _sampling_tables *
-_PySampling_OpenTables(_PySampling_Thread *thread)
-{
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
-    if (tables == NULL) {
-        PyMutex_Unlock(&STATE->tables_mutex);
-    }
-    return tables;
-}
-
-void
-_PySampling_CloseTables(void)
-{
-    PyMutex_Unlock(&STATE->tables_mutex);
-}
-
 static struct _sampling_event
 record_of(const struct _sampling_place *place, _PySampling_State state,
           uint64_t count, uint64_t time_ns)

@@ -152,9 +152,24 @@ extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
 
 // Around all that is booked.  NULL: there are no tables for the thread any
 // more, and nothing to close.
-extern struct _sampling_tables *
-_PySampling_OpenTables(_PySampling_Thread *thread);
-extern void _PySampling_CloseTables(void);
+static inline struct _sampling_tables *
+_PySampling_OpenTables(_PySampling_Thread *thread)
+{
+    PyMutex_LockFlags(&_PyRuntime.sampling.tables_mutex,
+                      _Py_LOCK_DONT_DETACH);
+    struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
+    if (tables == NULL) {
+        PyMutex_Unlock(&_PyRuntime.sampling.tables_mutex);
+    }
+    return tables;
+}
+
+static inline void
+_PySampling_CloseTables(void)
+{
+    PyMutex_Unlock(&_PyRuntime.sampling.tables_mutex);
+}
+
 // The captures that wait (_PySampling_HasCaptures() of buffer.h).  Allocates no
 // Python object.
 extern void _PySampling_Drain(PyThreadState *tstate,

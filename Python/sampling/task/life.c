@@ -189,9 +189,8 @@ run_until(struct _sampling_task *task, uint64_t now_ns)
 }
 
 static void
-add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
+add_steps(struct _sampling_coroutine_row *row, struct _sampling_task *task)
 {
-    struct _sampling_coroutine_row *row = &tables->coroutines[task->coroutine];
     row->running_ns += task->ran_ns;
     row->num_steps += task->num_steps;
     row->longest_step_ns = Py_MAX(row->longest_step_ns, task->longest_step_ns);
@@ -201,24 +200,28 @@ add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
 
 /* Its waits, up to now. */
 static void
-add_waits(struct _sampling_waiting *w, uint64_t now_ns)
+add_waits(struct _sampling_waiting *w)
 {
     struct _sampling_task *task = w->task;
     uint64_t awaited_ns = task->awaited_ns;
     uint64_t loop_wait_ns = 0;
     if (task->state == _PySampling_TASK_AWAITS) {
-        awaited_ns += since(task, now_ns);
+        awaited_ns += since(task, w->now_ns);
     }
     else if (task->state == _PySampling_TASK_IS_WOKEN) {
-        loop_wait_ns = since(task, now_ns);
+        loop_wait_ns = since(task, w->now_ns);
     }
     task->awaited_ns = 0;
-    add_steps(w->tables, task);
-    _PySampling_AddWait(w, _PySampling_AWAITING, awaited_ns);
-    _PySampling_AddWait(w, _PySampling_LOOP_WAIT, loop_wait_ns);
+    task->life_ns += awaited_ns + loop_wait_ns;
+    struct _sampling_coroutine_row *row =
+        &w->tables->coroutines[task->coroutine];
+    add_steps(row, task);
+    _PySampling_AddWait(w, &row->awaiting, _PySampling_AWAITING, awaited_ns);
+    _PySampling_AddWait(w, &row->loop_wait, _PySampling_LOOP_WAIT,
+                        loop_wait_ns);
 }
 
-/* All of its life, up to now. */
+/* All of its life, up to now; `period_ns` may be 0, as elsewhere. */
 static void
 book_until(PyThreadState *tstate, _PySampling_Thread *own,
            struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
@@ -229,12 +232,12 @@ book_until(PyThreadState *tstate, _PySampling_Thread *own,
     }
     if (task->state == _PySampling_TASK_RUNS) {
         run_until(task, now_ns);
-        add_steps(tables, task);
+        add_steps(&tables->coroutines[task->coroutine], task);
     }
     else {
         add_waits(&(struct _sampling_waiting){
             .tables = tables, .task = task, .tstate = tstate, .thread = own,
-            .period_ns = period_ns}, now_ns);
+            .now_ns = now_ns, .period_ns = period_ns});
     }
     _PySampling_CloseTables();
 }
@@ -329,8 +332,7 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
     if (tables != NULL) {
         add_waits(&(struct _sampling_waiting){
             .tables = tables, .task = task, .tstate = tstate,
-            .thread = thread, .is_entering = 1,
-            .period_ns = _PySampling_PeriodOfWaits(now_ns)}, now_ns);
+            .thread = thread, .is_entering = 1, .now_ns = now_ns});
         _PySampling_CloseTables();
     }
     task->state = _PySampling_TASK_RUNS;
@@ -344,7 +346,7 @@ finish(struct _sampling_task *task, _PySampling_Thread *thread,
 {
     struct _sampling_tables *tables = open_tables(task, thread);
     if (tables != NULL) {
-        add_steps(tables, task);
+        add_steps(&tables->coroutines[task->coroutine], task);
         if (task->is_whole) {
             _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
                                       is_cancelled);
@@ -372,8 +374,7 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     }
     if (task->state != _PySampling_TASK_RUNS) {
         // Another was entered in its step, and has not been left.
-        book_until(_PyThreadState_GET(), thread, task, now_ns,
-                   _PySampling_PeriodOfWaits(now_ns));
+        book_until(_PyThreadState_GET(), thread, task, now_ns, 0);
         unset_woken(task);
         finish(task, thread, told->state == CANCELLED);
         return;
@@ -411,8 +412,7 @@ _PySampling_TaskSettle(PyObject *object)
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        book_until(tstate, thread, task, now_ns,
-                   _PySampling_PeriodOfWaits(now_ns));
+        book_until(tstate, thread, task, now_ns, 0);
         _PySampling_LEAVE_HOOK(thread);
     }
 }
@@ -430,8 +430,7 @@ void
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        book_until(tstate, thread, task, now_ns,
-                   _PySampling_PeriodOfWaits(now_ns));
+        book_until(tstate, thread, task, now_ns, 0);
         _PySampling_LEAVE_HOOK(thread);
     }
     unset_woken(task);

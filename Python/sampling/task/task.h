@@ -10,6 +10,7 @@
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
+#include "../base/axis.h"
 #include "../base/task.h"
 #include "../sample/sample.h"
 
@@ -45,16 +46,33 @@ struct _sampling_waiting {
     PyThreadState *tstate;
     _PySampling_Thread *thread; // of the caller
     int is_entering;            // the caller is its loop
-    uint64_t period_ns;
+    uint64_t now_ns;
+    uint64_t period_ns;         // 0: the usual one
     uint32_t node;              // 0: not known yet
     uint32_t labels;
 };
-extern void _PySampling_AddWait(struct _sampling_waiting *w,
-                                _PySampling_State state, uint64_t ns);
+// A wait that is long, or may cover a point.
+extern void _PySampling_BookWait(struct _sampling_waiting *w,
+                                 struct _sampling_task_waits *waits,
+                                 _PySampling_State state, uint64_t ns);
 // How far the points lie apart that say which waits are booked.
 extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
 // What is carried goes to records.  Takes the lock.
 extern void _PySampling_WaitsFlush(_PySampling_Thread *own);
+
+// Most waits are short, and cover none.
+static inline void
+_PySampling_AddWait(struct _sampling_waiting *w,
+                    struct _sampling_task_waits *waits,
+                    _PySampling_State state, uint64_t ns)
+{
+    waits->all_ns += ns;
+    if (_PySampling_IsLong(ns, _PySampling_PeriodNow())
+        || !_PySampling_Carry(&waits->to_go_ns, &waits->carried_ns, ns))
+    {
+        _PySampling_BookWait(w, waits, state, ns);
+    }
+}
 
 // task/deadline.c.  The deadline of what wakes a task, on the clock of
 // _PySampling_MonotonicNow(); 0: it is no timer, or it is not known.

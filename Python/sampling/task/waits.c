@@ -17,7 +17,6 @@
 #include "pycore_pystate.h"           // _PyInterpreterState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 
-#include "../base/axis.h"
 #include "../tables/labels.h"
 #include "task.h"
 
@@ -70,38 +69,29 @@ set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
                      : w->thread)->thread_index;
 }
 
-/* Few waits come here: not a part of what all pass. */
-Py_NO_INLINE static void
-book(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
-     _PySampling_State state, uint64_t booked_ns)
+void
+_PySampling_BookWait(struct _sampling_waiting *w,
+                     struct _sampling_task_waits *waits,
+                     _PySampling_State state, uint64_t ns)
 {
+    if (ns == 0) {
+        return;
+    }
+    if (w->period_ns == 0) {
+        w->period_ns = _PySampling_PeriodOfWaits(w->now_ns);
+    }
+    uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
+        : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
+                            w->period_ns, &w->thread->account.axes.random);
+    if (booked_ns == 0 && waits->node != 0) {
+        return;
+    }
     set_place(w, waits, state == _PySampling_LOOP_WAIT
                             ? _PySampling_PSEUDO_LOOP_WAIT
                             : _PySampling_PSEUDO_AWAITING);
     if (booked_ns != 0) {
         emit(waits, state, booked_ns);
         w->tstate->interp->sampling.task_rate.num_booked++;
-    }
-}
-
-void
-_PySampling_AddWait(struct _sampling_waiting *w, _PySampling_State state,
-                    uint64_t ns)
-{
-    if (ns == 0) {
-        return;
-    }
-    struct _sampling_coroutine_row *row =
-        &w->tables->coroutines[w->task->coroutine];
-    struct _sampling_task_waits *waits =
-        state == _PySampling_LOOP_WAIT ? &row->loop_wait : &row->awaiting;
-    waits->all_ns += ns;
-    w->task->life_ns += ns;
-    uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
-        : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
-                            w->period_ns, &w->thread->account.axes.random);
-    if (booked_ns != 0 || waits->node == 0) {
-        book(w, waits, state, booked_ns);
     }
 }
 
