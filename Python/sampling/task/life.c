@@ -200,16 +200,16 @@ add_steps(struct _sampling_coroutine_row *row, struct _sampling_task *task)
 
 /* Its waits, up to now. */
 static void
-add_waits(struct _sampling_waiting *w)
+add_waits(struct _sampling_waiting *w, uint64_t now_ns)
 {
     struct _sampling_task *task = w->task;
     uint64_t awaited_ns = task->awaited_ns;
     uint64_t loop_wait_ns = 0;
     if (task->state == _PySampling_TASK_AWAITS) {
-        awaited_ns += since(task, w->now_ns);
+        awaited_ns += since(task, now_ns);
     }
     else if (task->state == _PySampling_TASK_IS_WOKEN) {
-        loop_wait_ns = since(task, w->now_ns);
+        loop_wait_ns = since(task, now_ns);
     }
     task->awaited_ns = 0;
     task->life_ns += awaited_ns + loop_wait_ns;
@@ -221,7 +221,7 @@ add_waits(struct _sampling_waiting *w)
                         loop_wait_ns);
 }
 
-/* All of its life, up to now; `period_ns` may be 0, as elsewhere. */
+/* All of its life, up to now. */
 static void
 book_until(PyThreadState *tstate, _PySampling_Thread *own,
            struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
@@ -237,7 +237,7 @@ book_until(PyThreadState *tstate, _PySampling_Thread *own,
     else {
         add_waits(&(struct _sampling_waiting){
             .tables = tables, .task = task, .tstate = tstate, .thread = own,
-            .now_ns = now_ns, .period_ns = period_ns});
+            .period_ns = period_ns}, now_ns);
     }
     _PySampling_CloseTables();
 }
@@ -332,7 +332,8 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
     if (tables != NULL) {
         add_waits(&(struct _sampling_waiting){
             .tables = tables, .task = task, .tstate = tstate,
-            .thread = thread, .is_entering = 1, .now_ns = now_ns});
+            .thread = thread, .is_entering = 1,
+            .period_ns = _PySampling_PeriodOfWaits(now_ns)}, now_ns);
         _PySampling_CloseTables();
     }
     task->state = _PySampling_TASK_RUNS;
@@ -374,7 +375,8 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     }
     if (task->state != _PySampling_TASK_RUNS) {
         // Another was entered in its step, and has not been left.
-        book_until(_PyThreadState_GET(), thread, task, now_ns, 0);
+        book_until(_PyThreadState_GET(), thread, task, now_ns,
+                   _PySampling_PeriodOfWaits(now_ns));
         unset_woken(task);
         finish(task, thread, told->state == CANCELLED);
         return;
@@ -412,7 +414,8 @@ _PySampling_TaskSettle(PyObject *object)
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        book_until(tstate, thread, task, now_ns, 0);
+        book_until(tstate, thread, task, now_ns,
+                   _PySampling_PeriodOfWaits(now_ns));
         _PySampling_LEAVE_HOOK(thread);
     }
 }
@@ -430,7 +433,8 @@ void
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        book_until(tstate, thread, task, now_ns, 0);
+        book_until(tstate, thread, task, now_ns,
+                   _PySampling_PeriodOfWaits(now_ns));
         _PySampling_LEAVE_HOOK(thread);
     }
     unset_woken(task);

@@ -46,12 +46,11 @@ struct _sampling_waiting {
     PyThreadState *tstate;
     _PySampling_Thread *thread; // of the caller
     int is_entering;            // the caller is its loop
-    uint64_t now_ns;
-    uint64_t period_ns;         // 0: the usual one
+    uint64_t period_ns;
     uint32_t node;              // 0: not known yet
     uint32_t labels;
 };
-// A wait that is long, or may cover a point.
+// A wait that is long, or may cover a point, or has no length.
 extern void _PySampling_BookWait(struct _sampling_waiting *w,
                                  struct _sampling_task_waits *waits,
                                  _PySampling_State state, uint64_t ns);
@@ -60,14 +59,14 @@ extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
 // What is carried goes to records.  Takes the lock.
 extern void _PySampling_WaitsFlush(_PySampling_Thread *own);
 
-// Most waits are short, and cover none.
+// Most waits are short, and cover no point: those are only summed.
 static inline void
 _PySampling_AddWait(struct _sampling_waiting *w,
                     struct _sampling_task_waits *waits,
                     _PySampling_State state, uint64_t ns)
 {
     waits->all_ns += ns;
-    if (_PySampling_IsLong(ns, _PySampling_PeriodNow())
+    if (_PySampling_IsLong(ns, w->period_ns)
         || !_PySampling_Carry(&waits->to_go_ns, &waits->carried_ns, ns))
     {
         _PySampling_BookWait(w, waits, state, ns);

@@ -17,6 +17,7 @@
 #include "pycore_pystate.h"           // _PyInterpreterState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../base/axis.h"
 #include "../tables/labels.h"
 #include "task.h"
 
@@ -69,16 +70,14 @@ set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
                      : w->thread)->thread_index;
 }
 
-void
+/* Few waits come here: not a part of what all pass. */
+Py_NO_INLINE void
 _PySampling_BookWait(struct _sampling_waiting *w,
                      struct _sampling_task_waits *waits,
                      _PySampling_State state, uint64_t ns)
 {
     if (ns == 0) {
         return;
-    }
-    if (w->period_ns == 0) {
-        w->period_ns = _PySampling_PeriodOfWaits(w->now_ns);
     }
     uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
         : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,

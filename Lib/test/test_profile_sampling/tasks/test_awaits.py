@@ -9,7 +9,10 @@ import unittest
 from collections import Counter
 
 import profile_sampling
+from profile_sampling import label
 
+from ..support.lives import spend
+from ..support.manual import manual
 from ..support.sessions import SessionTest, thrice
 from ..support.work import spin
 
@@ -223,6 +226,41 @@ class StacksTest(SessionTest):
                  and row.stack[i - 1].function.qualname == 'sleep'}
         [offset] = {offset for state, _, offset in lines}
         self.assertEqual({number for _, number, _ in lines}, {line})
+
+
+class PointsTest(SessionTest):
+
+    def test_points_come_near_again(self):
+        """Many tasks move the points apart at which waits are booked.  When
+        there is one left, whose waits are all short, a period lies between
+        two, also at a low rate."""
+        round_ns, period_ns, rounds = 20_000_000, 100_000_000, 1000
+
+        async def waits(name, times):
+            for i in range(times):
+                with label(**{name: i}):
+                    await asyncio.sleep(0)
+
+        async def pass_rounds(times):
+            for _ in range(times):
+                spend(round_ns)
+                await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(
+                pass_rounds(50), *[waits('crowd', 50) for _ in range(100)])
+            await asyncio.gather(pass_rounds(rounds), waits('alone', rounds))
+
+        with manual(rate_hz=10) as session:
+            asyncio.run(main())
+        booked = Counter()
+        for row in session.profile.samples:
+            if row.state == 'loop_wait':
+                booked.update(row.labels.keys())
+        # Some seconds are over until then.
+        self.assertGreater(booked['alone'], rounds * round_ns / period_ns / 2)
+        self.assertLess(booked['alone'], rounds * round_ns / period_ns * 1.1)
+        self.assertLess(booked['crowd'], 100)
 
 
 class KnownAnswersTest(SessionTest):
