@@ -72,6 +72,11 @@ def _percent(share):
     return '-' if share is None else f'{share * 100:.1f}'
 
 
+def _beyond_all(share):
+    """In %; None if it is not known."""
+    return None if share is None else (share - 1) * 100
+
+
 def _clock(score):
     if score is None:
         return ['-'] * 4
@@ -174,11 +179,9 @@ def _bars(report, found, cpus, quick):
              {cell: own for cell, own in ours.items() if cell.crowd},
              of('worst'), CROWDED_WORST_BAR_POINTS, 'points')
     hold('time of the burst as a whole', ours,
-         lambda own: own.whole and (own.whole - 1) * 100, WHOLE_BAR_PERCENT,
-         '%')
+         lambda own: _beyond_all(own.whole), WHOLE_BAR_PERCENT, '%')
     hold('samples beyond those due', alone,
-         lambda own: own.served and (own.served - 1) * 100,
-         SERVED_BAR_PERCENT, '%')
+         lambda own: _beyond_all(own.served), SERVED_BAR_PERCENT, '%')
     hold('biased captures', alone, lambda own: own.biased * 100,
          BIASED_BAR_PERCENT, '%')
     if not quick:

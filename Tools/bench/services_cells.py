@@ -22,7 +22,7 @@ CROWDED_SERVICE = 'poll'
 
 # Of peers, at 1,000 Hz, 5,000 samples, whose noise is 0.5 points: enough to
 # compare.  Bars of 1.2 points for the worst of six lines, and of 0.5 for the
-# mean, which noise alone makes 0.4 then, need less of it in dozens of cells.
+# mean, which noise alone makes 0.4 of so few, need less in dozens of cells.
 # At 100 Hz it is a thousand, in a minute for each run.
 BURST_S = {100: 10, 1000: 5.3, 10_000: 2}
 OUR_BURST_S = {100: 10, 1000: 24, 10_000: 4}

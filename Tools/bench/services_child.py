@@ -6,8 +6,8 @@
 Prints 'ready' when its work is planned, waits for a line of input, serves
 until bursts have taken SECONDS, or LONGEST_S have passed, prints JSON (see
 found()), and waits for a line again.  If PROFILER is 'ours', it is sampled
-by its own interpreter meanwhile; what others see of it before and after is
-a thread that waits.
+by its own interpreter meanwhile, and has measured before what ticks take of
+it; what others see of it before and after is a thread that waits.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from services_waits import SERVICES
 # those of others are in proportion.
 SHORTEST_WAIT, LONGEST_WAIT = 0.3 / 1.2, 3 / 1.2
 WARM_UP_BURSTS = 20
-# What it takes to find out what ticks take, as a part of the run.
+# What ticks take is measured before, in so much of the time of the run.
 OWN_TIME_PART = 0.25
 PR_SET_PTRACER = 0x59616d61
 PR_SET_PTRACER_ANY = ctypes.c_ulong(-1)
