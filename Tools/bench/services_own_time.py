@@ -46,7 +46,7 @@ class _Turns:
         self._subscription = None
 
     def begin(self):
-        self._is_settled = False
+        self._before = None     # not settled yet
         self._end_ns = time.perf_counter_ns() + SETTLE_NS
 
     def between_bursts(self):
@@ -54,8 +54,7 @@ class _Turns:
         if now_ns < self._end_ns:
             return
         bursts = self._bursts
-        if not self._is_settled:
-            self._is_settled = True
+        if self._before is None:
             self._end_ns = now_ns + TURN_NS
             self._before = bursts.total_ns, bursts.count
         elif bursts.count > self._before[1]:

@@ -189,8 +189,9 @@ run_until(struct _sampling_task *task, uint64_t now_ns)
 }
 
 static void
-add_steps(struct _sampling_coroutine_row *row, struct _sampling_task *task)
+add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
 {
+    struct _sampling_coroutine_row *row = &tables->coroutines[task->coroutine];
     row->running_ns += task->ran_ns;
     row->num_steps += task->num_steps;
     row->longest_step_ns = Py_MAX(row->longest_step_ns, task->longest_step_ns);
@@ -213,9 +214,9 @@ add_waits(struct _sampling_waiting *w, uint64_t now_ns)
     }
     task->awaited_ns = 0;
     task->life_ns += awaited_ns + loop_wait_ns;
+    add_steps(w->tables, task);
     struct _sampling_coroutine_row *row =
         &w->tables->coroutines[task->coroutine];
-    add_steps(row, task);
     _PySampling_AddWait(w, &row->awaiting, _PySampling_AWAITING, awaited_ns);
     _PySampling_AddWait(w, &row->loop_wait, _PySampling_LOOP_WAIT,
                         loop_wait_ns);
@@ -232,7 +233,7 @@ book_until(PyThreadState *tstate, _PySampling_Thread *own,
     }
     if (task->state == _PySampling_TASK_RUNS) {
         run_until(task, now_ns);
-        add_steps(&tables->coroutines[task->coroutine], task);
+        add_steps(tables, task);
     }
     else {
         add_waits(&(struct _sampling_waiting){
@@ -347,7 +348,7 @@ finish(struct _sampling_task *task, _PySampling_Thread *thread,
 {
     struct _sampling_tables *tables = open_tables(task, thread);
     if (tables != NULL) {
-        add_steps(&tables->coroutines[task->coroutine], task);
+        add_steps(tables, task);
         if (task->is_whole) {
             _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
                                       is_cancelled);
