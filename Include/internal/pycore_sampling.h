@@ -114,7 +114,6 @@ PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
     (_PySampling_EPOCH() != 0 ? _PySampling_SwapTask(LEFT, ENTERED) : (void)0)
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
-// NULL: it was no task.
 // Export for '_asyncio' shared extension.
 PyAPI_FUNC(void) _PySampling_TaskWoken(const _PySampling_ToldTask *task);
 

@@ -50,7 +50,7 @@ sampled_task(asyncio_state *state, PyObject *task, _PySampling_ToldTask *told)
 static PyMethodDef TaskWakeupDef;
 
 /* `func` is to be called soon: every task that is new, or that its future
-   wakes, passes here. */
+   wakes, passes here.  Both kinds of functions are of our own Task only. */
 static void
 sampled_call_soon(asyncio_state *state, PyObject *func)
 {
@@ -63,7 +63,10 @@ sampled_call_soon(asyncio_state *state, PyObject *func)
     {
         task = PyCFunction_GET_SELF(func);
     }
-    _PySampling_TaskWoken(SAMPLED_TASK(state, task));
+    if (task != NULL) {
+        _PySampling_TaskWoken(&(_PySampling_ToldTask){
+            .task = task, .layout = &sampled_layout});
+    }
 }
 #define SAMPLED_CALL_SOON(STATE, FUNC) \
     _PySampling_IF_ACTIVE(sampled_call_soon(STATE, FUNC))

@@ -286,9 +286,7 @@ _PySampling_TaskWoken(const _PySampling_ToldTask *told)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (told == NULL || thread == NULL || !_PySampling_IN_EPOCH(thread)
-        || thread->excluded)
-    {
+    if (thread == NULL || !_PySampling_IN_EPOCH(thread) || thread->excluded) {
         return;
     }
     struct _sampling_task *task = record_of(told);
