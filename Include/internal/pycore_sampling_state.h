@@ -139,6 +139,7 @@ typedef struct {
     X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
     X(overhead_capture_ns)  /* that ticks took */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
+    X(overhead_hooks_ns)    /* where the GIL was given up and taken back */ \
     X(memory_bytes)         /* taken by the profiler, as last measured */
 
 struct _sampling_counters {

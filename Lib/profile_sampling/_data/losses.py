@@ -10,7 +10,7 @@ TICKS_UNHEARD = 'ticks_unheard'
 TICKS_MISSED = 'ticks_missed'
 TICKS_SERVED = 'signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'
 # What it cost.
-OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns'
+OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns', 'overhead_hooks_ns'
 # With more than that share missed, samples are far from even.
 MISSED_SHARE = 0.1
 UNHEARD_SHARE = 0.1

@@ -58,7 +58,8 @@ export function lostTimes(stats) {
 /** @param {Stats} stats */
 export function overheadNs(stats) {
   return counter(stats, 'overhead_capture_ns')
-    + counter(stats, 'overhead_drain_ns');
+    + counter(stats, 'overhead_drain_ns')
+    + counter(stats, 'overhead_hooks_ns');
 }
 
 /** @param {Stats} stats */

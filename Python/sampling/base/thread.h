@@ -60,6 +60,7 @@ struct _sampling_account {
     struct _sampling_axes axes;
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
     uint64_t hook_ns;           // the profiler's work before and after that
+    uint64_t uncounted_ns;      // the same: of overhead_hooks_ns
 };
 
 /* A thread's last samples, which share its time (sample/weights.c): those
@@ -161,6 +162,7 @@ struct _sampling_thread {
     uint64_t ahead_put_off_ns;  // the one that was set ahead
     uint64_t timer_took_ns;     // of the program's time, in this run
     uint64_t run_end_ns;        // before the timer was cleared
+    uint64_t drained_ns;        // since then
     uint64_t usual_run_ns;      // how long it holds the GIL, on average
     // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
     // for a snapshot; when it got it, for the clock.

@@ -390,6 +390,7 @@ void
 _PySampling_AwaitSignal(_PySampling_Thread *thread)
 {
     thread->run_end_ns = _PySampling_WallNow();
+    thread->drained_ns = 0;
     thread->is_leaving = 1;
     _PySampling_FENCE();
     if (_PySampling_TimerIsLate(thread) && blocks(thread->timer_signal)) {

@@ -62,6 +62,11 @@
 #define FORCED_YIELD_NS 200000
 
 
+/* What takes longer than this is not the hook alone: the thread waited for a
+   CPU. */
+#define MAX_HOOK_NS 100000
+
+
 /* Carrying. */
 
 /* Atomic for a thread of another GIL that ends the session. */
@@ -192,13 +197,27 @@ static void
 carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
 {
     struct _sampling_account *a = &thread->account;
+    uint64_t took_ns = wall_ns - Py_MIN(a->wall_ns, wall_ns);
+    a->uncounted_ns += Py_MIN(
+        took_ns - Py_MIN(take(&thread->drained_ns), took_ns), MAX_HOOK_NS);
     if (thread->is_yielding) {
         carry_run_wall(a, wall_ns);
         return;
     }
-    a->hook_ns += wall_ns - a->wall_ns;
-    a->off_since_read_ns += wall_ns - a->wall_ns;
+    a->hook_ns += took_ns;
+    a->off_since_read_ns += took_ns;
     advance(a, wall_ns);
+}
+
+/* Now and then: counting is atomic.  Who serves a subscriber is counted
+   apart. */
+static void
+count_hooks(_PySampling_Thread *thread)
+{
+    uint64_t took_ns = take(&thread->account.uncounted_ns);
+    if (!thread->excluded) {
+        _PySampling_COUNT(overhead_hooks_ns, took_ns);
+    }
 }
 
 _PySampling_OffGIL
@@ -286,6 +305,7 @@ _PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns)
             &a->axes.random);
     }
     if (booked.blocked_ns != 0) {
+        count_hooks(thread);
         booked.cpu_span_ns = booked.blocked_ns;
         booked.shared_cpu_ns = take(&a->carried.off_cpu_ns);
     }
@@ -426,6 +446,7 @@ _PySampling_AccountTakeAll(_PySampling_Thread *thread)
 {
     struct _sampling_account *a = &thread->account;
     struct _sampling_carries *c = &a->carried;
+    count_hooks(thread);
     struct _sampling_leftover rest = {
         .run = take_time(&c->run),
         .off_cpu_ns = take(&c->off_cpu_ns),

@@ -128,8 +128,9 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     buffer->num_captures = 0;
     buffer->used = 0;
     _PySampling_SlotsKeep(buffer->slots);
-    _PySampling_COUNT(overhead_drain_ns,
-                      _PySampling_MonotonicNow() - before_ns);
+    uint64_t took_ns = _PySampling_MonotonicNow() - before_ns;
+    _PySampling_COUNT(overhead_drain_ns, took_ns);
+    thread->drained_ns += took_ns;
 }
 
 /* The thread slept with the GIL: it has come to a safepoint now, still at the

@@ -294,6 +294,48 @@ class ShortCallsTest(SessionTest):
                                delta=0.025)
 
 
+class HooksTest(SessionTest):
+
+    CALLS = 50_000
+    # Less than it takes to read the clock once, which is a part of it.
+    LEAST_NS = 10
+
+    def hooks_ns(self, work):
+        with Session(rate_hz=RATE_HZ) as session:
+            work()
+        return session.profile.counters['overhead_hooks_ns'], session.profile
+
+    def give_the_gil_up(self):
+        with select.epoll() as epoll:
+            for _ in range(self.CALLS):
+                epoll.poll(0)
+
+    def test_what_they_take_is_counted(self):
+        took_ns, profile = self.hooks_ns(self.give_the_gil_up)
+        self.assertGreater(took_ns, self.LEAST_NS * self.CALLS)
+        self.assertLess(took_ns, weight([
+            row for row in profile.samples if row.state == 'blocked']))
+
+    @thrice
+    def test_a_thread_that_keeps_the_gil(self):
+        took_ns, _ = self.hooks_ns(lambda: busy(0.5))
+        self.assertLess(took_ns, self.LEAST_NS * self.CALLS)
+
+    @thrice
+    def test_a_thread_that_serves_a_subscriber(self):
+        calls = 0
+
+        def serve(batch):
+            nonlocal calls
+            calls += self.CALLS
+            self.give_the_gil_up()
+        with contextlib.closing(profile_sampling.subscribe(
+                serve, rate_hz=RATE_HZ, batch_seconds=0.1)):
+            took_ns, _ = self.hooks_ns(lambda: time.sleep(0.5))
+        self.assertGreaterEqual(calls, self.CALLS)
+        self.assertLess(took_ns, self.LEAST_NS * self.CALLS)
+
+
 class RestTest(SessionTest):
     """A clock whose program waits costs nothing, and is there in time."""
 
