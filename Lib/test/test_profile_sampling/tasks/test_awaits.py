@@ -24,6 +24,10 @@ except ImportError:
 WAIT_S = 0.02
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def awaiting(profile):
     """{names of the frames below the loop, root first: ns}, of waits."""
     found = Counter()

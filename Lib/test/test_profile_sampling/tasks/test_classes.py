@@ -11,6 +11,10 @@ from ..support.manual import manual
 from ..support.sessions import SessionTest
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def run_main(main):
     with manual() as session:
         asyncio.run(main())

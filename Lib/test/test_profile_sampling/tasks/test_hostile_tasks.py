@@ -13,6 +13,10 @@ from ..support.manual import manual, tick
 from ..support.sessions import SessionTest
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def row_of(profile, name):
     [row] = [row for row in profile.tasks()
              if row.name.rpartition('.')[2] == name]

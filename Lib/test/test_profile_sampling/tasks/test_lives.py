@@ -23,6 +23,10 @@ from ..support.sessions import SessionTest
 WAITS = ('awaiting', 'loop_wait')
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 async def parked(future):
     await future
 

@@ -15,6 +15,10 @@ from ..support.sessions import SessionTest
 WAITS = ('awaiting', 'loop_wait')
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 class Model:
     """A program of random steps that knows what its tasks' states are."""
 

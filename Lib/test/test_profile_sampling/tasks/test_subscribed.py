@@ -22,6 +22,10 @@ from ..support.work import spin
 _testcapi = import_helper.import_module('_testcapi')
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def told(profile):
     """{all that a sample is of: [values]}, of a profile."""
     found = {}

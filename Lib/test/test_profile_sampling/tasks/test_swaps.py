@@ -10,6 +10,10 @@ from ..support.manual import manual
 from ..support.sessions import SessionTest, _profile, checked
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def start():
     """Start a session in another thread: nobody enters this one's task."""
     thread = threading.Thread(
