@@ -85,26 +85,37 @@ look_for_overdue(PyThreadState *tstate, _PySampling_Thread *thread,
     }
 }
 
-/* From here on the thread has the GIL, for its timer and for the clock. */
+/* Returns 0 if the clock has to look at the run that begins. */
+static int
+open_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t now_ns,
+         int is_in_c)
+{
+    int is_near = _PySampling_OwnIsNear(thread, now_ns);
+    // On one CPU the sampler thread stops it at its own deadline.
+    if (is_near && !_PyRuntime.sampling.has_one_cpu) {
+        look_at_safepoints(tstate, thread, is_in_c);
+    }
+    return _PySampling_TimerOpen(thread, is_near);
+}
+
+/* From here on the thread has the GIL, for its timer and for the clock.  It was
+   `now_ns` a moment ago. */
 static void
-begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t now_ns)
 {
     _PySampling_ENTER_HOOK(thread);
     thread->resumed.frame = NULL;
     thread->visits_ns = 0;
     int is_in_c = !thread->is_yielding;
     look_for_overdue(tstate, thread, is_in_c);
-    int is_timed;
-    do {
-        int is_near = _PySampling_OwnIsNear(thread);
-        // On one CPU the sampler thread stops it at its own deadline.
-        if (is_near && !_PyRuntime.sampling.has_one_cpu) {
-            look_at_safepoints(tstate, thread, is_in_c);
-        }
+    int is_timed = open_run(tstate, thread, now_ns, is_in_c);
+    while (thread->account.detached_ns != 0
+           && _PySampling_BookHooks(tstate, thread, thread->attached_ns))
+    {
         // It takes time to make a record: the run begins after that.
-        is_timed = _PySampling_TimerOpen(thread, is_near);
-    } while (thread->account.detached_ns != 0
-             && _PySampling_BookHooks(tstate, thread, thread->attached_ns));
+        is_timed = open_run(tstate, thread, _PySampling_MonotonicNow(),
+                            is_in_c);
+    }
     _PySampling_AccountAttach(thread);
     thread->is_yielding = 0;
     if (is_timed && _PySampling_TimerIsSoon(thread)) {
@@ -133,7 +144,7 @@ _PySampling_AfterFailedExec(void)
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
             _PySampling_TimerBeginRun(thread);
-            begin_run(tstate, thread);
+            begin_run(tstate, thread, thread->attached_ns);
         }
         errno = saved_errno;
     }
@@ -287,9 +298,12 @@ void
         _PySampling_SiblingsTakeOver(thread);
     }
     _PySampling_TimerBeginRun(thread);
+    uint64_t now_ns = thread->attached_ns;
     if (thread->account.detached_ns != 0) {
         _PySampling_ENTER_HOOK(thread);
-        _PySampling_BookOffGIL(tstate, thread, thread->attached_ns, 0);
+        if (_PySampling_BookOffGIL(tstate, thread, now_ns, 0)) {
+            now_ns = _PySampling_MonotonicNow();
+        }
         _PySampling_LEAVE_HOOK(thread);
     }
     _PySampling_HoldersTake(thread);
@@ -303,6 +317,6 @@ void
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    begin_run(tstate, thread);
+    begin_run(tstate, thread, now_ns);
     errno = saved_errno;
 }

@@ -112,7 +112,8 @@ extern void _PySampling_TimerRan(_PySampling_Thread *thread);
 extern void _PySampling_TimerResume(_PySampling_Thread *thread);
 extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
 // clock/own.c
-extern int _PySampling_OwnIsNear(const _PySampling_Thread *thread);
+extern int _PySampling_OwnIsNear(const _PySampling_Thread *thread,
+                                 uint64_t now_ns);
 extern void _PySampling_OwnVisited(_PySampling_Thread *thread,
                                    uint64_t came_ns);
 // clock/kernel_timers.c.  In the child of a fork, which has none.

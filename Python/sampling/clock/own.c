@@ -27,8 +27,9 @@
 /* For so long a run without a timer is not looked at. */
 #define OWN_NS _PySampling_SHORT_RUN_NS
 
-/* What is to be prepared for a deadline of its own takes less than this. */
-#define PREPARE_NS 2000
+/* Taking the GIL back without making a record, and what is to be prepared for
+   a deadline of its own, takes less than this. */
+#define PREPARE_NS 5000
 
 /* A visit to a safepoint takes as long as reading the clock does, and about
    this for the way there from the eval loop and back. */
@@ -70,16 +71,15 @@ _PySampling_OwnStart(void)
     STATE->visit_ns = how_long_a_visit_takes();
 }
 
-/* Just before the run begins: may it have a deadline of its own?  What is to
-   be prepared for that has to be done now, or it would be a part of such runs
-   and not of others. */
+/* Just before the run begins, by what was the time a moment ago: may it have a
+   deadline of its own?  What is to be prepared for that has to be done now, or
+   it would be a part of such runs and not of others. */
 int
-_PySampling_OwnIsNear(const _PySampling_Thread *thread)
+_PySampling_OwnIsNear(const _PySampling_Thread *thread, uint64_t now_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->is_timed) || STATE->own_ns == 0) {
         return 0;
     }
-    uint64_t now_ns = _PySampling_MonotonicNow();
     return _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns)
         < now_ns + PREPARE_NS + STATE->own_ns;
 }

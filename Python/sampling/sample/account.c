@@ -220,9 +220,25 @@ count_hooks(_PySampling_Thread *thread)
     }
 }
 
-_PySampling_OffGIL
+/* Most intervals are short, and cover no point: those are only carried.
+   Returns 0 if it is another one: then nothing is done. */
+static int
+carry_short(struct _sampling_account *a, uint64_t blocked_ns,
+            uint64_t wait_ns, uint64_t period_ns)
+{
+    return blocked_ns + wait_ns < CPU_READ_INTERVAL_NS
+        && !_PySampling_IsLong(blocked_ns + wait_ns, period_ns)
+        && blocked_ns < a->axes.blocked_to_go_ns
+        && wait_ns < a->axes.wait_to_go_ns
+        && _PySampling_Carry(&a->axes.blocked_to_go_ns,
+                             &a->carried.blocked_ns, blocked_ns)
+        && _PySampling_Carry(&a->axes.wait_to_go_ns, &a->carried.wait_ns,
+                             wait_ns);
+}
+
+int
 _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
-                          int all)
+                          int all, struct _sampling_off_gil *off)
 {
     struct _sampling_account *a = &thread->account;
     struct _sampling_carries *c = &a->carried;
@@ -234,9 +250,12 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     advance(a, now_ns);
 
     uint64_t period_ns = _PySampling_PeriodNow();
+    if (!all && carry_short(a, blocked_ns, wait_ns, period_ns)) {
+        return 0;
+    }
     int blocked_is_exact = all || _PySampling_IsLong(blocked_ns, period_ns);
     int wait_is_exact = all || _PySampling_IsLong(wait_ns, period_ns);
-    struct _sampling_off_gil booked = {
+    *off = (struct _sampling_off_gil){
         .blocked_ns = blocked_is_exact ? blocked_ns
             : _PySampling_Cover(&a->axes.blocked_to_go_ns, &c->blocked_ns,
                                 blocked_ns, period_ns, &a->axes.random),
@@ -248,17 +267,17 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
         .is_in_c = blocked_ns != 0 && !thread->is_yielding,
     };
     if (wait_is_exact) {
-        booked.wait_ns = wait_ns;
+        off->wait_ns = wait_ns;
     }
     else {
         uint64_t to_go_ns = a->axes.wait_to_go_ns;
-        booked.wait_ns = _PySampling_Cover(
+        off->wait_ns = _PySampling_Cover(
             &a->axes.wait_to_go_ns, &c->wait_ns, wait_ns, period_ns,
             &a->axes.random);
-        booked.wait_from_ns += Py_MIN(to_go_ns, wait_ns);
-        booked.wait_until_ns = booked.wait_from_ns;
+        off->wait_from_ns += Py_MIN(to_go_ns, wait_ns);
+        off->wait_until_ns = off->wait_from_ns;
     }
-    int is_booked = booked.blocked_ns != 0 || booked.wait_ns != 0;
+    int is_booked = off->blocked_ns != 0 || off->wait_ns != 0;
     uint64_t cpu_before_ns = c->off_cpu_ns;
     if (is_booked
         || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS)
@@ -272,44 +291,50 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
         c->run.cpu_ns += own_cpu_ns;
         c->off_cpu_ns = cpu_before_ns;
     }
-    if (booked.blocked_ns != 0 && blocked_is_exact) {
-        booked.cpu_ns = own_cpu_ns;
+    if (off->blocked_ns != 0 && blocked_is_exact) {
+        off->cpu_ns = own_cpu_ns;
         c->off_cpu_ns = cpu_before_ns;
     }
-    else if (booked.blocked_ns != 0) {
+    else if (off->blocked_ns != 0) {
         // As dense as in the interval itself.
-        booked.cpu_span_ns = (uint64_t)(
+        off->cpu_span_ns = (uint64_t)(
             (double)Py_MIN(own_cpu_ns, blocked_ns) / (double)blocked_ns
-            * (double)booked.blocked_ns);
-        if (booked.cpu_span_ns != 0) {
-            booked.shared_cpu_ns = take(&c->off_cpu_ns);
+            * (double)off->blocked_ns);
+        if (off->cpu_span_ns != 0) {
+            off->shared_cpu_ns = take(&c->off_cpu_ns);
         }
     }
-    return booked;
+    return is_booked;
 }
 
-_PySampling_OffGIL
-_PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns)
+int
+_PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns,
+                         struct _sampling_off_gil *off)
 {
     struct _sampling_account *a = &thread->account;
     carry_hook(thread, now_ns);
     uint64_t hook_ns = take(&a->hook_ns);
-    struct _sampling_off_gil booked = {.is_in_c = 1};
-    uint64_t period_ns = _PySampling_PeriodNow();
-    if (_PySampling_IsLong(hook_ns, period_ns)) {
-        booked.blocked_ns = hook_ns;
+    if (hook_ns == 0) {
+        return 0;
     }
-    else if (hook_ns != 0) {
-        booked.blocked_ns = _PySampling_Cover(
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t booked_ns = hook_ns;
+    if (!_PySampling_IsLong(hook_ns, period_ns)) {
+        booked_ns = _PySampling_Cover(
             &a->axes.hook_to_go_ns, &a->carried.hook_ns, hook_ns, period_ns,
             &a->axes.random);
     }
-    if (booked.blocked_ns != 0) {
-        count_hooks(thread);
-        booked.cpu_span_ns = booked.blocked_ns;
-        booked.shared_cpu_ns = take(&a->carried.off_cpu_ns);
+    if (booked_ns == 0) {
+        return 0;
     }
-    return booked;
+    count_hooks(thread);
+    *off = (struct _sampling_off_gil){
+        .blocked_ns = booked_ns,
+        .is_in_c = 1,
+        .cpu_span_ns = booked_ns,
+        .shared_cpu_ns = take(&a->carried.off_cpu_ns),
+    };
+    return 1;
 }
 
 /* Several thread states on one OS thread. */

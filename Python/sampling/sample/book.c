@@ -290,14 +290,11 @@ has_ended(_PySampling_Thread *thread)
     return _PySampling_CpuNow(thread) == 0;
 }
 
-/* Returns 0 if there is nothing to book. */
+/* Returns 0 if nothing can be booked any more. */
 static int
 book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
-             struct _sampling_off_gil off)
+             const struct _sampling_off_gil *off)
 {
-    if (off.blocked_ns == 0 && off.wait_ns == 0 && off.cpu_ns == 0) {
-        return 0;
-    }
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
         return 0;
@@ -306,33 +303,35 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
         .thread = thread,
         .node = has_ended(thread)
             ? thread->root_node
-            : _PySampling_WalkNode(tstate, thread, off.is_in_c),
+            : _PySampling_WalkNode(tstate, thread, off->is_in_c),
         .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
     };
-    if (off.blocked_ns != 0 || off.cpu_ns != 0) {
-        book_block(&place, &off);
+    if (off->blocked_ns != 0) {
+        book_block(&place, off);
     }
-    if (off.wait_ns != 0) {
-        book_wait(&place, &off);
+    if (off->wait_ns != 0) {
+        book_wait(&place, off);
     }
     _PySampling_CloseTables();
     return 1;
 }
 
-void
+int
 _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
                        uint64_t now_ns, int all)
 {
-    (void)book_off_gil(tstate, thread,
-                       _PySampling_AccountOffGIL(thread, now_ns, all));
+    struct _sampling_off_gil off;
+    return _PySampling_AccountOffGIL(thread, now_ns, all, &off)
+        && book_off_gil(tstate, thread, &off);
 }
 
 int
 _PySampling_BookHooks(PyThreadState *tstate, _PySampling_Thread *thread,
                       uint64_t now_ns)
 {
-    return book_off_gil(tstate, thread,
-                        _PySampling_AccountHooks(thread, now_ns));
+    struct _sampling_off_gil off;
+    return _PySampling_AccountHooks(thread, now_ns, &off)
+        && book_off_gil(tstate, thread, &off);
 }
 
 

@@ -125,7 +125,7 @@ _PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns)
         // Another thread state has the OS thread's time since it detached.
     }
     else if (a->detached_ns != 0) {
-        _PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
+        (void)_PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
         a->detached_ns = now_ns;
     }
     else {

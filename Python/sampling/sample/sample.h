@@ -116,13 +116,15 @@ typedef struct _sampling_off_gil {
 } _PySampling_OffGIL;
 
 // The interval that ends now; what is not to be booked is carried.  `all`: it
-// is not to wait for a point.
-extern _PySampling_OffGIL
-_PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
-                          int all);
+// is not to wait for a point.  Returns 0 if nothing is to be booked: then that
+// is not set.
+extern int _PySampling_AccountOffGIL(_PySampling_Thread *thread,
+                                     uint64_t now_ns, int all,
+                                     struct _sampling_off_gil *off);
 // What the profiler did at both ends of the interval, the same way.
-extern _PySampling_OffGIL
-_PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns);
+extern int _PySampling_AccountHooks(_PySampling_Thread *thread,
+                                    uint64_t now_ns,
+                                    struct _sampling_off_gil *off);
 // Is it off the GIL, for long?
 extern int _PySampling_AccountIsLong(const _PySampling_Thread *thread,
                                      uint64_t now_ns);
@@ -182,10 +184,11 @@ extern void _PySampling_BookNote(PyThreadState *tstate,
 extern int _PySampling_BookHooks(PyThreadState *tstate,
                                  _PySampling_Thread *thread,
                                  uint64_t now_ns);
-// The interval off the GIL that ends now; `all` of it, however short.
-extern void _PySampling_BookOffGIL(PyThreadState *tstate,
-                                   _PySampling_Thread *thread,
-                                   uint64_t now_ns, int all);
+// The interval off the GIL that ends now; `all` of it, however short.  Returns
+// the same.
+extern int _PySampling_BookOffGIL(PyThreadState *tstate,
+                                  _PySampling_Thread *thread,
+                                  uint64_t now_ns, int all);
 // Once per thread: under which frames its time goes if no tick hits it.
 extern void _PySampling_BookRoot(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
