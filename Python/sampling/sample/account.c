@@ -209,8 +209,8 @@ carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
     advance(a, wall_ns);
 }
 
-/* Now and then: counting is atomic.  Who serves a subscriber is counted
-   apart. */
+/* Now and then: counting is atomic.  Work that is not the program's is counted
+   apart, or not at all. */
 static void
 count_hooks(_PySampling_Thread *thread)
 {
@@ -304,7 +304,7 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
             off->shared_cpu_ns = take(&c->off_cpu_ns);
         }
     }
-    return is_booked;
+    return 1;
 }
 
 int
@@ -370,10 +370,14 @@ _PySampling_AccountSetAside(_PySampling_Thread *thread,
                             _PySampling_Exclusion excluded)
 {
     struct _sampling_carries *c = &thread->account.carried;
+    count_hooks(thread);
     if (!thread->excluded) {
         thread->set_aside = *c;
     }
-    else if (thread->excluded == _PySampling_EXCLUDED) {
+    else {
+        c->hook_ns += take(&thread->account.hook_ns);
+    }
+    if (thread->excluded == _PySampling_EXCLUDED) {
         _PySampling_COUNT(subscribers_wall_ns,
                           c->run.wall_ns + c->blocked_ns + c->wait_ns
                           + c->hook_ns);

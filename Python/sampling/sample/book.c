@@ -290,11 +290,14 @@ has_ended(_PySampling_Thread *thread)
     return _PySampling_CpuNow(thread) == 0;
 }
 
-/* Returns 0 if nothing can be booked any more. */
+/* Returns 0 if there is nothing to book. */
 static int
 book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
              const struct _sampling_off_gil *off)
 {
+    if (off->blocked_ns == 0 && off->wait_ns == 0) {
+        return 0;
+    }
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
         return 0;
@@ -321,8 +324,11 @@ _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
                        uint64_t now_ns, int all)
 {
     struct _sampling_off_gil off;
-    return _PySampling_AccountOffGIL(thread, now_ns, all, &off)
-        && book_off_gil(tstate, thread, &off);
+    if (!_PySampling_AccountOffGIL(thread, now_ns, all, &off)) {
+        return 0;
+    }
+    (void)book_off_gil(tstate, thread, &off);
+    return 1;
 }
 
 int

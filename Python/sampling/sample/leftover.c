@@ -166,7 +166,7 @@ _PySampling_BookBlocked(_PySampling_Thread *thread, uint64_t now_ns)
         return;
     }
     _PySampling_ENTER_HOOK(thread);
-    _PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
+    (void)_PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
     thread->account.detached_ns = now_ns;
     // What is carried, and where it goes, is a subscriber's meanwhile.
     if (!thread->excluded && _PySampling_AccountIsIdle(thread, now_ns)) {

@@ -116,12 +116,13 @@ typedef struct _sampling_off_gil {
 } _PySampling_OffGIL;
 
 // The interval that ends now; what is not to be booked is carried.  `all`: it
-// is not to wait for a point.  Returns 0 if nothing is to be booked: then that
-// is not set.
+// is not to wait for a point.  Returns 0 if it is short and all of it is
+// carried: then `off` is not set.
 extern int _PySampling_AccountOffGIL(_PySampling_Thread *thread,
                                      uint64_t now_ns, int all,
                                      struct _sampling_off_gil *off);
-// What the profiler did at both ends of the interval, the same way.
+// What the profiler did at both ends of the interval, the same way.  Returns 0
+// if nothing is to be booked.
 extern int _PySampling_AccountHooks(_PySampling_Thread *thread,
                                     uint64_t now_ns,
                                     struct _sampling_off_gil *off);
@@ -185,7 +186,7 @@ extern int _PySampling_BookHooks(PyThreadState *tstate,
                                  _PySampling_Thread *thread,
                                  uint64_t now_ns);
 // The interval off the GIL that ends now; `all` of it, however short.  Returns
-// the same.
+// 0 if that took no time: it was only carried.
 extern int _PySampling_BookOffGIL(PyThreadState *tstate,
                                   _PySampling_Thread *thread,
                                   uint64_t now_ns, int all);

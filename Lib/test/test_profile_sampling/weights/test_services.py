@@ -333,7 +333,8 @@ class HooksTest(SessionTest):
                 serve, rate_hz=RATE_HZ, batch_seconds=0.1)):
             took_ns, _ = self.hooks_ns(lambda: time.sleep(0.5))
         self.assertGreaterEqual(calls, self.CALLS)
-        self.assertLess(took_ns, self.LEAST_NS * self.CALLS)
+        # What is not counted yet at the end is less than a period.
+        self.assertLess(took_ns, PERIOD_NS / 10)
 
 
 class RestTest(SessionTest):
