@@ -64,8 +64,9 @@ sampled_call_soon(asyncio_state *state, PyObject *func)
         task = PyCFunction_GET_SELF(func);
     }
     if (task != NULL) {
-        _PySampling_TaskWoken(&(_PySampling_ToldTask){
-            .task = task, .layout = &sampled_layout});
+        _PySampling_ToldTask told = {
+            .task = task, .layout = &sampled_layout};
+        _PySampling_TaskWoken(&told);
     }
 }
 #define SAMPLED_CALL_SOON(STATE, FUNC) \
