@@ -6,6 +6,7 @@
 
 #include "Python.h"
 
+#include "pycore_ceval.h"             // _Py_unset_eval_breaker_bit()
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_pythread.h"          // _PyThread_at_fork_reinit()
@@ -126,6 +127,9 @@ rest_in_child(void)
     if (tstate == NULL) {
         return;
     }
+    // Who gives the GIL up on request waits until another thread has it: here
+    // there is none, and it was maybe the profiler's own that had asked.
+    _Py_unset_eval_breaker_bit(tstate, _PY_GIL_DROP_REQUEST_BIT);
     tstate->interp->sampling.running = NULL;
     // Whatever thread it was in the parent.
     ((_PyThreadStateImpl *)tstate)->sampling.is_excluded =
