@@ -98,7 +98,7 @@ extern void _PySampling_AccountDetached(_PySampling_Thread *thread);
 extern void _PySampling_AccountAttach(_PySampling_Thread *thread);
 
 // What is to be booked of an interval off the GIL.
-typedef struct _sampling_off_gil {
+struct _sampling_off_gil {
     uint64_t blocked_ns;
     uint64_t wait_ns;
     // It waited from then until then; or the moment that stands for all waits
@@ -113,7 +113,7 @@ typedef struct _sampling_off_gil {
     uint64_t cpu_span_ns;
     uint64_t shared_cpu_ns;
     int is_in_c;
-} _PySampling_OffGIL;
+};
 
 // The interval that ends now; what is not to be booked is carried.  `all`: it
 // is not to wait for a point.  Returns 0 if it is short and all of it is
