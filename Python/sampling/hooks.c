@@ -109,12 +109,13 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t now_ns)
     int is_in_c = !thread->is_yielding;
     look_for_overdue(tstate, thread, is_in_c);
     int is_timed = open_run(tstate, thread, now_ns, is_in_c);
-    while (thread->account.detached_ns != 0
-           && _PySampling_BookHooks(tstate, thread, thread->attached_ns))
-    {
+    int books = thread->account.detached_ns != 0
+        && _PySampling_BookHooks(tstate, thread, thread->attached_ns);
+    while (books) {
         // It takes time to make a record: the run begins after that.
         is_timed = open_run(tstate, thread, _PySampling_MonotonicNow(),
                             is_in_c);
+        books = _PySampling_BookHooksAgain(thread, thread->attached_ns);
     }
     _PySampling_AccountAttach(thread);
     thread->is_yielding = 0;

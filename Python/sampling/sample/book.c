@@ -259,23 +259,30 @@ book_wait(const struct _sampling_place *place,
 }
 
 static void
+book_block_at(const struct _sampling_place *leaf,
+              const struct _sampling_off_gil *off)
+{
+    _PySampling_Book(leaf, _PySampling_BLOCKED, 1, off->cpu_ns,
+                     off->blocked_ns);
+    saw_off_gil(leaf, _PySampling_BLOCKED, off->blocked_until_ns,
+                off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
+    if (off->cpu_span_ns != 0) {
+        // The wall time is booked already.
+        book_share(leaf, _PySampling_OFF_GIL,
+                   record_of(leaf, _PySampling_BLOCKED, 0,
+                             leaf->thread->account.wall_ns),
+                   (struct _sampling_time){.cpu_ns = off->cpu_span_ns},
+                   (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
+    }
+}
+
+static void
 book_block(const struct _sampling_place *place,
            const struct _sampling_off_gil *off)
 {
     struct _sampling_place leaf =
         _PySampling_PlaceBelow(place, _PySampling_PSEUDO_BLOCKED);
-    _PySampling_Book(&leaf, _PySampling_BLOCKED, 1, off->cpu_ns,
-                     off->blocked_ns);
-    saw_off_gil(&leaf, _PySampling_BLOCKED, off->blocked_until_ns,
-                off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
-    if (off->cpu_span_ns != 0) {
-        // The wall time is booked already.
-        book_share(&leaf, _PySampling_OFF_GIL,
-                   record_of(&leaf, _PySampling_BLOCKED, 0,
-                             place->thread->account.wall_ns),
-                   (struct _sampling_time){.cpu_ns = off->cpu_span_ns},
-                   (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
-    }
+    book_block_at(&leaf, off);
     if (leaf.node != _PySampling_NO_NODE && !place->thread->excluded) {
         place->thread->last_blocked_node = leaf.node;
         place->thread->last_blocked_labels = leaf.labels;
@@ -338,6 +345,28 @@ _PySampling_BookHooks(PyThreadState *tstate, _PySampling_Thread *thread,
     struct _sampling_off_gil off;
     return _PySampling_AccountHooks(thread, now_ns, &off)
         && book_off_gil(tstate, thread, &off);
+}
+
+/* What that took is of the same call.  No other walk: of a deep stack it takes
+   as long, and would be booked as well, for ever. */
+int
+_PySampling_BookHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    struct _sampling_off_gil off;
+    if (!_PySampling_AccountHooks(thread, now_ns, &off)
+        || _PySampling_OpenTables(thread) == NULL)
+    {
+        return 0;
+    }
+    struct _sampling_place leaf = {
+        .thread = thread,
+        .node = thread->last_blocked_node != 0
+            ? thread->last_blocked_node : _PySampling_NO_NODE,
+        .labels = thread->last_blocked_labels,
+    };
+    book_block_at(&leaf, &off);
+    _PySampling_CloseTables();
+    return 1;
 }
 
 

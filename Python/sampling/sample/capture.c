@@ -210,6 +210,19 @@ _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
+/* Is the stack so deep that this tick is left out?  What it stands for goes to
+   the next capture. */
+static int
+is_skipped(_PySampling_Thread *thread)
+{
+    if (thread->skip_ticks <= 0) {
+        return 0;
+    }
+    thread->skip_ticks--;
+    _PySampling_COUNT(captures_skipped, 1);
+    return 1;
+}
+
 /* The thread's own timer is late, or could not be in time.  At a safepoint, or
    as the clock asks. */
 void
@@ -217,7 +230,7 @@ _PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread,
                        int is_in_c)
 {
     uint64_t now_ns = _PySampling_WallNow();
-    if (_PySampling_TimerTakeDue(thread, now_ns)) {
+    if (_PySampling_TimerTakeDue(thread, now_ns) && !is_skipped(thread)) {
         _PySampling_Capture(tstate, thread, now_ns,
                             _PySampling_CpuNow(thread), is_in_c);
     }
@@ -228,7 +241,7 @@ void
 _PySampling_CaptureLast(PyThreadState *tstate, _PySampling_Thread *thread,
                         int is_in_c)
 {
-    if (_PySampling_TimerTakeLast(thread)) {
+    if (_PySampling_TimerTakeLast(thread) && !is_skipped(thread)) {
         uint64_t end_ns = _PySampling_AccountRunEnd(thread);
         _PySampling_Capture(tstate, thread, end_ns,
                             _PySampling_CpuAt(thread, end_ns), is_in_c);
@@ -243,12 +256,7 @@ may_capture(_PySampling_Thread *thread)
         _PySampling_COUNT(captures_in_hook, 1);
         return 0;
     }
-    if (thread->skip_ticks > 0) {
-        thread->skip_ticks--;
-        _PySampling_COUNT(captures_skipped, 1);
-        return 0;
-    }
-    return 1;
+    return !is_skipped(thread);
 }
 
 /* The clock has asked. */

@@ -185,6 +185,9 @@ extern void _PySampling_BookNote(PyThreadState *tstate,
 extern int _PySampling_BookHooks(PyThreadState *tstate,
                                  _PySampling_Thread *thread,
                                  uint64_t now_ns);
+// What it took to book that, on the same place.
+extern int _PySampling_BookHooksAgain(_PySampling_Thread *thread,
+                                      uint64_t now_ns);
 // The interval off the GIL that ends now; `all` of it, however short.  Returns
 // 0 if that took no time: it was only carried.
 extern int _PySampling_BookOffGIL(PyThreadState *tstate,
