@@ -61,10 +61,12 @@
    that thread has it, which takes that long at the most. */
 #define FORCED_YIELD_NS 200000
 
-
 /* What takes longer than this is not the hook alone: the thread waited for a
    CPU. */
 #define MAX_HOOK_NS 100000
+
+/* The counter of what hooks take is behind by so much, at the most. */
+#define MAX_UNCOUNTED_NS 1000000
 
 
 /* Carrying. */
@@ -191,24 +193,6 @@ split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
     }
 }
 
-/* What lies before the moment was the profiler's own work.  A thread that only
-   yields does not block: there it is running time. */
-static void
-carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
-{
-    struct _sampling_account *a = &thread->account;
-    uint64_t took_ns = wall_ns - Py_MIN(a->wall_ns, wall_ns);
-    a->uncounted_ns += Py_MIN(
-        took_ns - Py_MIN(take(&thread->drained_ns), took_ns), MAX_HOOK_NS);
-    if (thread->is_yielding) {
-        carry_run_wall(a, wall_ns);
-        return;
-    }
-    a->hook_ns += took_ns;
-    a->off_since_read_ns += took_ns;
-    advance(a, wall_ns);
-}
-
 /* Now and then: counting is atomic.  Work that is not the program's is counted
    apart, or not at all. */
 static void
@@ -218,6 +202,27 @@ count_hooks(_PySampling_Thread *thread)
     if (!thread->excluded) {
         _PySampling_COUNT(overhead_hooks_ns, took_ns);
     }
+}
+
+/* What lies before the moment was the profiler's own work.  A thread that only
+   yields does not block: there it is running time. */
+static void
+carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    uint64_t took_ns = wall_ns - Py_MIN(a->wall_ns, wall_ns);
+    a->uncounted_ns += Py_MIN(
+        took_ns - Py_MIN(take(&thread->drained_ns), took_ns), MAX_HOOK_NS);
+    if (a->uncounted_ns >= MAX_UNCOUNTED_NS) {
+        count_hooks(thread);
+    }
+    if (thread->is_yielding) {
+        carry_run_wall(a, wall_ns);
+        return;
+    }
+    a->hook_ns += took_ns;
+    a->off_since_read_ns += took_ns;
+    advance(a, wall_ns);
 }
 
 /* Most intervals are short, and cover no point: those are only carried.

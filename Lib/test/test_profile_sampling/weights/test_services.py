@@ -15,6 +15,7 @@ import random
 import resource
 import select
 import statistics
+import sys
 import threading
 import time
 import unittest
@@ -23,8 +24,8 @@ import profile_sampling
 
 from ..support import sampler, sessions
 from ..support.sessions import (
-    Session, SessionTest, _profile, by_state, names, on_stack, one_cpu,
-    own, python_leaf, spinning_processes, thrice, weight)
+    Session, SessionTest, _profile, by_state, computing_threads, names,
+    on_stack, one_cpu, own, python_leaf, spinning_processes, thrice, weight)
 from ..support.subscribers import Recorder, SubscriberTest
 from ..support.work import busy
 
@@ -320,6 +321,18 @@ class HooksTest(SessionTest):
     def test_a_thread_that_keeps_the_gil(self):
         took_ns, _ = self.hooks_ns(lambda: busy(0.5))
         self.assertLess(took_ns, self.LEAST_NS * self.CALLS)
+
+    @thrice
+    def test_while_threads_only_yield(self):
+        # Nothing of theirs is booked at the ends of what they wait.
+        interval_s = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval_s)
+        sys.setswitchinterval(1e-5)
+        with Session(rate_hz=RATE_HZ), computing_threads():
+            before = _profile.stats()['overhead_hooks_ns']
+            busy(2)
+            after = _profile.stats()['overhead_hooks_ns']
+        self.assertGreater(after, before)
 
     @thrice
     def test_a_thread_that_serves_a_subscriber(self):
