@@ -52,6 +52,10 @@
    one is tried. */
 #define DEAF_TICKS 500
 
+/* A thread that waits for the clock yields so often, and then sleeps. */
+#define MAX_YIELDS 20
+#define YIELD_SLEEP_NS 20000
+
 
 static void
 leave_note(_PySampling_Thread *thread, uint64_t wall_ns, int asleep)
@@ -355,6 +359,19 @@ take_back_timers_signals(_PySampling_Thread *thread)
     }
 }
 
+/* To a thread of a real-time policy, yielding is not to let one of lower
+   priority have the CPU, which the clock's may be. */
+static void
+let_clock_go_on(int num_tries)
+{
+    if (num_tries < MAX_YIELDS) {
+        sched_yield();
+    }
+    else {
+        nanosleep(&(struct timespec){.tv_nsec = YIELD_SLEEP_NS}, NULL);
+    }
+}
+
 static void
 await_answer(_PySampling_Thread *thread)
 {
@@ -362,9 +379,11 @@ await_answer(_PySampling_Thread *thread)
     if (asked == _PySampling_NOT_ASKED) {
         return;
     }
-    while (asked == _PySampling_ASKING && !_PySampling_ForkedWithoutHooks()) {
+    for (int i = 0; asked == _PySampling_ASKING
+                    && !_PySampling_ForkedWithoutHooks(); i++)
+    {
         // The clock asks the kernel, by a few short calls, or sends already.
-        sched_yield();
+        let_clock_go_on(i);
         asked = _Py_atomic_load_int(&thread->asked);
     }
     if (asked == _PySampling_NOT_ASKED) {
