@@ -291,6 +291,9 @@ void
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    if (thread != NULL && thread->ident != PyThread_get_thread_ident()) {
+        thread = _PySampling_ThreadMoved(tstate);
+    }
     if (thread == NULL) {
         errno = saved_errno;
         return;

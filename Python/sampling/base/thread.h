@@ -116,6 +116,7 @@ struct _sampling_thread {
     struct _sampling_interpreter_state *interp;
     long cpu_clock;             // clockid_t of the thread's CPU clock
     int native_id;
+    unsigned long ident;        // of the OS thread that it runs on
     // List of an interpreter's threads.  Lock: runtime->sampling.mutex.
     struct _sampling_thread *next;
     struct _sampling_thread *prev;

@@ -18,6 +18,8 @@
 
 // The thread's record, registering it if the session is new.
 extern _PySampling_Thread *_PySampling_ThreadOf(PyThreadState *tstate);
+// The same if C code has moved the thread state to this OS thread.
+extern _PySampling_Thread *_PySampling_ThreadMoved(PyThreadState *tstate);
 // Do threads of the interpreter stand still while the caller runs?
 extern int _PySampling_SharesGIL(struct _sampling_interpreter_state *s,
                                  PyThreadState *caller);

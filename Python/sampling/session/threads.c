@@ -100,9 +100,9 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->tables != NULL) {
         thread->thread_index = _PySampling_TablesAddThread(
-            STATE->tables, tstate->thread_id, thread->native_id,
+            STATE->tables, thread->ident, thread->native_id,
             PyInterpreterState_GetID(tstate->interp));
-        if (tstate->thread_id == _PyRuntime.main_thread
+        if (thread->ident == _PyRuntime.main_thread
             && _Py_IsMainInterpreter(tstate->interp))
         {
             _PySampling_TablesNameMainThread(STATE->tables,
@@ -151,6 +151,19 @@ is_alone_on_os_thread(PyThreadState *tstate)
             || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
 }
 
+/* A thread state remembers the OS thread that made it. */
+static void
+set_os_thread(_PySampling_Thread *thread)
+{
+    PyThreadState *tstate = thread->tstate;
+    thread->ident = tstate == _PyThreadState_GET()
+        ? PyThread_get_thread_ident() : tstate->thread_id;
+    thread->native_id = thread->ident == tstate->thread_id
+        ? (int)tstate->native_thread_id
+        : (int)PyThread_get_thread_native_id();
+    thread->cpu_clock = THREAD_CPU_CLOCK(thread->native_id);
+}
+
 /* With the registry locked. */
 static _PySampling_Thread *
 register_thread(PyThreadState *tstate, uint64_t wall_ns)
@@ -169,8 +182,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
         thread->interp = &tstate->interp->sampling;
         _PySampling_LINK(thread->interp->threads, thread);
     }
-    thread->native_id = (int)tstate->native_thread_id;
-    thread->cpu_clock = THREAD_CPU_CLOCK(tstate->native_thread_id);
+    set_os_thread(thread);
     thread->manual_cpu_ns = 1;
     thread->note_wall_ns = 0;
     thread->deaf_ticks = 0;
@@ -312,17 +324,10 @@ forget_helper(PyThreadState *tstate)
     }
 }
 
-void
-_PySampling_ThreadEnd(PyThreadState *tstate)
+static void
+end_record(_PySampling_Thread *thread)
 {
-    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
-    _Py_atomic_store_int_relaxed(&impl->sampling.is_bound, 0);
-    forget_helper(tstate);
-    _PySampling_Thread *thread = impl->sampling.record;
-    if (thread == NULL) {
-        return;
-    }
-    int saved_errno = errno;
+    PyThreadState *tstate = thread->tstate;
     PyThreadState *caller = _PyThreadState_GET();
     _PySampling_Thread *own =
         caller != NULL ? _PySampling_RECORD_OF(caller) : NULL;
@@ -349,7 +354,8 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     }
     _PySampling_UNLINK(thread->interp->threads, thread);
     _PySampling_SiblingsUnlink(thread);
-    _Py_atomic_store_ptr_release(&impl->sampling.record, NULL);
+    _Py_atomic_store_ptr_release(
+        &((_PyThreadStateImpl *)tstate)->sampling.record, NULL);
     if (!_PySampling_ForkedWithoutHooks()) {
         _PySampling_TimerDelete(thread);
     }
@@ -360,7 +366,28 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
     }
     free(thread->delays);
     free(thread);
-    errno = saved_errno;
+}
+
+void
+_PySampling_ThreadEnd(PyThreadState *tstate)
+{
+    _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    _Py_atomic_store_int_relaxed(&impl->sampling.is_bound, 0);
+    forget_helper(tstate);
+    if (impl->sampling.record != NULL) {
+        int saved_errno = errno;
+        end_record(impl->sampling.record);
+        errno = saved_errno;
+    }
+}
+
+/* C code goes on with the thread state on another OS thread, whose clocks and
+   signals are others: in the profile it is another thread from here on. */
+_PySampling_Thread *
+_PySampling_ThreadMoved(PyThreadState *tstate)
+{
+    end_record(_PySampling_RECORD_OF(tstate));
+    return _PySampling_ThreadOf(tstate);
 }
 
 static void
@@ -375,8 +402,7 @@ name_thread(unsigned long ident, PyObject *name)
     for (_PySampling_Thread *thread = tstate->interp->sampling.threads;
          thread != NULL; thread = thread->next)
     {
-        if (thread->tstate->thread_id == ident
-            && _PySampling_IN_EPOCH(thread))
+        if (thread->ident == ident && _PySampling_IN_EPOCH(thread))
         {
             PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
             if (_PySampling_TABLES_OF(thread) != NULL) {

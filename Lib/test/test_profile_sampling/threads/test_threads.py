@@ -7,6 +7,7 @@ import _thread
 import contextlib
 import ctypes
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -14,6 +15,7 @@ import unittest
 from test import support
 from test.support import threading_helper
 
+from ..support.compiling import load_extension
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, by_state, computing_threads,
     names, of_thread, on_stack, own, parked_thread, thrice, wait_until_asleep,
@@ -229,6 +231,49 @@ class WhoTest(SessionTest):
             self.assertEqual(by_id[renamed.native_id], 'after')
         by_id = {t.native_id: t.name for t in session.profile.threads}
         self.assertEqual(by_id[late.native_id], 'late')
+
+    def test_name_given_after_the_end(self):
+        # The next thread often has the number of the last.
+        def run(thread):
+            thread.start()
+            thread.join()
+        with Session(rate_hz=RATE_HZ) as session:
+            ended = threading.Thread(target=busy, args=(0.001,))
+            run(ended)
+
+            def rename():
+                ended.name = 'late'
+                busy(0.01)
+            others = [threading.Thread(target=rename, name='other')
+                      for _ in range(20)]
+            for thread in others:
+                run(thread)
+        self.assertIn(ended.ident, [thread.ident for thread in others])
+        by_id = {t.native_id: t.name for t in session.profile.threads}
+        self.assertEqual({by_id[thread.native_id] for thread in others},
+                         {'other'})
+
+    def test_state_of_another_thread(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        moved_state = load_extension('moved_state', directory.name)
+
+        def job():
+            measured.append(threading.get_native_id())
+            cpu_ns = time.thread_time_ns()
+            busy(0.3)
+            measured.append(time.thread_time_ns() - cpu_ns)
+        measured = []
+        with Session(rate_hz=RATE_HZ) as session:
+            moved_state.run(job)
+        native_id, cpu_ns = measured
+        self.assertNotEqual(native_id, threading.get_native_id())
+        samples = of_thread(session.profile, native_id)
+        self.assertAlmostEqual(weight(samples, 'cpu_ns'), cpu_ns,
+                               delta=TICK_NS + 2_000_000)
+        self.assertGreater(weight([s for s in samples
+                                   if on_stack(s, job.__qualname__)],
+                                  'cpu_ns'), 0.9 * cpu_ns)
 
     def test_names_of_existing_threads(self):
         # By the public interface: it knows threading.
