@@ -20,7 +20,7 @@ typedef struct {
     PyObject *name;
     struct _sampling_task *record;
     int state;                  // as in _PySampling_ToldTask
-    int is_running;
+    uint64_t runs_in;           // PyThreadState.id; 0: it does not run
 } TaskObject;
 
 /* Nothing is known of it. */
@@ -47,6 +47,12 @@ told(TaskObject *self, int skip_frames)
         .state = self->state,
         .skip_frames = skip_frames,
     };
+}
+
+static uint64_t
+own_id(void)
+{
+    return PyThreadState_Get()->id;
 }
 
 static void
@@ -152,11 +158,11 @@ task_resume(PyObject *op, PyObject *args, PyObject *kwargs)
     if (check_goes_on(self) < 0) {
         return NULL;
     }
-    if (self->is_running) {
+    if (self->runs_in != 0) {
         PyErr_SetString(PyExc_RuntimeError, "the task runs already");
         return NULL;
     }
-    self->is_running = 1;
+    self->runs_in = own_id();
     enter(self, skip_frames);
     Py_RETURN_NONE;
 }
@@ -171,8 +177,8 @@ static PyObject *
 task_suspend(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
     TaskObject *self = (TaskObject *)op;
-    if (self->is_running) {
-        self->is_running = 0;
+    if (self->runs_in == own_id()) {
+        self->runs_in = 0;
         leave(self);
     }
     Py_RETURN_NONE;
@@ -182,7 +188,9 @@ PyDoc_STRVAR(end_doc,
 "end($self, /, *, cancelled=False)\n"
 "--\n"
 "\n"
-"It is done, and runs no more.  Nothing if it has ended before.");
+"It is done, and runs no more.  Nothing if it has ended before.\n"
+"\n"
+"Raise RuntimeError if another thread runs it.");
 
 static PyObject *
 task_end(PyObject *op, PyObject *args, PyObject *kwargs)
@@ -197,11 +205,15 @@ task_end(PyObject *op, PyObject *args, PyObject *kwargs)
     if (self->state != 0) {
         Py_RETURN_NONE;
     }
-    if (!self->is_running) {
+    if (self->runs_in == 0) {
         // Its last wait ends with it.
         enter(self, 1);
     }
-    self->is_running = 0;
+    else if (self->runs_in != own_id()) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread runs the task");
+        return NULL;
+    }
+    self->runs_in = 0;
     self->state = is_cancelled ? 1 : 2;
     leave(self);
     Py_RETURN_NONE;

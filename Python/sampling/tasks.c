@@ -98,6 +98,17 @@ _PySampling_ForgetTasks(PyThreadState *tstate)
     }
 }
 
+/* Their death may run code of the program, which may enter others. */
+static void
+drop_abandoned(_PyThreadStateImpl *impl)
+{
+    while (impl->sampling.entered.task != NULL
+           && _PySampling_IsAbandoned(&impl->sampling.entered))
+    {
+        Py_DECREF(pop_task(impl));
+    }
+}
+
 /* Nobody profiles, and the thread is in no task of a session before. */
 static int
 is_idle(const _PyThreadStateImpl *impl)
@@ -138,6 +149,7 @@ static void
 enter(PyThreadState *tstate, const _PySampling_ToldTask *task)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    drop_abandoned(impl);
     if (is_entered(impl, task->task)) {
         return;
     }

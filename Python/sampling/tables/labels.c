@@ -244,13 +244,19 @@ works_in(const struct _sampling_tables *tables,
             || work->name < tables->num_strings);
 }
 
+static int
+is_in_task(const struct _sampling_thread_state *t)
+{
+    return t->entered.task != NULL && !_PySampling_IsAbandoned(&t->entered);
+}
+
 static uint32_t
 in_task(struct _sampling_tables *tables, uint32_t labels,
         PyThreadState *tstate)
 {
     const struct _sampling_thread_state *t =
         &((_PyThreadStateImpl *)tstate)->sampling;
-    if (t->entered.task != NULL) {
+    if (is_in_task(t)) {
         return add_task(tables, labels, work_of_task(tables, &t->entered), 0);
     }
     return works_in(tables, &t->work)
@@ -262,8 +268,7 @@ _PySampling_WorkOf(struct _sampling_tables *tables, PyThreadState *tstate)
 {
     const struct _sampling_thread_state *t =
         &((_PyThreadStateImpl *)tstate)->sampling;
-    return t->entered.task != NULL ? work_of_task(tables, &t->entered)
-                                   : t->work;
+    return is_in_task(t) ? work_of_task(tables, &t->entered) : t->work;
 }
 
 uint32_t

@@ -21,6 +21,14 @@ typedef struct {
     uint32_t row;
 } _PySampling_LabelSet;
 
+// Nobody else refers to the task that the thread has entered: so whoever ran it
+// has failed, and never says that it is left.
+static inline int
+_PySampling_IsAbandoned(const struct _sampling_told_task *entered)
+{
+    return Py_REFCNT(entered->task) == 1;
+}
+
 // The labels of `context`, which may be NULL, and the task of a thread that
 // runs, or that stands still while the caller has its GIL.  Makes no Python
 // object.  Lock: tables_mutex.

@@ -2,6 +2,7 @@
 
 import contextvars
 import gc
+import threading
 import types
 import unittest
 import weakref
@@ -140,6 +141,66 @@ class TaskTest(SessionTest):
             self.assertEqual('tells' in stack, skip_frames < 1)
             self.assertEqual('test_frames_that_are_left_out' in stack,
                              skip_frames < 2)
+
+    def test_steps_that_failed(self):
+        # Nobody says that they are left, and nobody knows them any more.
+        def failing():
+            pass
+
+        def good():
+            pass
+        with manual() as session:
+            task = Task(failing)
+            task.resume()
+            spend(1)
+            died = weakref.ref(failing)
+            del task, failing
+            task = Task(good)
+            task.resume()
+            self.assertIsNone(died())
+            spend(10)
+            task.suspend()
+            task.end()
+            spend(100)
+        self.assertEqual(lives(session.profile)['good'], (10, 0, 0))
+        self.assertEqual({row.value and row.value.rpartition('.')[2]:
+                          row.wall_ns for row
+                          in session.profile.label_values('task_class')},
+                         {'failing': 1, 'good': 10, None: 100})
+
+    def test_step_that_failed_in_a_session_before(self):
+        def failing():
+            pass
+        with manual():
+            Task(failing).resume()
+        with manual() as session:
+            spend(1)
+        self.assertEqual(session.profile.tasks(), [])
+        self.assertNotIn('task_class', session.profile.label_keys)
+
+    def test_in_another_thread(self):
+        def work():
+            pass
+
+        def in_a_thread(function):
+            thread = threading.Thread(target=function)
+            thread.start()
+            thread.join()
+
+        def end():
+            with self.assertRaisesRegex(RuntimeError, 'another thread'):
+                task.end()
+        with manual() as session:
+            task = Task(work)
+            task.resume()
+            spend(1)
+            in_a_thread(task.suspend)
+            spend(10)
+            in_a_thread(end)
+            spend(100)
+            task.end()
+            spend(1000)
+        self.assertEqual(lives(session.profile)['work'], (111, 0, 0))
 
     def test_while_nobody_profiles(self):
         task = Task(park())
