@@ -433,6 +433,29 @@ class ProgramsTest(ChildrenTest):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(len(self.profiles()), 1)
 
+    def test_resource_tracker_while_nobody_profiles(self):
+        # Programs that are frozen know it by its arguments.
+        self.file('program.py', '''if True:
+            import subprocess
+            from multiprocessing import resource_tracker
+            tracker = resource_tracker._resource_tracker
+            tracker.ensure_running()
+            command = ""
+            while not command:      # as long as it is about to be executed
+                with open(f"/proc/{tracker._pid}/cmdline") as file:
+                    command = file.read()
+            tracker._stop()
+            arguments = command.split("\\0")[1:]
+            flags = subprocess._args_from_interpreter_flags()
+            print(arguments[:len(flags) + 1] == [*flags, "-c"])
+            ''')
+        for arguments, env in (([], {}), (['-X', 'dev'], {}),
+                               (['-E'], {'PYTHONSAMPLEPROF': 'wall'})):
+            with self.subTest(arguments=arguments):
+                result = self.run_python(*arguments, 'program.py',
+                                         env=environment(**env))
+                self.assertEqual((result.out, result.err), (b'True\n', ''))
+
 
 class TextTest(ChildrenTest):
     """What is wrong with children= on the command line."""
