@@ -180,8 +180,8 @@ extern void _PySampling_TypeEnd(PyTypeObject *type);
 #define _PySampling_TypeEnd(TYPE) \
     _PySampling_IF_ACTIVE(_PySampling_TypeEnd(TYPE))
 
-// The program is about to set what a signal does.
-extern void _PySampling_BeforeSetSignal(int signum);
+// The program is about to set what a signal does, or to ask.
+extern void _PySampling_BeforeUseOfSignal(int signum);
 
 // Around exec: a signal on its way would outlive the handler.
 // Export for '_posixsubprocess' shared extension.
@@ -236,7 +236,7 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_CodeEnd(CODE) ((void)(CODE))
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
 #define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
-#define _PySampling_BeforeSetSignal(SIGNUM) ((void)(SIGNUM))
+#define _PySampling_BeforeUseOfSignal(SIGNUM) ((void)(SIGNUM))
 #define _PySampling_BeforeExec() ((void)0)
 #define _PySampling_AfterFailedExec() ((void)0)
 #define _PySampling_BeforeFork() ((void)0)

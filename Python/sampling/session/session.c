@@ -464,7 +464,7 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
 }
 
 void
-_PySampling_BeforeSetSignal(int signum)
+_PySampling_BeforeUseOfSignal(int signum)
 {
     if (!_PySampling_ACTIVE() || signum != STATE->signal) {
         return;

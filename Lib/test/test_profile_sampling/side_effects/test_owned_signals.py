@@ -104,6 +104,26 @@ tick(1000, 1000)
 print(_profile.stop()["stats"]["samples"] > 0)
 '''
 
+# Not by signal.signal(): in CPython's own C code.
+DUMPED = '''
+import _profile, faulthandler, signal
+_profile.start(manual=True)
+faulthandler.register(signal.SIGURG)
+_profile.tick(1000, 1000)
+print(_profile.stats()["signals_moved"])
+faulthandler.unregister(signal.SIGURG)
+print(_profile.stop()["stats"]["samples"] > 0)
+'''
+
+IMPORTED_AGAIN = BURN + '''
+for name in "_signal", "signal":
+    del sys.modules[name]
+import signal
+print(signal.getsignal(signal.SIGURG))
+print(signal.signal(signal.SIGURG, signal.signal(signal.SIGURG, print)))
+burn(0.1)
+'''
+
 GO_SOURCE = '''
 package main
 import "C"
@@ -191,6 +211,15 @@ class OwnedTest(OwnerTest):
         profile = self.check(HANDLER_IN_C)
         self.assertEqual(profile.counters['signals_moved'], 1)
         self.assertGreater(profile.counters['captures'], 50)
+
+    def test_taken_by_faulthandler(self):
+        result = self.run_python('-c', DUMPED)
+        self.assertEqual(
+            (result.status, result.err, result.out.decode().splitlines()),
+            (0, '', ['1', 'True']))
+
+    def test_module_imported_again(self):
+        self.check(IMPORTED_AGAIN)
 
     def test_taken_by_c_while_ours_is_pending(self):
         result = self.run_python('-c', TAKEN_WHILE_PENDING)
