@@ -1,7 +1,7 @@
 /* Sampling profiler: the session of the command line, process by process.
 
-   Owns who writes which file and when: at exit, at os._exit(), in children of
-   a fork, in programs that were started with the same text.  Must not know
+   Owns who writes which file and when: at exit, at os._exit(), where a process
+   ends itself by a signal, in children of a fork, in programs that were started with the same text.  Must not know
    what the text looks like (session/options.c) or how a session is begun and
    ended (session/session.c). */
 
@@ -449,4 +449,34 @@ _PySampling_BeforeExit(void)
     // It may be a recursion without end that has come to this.
     tstate->py_recursion_remaining += WRITER_FRAMES;
     end_session(tstate);
+}
+
+/* Will that signal end the process?  It has no such power over the first one
+   of a container. */
+static int
+ends_process(int signum)
+{
+    switch (signum) {
+    case 0: case SIGCHLD: case SIGCONT: case SIGURG: case SIGWINCH:
+    case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU:
+        return 0;
+    }
+    struct sigaction action;
+    sigset_t blocked;
+    return getpid() != 1
+        && sigaction(signum, NULL, &action) == 0
+        && (action.sa_flags & SA_SIGINFO) == 0
+        && action.sa_handler == SIG_DFL
+        && pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0
+        && !sigismember(&blocked, signum);
+}
+
+void
+_PySampling_BeforeKill(long pid, int signum)
+{
+    if ((STATE->exit_session || another_writes(_PyThreadState_GET()))
+        && (pid == 0 || pid == (long)getpid()) && ends_process(signum))
+    {
+        _PySampling_BeforeExit();
+    }
 }

@@ -1,14 +1,14 @@
-"""Programs that end by os._exit() have a profile.  PITFALLS L4."""
+"""Programs that end themselves at once have a profile.  PITFALLS L4."""
 
 import os
+import signal
 import unittest
 
 from ..support.sessions import environment
 from .children import ChildrenTest
 
 
-class ExitTest(ChildrenTest):
-    """os._exit()."""
+class EndTest(ChildrenTest):
 
     def run_code(self, code, status, *, profile=True):
         self.file('program.py', code)
@@ -21,6 +21,10 @@ class ExitTest(ChildrenTest):
         self.assertEqual((result.err.splitlines(), len(said)),
                          (said, profile is not False))
         return result
+
+
+class ExitTest(EndTest):
+    """os._exit()."""
 
     def test_in_a_thread(self):
         self.run_code('import os, threading, time\n'
@@ -159,6 +163,58 @@ class ExitTest(ChildrenTest):
         result = self.run_python('program.py')
         self.assertEqual((result.status, result.err, self.files()),
                          (9, '', ['program.py']))
+
+
+class SignalTest(EndTest):
+    """Signals to oneself.  uvicorn ends this way, when all is done."""
+
+    def test_that_ends_the_process(self):
+        for send in ('signal.raise_signal(signal.SIGTERM)',
+                     'os.kill(os.getpid(), signal.SIGTERM)',
+                     'os.kill(os.getpid(), signal.SIGKILL)'):
+            with self.subTest(send=send):
+                signum = (signal.SIGKILL if 'KILL' in send
+                          else signal.SIGTERM)
+                self.run_code(f'import os, signal\n{send}', -signum)
+                os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+
+    def test_in_a_thread(self):
+        self.run_code('import signal, threading, time\n'
+                      'threading.Thread(target=signal.raise_signal,'
+                      ' args=(signal.SIGTERM,)).start()\n'
+                      'time.sleep(60)', -signal.SIGTERM)
+
+    def test_that_ends_nothing(self):
+        # All of the program is on the profile, to its end.
+        code = ('import os, signal, time\n'
+                'def after():\n    time.sleep(0.01)\n'
+                '%s\n'
+                'for send in (signal.raise_signal,'
+                ' lambda number: os.kill(os.getpid(), number)):\n'
+                '    send(%s)\n'
+                'after()\nos._exit(9)')
+        for before, signum in (
+                ('', 'signal.SIGWINCH'),
+                ('', 'signal.SIGCONT'),
+                ('signal.signal(signal.SIGTERM, signal.SIG_IGN)',
+                 'signal.SIGTERM'),
+                ('signal.signal(signal.SIGTERM, lambda *args: None)',
+                 'signal.SIGTERM'),
+                ('signal.pthread_sigmask(signal.SIG_BLOCK,'
+                 ' [signal.SIGTERM])', 'signal.SIGTERM')):
+            with self.subTest(before=before, signum=signum):
+                self.run_code(code % (before, signum), 9)
+                self.assertIn('after', {
+                    frame.function.qualname
+                    for sample in self.load('p.pb.gz').samples
+                    for frame in sample.stack})
+
+    def test_to_another(self):
+        self.run_code('import os, signal, subprocess, sys\n'
+                      'child = subprocess.Popen(["sleep", "60"])\n'
+                      'os.kill(child.pid, signal.SIGTERM)\n'
+                      'sys.exit(9 if child.wait() == -signal.SIGTERM else 1)',
+                      9)
 
 
 if __name__ == '__main__':
