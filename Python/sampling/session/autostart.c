@@ -451,19 +451,16 @@ _PySampling_BeforeExit(void)
     end_session(tstate);
 }
 
-/* Will that signal end the process?  It has no such power over the first one
-   of a container. */
+/* Is it a signal that asks to end, sent by who has done all else by then?
+   Those of crashes end a process as it is.  The first one of a container is
+   not ended by any. */
 static int
 ends_process(int signum)
 {
-    switch (signum) {
-    case 0: case SIGCHLD: case SIGCONT: case SIGURG: case SIGWINCH:
-    case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU:
-        return 0;
-    }
     struct sigaction action;
     sigset_t blocked;
-    return getpid() != 1
+    return (signum == SIGTERM || signum == SIGINT || signum == SIGHUP)
+        && getpid() != 1
         && sigaction(signum, NULL, &action) == 0
         && (action.sa_flags & SA_SIGINFO) == 0
         && action.sa_handler == SIG_DFL

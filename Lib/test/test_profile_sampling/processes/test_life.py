@@ -112,8 +112,12 @@ class EndsTest(ProgramTest):
 
     def test_sigterm(self):
         self.check('import os, signal, time\n'
-                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)',
-                   profile=False)
+                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)')
+
+    def test_sigterm_of_another(self):
+        self.check('import os, subprocess, time\n'
+                   'subprocess.Popen(["kill", str(os.getpid())])\n'
+                   'time.sleep(10)', profile=False)
 
     def test_sigterm_handled(self):
         self.check('import os, signal, sys, time\n'

@@ -169,14 +169,20 @@ class SignalTest(EndTest):
     """Signals to oneself.  uvicorn ends this way, when all is done."""
 
     def test_that_ends_the_process(self):
-        for send in ('signal.raise_signal(signal.SIGTERM)',
-                     'os.kill(os.getpid(), signal.SIGTERM)',
-                     'os.kill(os.getpid(), signal.SIGKILL)'):
-            with self.subTest(send=send):
-                signum = (signal.SIGKILL if 'KILL' in send
-                          else signal.SIGTERM)
-                self.run_code(f'import os, signal\n{send}', -signum)
-                os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+        for send in 'signal.raise_signal(', 'os.kill(os.getpid(), ':
+            for signum in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+                with self.subTest(send=send, signum=signum):
+                    self.run_code(
+                        f'import os, signal\nsignal.signal({signum}, '
+                        f'signal.SIG_DFL)\n{send}{signum})', -signum)
+                    os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+
+    def test_like_a_crash(self):
+        for signum in signal.SIGKILL, signal.SIGUSR1:
+            with self.subTest(signum=signum):
+                self.run_code('import signal\n'
+                              f'signal.raise_signal({signum})', -signum,
+                              profile=False)
 
     def test_in_a_thread(self):
         self.run_code('import signal, threading, time\n'
