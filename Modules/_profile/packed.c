@@ -27,6 +27,16 @@ num_rows(const char *what, const Py_buffer *buffer, Py_ssize_t row_bytes,
     return 0;
 }
 
+int
+_PyProfile_CheckCount(const char *name, Py_ssize_t num)
+{
+    if (num < 0) {
+        PyErr_Format(PyExc_ValueError, "%s must not be negative", name);
+        return -1;
+    }
+    return 0;
+}
+
 static int
 missing(const char *what)
 {
@@ -60,7 +70,7 @@ check_nodes(const struct packed_tables *t)
                             "a node comes before its parent");
             return -1;
         }
-        if (row[1] >= (size_t)t->num_frames) {
+        if (!is_row(row[1], t->num_frames)) {
             return missing("frames");
         }
     }
@@ -147,6 +157,9 @@ _PyProfile_CheckStacks(struct packed_tables *t, const Py_buffer *keys,
                        const Py_buffer *samples)
 {
     const int32_t *key_of_frame = keys->buf;
+    if (_PyProfile_CheckCount("the number of keys", num_keys) < 0) {
+        return -1;
+    }
     t->num_frames = keys->len / (Py_ssize_t)sizeof(int32_t);
     for (Py_ssize_t frame = 0; frame < t->num_frames; frame++) {
         if (!is_row(key_of_frame[frame], num_keys)) {

@@ -115,8 +115,10 @@ is_row(int64_t row, Py_ssize_t num)
     return row >= 0 && row < num;
 }
 
-// packed.c.  Takes rows from buffers; -1 with ValueError if one is broken or
-// refers to one that does not exist.
+// packed.c.  -1 with ValueError if a caller says that there are less than none.
+extern int _PyProfile_CheckCount(const char *name, Py_ssize_t num);
+// Takes rows from buffers; -1 with ValueError if one is broken or refers to
+// one that does not exist.
 extern int _PyProfile_CheckTables(struct packed_tables *t,
                                   const Py_buffer *frames,
                                   const Py_buffer *nodes,

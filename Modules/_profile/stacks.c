@@ -180,6 +180,7 @@ _profile_find_calls_impl(PyObject *module, Py_buffer *parents,
     struct tree tree = {.places = places->buf};
     if (take_tree(&tree, parents) < 0
         || !has_bytes(places, "places", tree.num_nodes, sizeof(int32_t))
+        || _PyProfile_CheckCount("num_functions", num_functions) < 0
         || check_places(&tree, functions, num_functions) < 0)
     {
         return NULL;
@@ -233,11 +234,9 @@ _profile_sum_by_key_impl(PyObject *module, Py_buffer *keys,
 /*[clinic end generated code: output=f9263e51999dea27 input=7dacf03a65dd9fe3]*/
 {
     Py_ssize_t num = keys->len / (Py_ssize_t)sizeof(int32_t);
-    if (!has_bytes(values, "values", num, sizeof(int64_t))) {
-        return NULL;
-    }
-    if (num_keys < 0) {
-        PyErr_SetString(PyExc_ValueError, "num_keys must not be negative");
+    if (!has_bytes(values, "values", num, sizeof(int64_t))
+        || _PyProfile_CheckCount("num_keys", num_keys) < 0)
+    {
         return NULL;
     }
     return _PyProfile_SumByKey(keys->buf, values->buf, num, num_keys);
@@ -288,7 +287,8 @@ _profile_copy_stacks_impl(PyObject *module, Py_buffer *nodes,
 {
     struct packed_tables t = {.num_frames = num_frames};
     struct node_list stack_list, place_list;
-    if (_PyProfile_CheckNodes(&t, nodes) < 0
+    if (_PyProfile_CheckCount("num_frames", num_frames) < 0
+        || _PyProfile_CheckNodes(&t, nodes) < 0
         || take_nodes(&t, stacks, &stack_list) < 0
         || take_nodes(&t, places, &place_list) < 0
         || (hidden_frames->len != 0

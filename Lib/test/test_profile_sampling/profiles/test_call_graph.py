@@ -148,8 +148,10 @@ class BrokenTest(unittest.TestCase):
                      (self.nodes[:16], self.samples, 3, self.zeros, 1),
                      (self.nodes, self.samples[:-8], 3, self.zeros, 1),
                      (self.nodes, self.samples, 3, self.zeros[:-1], 1),
-                     (self.nodes, self.samples, 3, self.zeros, 0)):
+                     (self.nodes, self.samples, 3, self.zeros, 0),
+                     (bytes(8), b'', 3, b'', -1)):
             self.assert_refused(_profile.call_paths, *args)
+            self.assert_refused(_profile.sum_stacks, *args)
 
     def test_calls(self):
         one = packed([0])
@@ -161,7 +163,8 @@ class BrokenTest(unittest.TestCase):
                      (self.parents, self.places, packed([]), 1, False),
                      (self.parents, self.places, packed([1]), 1, False),
                      (later, packed([-1, 0, 0]), one, 1, False),
-                     (side, packed([-1, 0, 0, 0]), one, 1, False)):
+                     (side, packed([-1, 0, 0, 0]), one, 1, False),
+                     (packed([0]), packed([-1]), b'', -1, False)):
             self.assert_refused(_profile.find_calls, *args)
 
     def test_sums(self):
@@ -178,6 +181,8 @@ class BrokenTest(unittest.TestCase):
         copy(self.nodes, n_frames, last, last, b'', b'')
         for args in ((b'', n_frames, last, last, b'', b''),
                      (self.nodes, 0, last, last, b'', b''),
+                     (self.nodes, -1, last, last, b'', b''),
+                     (bytes(8), -1, b'', b'', b'', b''),
                      (self.nodes, n_frames, beyond, last, b'', b''),
                      (self.nodes, n_frames, last, beyond, b'', b''),
                      (self.nodes, n_frames, last, last, b'\1', b''),
