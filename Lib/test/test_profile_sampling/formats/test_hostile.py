@@ -11,6 +11,7 @@ import time
 import tracemalloc
 import unittest
 import zlib
+from array import array
 from unittest import mock
 
 from test import support
@@ -20,6 +21,7 @@ try:
 except ImportError:
     resource = None
 
+import _profile
 from profile_sampling import Profile
 from profile_sampling._formats.pprof import writer as _pprof
 
@@ -399,6 +401,33 @@ class MemoryTest(FilesTest):
             file.read.side_effect = lambda size: endless * size
             with self.assertRaisesRegex(ValueError, 'more than 1,000,000'):
                 Profile.load(file, max_bytes=1_000_000)
+
+
+class PartsTest(unittest.TestCase):
+    """What the decoder would have to get wrong itself."""
+
+    def test_a_location_of_no_function(self):
+        limit = 1 << 20
+        parts = [array('q', numbers) for numbers in (
+            [1],                        # functions
+            [1, 0, 0, 0],               # a location without a line
+            [],                         # lines
+            [0, 1],                     # a stack
+            [0, 0, 0, 0, 0, 2, 0],      # an offset of an instruction
+            [],                         # holders
+            [1, 0, 7],                  # a sample
+            [0, 1])]                    # columns
+        functions, locations, *rest, columns = parts
+        for native, is_good in ((0, True), (-1, False), (-1 << 40, False)):
+            def build():
+                return _profile.build_pprof(
+                    functions, b'\1', locations, array('q', [native]), *rest,
+                    1, columns, limit, limit)
+            with self.subTest(native):
+                if is_good:
+                    self.assertEqual(len(build()), 3)
+                else:
+                    self.assertRaisesRegex(ValueError, 'fit together', build)
 
 
 if __name__ == '__main__':
