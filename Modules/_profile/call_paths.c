@@ -416,13 +416,11 @@ PyObject *
 _PyProfile_SumByKey(const int32_t *keys, const int64_t *values, Py_ssize_t num,
                     Py_ssize_t num_keys)
 {
-    Py_ssize_t bytes = num_keys * (Py_ssize_t)sizeof(int64_t);
-    PyObject *result = PyBytes_FromStringAndSize(NULL, bytes);
+    PyObject *result = _PyProfile_NewSums(num_keys, 1);
     if (result == NULL) {
         return NULL;
     }
     uint64_t *sums = (uint64_t *)PyBytes_AS_STRING(result);
-    memset(sums, 0, (size_t)bytes);
     for (Py_ssize_t i = 0; i < num; i++) {
         if (keys[i] >= num_keys) {
             Py_DECREF(result);

@@ -11,8 +11,9 @@
 
 #include "pprof.h"
 
-/* So that the size of a row is no overflow. */
-#define MAX_WEIGHTS (PY_SSIZE_T_MAX / 64)
+/* More than any file has kinds of values: so that the size of a row is no
+   overflow, and a loop over them ends. */
+#define MAX_WEIGHTS (1 << 20)
 
 static int
 num_rows(const char *what, const Py_buffer *buffer, Py_ssize_t row_bytes,

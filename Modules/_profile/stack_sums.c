@@ -134,15 +134,30 @@ sum_weight(struct sums *s, Py_ssize_t weight, int64_t *own,
     }
 }
 
+PyObject *
+_PyProfile_NewSums(Py_ssize_t num_keys, Py_ssize_t num_each)
+{
+    // Half of it leaves room for the head of the object.
+    size_t most = PY_SSIZE_T_MAX / 2 / sizeof(int64_t);
+    if (num_each != 0 && (size_t)num_keys > most / (size_t)num_each) {
+        return PyErr_NoMemory();
+    }
+    size_t bytes = (size_t)num_keys * (size_t)num_each * sizeof(int64_t);
+    PyObject *sums = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    if (sums != NULL) {
+        memset(PyBytes_AS_STRING(sums), 0, bytes);
+    }
+    return sums;
+}
+
 static PyObject *
 sum_all(struct sums *s)
 {
     mark_outermost(s);
-    Py_ssize_t bytes = s->num_keys * s->t->num_weights
-        * (Py_ssize_t)sizeof(int64_t);
     PyObject *seen = PyBytes_FromStringAndSize(NULL, s->num_keys);
-    PyObject *own = PyBytes_FromStringAndSize(NULL, bytes);
-    PyObject *with_callees = PyBytes_FromStringAndSize(NULL, bytes);
+    PyObject *own = _PyProfile_NewSums(s->num_keys, s->t->num_weights);
+    PyObject *with_callees =
+        _PyProfile_NewSums(s->num_keys, s->t->num_weights);
     if (seen == NULL || own == NULL || with_callees == NULL) {
         Py_XDECREF(seen);
         Py_XDECREF(own);
@@ -150,8 +165,6 @@ sum_all(struct sums *s)
         return NULL;
     }
     memset(PyBytes_AS_STRING(seen), 0, (size_t)s->num_keys);
-    memset(PyBytes_AS_STRING(own), 0, (size_t)bytes);
-    memset(PyBytes_AS_STRING(with_callees), 0, (size_t)bytes);
     for (size_t node = 1; node < (size_t)s->t->num_nodes; node++) {
         if (s->is_sampled[node]) {
             PyBytes_AS_STRING(seen)[key_of(s, node)] = 1;

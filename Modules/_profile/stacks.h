@@ -8,7 +8,10 @@
 // glue, stacks.c
 extern PyMethodDef _PyProfile_StackMethods[];
 
-// stack_sums.c.  For tables that are checked.  Returns (whether a key is on
+// stack_sums.c.  New bytes of int64_t, all 0: so many for each key.
+// MemoryError if these are more than any memory has.
+extern PyObject *_PyProfile_NewSums(Py_ssize_t num_keys, Py_ssize_t num_each);
+// For tables that are checked.  Returns (whether a key is on
 // the stack of a sample, a byte each; own sums; sums with callees: int64_t,
 // weight by weight).
 extern PyObject *_PyProfile_SumStacks(const struct packed_tables *t,

@@ -174,6 +174,19 @@ class BrokenTest(unittest.TestCase):
         self.assert_refused(_profile.sum_by_key, packed([0]), bytes(16), 1)
         self.assert_refused(_profile.sum_by_key, packed([0]), bytes(8), -1)
 
+    def test_sums_that_no_memory_holds(self):
+        one = packed([0])
+        for n_keys in 1 << 59, 1 << 60, 1 << 61, 1 << 62, (1 << 63) - 1:
+            with self.subTest(n_keys), self.assertRaises(MemoryError):
+                _profile.sum_by_key(one, bytes(8), n_keys)
+            with self.subTest(n_keys), self.assertRaises(MemoryError):
+                _profile.sum_stacks(self.nodes, self.samples, 3, self.zeros,
+                                    n_keys)
+        for weights in 1 << 21, 1 << 56, 1 << 57, (1 << 63) - 1:
+            for sums in _profile.sum_stacks, _profile.call_paths:
+                self.assert_refused(sums, self.nodes, b'', weights,
+                                    self.zeros, 32)
+
     def test_copies(self):
         n_nodes = len(self.nodes) // 8
         last, beyond = packed([n_nodes - 1]), packed([n_nodes])
