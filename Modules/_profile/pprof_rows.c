@@ -21,6 +21,10 @@ _PyPprof_Spend(struct pprof_budget *budget, size_t bytes)
         return 0;
     }
     if (bytes > budget->left) {
+        if (PyErr_Occurred()) {
+            // Who makes several arrays looks afterwards whether all are there.
+            return -1;
+        }
         // With commas, as all large numbers that people read.
         PyObject *number = PyLong_FromSize_t(budget->limit);
         PyObject *text = number != NULL

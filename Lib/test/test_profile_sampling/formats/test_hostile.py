@@ -389,6 +389,20 @@ class MemoryTest(FilesTest):
             Profile.load(self.path, max_bytes=100_000).total_count,
             profile.total_count)
 
+    def test_every_limit(self):
+        # Whatever it is that does not fit any more.
+        file = io.BytesIO()
+        example().profile().save(file)
+        n_refused = 0
+        for limit in range(0, 100_000, 50):
+            file.seek(0)
+            try:
+                Profile.load(file, max_bytes=limit)
+            except ValueError as exc:
+                self.assertIn(f'more than {limit:,} bytes', str(exc))
+                n_refused += 1
+        self.assertIn(n_refused, range(1000, 2000))
+
     def test_an_endless_file(self):
         if not os.path.exists('/dev/zero'):
             self.skipTest('needs /dev/zero')
