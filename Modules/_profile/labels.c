@@ -153,6 +153,25 @@ text_of(PyObject *value)
     return text;
 }
 
+/* `text` is new, or NULL: an exception is set. */
+static PyObject *
+with_text(profile_state *state, PyObject *set, PyObject *key, PyObject *text)
+{
+    if (text == NULL) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (PyUnicode_Check(key)) {
+        result = with_change(state, set, key, text);
+    }
+    else {
+        PyErr_Format(PyExc_TypeError,
+                     "the name of a label must be str, not %T", key);
+    }
+    Py_DECREF(text);
+    return result;
+}
+
 static PyObject *
 with_changes(profile_state *state, PyObject *set, PyObject *changes)
 {
@@ -163,15 +182,8 @@ with_changes(profile_state *state, PyObject *set, PyObject *changes)
         // str() may do anything, to `changes` too.
         Py_INCREF(key);
         Py_INCREF(value);
-        PyObject *text = text_of(value);
+        Py_SETREF(result, with_text(state, result, key, text_of(value)));
         Py_DECREF(value);
-        if (text == NULL) {
-            Py_CLEAR(result);
-        }
-        else {
-            Py_SETREF(result, with_change(state, result, key, text));
-            Py_DECREF(text);
-        }
         Py_DECREF(key);
     }
     return result;

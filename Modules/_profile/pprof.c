@@ -53,6 +53,20 @@ _profile_check_tables_impl(PyObject *module, Py_buffer *frames,
     Py_RETURN_NONE;
 }
 
+/* PyArg_ParseTuple(), which reads them, takes nothing else. */
+static int
+check_tuples(const char *what, PyObject *rows)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(rows); i++) {
+        if (!PyTuple_Check(PyList_GET_ITEM(rows, i))) {
+            PyErr_Format(PyExc_TypeError, "%s must be a tuple, not %T", what,
+                         PyList_GET_ITEM(rows, i));
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int
 check_functions(PyObject *functions)
 {
@@ -165,7 +179,10 @@ _profile_encode_pprof_impl(PyObject *module, PyObject *value_types,
             .num_states = PyList_GET_SIZE(states),
         },
     };
-    if (check_functions(functions) < 0
+    if (check_tuples("a value type", value_types) < 0
+        || check_functions(functions) < 0
+        || check_tuples("a label", labels) < 0
+        || check_tuples("a thread", threads) < 0
         || read_header(header, &profile.header) < 0
         || _PyProfile_CheckTables(&profile.t, frames, nodes, samples) < 0)
     {

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import random
+import struct
 import subprocess
 import sys
 import textwrap
@@ -442,6 +443,24 @@ class PartsTest(unittest.TestCase):
                     self.assertEqual(len(build()), 3)
                 else:
                     self.assertRaisesRegex(ValueError, 'fit together', build)
+
+    def test_rows_that_are_no_tuples(self):
+        header = '', 0, 0, ('cpu', 'nanoseconds'), 0, [], '', ''
+        row = struct.pack('=7q', 0, 0, 0, 0, 0, 0, 5)   # a sample
+
+        def encode(types, labels, threads):
+            return _profile.encode_pprof(
+                types, [0], 1, 1, [], labels, threads, ['running'], b'',
+                bytes(8), row, header)
+        good = [('cpu', 'nanoseconds')], [(0, None, None, 0)], [(1, 1, '', 0)]
+        self.assertGreater(len(encode(*good)), 0)
+        for place in range(3):
+            for wrong in 1, None, list(good[place][0]):
+                rows = list(good)
+                rows[place] = [wrong]
+                with self.subTest(rows), self.assertRaisesRegex(
+                        TypeError, 'must be a tuple, not '):
+                    encode(*rows)
 
 
 if __name__ == '__main__':

@@ -49,6 +49,16 @@ class BlocksTest(LabelTest):
         self.assertEqual(sums(session.profile),
                          {labelled(b='2'): 5, labelled(a='1', b='2'): 7})
 
+    def test_names_that_are_no_texts(self):
+        # The core is asked itself: keywords are texts.
+        for name in None, 1, b'a', ('a',):
+            with label(a=1):
+                for call in (_profile.enter_labels,
+                             lambda labels: _profile.sample(1, labels)):
+                    with self.assertRaisesRegex(TypeError, 'must be str, not'):
+                        call({'b': 2, name: 3})
+                self.assertEqual(labels(), {'a': '1'})
+
     def test_exceptions(self):
         with label(a=1):
             for _ in range(3):
