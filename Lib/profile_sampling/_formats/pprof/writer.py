@@ -55,13 +55,22 @@ def import_moments():
 def encode(tables, *, compress=True):
     """Return the bytes of the pprof file of a profile."""
     more = list(lives.comments(tables))
-    if tables.has_timeline:
+    if _has_moments(tables):
         rows_as_read, comment = import_moments()
         more.append(comment(tables, rows_as_read(tables, _message)))
     data = _message(tables, more)
     if not compress or zlib is None:
         return data
     return gzipped(data)
+
+
+def _has_moments(tables):
+    if not tables.has_timeline:
+        return False
+    # A stale one has records only if it was merged with another.  Without
+    # them the values that records have need not be there.
+    line = tables.timeline
+    return len(line) > 0 or not line.is_stale
 
 
 def gzipped(data, level=-1):

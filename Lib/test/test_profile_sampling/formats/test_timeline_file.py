@@ -194,6 +194,21 @@ class DamagedTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'another tool'):
             loaded.between(0, 10)
 
+    def test_values_that_another_tool_has_renamed(self):
+        data = self.message.replace(b'\x07samples', b'\x07records')
+        self.assertNotEqual(data, self.message)
+        stale = Profile.load(io.BytesIO(gzip.compress(data)))
+        self.assertTrue(stale.timeline.is_stale)
+        # Written again it has none.
+        for format in 'pprof', 'html':
+            with self.subTest(format):
+                file = io.BytesIO()
+                stale.save(file, format)
+                file.seek(0)
+                loaded = Profile.load(file)
+                self.assertIsNone(loaded.timeline)
+                self.assertEqual(loaded, stale)
+
     def test_damage(self):
         good = [6, 3, 3], [0, 1, 0], [1, 1, 1], [2, 0, 2], [5, 5, 5]
         bad = {
