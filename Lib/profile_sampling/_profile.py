@@ -211,12 +211,16 @@ class Profile(Sums):
         one of the sessions was running.  The rate is 0 if it was not the
         same in all.
 
-        Raise ValueError for profiles of different modes, for none, and if
-        the sum needs more memory than *max_bytes* (default 512 MiB).
+        Raise TypeError for what is no Profile, ValueError for profiles of
+        different modes, for none, and if the sum needs more memory than
+        *max_bytes* (default 512 MiB).
         """
         from profile_sampling._data.merge import Merger
         merger = Merger(max_bytes)
         for profile in profiles:
+            if not isinstance(profile, Profile):
+                raise TypeError('each argument must be a Profile, not '
+                                f'{type(profile).__name__}')
             merger.add(profile._tables)
         return cls._from_raw(merger.raw())
 

@@ -17,6 +17,7 @@ from profile_sampling._subscribing.batch import Batch, Rows
 MAX_ERRORS = 10
 # The core cuts longer texts off.
 MAX_TEXT_BYTES = 4090
+_MAX_IDENTS = 1 << 64
 
 
 @with_hints
@@ -60,9 +61,7 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
             f'callback must be callable, not {type(callback).__name__}')
     options = {'rate_hz': checked_rate(rate_hz),
                **checked_capture(depth_frames, names, signal)}
-    if not 0 < batch_seconds <= 3600:
-        raise ValueError('batch_seconds must be more than 0 and at most '
-                         f'3600, not {batch_seconds}')
+    batch_seconds = _seconds(batch_seconds)
     max_events = integer('max_samples', max_samples, 1 << 24)
     options |= {
         'max_events': max_events,
@@ -244,6 +243,16 @@ def _warn_of_errors(callback):
         'subscription to samples is closed', RuntimeWarning, stacklevel=2)
 
 
+def _seconds(batch_seconds):
+    if not hasattr(batch_seconds, '__float__'):
+        raise TypeError('batch_seconds must be a number, not '
+                        f'{type(batch_seconds).__name__}')
+    if not 0 < batch_seconds <= 3600:
+        raise ValueError('batch_seconds must be more than 0 and at most '
+                         f'3600, not {batch_seconds}')
+    return float(batch_seconds)
+
+
 def _interpreter(all_interpreters):
     if not all_interpreters:
         import _interpreters
@@ -257,12 +266,19 @@ def _interpreter(all_interpreters):
 def _idents(threads):
     if threads is None:
         return None
+    try:
+        threads = iter(threads)
+    except TypeError:
+        raise TypeError('threads must be an iterable of threads or their '
+                        f'idents, not {type(threads).__name__}') from None
     idents = []
     for thread in threads:
         ident = getattr(thread, 'ident', thread)
         if not isinstance(ident, int) or isinstance(ident, bool):
             raise TypeError('threads must be threads that have started, or '
                             f'their idents, not {thread!r}')
+        if not 0 <= ident < _MAX_IDENTS:
+            raise ValueError(f'threads: no thread has the ident {ident}')
         idents.append(ident)
     return tuple(idents)
 

@@ -186,6 +186,14 @@ class MergeTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'no profiles'):
             Profile.merge()
 
+    def test_what_is_no_profile(self):
+        profile = process(1)
+        for wrong in None, 5, [profile], profile._tables:
+            for profiles in (wrong,), (profile, wrong):
+                with self.assertRaisesRegex(TypeError, 'must be a Profile, '
+                                            f'not {type(wrong).__name__}'):
+                    Profile.merge(*profiles)
+
     def test_sources_are_unchanged(self):
         profile = example(pid=4).profile()
         before = facts_of(profile)

@@ -5,6 +5,7 @@ See InternalDocs/profile_sampling/subscribers.md.
 
 import contextlib
 import gc
+import math
 import os
 import sys
 import threading
@@ -318,8 +319,15 @@ class FiltersTest(SubscriberTest):
             (TypeError, 'rate_hz', [print], {'rate_hz': '9'}),
             (ValueError, 'max_samples', [print], {'max_samples': 1}),
             (ValueError, 'batch_seconds', [print], {'batch_seconds': 0}),
+            (ValueError, 'batch_seconds', [print], {
+                'batch_seconds': math.nan}),
+            (TypeError, 'batch_seconds', [print], {'batch_seconds': '1'}),
+            (TypeError, 'batch_seconds', [print], {'batch_seconds': None}),
             (ValueError, 'batch_samples', [print], {'batch_samples': 0}),
             (TypeError, 'threads', [print], {'threads': ['main']}),
+            (TypeError, 'threads', [print], {'threads': 5}),
+            (ValueError, 'threads', [print], {'threads': [-1]}),
+            (ValueError, 'threads', [print], {'threads': [10 ** 30]}),
             (TypeError, 'labels', [print], {'labels': ['route']}),
             (ValueError, 'depth_frames', [print], {'depth_frames': 0}),
             (ValueError, 'names', [print], {'names': 'ALL'}),
