@@ -10,7 +10,9 @@ The interpreter takes the samples itself, of all its threads, and weighs
 each by measured wall-clock and CPU time.
 """
 
+from profile_sampling import _core
 from profile_sampling._profile import Profile
+from profile_sampling._recording.labels import label, labels, sample
 from profile_sampling._recording.session import profile, region, \
     running, snapshot, start, stats, stop
 
@@ -21,27 +23,33 @@ __all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
 
 
 def __getattr__(name):
-    # Most programs do not subscribe, and many have no labels.  The rest is
-    # imported at once: the child of a fork may find the lock of an import
-    # taken for ever.
+    try:
+        home = _home_of(name)
+    except ImportError:
+        _core.check_goes_on()
+        raise
+    value = globals()[name] = getattr(home, name)
+    return value
+
+
+def _home_of(name):
+    # Most programs do not subscribe.  The rest is imported at once: the child
+    # of a fork may find the lock of an import taken for ever, and at the end
+    # of a program, when finalizers have labels, no import works.
     if name in ('subscribe', 'Subscription'):
         from profile_sampling._subscribing import subscription as home
     elif name in ('Batch', 'Record', 'Rows', 'SampleRecord'):
         from profile_sampling._subscribing import batch as home
     elif name == 'Aggregator':
         from profile_sampling._subscribing import aggregate as home
-    elif name in ('label', 'labels', 'sample'):
-        from profile_sampling._recording import labels as home
     elif name == 'Task':
-        from profile_sampling import _core
         home = _core.load()
     elif name == 'request':
         from profile_sampling._recording import requests as home
     else:
         raise AttributeError(
             f'module {__name__!r} has no attribute {name!r}')
-    value = globals()[name] = getattr(home, name)
-    return value
+    return home
 
 
 def load_ipython_extension(shell):

@@ -1,12 +1,17 @@
 """The way to the built-in module that samples.
 
-This file owns what to say where there is none, what the core cannot find out
-by itself, and in which interpreter we are.  It must not know what is sampled,
-nor for whom.
+This file owns what to say where there is none or it is too late, and what the
+core cannot find out by itself.  It must not know what is sampled, nor for
+whom.
 """
 
 import _thread
 import sys
+
+try:
+    import _profile as _at_the_end
+except ImportError:
+    _at_the_end = None
 
 
 def load():
@@ -14,11 +19,30 @@ def load():
     try:
         import _profile
     except ImportError:
+        if _is_ending() and _at_the_end is not None:
+            return _at_the_end
         raise ImportError(
             f'this interpreter ({sys.executable}) was built without the '
             'module _profile: it can neither sample itself nor read or write '
             'profiles', name='_profile') from None
     return _profile
+
+
+def _is_ending():
+    """Return whether finalizers are all that still runs: no import works."""
+    return sys.meta_path is None
+
+
+def check_goes_on():
+    """Raise RuntimeError if the interpreter is shutting down."""
+    if _is_ending():
+        raise shutting_down()
+
+
+def shutting_down():
+    """Return the RuntimeError that the core raises, too."""
+    return RuntimeError('the interpreter is shutting down: it cannot be '
+                        'sampled any more')
 
 
 def give_names():
@@ -41,8 +65,3 @@ def _give_task():
     task = asyncio.current_task(loop) if loop is not None else None
     if task is not None:
         asyncio._swap_current_task(loop, task)
-
-
-def is_main_interpreter():
-    import _interpreters
-    return _interpreters.get_current()[0] == _interpreters.get_main()[0]

@@ -60,6 +60,7 @@ def _begin(begin, end, has_timeline):
     core = _core.load()
     if not has_timeline:
         return begin(core), None
+    _core.check_goes_on()
     from profile_sampling._recording.recorder import BlockRecorder
     if core.running():
         recorder = BlockRecorder(is_first=False)

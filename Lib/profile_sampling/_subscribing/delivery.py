@@ -13,6 +13,7 @@ nothing here is done with a lock: a step is a single operation on a list or a
 variable, and each order of two steps is stated where it matters.
 """
 
+import _interpreters
 import _thread
 import atexit
 import os
@@ -41,8 +42,7 @@ def add(subscription):
     try:
         # Only then: who sets it closes those that it finds.
         if _is_over:
-            raise RuntimeError('the interpreter is shutting down: it cannot '
-                               'be sampled any more')
+            raise _core.shutting_down()
         _have_served()
     except BaseException:
         _discard(_subscriptions, subscription)
@@ -58,9 +58,9 @@ def deliver(subscription):
     A signal handler runs meanwhile as in any wait for a lock.  Callbacks, and
     threads that they start, do not wait: the helper may be waiting for them.
     """
-    core = _core.load()
     if sys.is_finalizing() or subscription._pid != os.getpid():
         return          # there is no helper any more
+    core = _core.load()
     if core.is_excluded():
         core.ring()
         return
@@ -74,10 +74,14 @@ def deliver(subscription):
         done.acquire()
 
 
+def is_main_interpreter():
+    return _interpreters.get_current()[0] == _interpreters.get_main()[0]
+
+
 def close_all():
     """Close all subscriptions and wait for the helper to end."""
     global _is_ending, _is_over
-    if not _core.is_main_interpreter():
+    if not is_main_interpreter():
         # It must not be ended before its threads.  Of the main interpreter
         # the core ends what begins now.
         _is_over = True

@@ -5,12 +5,14 @@ Which thread delivers batches, and when, is the business of delivery; what is
 in them, of batch.
 """
 
+import _interpreters
 import os
 import time
 
 from profile_sampling import _core
 from profile_sampling._options import (
     checked_capture, checked_rate, integer, with_hints)
+from profile_sampling._subscribing import delivery
 from profile_sampling._subscribing.batch import Batch, Rows
 
 # So many exceptions in a row end a subscription.
@@ -75,7 +77,6 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
 
 
 def _subscribe(callback, batch_seconds, options):
-    from profile_sampling._subscribing import delivery
     subscription = Subscription(callback, batch_seconds, options)
     try:
         delivery.add(subscription)
@@ -134,7 +135,6 @@ class Subscription:
         self._have_delivered()
 
     def _have_delivered(self):
-        from profile_sampling._subscribing import delivery
         delivery.deliver(self)
 
     def set_rate(self, rate_hz):
@@ -255,9 +255,8 @@ def _seconds(batch_seconds):
 
 def _interpreter(all_interpreters):
     if not all_interpreters:
-        import _interpreters
         return _interpreters.get_current()[0]
-    if not _core.is_main_interpreter():
+    if not delivery.is_main_interpreter():
         raise ValueError('all_interpreters: only the main interpreter may '
                          'see the samples of others')
     return -1

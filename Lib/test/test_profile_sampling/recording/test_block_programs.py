@@ -102,5 +102,51 @@ else:
                     os.unlink(os.path.join(self.directory, name))
 
 
+# Its finalizer runs when the interpreter ends, and no import works.
+LATE = '''\
+import profile_sampling
+from profile_sampling import profile, start
+class Late:
+    def __del__(self):
+        %s
+late = Late()
+'''
+
+
+class FinalizerTest(ProgramTest):
+
+    def run_late(self, *lines):
+        result = self.run_python(
+            '-c', LATE % '\n        '.join(lines))
+        self.assertEqual(result.err, '')
+        return result.out.decode()
+
+    def test_blocks(self):
+        # There may be a module to be imported here for the first time.
+        for block in ('label(phase="end")', 'region()', 'label(), '
+                      'profile_sampling.region()'):
+            with self.subTest(block):
+                self.assertEqual(self.run_late(
+                    f'with profile_sampling.{block}:',
+                    '    print(profile_sampling.labels())'),
+                    "{'phase': 'end'}\n" if 'phase' in block else '{}\n')
+
+    def test_what_nobody_listens_to(self):
+        self.assertEqual(self.run_late(
+            'print(profile_sampling.sample(3, kind="late"),',
+            '      profile_sampling.running(),',
+            '      profile_sampling.stats()["samples"])'), 'False False 0\n')
+
+    def test_what_is_refused(self):
+        for call in ('start()', 'start(timeline=True)',
+                     'profile().__enter__()',
+                     'profile(timeline=True).__enter__()'):
+            with self.subTest(call):
+                out = self.run_late('try:', f'    {call}',
+                                    'except RuntimeError as exc:',
+                                    '    print(exc)')
+                self.assertIn('the interpreter is shutting down', out)
+
+
 if __name__ == '__main__':
     unittest.main()

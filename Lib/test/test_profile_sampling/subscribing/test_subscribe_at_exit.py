@@ -103,6 +103,27 @@ class AtExitTest(unittest.TestCase):
                 raise SystemExit(7)
                 ''', 7)
 
+    def test_one_that_a_module_has(self):
+        # No import works when its finalizer runs.
+        for config in '', 'legacy', 'isolated':
+            code = textwrap.dedent('''
+                import profile_sampling
+                class Exporter:
+                    def __init__(self):
+                        self.subscription = profile_sampling.subscribe(len)
+                    def __del__(self):
+                        self.subscription.flush()
+                        self.subscription.close()
+                        print('closed')
+                exporter = Exporter()
+                ''')
+            if config:
+                code = (f'import _interpreters as i\n'
+                        f'one = i.create({config!r})\n'
+                        f'i.exec(one, {code!r})\ni.destroy(one)\n')
+            with self.subTest(config):
+                self.assertEqual(self.run_python(code), 'closed\n')
+
     def test_after_all_was_closed(self):
         # The function for this was registered later, and ran before.
         out = self.run_python('''
@@ -136,6 +157,22 @@ class AtExitTest(unittest.TestCase):
             del late
             ''')
         self.assertEqual(out.count('the interpreter is shutting down'), 2)
+
+    def test_what_is_asked_for_too_late(self):
+        # Nothing has been imported before that it needs.
+        out = self.run_python('''
+            import profile_sampling
+            class Late:
+                def __del__(self):
+                    for name in ('subscribe', 'Batch', 'Aggregator',
+                                 'request'):
+                        try:
+                            getattr(profile_sampling, name)
+                        except RuntimeError as exc:
+                            print(exc)
+            late = Late()
+            ''')
+        self.assertEqual(out.count('the interpreter is shutting down'), 4)
 
     def test_a_program_that_counts_its_threads(self):
         out = self.run_python('''
