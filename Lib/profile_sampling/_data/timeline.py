@@ -39,16 +39,17 @@ class Timeline:
                    samples, as another tool has written them; then there are
                    no records
 
-    The columns are arrays.  What a sample weighs more than its records was at
-    a moment that is not known.
+    The columns are memoryviews of 64-bit numbers, not to be written: users get
+    this object, and a copy of it may be of megabytes.  What a sample weighs
+    more than its records was at a moment that is not known.
     """
 
     __slots__ = ('time_ns', 'sample', 'count', 'cpu_ns', 'wall_ns',
                  'resolution_ns', 'is_stale')
 
-    def __init__(self, columns, resolution_ns=0, *, is_stale=False):
-        (self.time_ns, self.sample, self.count, self.cpu_ns,
-         self.wall_ns) = columns
+    def __init__(self, columns, resolution_ns=0, is_stale=False):
+        (self.time_ns, self.sample, self.count, self.cpu_ns, self.wall_ns) = [
+            memoryview(column).toreadonly() for column in columns]
         self.resolution_ns = resolution_ns
         self.is_stale = is_stale
 
@@ -57,6 +58,11 @@ class Timeline:
 
     def __repr__(self):
         return f'<Timeline of {len(self)} records>'
+
+    def __reduce__(self):
+        # Views cannot be pickled.
+        columns = [array('q', column.tobytes()) for column in self.columns]
+        return Timeline, (columns, self.resolution_ns, self.is_stale)
 
     @property
     def columns(self):

@@ -1,6 +1,8 @@
 """Time lines as values: ranges, parts, sums, bounds."""
 
+import copy
 import io
+import pickle
 import random
 import unittest
 from unittest import mock
@@ -9,7 +11,7 @@ from profile_sampling import Profile, _formats
 from profile_sampling._data import moments, timeline
 from profile_sampling._data.tables import KEY_COLUMNS
 
-from ..support.builders import Builder, example, process
+from ..support.builders import Builder, example, process, reloaded
 from ..support.random_profiles import contents, random_profile, sum_of
 from ..support.timed import timed, with_records
 
@@ -163,6 +165,27 @@ class RangeTest(unittest.TestCase):
         from profile_sampling._data import idle
         for part in profile, profile.between(100 * MS, 200 * MS):
             self.assertEqual(list(idle.samples(part._tables)), [0, 1])
+
+
+class ValueTest(unittest.TestCase):
+
+    def test_a_profile_is_immutable(self):
+        profile = two_samples()
+        for made in (profile, profile.between(0, 7 * MS),
+                     profile.filter(state='blocked'), reloaded(profile)):
+            for column in made.timeline.columns:
+                with self.assertRaises(TypeError):
+                    column[0] = 7
+
+    def test_copies(self):
+        line = two_samples().timeline
+        for again in (pickle.loads(pickle.dumps(line)), copy.deepcopy(line),
+                      copy.copy(line)):
+            self.assertEqual(again.columns, line.columns)
+            self.assertEqual(again.resolution_ns, line.resolution_ns)
+            self.assertIs(again.is_stale, line.is_stale)
+        self.assertTrue(
+            copy.copy(timeline.nothing(is_stale=True)).is_stale)
 
 
 class SumTest(unittest.TestCase):
