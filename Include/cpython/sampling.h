@@ -67,7 +67,8 @@ typedef struct {
     int names;                  // 1: C functions and operators, 2: opcodes,
                                 // 3: both; -1: what holds, or the default
     uint32_t max_records;       // room for records that wait
-    int64_t interpreter_id;     // -1: all interpreters
+    int64_t interpreter_id;     // -1: all interpreters; of one that is not
+                                // there (yet) no records come
     uint64_t flags;             // PySampling_WITH_*
 } PySampling_Options;
 

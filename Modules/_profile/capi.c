@@ -91,11 +91,27 @@ read_options(const PySampling_Options *given, PySampling_Options *options)
     return 1;
 }
 
+/* Checked as they are given: what stands for a default is one number. */
+static int
+are_in_range(const PySampling_Options *options)
+{
+    return is_in_range("rate_hz", options->rate_hz, 1,
+                       _PySampling_MAX_RATE_HZ)
+        && is_in_range("depth_frames", options->depth_frames, 0,
+                       _PySampling_MAX_DEPTH_FRAMES)
+        && is_in_range("names", options->names, -1, _PySampling_ALL_NAMES)
+        && is_in_range("max_records", options->max_records,
+                       _PySampling_MIN_EVENTS, _PySampling_MAX_EVENTS)
+        // Of an interpreter that is not there: it may come.
+        && is_in_range("interpreter_id", options->interpreter_id, -1,
+                       INT64_MAX);
+}
+
 static PySampling_Subscription *
 capi_subscribe(const PySampling_Options *given)
 {
     PySampling_Options options;
-    if (!read_options(given, &options)) {
+    if (!read_options(given, &options) || !are_in_range(&options)) {
         return NULL;
     }
     _PySampling_Options engine = {
@@ -104,15 +120,6 @@ capi_subscribe(const PySampling_Options *given)
         .names = options.names,
     };
     _PySampling_DefaultOptions(&engine);
-    if (!is_in_range("rate_hz", engine.rate_hz, 1, _PySampling_MAX_RATE_HZ)
-        || !is_in_range("depth_frames", engine.depth_frames, 1,
-                        _PySampling_MAX_DEPTH_FRAMES)
-        || !is_in_range("names", engine.names, 0, _PySampling_ALL_NAMES)
-        || !is_in_range("max_records", options.max_records,
-                        _PySampling_MIN_EVENTS, _PySampling_MAX_EVENTS))
-    {
-        return NULL;
-    }
     PySampling_Subscription *sub =
         _PySampling_SubscriptionNew(&(_PySampling_SubscribeOptions){
             .rate_hz = engine.rate_hz,

@@ -111,6 +111,30 @@ class CAPITest(SubscriberTest):
             self.capi.start(100, 1)
         self.assert_idle()
 
+    def check_numbers(self):
+        capi = self.capi
+        for field, name, right, wrong in (
+                (capi.DEPTH_FRAMES, 'depth_frames', (0, 1, 512), (-1, -2)),
+                (capi.NAMES, 'names', (-1, 0, 3), (-2, -99, 4)),
+                # Interpreter 99 may come.
+                (capi.INTERPRETER_ID, 'interpreter_id', (-1, 0, 99),
+                 (-2, -99))):
+            for value in right:
+                capi.subscribe(capi.SIZE, field, value)
+            for value in wrong:
+                with (self.subTest(name, value=value),
+                      self.assertRaisesRegex(ValueError, name)):
+                    capi.subscribe(capi.SIZE, field, value)
+
+    def test_numbers_that_stand_for_the_default(self):
+        self.check_numbers()
+        self.capi.start(100, 65536)
+        try:
+            self.check_numbers()
+        finally:
+            self.capi.stop()
+        self.assert_idle()
+
     def test_options_of_another_version(self):
         # Of an older one: what is missing has the default.
         capi = self.capi

@@ -221,7 +221,8 @@ start(PyObject *module, PyObject *args)
 }
 
 /* subscribe(size, at, value): with default options of that many bytes, but for
-   the int at that offset, which may lie beyond all that the header knows. */
+   the int at that offset, which may lie beyond all that the header knows, or
+   the interpreter_id there. */
 static PyObject *
 subscribe(PyObject *module, PyObject *args)
 {
@@ -234,7 +235,10 @@ subscribe(PyObject *module, PyObject *args)
     }
     larger.options = (PySampling_Options)PySampling_OPTIONS_INIT;
     larger.options.size = size;
-    if (at <= sizeof(larger) - sizeof(value)) {
+    if (at == offsetof(PySampling_Options, interpreter_id)) {
+        larger.options.interpreter_id = value;
+    }
+    else if (at <= sizeof(larger) - sizeof(value)) {
         memcpy(larger.bytes + at, &value, sizeof(value));
     }
     PySampling_Subscription *made = api->subscribe(&larger.options);
@@ -354,6 +358,14 @@ PyInit_capi_subscriber(void)
                                    sizeof(PySampling_Options)) < 0
         || PyModule_AddIntConstant(module, "RATE_HZ",
                                    offsetof(PySampling_Options, rate_hz)) < 0
+        || PyModule_AddIntConstant(module, "DEPTH_FRAMES",
+                                   offsetof(PySampling_Options,
+                                            depth_frames)) < 0
+        || PyModule_AddIntConstant(module, "NAMES",
+                                   offsetof(PySampling_Options, names)) < 0
+        || PyModule_AddIntConstant(module, "INTERPRETER_ID",
+                                   offsetof(PySampling_Options,
+                                            interpreter_id)) < 0
         || PyModule_AddIntConstant(module, "MAX_RECORDS",
                                    offsetof(PySampling_Options,
                                             max_records)) < 0
