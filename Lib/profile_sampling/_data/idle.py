@@ -10,11 +10,15 @@ wait for.  A sample of a blocked thread is idle if
   is none, as for a thread that runs queue.get(); or the call is an accept();
 - or the thread is not the main one, was there for nearly all of the session
   and spent nearly all of its time in waiting at one and the same line.
+
+Being blocked is no more than to be without the GIL: a C function may compute
+there, or do something else for the program.  Only what is known to wait can
+be idle, and a thread that computed meanwhile is not.
 """
 
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import STATES
+from profile_sampling._data.values import CPU, STATES, WALL
 
 _BLOCKED = STATES.index('blocked')
 # Modules whose functions wait on behalf of their callers.
@@ -39,10 +43,20 @@ _LOOPS = frozenset({
     'multiprocessing.pool.worker',
     'socketserver.BaseServer.serve_forever',
 })
+# Modules of C whose functions let go of the GIL for nothing but to wait.
+_WAITING_IN_C = frozenset({
+    '_multiprocessing', '_queue', '_socket', '_ssl', 'select', 'signal',
+    'time'})
 _CALLS = frozenset({'_socket.socket._accept', '_socket.socket.accept'})
+# It runs what a thread is for, and waits for nothing itself.
+_RUN = 'threading.Thread.run'
 _MAIN = 'MainThread'
 # Of the session, and of the thread's own time.
 _PRESENT, _WAITED = 0.9, 0.99
+# CPU time, of the time in which a thread was blocked.  To wake up and wait
+# again takes 10 to 70 us: with a thousand times a second that is less.  What
+# computes all the time has more, even if ten threads share a CPU.
+_COMPUTED = 0.1
 
 
 def samples(tables):
@@ -79,42 +93,97 @@ class _Loops:
         return known
 
     def _is_loop(self, node):
-        is_python = False
+        called = None
         while node:
             frame = self._nodes[NODE_COLUMNS * node + 1]
             function = self._functions[self._function_of_frame[frame]]
             if function.kind != 'python':
                 if function.name in _CALLS:
                     return True
+            elif function.name == _RUN:
+                return _is_wait(called)
             elif function.module not in _WAITING:
                 return function.name in _LOOPS
-            else:
-                is_python = True
+            called = function
             node = self._nodes[NODE_COLUMNS * node]
-        return is_python
+        return called is not None and called.kind == 'python'
+
+
+def _is_wait(function):
+    """Return whether a function is known to be there for waiting."""
+    if function is None:
+        return False
+    if function.kind == 'python':
+        return function.module in _WAITING and function.name != _RUN
+    return function.module in _WAITING_IN_C
 
 
 def _bored_threads(tables, states, nodes, threads):
     """Return the numbers of threads that did nothing but wait."""
+    values, cpu_values = _clocks(tables)
+    candidates = _candidates(tables, threads, values)
+    if not candidates:
+        return set()
+    waits = _Waits(tables)
+    waited, computed = {}, dict.fromkeys(candidates, 0)
+    for state, node, thread, ns, cpu_ns in zip(
+            states, nodes, threads, values, cpu_values):
+        if state == _BLOCKED and thread in candidates:
+            computed[thread] += cpu_ns
+            place = waits.place(node)
+            if place is not None:
+                key = thread, place
+                waited[key] = waited.get(key, 0) + ns
+    return {thread for (thread, _), ns in waited.items()
+            if ns >= _WAITED * candidates[thread]
+            and computed[thread] < _COMPUTED * ns}
+
+
+def _candidates(tables, threads, values):
+    """Return {thread: its time} of those that were always there."""
     present_ns = _PRESENT * tables.length_ns
     totals = [0] * len(tables.threads)
-    values = tables.column(KEY_COLUMNS + tables.own)
-    for thread, value in zip(threads, values):
-        totals[thread] += value
-    candidates = {
-        number for number, (thread, total)
+    for thread, ns in zip(threads, values):
+        totals[thread] += ns
+    return {
+        number: total for number, (thread, total)
         in enumerate(zip(tables.threads, totals))
         if total >= present_ns > 0 and thread.name != _MAIN
         and thread.native_id != tables.pid}
-    if not candidates:
-        return candidates
-    innermost, _ = tables.innermost_python()
-    places = list(tables.frame_tuples())
-    waited = {}
-    for state, node, thread, value in zip(states, nodes, threads, values):
-        if (state == _BLOCKED and thread in candidates
-                and innermost[node] >= 0):
-            key = thread, places[innermost[node]][:2]
-            waited[key] = waited.get(key, 0) + value
-    return {thread for (thread, _), value in waited.items()
-            if value >= _WAITED * totals[thread]}
+
+
+class _Waits:
+    """The lines at which stacks are in a wait."""
+
+    def __init__(self, tables):
+        self._functions = tables.functions
+        self._frames = tables.frames_view()
+        self._innermost, self._called = tables.innermost_python()
+
+    def place(self, node):
+        """Return (function, line), or None if it is known to be no wait."""
+        frame, called = self._innermost[node], self._called[node]
+        if frame < 0:
+            return None
+        start = FRAME_COLUMNS * frame
+        function, line = self._frames[start:start + 2]
+        if not _is_wait(self._functions[function]) and called >= 0:
+            callee = self._functions[self._frames[FRAME_COLUMNS * called]]
+            # Without names of C functions nothing tells what it is in.
+            if callee.kind != 'pseudo' and not _is_wait(callee):
+                return None
+        return function, line
+
+
+def _clocks(tables):
+    """Return the columns of wall time and of CPU time.
+
+    If they are missing: what the profile is about, and zeros.
+    """
+    types = tables.value_types
+    wall, cpu = [types.index(one) if one in types else None
+                 for one in (WALL, CPU)]
+    values = tables.column(
+        KEY_COLUMNS + (tables.own if wall is None else wall))
+    return values, ([0] * len(values) if cpu is None
+                    else tables.column(KEY_COLUMNS + cpu))

@@ -4,7 +4,7 @@
 // must not know how it is shown.
 // @ts-check
 
-import {PYTHON} from './functions.js';
+import {PSEUDO, PYTHON} from './functions.js';
 import {BLOCKED} from './labels.js';
 import {innermostPython} from './sums.js';
 
@@ -30,11 +30,17 @@ const LOOPS = new Set([
   'multiprocessing.pool.Pool._wait_for_updates',
   'multiprocessing.pool.worker',
   'socketserver.BaseServer.serve_forever']);
+const WAITING_IN_C = new Set([
+  '_multiprocessing', '_queue', '_socket', '_ssl', 'select', 'signal',
+  'time']);
 const ACCEPT_CALLS = new Set([
   '_socket.socket._accept', '_socket.socket.accept']);
+const RUN = 'threading.Thread.run';
 // Of the session, and of the thread's own time.
 const PRESENT_SHARE = 0.9;
 const WAITED_SHARE = 0.99;
+// CPU time, of the time in which a thread was blocked.
+const COMPUTED_SHARE = 0.1;
 
 /**
  * Per sample of the profile, whether it is idle.
@@ -63,20 +69,23 @@ function loopsOf({profile: {functions, frames}, nodes}) {
   const known = new Map();
   /** @param {number} node */
   const isLoop = (node) => {
-    let isPython = false;
+    /** @type {import('./functions.js').Func | null} */
+    let called = null;
     for (; node; node = nodes.parent[node]) {
-      const {kind, module, name} = functions[frames.func[nodes.frame[node]]];
+      const func = functions[frames.func[nodes.frame[node]]];
+      const {kind, module, name} = func;
       if (kind !== PYTHON) {
         if (ACCEPT_CALLS.has(name)) {
           return true;
         }
+      } else if (name === RUN) {
+        return isWait(called);
       } else if (!WAITING_MODULES.has(module)) {
         return LOOPS.has(name);
-      } else {
-        isPython = true;
       }
+      called = func;
     }
-    return isPython;
+    return called?.kind === PYTHON;
   };
   return (/** @type {number} */ node) => {
     if (!known.has(node)) {
@@ -87,43 +96,101 @@ function loopsOf({profile: {functions, frames}, nodes}) {
 }
 
 /**
+ * Whether a function is known to be there for waiting.
+ * @param {import('./functions.js').Func | null} func
+ */
+function isWait(func) {
+  return func !== null && (func.kind === PYTHON
+    ? WAITING_MODULES.has(func.module) && func.name !== RUN
+    : WAITING_IN_C.has(func.module));
+}
+
+/**
  * The numbers of threads that did nothing but wait.
  * @param {Part} part
  */
 function boredThreads(part) {
-  const {profile, rows, nodeOf, value} = part;
-  const {samples, threads, frames, durationNs, spanNs, pid} = profile;
-  const presentNs = PRESENT_SHARE
-    * (spanNs === null ? durationNs : spanNs[1] - spanNs[0]);
-  const totals = new Float64Array(threads.length);
-  for (const row of rows) {
-    totals[samples.thread[row]] += value[row];
-  }
-  const candidates = new Set([...threads.keys()].filter((number) => (
-    totals[number] >= presentNs && presentNs > 0
-    && threads[number].name !== 'MainThread'
-    && threads[number].nativeId !== pid)));
+  const {profile: {samples}, rows, nodeOf} = part;
+  const {wall, cpu} = clocksOf(part);
+  const candidates = alwaysThere(part, wall);
   if (!candidates.size) {
-    return candidates;
+    return new Set();
   }
-  const {innermost} = innermostPython(part);
+  const placeOf = waitsOf(part);
+  const computed = new Map();
   /** @type {Map<string, number>} */
   const waited = new Map();
   for (const row of rows) {
-    const frame = innermost[nodeOf[row]];
     const thread = samples.thread[row];
-    if (samples.state[row] === BLOCKED && candidates.has(thread)
-        && frame >= 0) {
-      const key = [thread, frames.func[frame], frames.line[frame]].join();
-      waited.set(key, (waited.get(key) ?? 0) + value[row]);
+    if (samples.state[row] !== BLOCKED || !candidates.has(thread)) {
+      continue;
+    }
+    computed.set(thread, (computed.get(thread) ?? 0) + (cpu?.[row] ?? 0));
+    const place = placeOf(nodeOf[row]);
+    if (place !== null) {
+      const key = `${thread},${place}`;
+      waited.set(key, (waited.get(key) ?? 0) + wall[row]);
     }
   }
   const bored = new Set();
   for (const [key, ns] of waited) {
     const thread = Number.parseInt(key, 10);
-    if (ns >= WAITED_SHARE * totals[thread]) {
+    if (ns >= WAITED_SHARE * (candidates.get(thread) ?? 0)
+        && computed.get(thread) < COMPUTED_SHARE * ns) {
       bored.add(thread);
     }
   }
   return bored;
+}
+
+/**
+ * Wall and CPU time of samples; if they are missing, what is looked at, and
+ * nothing.
+ * @param {Part} part
+ */
+function clocksOf({profile: {samples, valueTypes}, value}) {
+  const [wall, cpu] = ['wall_ns', 'cpu_ns'].map((wanted) => samples.values[
+    valueTypes.findIndex(({name}) => name === wanted)]);
+  return {wall: wall ?? value, cpu};
+}
+
+/**
+ * The time of each thread that was there for nearly all of the session.
+ * @param {Part} part
+ * @param {Float64Array} wall
+ */
+function alwaysThere({profile, rows}, wall) {
+  const {samples, threads, durationNs, spanNs, pid} = profile;
+  const presentNs = PRESENT_SHARE
+    * (spanNs === null ? durationNs : spanNs[1] - spanNs[0]);
+  const totals = new Float64Array(threads.length);
+  for (const row of rows) {
+    totals[samples.thread[row]] += wall[row];
+  }
+  return new Map([...totals.entries()].filter(([number, total]) => (
+    total >= presentNs && presentNs > 0
+    && threads[number].name !== 'MainThread'
+    && threads[number].nativeId !== pid)));
+}
+
+/**
+ * What tells the line at which a stack is in a wait; null: it is known to be
+ * none.
+ * @param {Part} part
+ */
+function waitsOf(part) {
+  const {frames, functions} = part.profile;
+  const {innermost, called} = innermostPython(part);
+  return (/** @type {number} */ node) => {
+    const frame = innermost[node];
+    if (frame < 0) {
+      return null;
+    }
+    const callee = called[node] < 0 ? null
+      : functions[frames.func[called[node]]];
+    // Without names of C functions nothing tells what it is in.
+    return isWait(functions[frames.func[frame]]) || callee === null
+      || callee.kind === PSEUDO || isWait(callee)
+      ? `${frames.func[frame]},${frames.line[frame]}` : null;
+  };
 }

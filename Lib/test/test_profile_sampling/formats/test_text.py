@@ -307,11 +307,50 @@ class IdleTest(unittest.TestCase):
                 b = self.build()
                 b.sample('a.main:1', wall_ns=2_000_000_000)
                 thread = b.thread(name)
-                b.sample('a.consume:4 C:lib.get [blocked]', wall_ns=ns,
-                         thread=thread, state='blocked')
+                b.sample('a.consume:4 C:_socket.socket.recv [blocked]',
+                         wall_ns=ns, thread=thread, state='blocked')
                 b.sample('a.consume:5', wall_ns=1_000_000, thread=thread)
                 self.assertEqual(self.tail(b)[-1].startswith('[idle]'),
                                  is_idle)
+
+    def in_one_place(self, stack, cpu_ns=0):
+        """Whether a thread that was always there is idle."""
+        b = self.build()
+        b.sample('a.main:1', wall_ns=2_000_000_000)
+        b.sample(stack, wall_ns=2_000_000_000, cpu_ns=cpu_ns,
+                 thread=b.thread('other'), state='blocked')
+        return self.tail(b)[-1].startswith('[idle]')
+
+    def test_a_thread_that_computes_without_the_gil(self):
+        for share, is_idle in ((0.97, False), (0.11, False), (0.09, True)):
+            for stack in 'a.crunch:4 [blocked]', 'threading.Thread.run:995':
+                with self.subTest(stack, share=share):
+                    self.assertEqual(self.in_one_place(
+                        stack, round(share * 2_000_000_000)), is_idle)
+
+    def test_what_is_no_wait_does_something(self):
+        for call, is_idle in (
+                ('_queue.SimpleQueue.get', True), ('select.poll.poll', True),
+                ('time.sleep', True), ('sqlite3.Cursor.execute', False),
+                ('_thread.lock.acquire', False), ('posix.fsync', False)):
+            for function in 'a.work:4', 'threading.Thread.run:995':
+                with self.subTest(call, function=function):
+                    self.assertEqual(self.in_one_place(
+                        f'{function} C:{call} [blocked]'), is_idle)
+
+    def test_a_lock_that_a_function_waits_with(self):
+        self.assertTrue(self.in_one_place(
+            'a.work:4 threading.Condition.wait:359 C:_thread.lock.acquire '
+            '[blocked]'))
+
+    def test_whatever_the_profile_is_about(self):
+        b = self.build()
+        b.facts['mode'] = 'cpu'
+        b.sample('a.main:1', wall_ns=2_000_000_000, cpu_ns=1_000_000)
+        b.sample('a.wait:4 [blocked]', wall_ns=2_000_000_000, cpu_ns=5_000,
+                 thread=b.thread('other'), state='blocked')
+        self.assertTrue(self.tail(b)[-1].startswith(
+            '[idle] 5.0us in 1 thread '))
 
     def test_a_worker_is_not_idle_while_it_waits_for_its_work(self):
         b = self.build()

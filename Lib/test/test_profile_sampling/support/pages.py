@@ -150,7 +150,8 @@ def served():
     return block.profile
 
 
-def two_idle_threads():
+def idle_threads():
+    """Some that wait for work, and some that look like it."""
     b = Builder(duration_ns=1000)
     waiting = b.thread('pool', native_id=7)
     main = b.thread('MainThread', native_id=8)
@@ -158,6 +159,13 @@ def two_idle_threads():
              thread=waiting, state='blocked')
     b.sample('a.main:3 a.f:2', wall_ns=500, thread=main)
     b.sample('a.main:3', state='custom', wall_ns=0, count=7, thread=main)
+    for number, (stack, cpu_ns) in enumerate((
+            ('a.read:4 C:_socket.socket.recv', 9), ('a.read:5', 0),
+            ('a.pack:4', 900), ('a.query:4 C:sqlite3.Cursor.execute', 0),
+            ('threading.Thread.run:9 C:_queue.SimpleQueue.get', 0),
+            ('threading.Thread.run:9 C:_hashlib.pbkdf2_hmac', 900))):
+        b.sample(f'{stack} [blocked]', wall_ns=990, cpu_ns=cpu_ns,
+                 thread=b.thread(f'other-{number}'), state='blocked')
     return b.profile()
 
 
@@ -234,7 +242,7 @@ def profiles():
     yield 'example', example().profile()
     yield 'recursive', hard_profiles.recursive().profile()
     yield 'hostile', hard_profiles.hostile().profile()
-    yield 'idle', two_idle_threads()
+    yield 'idle', idle_threads()
     yield 'threads', threaded()
     yield 'tasks', in_tasks()
     yield 'interpreters', in_interpreters()
