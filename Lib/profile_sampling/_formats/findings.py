@@ -24,7 +24,8 @@ from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, STATE)
-from profile_sampling._data.values import NO_FRAMES, STATES, printable
+from profile_sampling._data.values import (
+    NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.words import brief, counted, share
 
 _LOOP_WAIT_SHARE = 0.1
@@ -121,13 +122,12 @@ def _gil_asleep(tables, sites):
 
 def _loop_blocked(tables, sites):
     blocked = STATES.index('blocked')
-    tasks = label_values(tables.labels, TASKS)
     innermost, called = tables.innermost_python()
     sums = {}
-    for node, labels, state, value in zip(
-            tables.column(NODE), tables.column(LABELS), tables.column(STATE),
+    for node, runs_task, state, value in zip(
+            tables.column(NODE), _run_tasks(tables), tables.column(STATE),
             tables.column(KEY_COLUMNS + tables.own)):
-        if state == blocked and tasks[labels] is not None:
+        if state == blocked and runs_task:
             key = innermost[node], called[node]
             sums[key] = sums.get(key, 0) + value
     ns = sum(sums.values())
@@ -142,6 +142,16 @@ def _loop_blocked(tables, sites):
         'loop_blocked', f'asyncio tasks blocked their event loop for '
         f'{brief(ns)}: {share(longest, ns)} of it at {printable(name)}',
         ns=ns, share=ns / sites.busy, site=name, site_share=longest / ns)
+
+
+def _run_tasks(tables):
+    """Return, for each sample, whether the thread runs a task in its loop."""
+    if by_task.has_tasks(tables):
+        # A thread of an executor has the labels of the task that it works
+        # for, but is no part of that task's life.
+        return tables.column(tables.value_column(TASK.name))
+    tasks = label_values(tables.labels, TASKS)
+    return [tasks[labels] is not None for labels in tables.column(LABELS)]
 
 
 def _waiting_call(tables, frame, called):

@@ -74,6 +74,17 @@ class FindingsTest(unittest.TestCase):
                    'loop for 100.0ms: 60.0 % of it at a.handle:7 '
                    '(time.sleep)', ns=100 * MS, site_share=0.6)
 
+    def test_a_thread_that_works_for_a_task_blocks_no_loop(self):
+        b = running(900)
+        b.sample('a.loop:1 a.handle:7 C:time.sleep [blocked]', task=('T', 1),
+                 wall_ns=40 * MS, task_ns=40 * MS, state='blocked')
+        b.sample('a.worker:1 a.save:9 C:time.sleep [blocked]', task=('T', 1),
+                 wall_ns=60 * MS, thread=b.thread('asyncio_0'),
+                 state='blocked')
+        self.check(b, 'loop_blocked', 'asyncio tasks blocked their event '
+                   'loop for 40.0ms: 100.0 % of it at a.handle:7 '
+                   '(time.sleep)', ns=40 * MS)
+
     def test_blocked(self):
         b = running(200)
         b.sample('a.f:2 C:time.sleep [blocked]', wall_ns=600 * MS,
