@@ -102,8 +102,9 @@ class Sums:
         return by_task.rows_of_label(self._tables, key)
 
     def loop_holders(self):
-        """Return a list of LoopHolderRow: what ran in an event loop while
-        tasks waited for it, the longest delay first.
+        """Return a list of LoopHolderRow: what ran in an event loop, or held
+        the GIL that it waited for, while tasks waited for the loop, the
+        longest delay first.
 
         They add up to the value 'delay_ns'.
         """

@@ -12,9 +12,9 @@ from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
 from profile_sampling._data.rows import (
     AwaitedRow, LoopHolderRow, TaskRow, TaskLabelRow, function_rank)
 from profile_sampling._data.tables import (
-    FRAME_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE)
+    FRAME_COLUMNS, HOLDER_NODE, LABELS, NODE, NODE_COLUMNS, STATE)
 from profile_sampling._data.values import (
-    AWAITING, DELAY, LOOP_WAIT, TASK)
+    AWAITING, DELAY, LOOP_WAIT, NOT_KNOWN, TASK)
 
 _P50, _P99 = 0.5, 0.99
 # Where the sums of a key are.
@@ -177,27 +177,39 @@ def holders(tables):
     """Return a list of LoopHolderRow; see Profile.loop_holders()."""
     if DELAY not in tables.value_types:
         return []
-    classes = by_label.values(tables.labels, TASK_CLASS)
-    frames = list(tables.frame_tuples())
-    innermost, called = tables.innermost_python()
     sums = {}
-    for node, labels, ns in zip(
-            tables.column(NODE), tables.column(LABELS),
-            tables.column(tables.value_column(DELAY.name))):
-        if ns:
-            *place, callee = _place(tables, frames, innermost[node],
-                                    called[node], node)
-            callees = sums.setdefault((classes[labels], *place), {})
-            callees[callee] = callees.get(callee, 0) + ns
+    for (*key, callee), ns in _delays(tables):
+        callees = sums.setdefault(tuple(key), {})
+        callees[callee] = callees.get(callee, 0) + ns
     longest = {name: row.longest_step_ns
                for name, row in _counters_by_name(tables).items()}
     found = [LoopHolderRow(name, function, line, _most(callees),
-                           sum(callees.values()), longest.get(name))
-             for (name, function, line), callees in sums.items()]
+                           sum(callees.values()), longest.get(name),
+                           is_gil_wait)
+             for (is_gil_wait, name, function, line), callees
+             in sums.items()]
     found.sort(key=lambda row: (
         -row.delay_ns, *function_rank(row.function), row.line,
-        row.task_class or ''))
+        row.task_class or '', row.is_gil_wait))
     return found
+
+
+def _delays(tables):
+    """Iterate over ((is GIL wait, task's class, function, line, callee), ns)
+    of all samples that others waited for."""
+    classes = by_label.values(tables.labels, TASK_CLASS)
+    frames = list(tables.frame_tuples())
+    innermost, called = tables.innermost_python()
+    for node, labels, holder, ns in zip(
+            tables.column(NODE), tables.column(LABELS),
+            tables.column(HOLDER_NODE),
+            tables.column(tables.value_column(DELAY.name))):
+        if ns and holder:
+            held = tables.gil_holder(NOT_KNOWN, holder)
+            yield (True, None, held.function, held.line, held.callee), ns
+        elif ns:
+            yield (False, classes[labels], *_place(
+                tables, frames, innermost[node], called[node], node)), ns
 
 
 def _most(callees):

@@ -252,10 +252,10 @@ class TaskLabelRow(_LifeRow):
 
 
 class LoopHolderRow(Value):
-    """How long others waited for their loop while something ran in it.
+    """How long others waited for their loop while something held it.
 
     task_class       name of the function of the task that ran, or None: a
-                     callback, or the loop itself
+                     callback, or the loop itself; or another thread
     function         its innermost Python function, or what else is at the
                      leaf of the stack; None if there was nothing
     line             where in it; 0 when there is none
@@ -263,10 +263,12 @@ class LoopHolderRow(Value):
                      time; or None
     delay_ns         how long all others waited because of it, together
     longest_step_ns  the longest step of a task of that class, or None
+    is_gil_wait      whether the loop waited for the GIL meanwhile: then all
+                     that is of another thread, which held it
     """
 
     __slots__ = ('task_class', 'function', 'line', 'callee', 'delay_ns',
-                 'longest_step_ns')
+                 'longest_step_ns', 'is_gil_wait')
 
 
 class InstructionRow(_SelfRow):

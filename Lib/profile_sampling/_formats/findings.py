@@ -33,6 +33,7 @@ _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
 _GENERIC_SHARE = 0.2
 _FEW = 100
+_HELD_GIL = 'held the GIL'
 
 
 class Finding:
@@ -70,16 +71,21 @@ def _gil(tables, sites):
     numbers = {'ns': ns, 'share': ns / sites.busy}
     held = by_gil_holder.held(tables)
     if held:
-        said, more = _holder(held, ns)
-        text += f'{said} held the GIL'
+        said, more = _holder({(name, _HELD_GIL): value
+                              for name, value in held.items()}, ns)
+        text += said
         numbers |= more
     return Finding('gil', text, **numbers)
 
 
 def _holder(held, total):
-    """Return what to say of the one that held most, and its numbers."""
-    name, longest = min(held.items(), key=lambda item: (-item[1], item[0]))
-    return (f'; {share(longest, total)} of it while {printable(name)}',
+    """Return what to say of the one that held most, and its numbers.
+
+    *held* is by a name and what that did.
+    """
+    (name, did), longest = min(held.items(),
+                               key=lambda item: (-item[1], item[0]))
+    return (f'; {share(longest, total)} of it while {printable(name)} {did}',
             {'holder': name, 'holder_share': longest / total})
 
 
@@ -180,10 +186,11 @@ def _loop_wait(tables, sites):
     held = {}
     for row in by_task.holders(tables):
         name = NO_FRAMES if row.function is None else row.function.name
-        held[name] = held.get(name, 0) + row.delay_ns
+        key = name, _HELD_GIL if row.is_gil_wait else 'ran in it'
+        held[key] = held.get(key, 0) + row.delay_ns
     if held:
         said, more = _holder(held, sum(held.values()))
-        text += f'{said} ran in it'
+        text += said
         numbers |= more
     return Finding('loop_wait', text, **numbers)
 

@@ -12,6 +12,7 @@ from profile_sampling._formats.words import brief, not_shown
 # How many things that tasks awaited are told.
 _AWAITED = 3
 _UNKNOWN, _NO_TASK, _WITHOUT = '[unknown]', '[no task]', '[without]'
+_OTHER_THREAD = '[other thread]'
 
 
 def tasks(tables, top):
@@ -72,25 +73,33 @@ def _holders(tables, top):
     if not rows:
         return
     total = sum([row.delay_ns for row in rows])
+    gil_waits = any([row.is_gil_wait for row in rows])
     columns = [
         Column('share', 'share', 'share'),
         Column('delay_ns', 'delay', 'value'),
         Column('longest_step_ns', 'longest', 'time'),
-        *place_columns('held by'),
+        *[Column('held', 'held', 'text', 'text')] * gil_waits,
+        *place_columns('by' if gil_waits else 'held by'),
+        Column('is_gil_wait', '', 'flag', 'data'),
         Column('callee', 'in', 'text', 'wide'),
         Column('task_class', 'task', 'name', 'wide')]
     functions = {function.name: function for function in tables.functions}
     cells = [(row.delay_ns / total, row.delay_ns, row.longest_step_ns,
-              *place_cells(row.function, row.line), _callee(row),
-              _class_name(row.task_class, functions))
+              *['GIL' if row.is_gil_wait else 'loop'] * gil_waits,
+              *place_cells(row.function, row.line), row.is_gil_wait,
+              _callee(row), _task(row, functions))
              for row in rows[:top]]
     yield Table('loop_holders', 'Held the loop while others waited', columns,
                 cells, value_type=DELAY,
                 notes=not_shown(len(rows), top, 'place'))
 
 
-def _class_name(name, functions):
+def _task(row, functions):
+    """Name the task that held a loop; another thread may run any."""
+    name = row.task_class
     function = functions.get(name)
+    if row.is_gil_wait:
+        return '', _OTHER_THREAD
     if function is None:
         return '', _NO_TASK if name is None else name
     return function.module or '', function.qualname

@@ -127,10 +127,12 @@ export function joinedLives(rows, others, nothing) {
 export function joinedHolders(app, rows, others) {
   const here = lineHere(app);
   return joined(
-    rows, others, ({func, line, task}) => [func, line, task].join(),
+    rows, others,
+    ({func, line, task, isGilWait}) => [func, line, task, isGilWait].join(),
     /** @returns {HolderRow} */
-    ({func, line, task}) => ({func, line: here(func, line), task, ns: 0,
-                              callee: -1, longest: null}));
+    ({func, line, task, isGilWait}) => ({
+      func, line: here(func, line), task, ns: 0, callee: -1, longest: null,
+      isGilWait}));
 }
 
 /**

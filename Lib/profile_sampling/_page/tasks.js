@@ -428,7 +428,7 @@ function valueColumns(app, key, total, rows, otherOf) {
     awaitedColumn(app, each)];
 }
 
-/** What ran in a loop while others waited for it; @param {App} app */
+/** What held a loop while others waited for it; @param {App} app */
 function holderParts(app) {
   if (!hasDelay(app.profile)) {
     return [];
@@ -438,6 +438,7 @@ function holderParts(app) {
   const {rows, otherOf} = joinedHolders(
     app, loopHolders(part), other === null ? [] : loopHolders(other));
   const {functions} = app.profile;
+  const isGilWaited = rows.some(({isGilWait}) => isGilWait);
   return [
     element('h2', {}, 'Held the loop while others waited'),
     tableOf('loop_holders', [
@@ -450,11 +451,16 @@ function holderParts(app) {
         {own: row.ns, other: otherOf(row)?.ns ?? 0}), '', '', DELAY_TIME),
       {key: 'longest', heading: 'longest step', kind: 'number',
        cell: ({longest}) => (longest === null ? {} : nsCell(longest))},
-      {key: 'holder', heading: 'held by', kind: 'text',
+      ...isGilWaited ? [
+        /** @type {import('./table.js').Column<typeof rows[0]>} */ ({
+          key: 'held', heading: 'held', kind: 'text',
+          cell: ({isGilWait}) => ({text: isGilWait ? 'GIL' : 'loop'})})] : [],
+      {key: 'holder', heading: isGilWaited ? 'by' : 'held by', kind: 'text',
        cell: ({func, line}) => placeCell(app, func, line)},
       {key: 'callee', heading: 'in', kind: 'text', cell: ({callee}) => (
         {text: callee < 0 ? '' : functions[callee].name})},
       {key: 'task', heading: 'task', kind: 'text',
-       cell: ({task}) => ({text: task ?? '[no task]'})}],
+       cell: ({task, isGilWait}) => (
+         {text: isGilWait ? '[other thread]' : task ?? '[no task]'})}],
     rows, app.choosing(({func}) => func))];
 }

@@ -7,7 +7,7 @@
 
 import {PSEUDO, compareFunctions} from './functions.js';
 import {countOf, quantileOf, toEven} from './histogram.js';
-import {AWAITING, LOOP_WAIT} from './labels.js';
+import {AWAITING, LOOP_WAIT, NOT_KNOWN} from './labels.js';
 import {innermostPython} from './sums.js';
 import {DELAY, TASK} from './types.js';
 
@@ -243,8 +243,9 @@ function ranked(rows) {
 }
 
 /**
- * What ran in a loop while others waited for it; the part is of the value
- * delay.  longest is the longest step of the class of the task.
+ * What held a loop while others waited for it; the part is of the value
+ * delay.  longest is the longest step of the class of the task.  isGilWait:
+ * the loop waited for the GIL, which another thread held there.
  *
  * @typedef {object} HolderRow
  * @property {number} func
@@ -253,6 +254,7 @@ function ranked(rows) {
  * @property {number} ns
  * @property {number} callee
  * @property {number | null} longest
+ * @property {boolean} isGilWait
  */
 
 /**
@@ -264,19 +266,27 @@ export function loopHolders(part) {
   const {samples, frames, functions} = profile;
   const {innermost, called} = innermostPython(part);
   const tasks = textsOf(part, 'task_class');
+  /** @param {number} node */
+  const placeOf = (node) => {
+    const frame = innermost[node];
+    return {func: frame < 0 ? -1 : frames.func[frame],
+            line: frame < 0 ? 0 : frames.line[frame],
+            callee: called[node] < 0 ? -1 : frames.func[called[node]]};
+  };
   /** @type {Map<string, {func: number, line: number, task: string | null,
-   *                      ns: number, callees: Map<number, number>}>} */
+   *                      ns: number, callees: Map<number, number>,
+   *                      isGilWait: boolean}>} */
   const holders = new Map();
   for (const row of rows) {
-    const node = nodeOf[row];
-    const frame = innermost[node];
-    const func = frame < 0 ? -1 : frames.func[frame];
-    const line = frame < 0 ? 0 : frames.line[frame];
-    const callee = called[node] < 0 ? -1 : frames.func[called[node]];
-    const task = tasks[samples.labels[row]];
-    const key = `${func},${line},${task === null ? '' : `:${task}`}`;
+    const holder = samples.holder[row];
+    const isGilWait = holder !== NOT_KNOWN;
+    const {func, line, callee} = isGilWait ? profile.holders[holder]
+      : placeOf(nodeOf[row]);
+    const task = isGilWait ? null : tasks[samples.labels[row]];
+    const key = `${isGilWait},${func},${line},${
+      task === null ? '' : `:${task}`}`;
     const known = holders.get(key)
-      ?? {func, line, task, ns: 0, callees: new Map()};
+      ?? {func, line, task, ns: 0, callees: new Map(), isGilWait};
     known.ns += value[row];
     known.callees.set(callee, (known.callees.get(callee) ?? 0) + value[row]);
     holders.set(key, known);

@@ -359,6 +359,8 @@ def tasks(number):
     b.sample('app.main:1 app.handle:12 C:json.dumps', wall_ns=9000,
              task_ns=9000 * number, delay_ns=6000 * number,
              task_class=handle, labels={'route': '/'})
+    b.sample('app.main:1 [GIL~wait]', delay_ns=2000 * number, wall_ns=9000,
+             state='gil_wait', holder=(0, 'app.hog:7'))
     b.sample(f'app.main:1 app.own{number}:31 [awaiting]', task_ns=700,
              state='awaiting', task_class=own)
     raw = b.raw()
@@ -416,7 +418,10 @@ class TasksTest(DifferenceTest):
         self.compare(tasks(1), tasks(3), view='tasks')
         self.assertEqual(
             self.cells('loop_holders', 'holder', 'delay', 'other', 'change'),
-            [('app.handle:12', 18_000, 6000, 12_000)])
+            [('app.handle:12', 18_000, 6000, 12_000),
+             ('app.hog:7', 6000, 2000, 4000)])
+        self.assertEqual(self.cells('loop_holders', 'held'),
+                         [('loop',), ('GIL',)])
 
     def test_values_that_one_does_not_have(self):
         served = service().profile()

@@ -12,7 +12,7 @@ from profile_sampling._formats import html as _html
 from profile_sampling._formats.pprof import lives as lives_file
 from profile_sampling._formats.pprof import writer
 
-from ..profiles.test_task_rows import MS, service
+from ..profiles.test_task_rows import MS, beside_a_hog, service
 from ..support.browser import needs_browser
 from ..support.builders import example
 from ..support.pages import BrowserTest, named, placed
@@ -59,6 +59,7 @@ def requests(*, most=60):
 
 def profiles():
     yield 'service', service().profile()
+    yield 'hog', beside_a_hog().profile()
     yield 'requests', requests()
     for seed in range(4):
         yield f'random {seed}', random_profile(random.Random(seed),
@@ -253,16 +254,19 @@ class TasksTest(BrowserTest):
                 expected = {}
                 for row in profile.loop_holders():
                     key = (placed(row.function, row.line)
-                           if row.line else '[no frames]',
-                           row.task_class or '[no task]')
+                           if row.line or row.is_gil_wait else '[no frames]',
+                           row.task_class or (
+                               '[other thread]' if row.is_gil_wait
+                               else '[no task]'), row.is_gil_wait)
                     expected[key] = expected.get(key, 0) + row.delay_ns
                 found = {}
                 for row in self.table('loop_holders'):
-                    key = row['holder'], row['task']
+                    key = (row['holder'], row['task'],
+                           row.get('held') == 'GIL')
                     found[key] = found.get(key, 0) + row['delay']
                 self.assertEqual(sum(found.values()),
                                  profile.total('delay_ns'))
-                if name == 'service':
+                if name in ('service', 'hog'):
                     self.assertEqual(found, expected)
 
     def test_facts(self):

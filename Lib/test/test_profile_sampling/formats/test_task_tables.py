@@ -13,7 +13,7 @@ from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import findings, tables_of_tasks, text
 from profile_sampling._formats.table import lines
 
-from ..profiles.test_task_rows import MS, service
+from ..profiles.test_task_rows import MS, beside_a_hog, service
 from ..support.builders import Builder, example
 from ..support.timed import timed
 
@@ -44,8 +44,23 @@ class TasksTest(unittest.TestCase):
             '75.0%  6.0ms   48.0ms  app.handle:12  json.dumps   app.handle',
             '25.0%  2.0ms           app.main:1     select.poll  [no task]'])
 
+    def test_another_thread_that_held_the_gil(self):
+        found = shown(beside_a_hog().profile(), tables_of_tasks.tasks, 9)
+        self.assertEqual(found[found.index(
+            'Held the loop while others waited') + 1:], [
+            'share   delay  longest  held  by             in            '
+            'task',
+            '60.9%  14.0ms           GIL   app.hog:7      builtins.sum  '
+            '[other thread]',
+            '26.1%   6.0ms   48.0ms  loop  app.handle:12  json.dumps    '
+            'app.handle',
+            ' 8.7%   2.0ms           loop  app.main:1     select.poll   '
+            '[no task]',
+            ' 4.3%   1.0ms           GIL   [unknown]                    '
+            '[other thread]'])
+
     def test_widths(self):
-        profile = service().profile()
+        profile = beside_a_hog().profile()
         for width in 60, 80, 200:
             for make, *more in ((tables_of_tasks.tasks, 9),):
                 for line in shown(profile, make, *more, width=width):
@@ -134,6 +149,9 @@ class ReportTest(unittest.TestCase):
             finding.text, 'asyncio tasks waited for their loop for 14.5 % of '
             'their lives; 75.0 % of it while app.handle ran in it')
         self.assertEqual(finding.numbers['ns'], 8 * MS)
+        [finding] = found(beside_a_hog().profile())
+        self.assertTrue(finding.text.endswith(
+            '; 60.9 % of it while app.hog held the GIL'))
         b = service()
         b.sample('app.main:1 [awaiting]', task_ns=26 * MS, state='awaiting')
         self.assertEqual(found(b.profile()), [])

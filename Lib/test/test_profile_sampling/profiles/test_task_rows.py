@@ -46,6 +46,20 @@ def service(**facts):
     return b
 
 
+def beside_a_hog():
+    """The same, whose thread waits for the GIL, too: in the loop and in a
+    task, for one line of another thread and for one that is not known."""
+    b = service()
+    hog = b.thread('hog')
+    for stack, call, ms in (('app.main:1', 'C:builtins.sum', 9),
+                            ('app.main:1 app.handle:12', '', 5)):
+        b.sample(f'{stack} [GIL~wait]', wall_ns=ms * MS, delay_ns=ms * MS,
+                 state='gil_wait', holder=(hog, f'app.hog:7 {call}'))
+    b.sample('app.main:1 [GIL~wait]', wall_ns=MS, delay_ns=MS,
+             state='gil_wait', holder=(-1, '[unknown]'))
+    return b
+
+
 class ValuesTest(unittest.TestCase):
 
     def test_only_where_there_are_any(self):
@@ -232,6 +246,22 @@ class RowsTest(unittest.TestCase):
                           second.callee.name, second.delay_ns,
                           second.longest_step_ns),
                          (None, 'app.main', 'select.poll', 2 * MS, None))
+
+    def test_loop_holders_that_held_the_gil(self):
+        profile = beside_a_hog().profile()
+        rows = profile.loop_holders()
+        self.assertEqual(
+            [(row.function.name, row.line, row.delay_ns, row.is_gil_wait)
+             for row in rows],
+            [('app.hog', 7, 14 * MS, True),
+             ('app.handle', 12, 6 * MS, False),
+             ('app.main', 1, 2 * MS, False), ('[unknown]', 0, MS, True)])
+        self.assertEqual((rows[0].callee.name, rows[0].task_class,
+                          rows[0].longest_step_ns),
+                         ('builtins.sum', None, None))
+        self.assertEqual(sum([row.delay_ns for row in rows]),
+                         profile.total('delay_ns'))
+        self.assertEqual(reloaded(profile).loop_holders(), rows)
 
     def test_by_a_label(self):
         rows = service().profile().tasks_by('route')
