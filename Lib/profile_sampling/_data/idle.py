@@ -60,11 +60,13 @@ _COMPUTED = 0.1
 
 
 def samples(tables):
-    """Return, for each sample, whether it is idle: a bytearray."""
+    """Return, for each sample, whether it is idle: bytes."""
+    if tables.idle is not None:
+        return tables.idle
     states = tables.column(STATE)
     found = bytearray(len(states))
     if _BLOCKED not in states:
-        return found
+        return bytes(found)
     loops = _Loops(tables)
     nodes = tables.column(NODE)
     threads = tables.column(THREAD)
@@ -73,7 +75,7 @@ def samples(tables):
         if state == _BLOCKED:
             found[number] = (threads[number] in bored
                              or loops.wait_at(nodes[number]))
-    return found
+    return bytes(found)
 
 
 class _Loops:

@@ -5,9 +5,10 @@ what a function calls that is collapsed, and what is above a root.  It must
 not know how tables are copied.
 
 No sample is left out: what frames weighed themselves goes to their callers.
+What is idle stays so, which only whole stacks tell.
 """
 
-from profile_sampling._data import match, origins
+from profile_sampling._data import idle, match, origins
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 
@@ -34,8 +35,8 @@ def shaped(tables, *, hide=(), fold=(), collapse=(), root=None):
                            for function in tables.functions])
     functions = _matching(tables, hide, functions)
     return Source(tables, hidden_frames=match.frames(tables, functions),
-                  hidden_nodes=_nodes(tables, fold, collapse, root)).part(
-                      tables.row_tuples())
+                  hidden_nodes=_nodes(tables, fold, collapse, root),
+                  idle=idle.samples(tables)).part(tables.row_tuples())
 
 
 def _nodes(tables, fold, collapse, root):

@@ -6,6 +6,7 @@ these samples were chosen.
 """
 
 from array import array
+from itertools import repeat
 
 import _profile
 from profile_sampling._data.numbering import number_of
@@ -20,12 +21,16 @@ class Source:
 
     *hidden_frames*, if given, has 1 for each frame that is to be left out of
     the stacks, *hidden_nodes* for each node.  Not of the places of who held
-    the GIL: a wait would be none.
+    the GIL: a wait would be none.  *idle* has 1 for each sample that is idle,
+    if that could not be told any more: those are not put together with others.
     """
 
-    def __init__(self, tables, *, hidden_frames=b'', hidden_nodes=b''):
+    def __init__(self, tables, *, hidden_frames=b'', hidden_nodes=b'',
+                 idle=None):
         self.tables = tables
         self.hidden = hidden_frames, hidden_nodes
+        self._idle = tables.idle if idle is None else idle
+        self._idle_of_keys = None
 
     def part(self, rows, timeline=None, **facts):
         """Return Tables of *rows*, as row_tuples() has them.
@@ -37,7 +42,7 @@ class Source:
         rows = list(rows)
         raw = part.raw(rows) | facts
         if self.tables.has_timeline:
-            keys = [row[:KEY_COLUMNS] for row in rows]
+            keys = list(_told_apart(rows))
             # Most parts are asked for their sums alone.
             raw['timeline'] = lambda _: self._timeline(
                 timeline, dict(zip(keys, part.numbers)))
@@ -46,9 +51,30 @@ class Source:
     def _timeline(self, timeline, numbers):
         if timeline is None:
             timeline = self.tables.timeline
-        keys = [row[:KEY_COLUMNS] for row in self.tables.row_tuples()]
+        keys = _told_apart(self.tables.row_tuples())
         return timeline.of_rows({row: numbers[key] for row, key
                                  in enumerate(keys) if key in numbers})
+
+    def idle_of(self, rows):
+        """Return which rows are idle: bytes; None: whole stacks tell it."""
+        if self._idle is None:
+            return None
+        if self._idle_of_keys is None:
+            self._idle_of_keys = dict(zip(
+                _told_apart(self.tables.row_tuples()), self._idle))
+        return bytes(map(self._idle_of_keys.__getitem__, _told_apart(rows)))
+
+
+def _told_apart(rows):
+    """Iterate over (key of a row, how many had the same until then).
+
+    Two may have one: a sample that is idle, and one that is not.
+    """
+    seen = {}
+    for row in rows:
+        key = row[:KEY_COLUMNS]
+        number = seen[key] = seen.get(key, 0) + 1
+        yield key, number
 
 
 def _cpu_ns(tables):
@@ -76,14 +102,14 @@ class _Part:
         tables = self._source.tables
         functions, frames, nodes, stacks, places = self._stacks(
             {row[NODE] for row in rows}, {row[HOLDER_NODE] for row in rows})
-        samples = self._samples(rows, stacks, places)
+        samples, idle = self._samples(rows, stacks, places)
         return tables.facts() | {
             'whole_cpu_ns': _cpu_ns(tables),
             'functions': functions, 'frames': frames, 'nodes': nodes,
             'labels': self._label_rows,
             'threads': [thread_row(tables.threads[number])
                         for number in self._threads],
-            'samples': samples, 'span_ns': tables.span_ns}
+            'samples': samples, 'idle': idle, 'span_ns': tables.span_ns}
 
     def _stacks(self, stacks, places):
         """Copy functions, frames and nodes.
@@ -108,19 +134,23 @@ class _Part:
                 dict(zip(places, memoryview(of_places).cast('I'))))
 
     def _samples(self, rows, stacks, places):
-        """Copy samples; those that become alike are one."""
+        """Copy samples; those that become alike are one.
+
+        The second result is which are idle, or None.
+        """
         threads = self._threads
         numbers = {}
         sums = []
+        idle = self._source.idle_of(rows)
         for (node, thread, labels, state, holder_thread, holder_node,
-             *values) in rows:
+             *values), is_idle in zip(rows, idle or repeat(0)):
             holder = NOBODY
             if holder_node:
                 holder = (NOT_KNOWN if holder_thread == NOT_KNOWN
                           else number_of(threads, holder_thread),
                           places[holder_node])
             key = (stacks[node], number_of(threads, thread),
-                   self._label(labels), state, *holder)
+                   self._label(labels), state, *holder, is_idle)
             number = number_of(numbers, key)
             self.numbers.append(number)
             if number < len(sums):
@@ -128,10 +158,11 @@ class _Part:
             else:
                 sums.append(values)
         packed = array('q')
-        for key, values in zip(numbers, sums):
+        for (*key, _), values in zip(numbers, sums):
             packed.extend(key)
             packed.extend(values)
-        return packed.tobytes()
+        return packed.tobytes(), None if idle is None else bytes(
+            [is_idle for *_, is_idle in numbers])
 
     def _label(self, wanted):
         numbers = self._labels

@@ -58,6 +58,8 @@ class Tables:
                 tuples of TaskClass and of Latency; of a part those of all
     timeline    a Timeline, or None; or, in raw tables, what makes it of the
                 Tables when it is first asked for
+    idle        if frames were left out, whether each sample is idle, as whole
+                stacks tell it: bytes; else None
 
     What raw tables have of STAYS is not among the values: see stays().
 
@@ -68,8 +70,8 @@ class Tables:
                  'duration_ns', 'pid', 'python_version', 'stats', 'meta',
                  'threads', 'functions', 'frames', 'nodes', 'labels',
                  'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
-                 'span_ns', 'task_classes', 'latencies', '_timeline',
-                 '_stays', '_frame_cache', '_label_cache')
+                 'span_ns', 'task_classes', 'latencies', 'idle',
+                 '_timeline', '_stays', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
         if 'value_types' not in raw:
@@ -95,6 +97,7 @@ class Tables:
         self.nodes = bytes(raw['nodes'])
         self.labels = list(raw['labels'])
         self.samples = bytes(raw['samples'])
+        self.idle = raw.get('idle')
         self.whole_cpu_ns = raw.get('whole_cpu_ns')
         self.value_types = unique_value_types(raw['value_types'])
         self.task_classes = lives.united(raw.get('task_classes', ()))
@@ -174,6 +177,7 @@ class Tables:
         width = self.sample_columns
         tables = self._copy()
         tables.samples = _rows(self.samples, width, numbers)
+        tables._choose_idle(numbers)
         if self._stays:
             length = len(self.samples_view()) // width
             tables._stays = _rows(
@@ -209,16 +213,22 @@ class Tables:
         weighs = list(map(any, zip(*map(self.column, measures))))
         whole = self.samples
         length = sum(weighs)
+        order = range(len(weighs))
         if not all(weighs[:length]):
             # Another tool has written it.
-            whole = _rows(whole, width, sorted(
-                range(len(weighs)), key=lambda number: not weighs[number]))
+            order = sorted(order, key=lambda number: not weighs[number])
+            whole = _rows(whole, width, order)
+        self._choose_idle(order[:length])
         keys = range(KEY_COLUMNS)
         self.samples = _with_columns(
             whole[:8 * width * length], width, [*keys, *measures])
         self._stays = _with_columns(whole, width, [*keys, *stays])
         self.value_types = tuple([self.value_types[number - KEY_COLUMNS]
                                   for number in measures])
+
+    def _choose_idle(self, numbers):
+        if self.idle is not None:
+            self.idle = bytes(map(self.idle.__getitem__, numbers))
 
     def _stay_rows(self):
         return len(self._stays) // (8 * (KEY_COLUMNS + len(STAYS)))
@@ -232,6 +242,7 @@ class Tables:
         tables.samples = self._stays
         tables.value_types = STAYS
         tables.own = 0
+        tables.idle = None
         tables._stays = b''
         tables._timeline = None
         tables._add_up()
@@ -261,6 +272,8 @@ class Tables:
                 more[KEY_COLUMNS + number::of_stays])
         tables = self._copy()
         tables.samples = packed.tobytes()
+        if self.idle is not None:
+            tables.idle = self.idle.ljust(self._stay_rows(), b'\0')
         tables.value_types = *self.value_types, *STAYS
         tables._stays = b''
         tables._add_up()

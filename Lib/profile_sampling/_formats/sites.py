@@ -127,7 +127,7 @@ def _in(row):
 
 
 def _idle(sites, own):
-    names = [('' if row.function is None else row.function.name)
+    names = [(NO_FRAMES if row.function is None else row.function.name)
              + (f':{row.line}' if row.line else '')
              for row in sites.idle_rows[:2]]
     more = ', ...' if len(sites.idle_rows) > len(names) else ''

@@ -1,7 +1,8 @@
 // Which samples are of threads that had nothing to do.
 //
 // This file owns what counts as idle, which is what _data/idle.py says.  It
-// must not know how it is shown.
+// must not know how it is shown, nor which frames are left out: only whole
+// stacks tell it.
 // @ts-check
 
 import {PSEUDO, PYTHON} from './functions.js';
@@ -47,25 +48,25 @@ const COMPUTED_SHARE = 0.1;
  * @param {Part} part
  */
 export function idleSamples(part) {
-  const {profile: {samples}, rows, nodeOf} = part;
+  const {profile: {samples}, rows} = part;
   const found = new Uint8Array(samples.length);
   if (!rows.some((row) => samples.state[row] === BLOCKED)) {
     return found;
   }
-  const isLoop = loopsOf(part);
+  const isLoop = loopsOf(part.profile);
   const bored = boredThreads(part);
   for (const row of rows) {
     found[row] = Number(samples.state[row] === BLOCKED
-      && (bored.has(samples.thread[row]) || isLoop(nodeOf[row])));
+      && (bored.has(samples.thread[row]) || isLoop(samples.node[row])));
   }
   return found;
 }
 
 /**
  * Whether a stack is that of a loop that waits for more work.
- * @param {Part} part
+ * @param {import('./decode.js').Profile} profile
  */
-function loopsOf({profile: {functions, frames}, nodes}) {
+function loopsOf({functions, frames, nodes}) {
   const known = new Map();
   /** @param {number} node */
   const isLoop = (node) => {
@@ -110,13 +111,14 @@ function isWait(func) {
  * @param {Part} part
  */
 function boredThreads(part) {
-  const {profile: {samples}, rows, nodeOf} = part;
+  const {profile, rows} = part;
+  const {samples} = profile;
   const {wall, cpu} = clocksOf(part);
   const candidates = alwaysThere(part, wall);
   if (!candidates.size) {
     return new Set();
   }
-  const placeOf = waitsOf(part);
+  const placeOf = waitsOf(profile);
   const computed = new Map();
   /** @type {Map<string, number>} */
   const waited = new Map();
@@ -126,7 +128,7 @@ function boredThreads(part) {
       continue;
     }
     computed.set(thread, (computed.get(thread) ?? 0) + (cpu?.[row] ?? 0));
-    const place = placeOf(nodeOf[row]);
+    const place = placeOf(samples.node[row]);
     if (place !== null) {
       const key = `${thread},${place}`;
       waited.set(key, (waited.get(key) ?? 0) + wall[row]);
@@ -176,11 +178,11 @@ function alwaysThere({profile, rows}, wall) {
 /**
  * What tells the line at which a stack is in a wait; null: it is known to be
  * none.
- * @param {Part} part
+ * @param {import('./decode.js').Profile} profile
  */
-function waitsOf(part) {
-  const {frames, functions} = part.profile;
-  const {innermost, called} = innermostPython(part);
+function waitsOf(profile) {
+  const {frames, functions, nodes} = profile;
+  const {innermost, called} = innermostPython({profile, nodes});
   return (/** @type {number} */ node) => {
     const frame = innermost[node];
     if (frame < 0) {

@@ -169,7 +169,7 @@ export function sumsOfFrames(part, column, keyOf, length, wanted) {
 /**
  * Per node the frame that is the innermost of Python, and the frame that this
  * one calls; -1 where there is none.
- * @param {Part} part
+ * @param {Pick<Part, 'profile' | 'nodes'>} stacks
  */
 export function innermostPython({profile, nodes}) {
   return ofShape(nodes, 'innermost', () => findPython(profile, nodes));

@@ -18,7 +18,8 @@ from ..support import hard_profiles
 from ..support.browser import complaints, needs_browser, wait_for
 from ..support.builders import Builder, example
 from ..support.pages import (
-    READ_TREE, READY, BrowserTest, in_tasks, named, placed, profiles, shown)
+    READ_TREE, READY, BrowserTest, idle_threads, in_tasks, named, placed,
+    profiles, shown)
 from ..support.random_profiles import random_profile
 
 
@@ -247,6 +248,13 @@ class PageTest(BrowserTest):
         self.assertEqual(rows['app.work']['self'], 300_000_001)
         self.assertEqual(rows['app.<module>']['self'], 990_000_000)
         self.assertNotIn('time.sleep', rows)
+
+    def test_what_is_idle_stays_idle(self):
+        for query in ({}, {'hide': '_worker|read'}, {'root': 'a.main'},
+                      {'fold': ['C', 'pseudo']}):
+            with self.subTest(**query):
+                self.show(idle_threads(), view='sites', **query)
+                self.assertIn(', 4.0us of it idle', self.text('#facts'))
 
     def test_a_flame_graph_by_keys(self):
         profile = self.show(example().profile(), view='flame')

@@ -3,10 +3,13 @@
 import unittest
 
 from profile_sampling import Profile
-from profile_sampling._data import origins, shape
+from profile_sampling._data import origins, select, shape
+from profile_sampling._data.by_site import Sites
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import Function
 
 from ..support.builders import Builder, example
+from ..support.timed import with_records
 
 
 def cum(tables):
@@ -62,6 +65,54 @@ class ShapeTest(unittest.TestCase):
         self.assertEqual(self.shaped(b, fold=['stdlib']), {
             'm.f': 11, 'json.loads': 11, 'json.scan': 10, '[blocked]': 10})
         self.assertEqual(self.shaped(b, fold=['packages']), self.shaped(b))
+
+    def waits(self):
+        """An idle wait, and one that is the same without its frames."""
+        b = Builder(duration_ns=1000)
+        loop = b.function('asyncio.base_events', 'BaseEventLoop._run_once',
+                          '/lib/python3.13/asyncio/base_events.py')
+        select = b.function('selectors', 'E.select',
+                            '/lib/python3.13/selectors.py')
+        own = b.function('asyncio.base_events', 'BaseEventLoop.run_forever',
+                         '/lib/python3.13/asyncio/base_events.py')
+        blocked = b.function(None, '[blocked]', '', kind=3)
+        b.sample(['a.main:1', own, loop, select, blocked], wall_ns=600,
+                 state='blocked')
+        b.sample(['a.main:1', own, 'a.f:2', blocked], wall_ns=30,
+                 state='blocked')
+        b.sample(['a.main:1', own, own, blocked], wall_ns=10,
+                 state='blocked', stays=(1,) * 6)
+        b.sample('a.main:1', wall_ns=100, stays=(5, 4, 3, 2, 1, 0))
+        return b.profile()
+
+    def test_what_is_idle_stays_idle(self):
+        profile = self.waits()
+        for asked in ({'fold': ['stdlib']}, {'hide': ['select', 'run_once']},
+                      {'root': r'a\.f'}, {'collapse': ['run_forever']},
+                      {'fold': ['pseudo'], 'hide': ['E|asyncio|f']}):
+            tables = shape.shaped(profile._tables, **asked)
+            with self.subTest(**asked):
+                sites = Sites(tables)
+                self.assertEqual((sites.idle, sites.busy), (600, 140))
+                again = shape.shaped(tables, hide=['main'])
+                self.assertEqual(Sites(again).idle, 600)
+                for part in (tables.about('samples').about('wall'),
+                             tables.carried(), select.where(
+                                 tables, 'state', 'blocked'),
+                             on_clocks(tables)):
+                    self.assertEqual(Sites(part).idle, 600)
+                part = select.grouped(tables, 'thread')
+                self.assertEqual([Sites(one).idle for one in part.values()],
+                                 [600])
+
+    def test_moments_of_what_is_idle(self):
+        profile = with_records(self.waits(), [
+            (700, 0, 1, 0, 600), (740, 1, 1, 0, 30), (750, 2, 1, 0, 10)])
+        hidden = profile.hide('asyncio|selectors|a.f')
+        self.assertEqual(
+            [hidden.samples[row].wall_ns for row in hidden.timeline.sample],
+            [600, 40, 40])
+        self.assertEqual(Sites(hidden.between(0, 800)._tables).idle, 600)
 
     def test_nothing_is_the_same(self):
         tables = example().profile()._tables
