@@ -6,8 +6,9 @@ A thread that waits for work is not slow: its time would bury what requests
 wait for.  A sample of a blocked thread is idle if
 
 - the wait is that of a loop for more work: the function that waits, the
-  innermost outside of the modules in _WAITING, is one of _LOOPS; or there
-  is none, as for a thread that runs queue.get(); or the call is an accept();
+  innermost outside of the modules in _WAITING, is one of _LOOPS, or one of
+  _WORKERS that fetches work; or there is none, as for a thread that runs
+  queue.get(); or the call is an accept();
 - or the thread is not the main one, was there for nearly all of the session
   and spent nearly all of its time in waiting at one and the same line.
 
@@ -31,18 +32,30 @@ _LOOPS = frozenset({
     'asyncio.runners.Runner.run',
     'concurrent.futures.process._ExecutorManagerThread.'
     'wait_result_broken_or_wakeup',
-    'concurrent.futures.process._process_worker',
     'concurrent.futures.thread._worker',
     'gevent.hub.Hub.run',
     'gunicorn.arbiter.Arbiter.sleep',
+    'gunicorn.arbiter.Arbiter.wait_for_signals',
+    'gunicorn.workers.gthread.ThreadWorker.wait_for_and_dispatch_events',
     'gunicorn.workers.sync.SyncWorker.wait',
     'logging.handlers.QueueListener.dequeue',
     'multiprocessing.pool.Pool._handle_results',
     'multiprocessing.pool.Pool._handle_tasks',
     'multiprocessing.pool.Pool._wait_for_updates',
-    'multiprocessing.pool.worker',
     'socketserver.BaseServer.serve_forever',
+    'uvicorn.supervisors.multiprocess.Multiprocess.run',
+    'uvicorn.supervisors.multiprocess.Process.pong',
 })
+# Loops that call what they are given themselves.  If that is a C function, it
+# waits in no function of Python's own, and what fetches work tells the two
+# apart: a function of _WAITING, or one of C.
+_WORKERS = frozenset({
+    'aiosqlite.core._connection_worker_thread',
+    'anyio._backends._asyncio.WorkerThread.run',
+    'concurrent.futures.process._process_worker',
+    'multiprocessing.pool.worker',
+})
+_FETCHES = '_queue.SimpleQueue.get'
 # Modules of C whose functions let go of the GIL for nothing but to wait.
 _WAITING_IN_C = frozenset({
     '_multiprocessing', '_queue', '_socket', '_ssl', 'select', 'signal',
@@ -105,7 +118,8 @@ class _Loops:
             elif function.name == _RUN:
                 return _is_wait(called)
             elif function.module not in _WAITING:
-                return function.name in _LOOPS
+                return (function.name in _LOOPS
+                        or function.name in _WORKERS and _fetches(called))
             called = function
             node = self._nodes[NODE_COLUMNS * node]
         return called is not None and called.kind == 'python'
@@ -118,6 +132,11 @@ def _is_wait(function):
     if function.kind == 'python':
         return function.module in _WAITING and function.name != _RUN
     return function.module in _WAITING_IN_C
+
+
+def _fetches(function):
+    return function is not None and (
+        function.kind == 'python' or function.name == _FETCHES)
 
 
 def _bored_threads(tables, states, nodes, threads):

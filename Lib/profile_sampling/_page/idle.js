@@ -20,17 +20,26 @@ const LOOPS = new Set([
   'asyncio.runners.Runner.run',
   'concurrent.futures.process._ExecutorManagerThread.'
   + 'wait_result_broken_or_wakeup',
-  'concurrent.futures.process._process_worker',
   'concurrent.futures.thread._worker',
   'gevent.hub.Hub.run',
   'gunicorn.arbiter.Arbiter.sleep',
+  'gunicorn.arbiter.Arbiter.wait_for_signals',
+  'gunicorn.workers.gthread.ThreadWorker.wait_for_and_dispatch_events',
   'gunicorn.workers.sync.SyncWorker.wait',
   'logging.handlers.QueueListener.dequeue',
   'multiprocessing.pool.Pool._handle_results',
   'multiprocessing.pool.Pool._handle_tasks',
   'multiprocessing.pool.Pool._wait_for_updates',
-  'multiprocessing.pool.worker',
-  'socketserver.BaseServer.serve_forever']);
+  'socketserver.BaseServer.serve_forever',
+  'uvicorn.supervisors.multiprocess.Multiprocess.run',
+  'uvicorn.supervisors.multiprocess.Process.pong']);
+// Loops that call what they are given themselves.
+const WORKERS = new Set([
+  'aiosqlite.core._connection_worker_thread',
+  'anyio._backends._asyncio.WorkerThread.run',
+  'concurrent.futures.process._process_worker',
+  'multiprocessing.pool.worker']);
+const FETCHES = '_queue.SimpleQueue.get';
 const WAITING_IN_C = new Set([
   '_multiprocessing', '_queue', '_socket', '_ssl', 'select', 'signal',
   'time']);
@@ -82,7 +91,7 @@ function loopsOf({functions, frames, nodes}) {
       } else if (name === RUN) {
         return isWait(called);
       } else if (!WAITING_MODULES.has(module)) {
-        return LOOPS.has(name);
+        return LOOPS.has(name) || (WORKERS.has(name) && fetches(called));
       }
       called = func;
     }
@@ -104,6 +113,11 @@ function isWait(func) {
   return func !== null && (func.kind === PYTHON
     ? WAITING_MODULES.has(func.module) && func.name !== RUN
     : WAITING_IN_C.has(func.module));
+}
+
+/** @param {import('./functions.js').Func | null} func */
+function fetches(func) {
+  return func !== null && (func.kind === PYTHON || func.name === FETCHES);
 }
 
 /**

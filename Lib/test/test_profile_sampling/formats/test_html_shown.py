@@ -254,7 +254,7 @@ class PageTest(BrowserTest):
                       {'fold': ['C', 'pseudo']}):
             with self.subTest(**query):
                 self.show(idle_threads(), view='sites', **query)
-                self.assertIn(', 4.0us of it idle', self.text('#facts'))
+                self.assertIn(', 4.1us of it idle', self.text('#facts'))
 
     def test_a_flame_graph_by_keys(self):
         profile = self.show(example().profile(), view='flame')

@@ -360,6 +360,45 @@ class IdleTest(unittest.TestCase):
                      wall_ns=1_000_000_000, state='blocked')
         self.assertNotIn('[idle]', report(b))
 
+    def is_idle(self, module, name, below):
+        b = self.build()
+        b.sample([(b.function(module, name), 9), *below.split(),
+                  '[blocked]'], wall_ns=1_000_000_000, state='blocked')
+        return self.tail(b)[-1].startswith('[idle]')
+
+    def test_servers_that_have_nothing_to_do(self):
+        for module, name, below in (
+                ('gunicorn.arbiter', 'Arbiter.wait_for_signals',
+                 'C:_queue.SimpleQueue.get'),
+                ('gunicorn.workers.gthread',
+                 'ThreadWorker.wait_for_and_dispatch_events',
+                 'selectors.E.select:4 C:select.epoll.poll'),
+                ('uvicorn.supervisors.multiprocess', 'Multiprocess.run',
+                 'threading.Event.wait:6 C:_thread.lock.acquire'),
+                ('uvicorn.supervisors.multiprocess', 'Process.pong',
+                 'socket.read:3 C:posix.read')):
+            with self.subTest(name):
+                self.assertTrue(self.is_idle(module, name, below))
+                self.assertFalse(self.is_idle(
+                    module, name, f'a.handle:7 {below}'))
+
+    def test_workers_that_call_what_they_are_given(self):
+        for module, name in (
+                ('aiosqlite.core', '_connection_worker_thread'),
+                ('anyio._backends._asyncio', 'WorkerThread.run'),
+                ('concurrent.futures.process', '_process_worker'),
+                ('multiprocessing.pool', 'worker')):
+            for below, is_idle in (
+                    ('C:_queue.SimpleQueue.get', True),
+                    ('queue.Queue.get:171 C:_thread.lock.acquire', True),
+                    ('C:functools.partial.__call__ '
+                     'C:sqlite3.Connection.execute', False),
+                    ('C:_contextvars.Context.run C:time.sleep', False),
+                    ('', False)):
+                with self.subTest(name, below=below):
+                    self.assertEqual(self.is_idle(module, name, below),
+                                     is_idle)
+
     def test_idle_time_is_in_the_totals_and_no_share(self):
         b = self.build()
         b.sample(['a.main:1', (self.f[0], 9), 'selectors.E.select:4',

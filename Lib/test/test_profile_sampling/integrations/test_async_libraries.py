@@ -8,12 +8,17 @@ the machine is.
 
 import asyncio
 import contextlib
+import importlib.util
+import pkgutil
 import threading
 import time
 import unittest
 from collections import Counter
 
 from profile_sampling import profile, request
+from profile_sampling._data import idle
+from profile_sampling._data.by_site import Sites
+from profile_sampling._data.values import STATES
 from profile_sampling.middleware import ASGIMiddleware
 
 from ..support.packages import contained
@@ -33,6 +38,7 @@ with contained():
     except ImportError:
         aiosqlite = None
     try:
+        import anyio.to_thread
         import starlette.applications
         import starlette.background
         import starlette.responses
@@ -60,6 +66,16 @@ class Measured:
             yield
         finally:
             self.ns[name] += time.monotonic_ns() - begin_ns
+
+
+def callees(run, qualname):
+    """What a function waited in that is not Python: idle, and not idle."""
+    sites = Sites(run.profile._tables)
+    return tuple([{callee.name for row in rows
+                   if row.function.qualname == qualname
+                   and row.sums.by_state[STATES.index('blocked')]
+                   for callee, _ in row.callees}
+                  for rows in (sites.idle_rows, sites.rows)])
 
 
 class LibraryTest(SessionTest):
@@ -249,6 +265,20 @@ class StarletteTest(LibraryTest):
              if any(frame.function.qualname.endswith('in_thread')
                     for frame in row.stack)}, {'yes'})
 
+    def test_threads_of_anyio_are_idle_between_calls(self):
+        async def main():
+            await anyio.to_thread.run_sync(time.sleep, LATER_S)
+            await asyncio.sleep(LATER_S)
+        with profile() as run:
+            asyncio.run(main())
+        self.assertEqual(callees(run, 'WorkerThread.run'), (
+            set(), {'_contextvars.Context.run'}))
+        sites = Sites(run.profile._tables)
+        self.assertGreater(
+            sum([row.sums.total for row in sites.idle_rows
+                 if row.function.name == 'threading.Condition.wait']),
+            0.9e9 * LATER_S)
+
     def check_latency(self, row, name):
         """It is what was done before the answer, and what Starlette takes
         for that, which is far less than what came later."""
@@ -296,6 +326,30 @@ class DatabaseTest(LibraryTest):
         for stack in stacks:
             self.assertTrue(any(name.endswith('DatabaseTest.query')
                                 for name in stack), stack)
+
+    def test_its_thread_is_idle_between_queries(self):
+        with profile() as run:
+            asyncio.run(self.query())
+        self.assertEqual(callees(run, '_connection_worker_thread'), (
+            {'_queue.SimpleQueue.get'}, {'functools.partial.__call__'}))
+
+
+class IdleTest(unittest.TestCase):
+
+    def test_functions_that_wait_for_something_to_do(self):
+        """They are there, under the names that are looked for."""
+        for package, name in (
+                ('gunicorn', 'gunicorn.arbiter:Arbiter.wait_for_signals'),
+                ('gunicorn', 'gunicorn.workers.gthread:ThreadWorker.'
+                             'wait_for_and_dispatch_events'),
+                ('uvicorn', 'uvicorn.supervisors.multiprocess:'
+                            'Multiprocess.run'),
+                ('uvicorn', 'uvicorn.supervisors.multiprocess:Process.pong')):
+            if importlib.util.find_spec(package) is None:
+                continue
+            with self.subTest(name), contained():
+                self.assertTrue(pkgutil.resolve_name(name))
+                self.assertIn(name.replace(':', '.'), idle._LOOPS)
 
 
 if __name__ == '__main__':

@@ -159,6 +159,10 @@ def idle_threads():
              thread=waiting, state='blocked')
     b.sample('a.main:3 a.f:2', wall_ns=500, thread=main)
     b.sample('a.main:3', state='custom', wall_ns=0, count=7, thread=main)
+    worker = b.function('multiprocessing.pool', 'worker')
+    for call in 'queue.get:7', 'C:time.sleep':
+        b.sample([(worker, 3), call, '[blocked]'], wall_ns=100, thread=main,
+                 state='blocked')
     for number, (stack, cpu_ns) in enumerate((
             ('a.read:4 C:_socket.socket.recv', 9), ('a.read:5', 0),
             ('a.pack:4', 900), ('a.query:4 C:sqlite3.Cursor.execute', 0),
