@@ -307,6 +307,11 @@ class Tables:
         """How many columns the table of samples has."""
         return KEY_COLUMNS + len(self.value_types)
 
+    @property
+    def n_sampled_threads(self):
+        """How many threads have samples; others only held the GIL."""
+        return len(set(self.column(THREAD)))
+
     def column(self, number):
         """Return a column of the table of samples as a list."""
         return self.samples_view()[number::self.sample_columns].tolist()

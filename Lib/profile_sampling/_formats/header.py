@@ -98,7 +98,7 @@ def _what(tables):
     if tables.python_version:
         text += f' of Python {printable(tables.python_version)}'
     return [text[:1].upper() + text[1:], brief(tables.duration_ns),
-            counted(len(tables.threads), 'thread'),
+            counted(tables.n_sampled_threads, 'thread'),
             date(tables.start_time_ns)]
 
 

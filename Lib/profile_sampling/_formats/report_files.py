@@ -28,7 +28,7 @@ def as_json(tables, sites, shown, name):
             'pid': tables.pid,
             'start_time_ns': tables.start_time_ns or None,
             'duration_ns': tables.duration_ns,
-            'threads': len(tables.threads),
+            'threads': tables.n_sampled_threads,
             'totals': {value_type.name: total for value_type, total
                        in zip(value_types, tables.totals)},
             'value': value_types[tables.own].name,

@@ -87,7 +87,7 @@ def _heading(tables):
     text += f': {seconds(tables.duration_ns)}'
     if tables.rate_hz:
         text += f' at {tables.rate_hz:,} Hz'
-    threads = len(tables.threads)
+    threads = tables.n_sampled_threads
     return f'{text}, {threads:,} {"thread" if threads == 1 else "threads"}'
 
 

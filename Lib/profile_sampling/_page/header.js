@@ -26,7 +26,9 @@ export function whatLine({profile}) {
     ? ` of Python ${printable(profile.pythonVersion)}` : '';
   return [`${own[0]?.toUpperCase() ?? ''}${own.slice(1)} profile${python}`,
           brief(profile.durationNs),
-          counted(profile.threads.length, 'thread'), dateOf(profile.startNs)];
+          // Others only held the GIL.
+          counted(new Set(profile.samples.thread).size, 'thread'),
+          dateOf(profile.startNs)];
 }
 
 /**

@@ -49,6 +49,14 @@ sys.exit(5)
         self.assertFalse([s for s in profile.samples
                           if on_stack(s, 'afterwards')])
 
+    def test_who_ends_it_is_not_counted(self):
+        result = self.run_program(
+            '-Xsampleprof=out=profile.txt,duration_s=1',
+            code="wait_for('profile.txt', spin)")
+        self.assertEqual(result.status, 0, result.err)
+        with open(os.path.join(self.directory, 'profile.txt')) as file:
+            self.assertIn(', 1 thread, ', file.readline())
+
     def load_checked(self, name='profile.pb.gz'):
         """A profile of one second of one thread."""
         profile = self.load(name)

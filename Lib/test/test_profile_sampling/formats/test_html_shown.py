@@ -437,6 +437,14 @@ class PageTest(BrowserTest):
                      'blocked 48.3 %', '3 samples lost (ring full 3)'):
             self.assertIn(text, facts)
 
+    def test_a_thread_that_only_held_the_gil_is_not_counted(self):
+        b = Builder()
+        main, other = b.thread('MainThread'), b.thread('other')
+        b.sample('a.f [GIL~wait]', wall_ns=1, thread=main, state='gil_wait',
+                 holder=(other, 'a.g:3'))
+        self.show(b.profile())
+        self.assertIn('1 thread,', self.text('#facts'))
+
     def test_a_damaged_page_says_so(self):
         page = _html.encode(example().profile()._tables)
         with open(self.path, 'wb') as file:

@@ -1,8 +1,11 @@
 """The text report: what it says, and that it fits."""
 
+import json
 import textwrap
 import unittest
 
+from profile_sampling._data.by_site import Sites
+from profile_sampling._formats import report_files
 from profile_sampling._formats import text as _text
 
 from ..support.builders import Builder, example
@@ -100,6 +103,18 @@ class ReportTest(unittest.TestCase):
         text = report(b)
         self.assertNotIn('±', text)
         self.assertIn('Quality: nothing lost', text)
+
+    def test_threads_that_only_held_the_gil_are_not_counted(self):
+        b = Builder()
+        main, other = b.thread('MainThread'), b.thread()
+        b.sample('a.f [GIL~wait]', wall_ns=1, thread=main, state='gil_wait',
+                 holder=(other, '[unknown]'))
+        self.assertIn(', 1 thread,', report(b))
+        self.assertIn(', 1 thread\n', str(b.profile()))
+        tables = b.profile()._tables
+        document = json.loads(report_files.as_json(
+            tables, Sites(tables), [], ''))
+        self.assertEqual(document['profile']['threads'], 1)
 
     def test_every_lost_counter_is_named(self):
         stats = {'lost_a': 1, 'lost_b_c': 2, 'lost_zero': 0,
