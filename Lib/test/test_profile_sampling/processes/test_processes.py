@@ -428,10 +428,15 @@ class ProgramsTest(ChildrenTest):
                   'from multiprocessing import resource_tracker\n'
                   'resource_tracker.ensure_running()\n'
                   'resource_tracker._resource_tracker._stop()\n')
-        result = self.run_python('program.py', env=environment(
-            PYTHONSAMPLEPROF='out={pid}.pb.gz'))
-        self.assertEqual(result.status, 0, result.err)
-        self.assertEqual(len(self.profiles()), 1)
+        for arguments, env in (
+                ([], {'PYTHONSAMPLEPROF': 'out={pid}.pb.gz'}),
+                (['-Xsampleprof=out={pid}.pb.gz'], {})):
+            with self.subTest(arguments=arguments):
+                result = self.run_python(*arguments, 'program.py',
+                                         env=environment(**env))
+                self.assertEqual(result.status, 0, result.err)
+                [pid] = self.profiles()
+                os.unlink(os.path.join(self.directory, f'{pid}.pb.gz'))
 
     def test_resource_tracker_while_nobody_profiles(self):
         # Programs that are frozen know it by its arguments.
