@@ -43,6 +43,15 @@ def format_of(path, format=None):
         raise Failure(str(exc), 2) from None
 
 
+def refuse_input(output, paths):
+    """Fail if a file that is read would be written: what is in it would be
+    lost."""
+    if output is not None and os.path.realpath(output) in map(
+            os.path.realpath, paths):
+        raise Failure(f'{output} is to be read and to be written; name '
+                      'another file with -o, or leave it out', 2)
+
+
 def refuse_terminal(format, output):
     if (format in _formats.BINARY and output in (None, STDOUT)
             and sys.stdout is not None and sys.stdout.isatty()):

@@ -6,7 +6,8 @@ import sys
 
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    DASHES, Failure, add_output, at_least, load, value_type, write)
+    DASHES, Failure, add_output, at_least, load, refuse_input, value_type,
+    write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
@@ -112,8 +113,12 @@ _gate.__name__ = 'target of a gate'
 
 
 def _run(options):
+    before, after = _sides(options.files)
+    if options.html or options.open:
+        options.output = page.place(options.output, after[-1], '.diff')
+    refuse_input(options.output, before + after)
     before, after = [((path, load(path)) for path in side)
-                     for side in _sides(options.files)]
+                     for side in (before, after)]
     return show(before, after, options)
 
 
@@ -131,12 +136,9 @@ def show(before, after, options):
         data = _page(before, after, comparison, options)
     else:
         data = _encoded(comparison, format, options)
+    write(options.output, data)
     if options.html or options.open:
-        output = page.place(options.output, after[-1][0], '.diff')
-        write(output, data)
-        page.show(output, options.open)
-    else:
-        write(options.output, data)
+        page.show(options.output, options.open)
     match comparison.verdict():
         case compare.REGRESSION:
             return REGRESSION

@@ -4,7 +4,7 @@ import os
 
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, choose_format, encoded, load,
-    refuse_terminal, say, write)
+    refuse_input, refuse_terminal, say, write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
@@ -32,7 +32,9 @@ def _run(options):
     format = choose_format(options, 'pprof')
     refuse_terminal(format, options.output)
     paths = _expanded(options.files)
-    _refuse_twice(paths, options.output)
+    _refuse_twice(paths)
+    # Nor is the sum of the last time added up.
+    refuse_input(options.output, paths)
     merger = Merger()
     nameless = 0
     for path in paths:
@@ -91,14 +93,11 @@ def _expanded(names):
     return paths
 
 
-def _refuse_twice(paths, output):
-    """Add nothing up twice, also not the sum of the last time."""
+def _refuse_twice(paths):
+    """Add nothing up twice."""
     seen = set()
     for path in paths:
         real = os.path.realpath(path)
         if real in seen:
             raise Failure(f'{path} is named twice', 2)
         seen.add(real)
-    if output is not None and os.path.realpath(output) in seen:
-        raise Failure(f'{output} is to be read and to be written; name '
-                      'another file with -o, or leave it out', 2)

@@ -6,7 +6,7 @@ from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     Failure, add_format, add_output, at_least, choose_format, encoded, load,
-    refuse_terminal, say, value_type, write)
+    refuse_input, refuse_terminal, say, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
@@ -202,10 +202,11 @@ def _page(options):
 
 def _path(options):
     """Return the name of the profile that is to be shown."""
-    if options.file is not None:
-        return options.file
-    path = _newest()
-    say(f'the newest profile here is {path}')
+    path = options.file
+    if path is None:
+        path = _newest()
+        say(f'the newest profile here is {path}')
+    refuse_input(options.output, [path])
     return path
 
 

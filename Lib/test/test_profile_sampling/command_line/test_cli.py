@@ -327,11 +327,17 @@ class ReportTest(CommandLineTest):
 
     def test_the_loaded_file_is_not_ours_to_change(self):
         before = self.read('p.pb.gz')
-        self.run_cli('report', 'p.pb.gz', '-o', 'p.pb.gz')
+        for arguments in (['p.pb.gz', '-o', './p.pb.gz'],
+                          ['p.pb.gz', '--format', 'text', '-o', 'p.pb.gz'],
+                          ['p.pb.gz', '--html', '-o', 'p.pb.gz']):
+            with self.subTest(arguments=arguments):
+                self.assertFails(2, 'p.pb.gz is to be read and to be written',
+                                 'report', *arguments)
+                self.assertEqual(self.read('p.pb.gz'), before)
+        status, out, err = self.run_cli('report', '-o', 'p.pb.gz')
+        self.assertEqual((status, out), (2, b''))
+        self.assertIn('p.pb.gz is to be read and to be written', err)
         self.assertEqual(self.read('p.pb.gz'), before)
-        path = os.path.join(self.directory, 'p.pb.gz')
-        self.assertEqual(Profile.load(path).total_count,
-                         self.profile.total_count)
 
 
 if __name__ == '__main__':

@@ -276,6 +276,21 @@ class StatusTest(DiffTest):
             with self.subTest(arguments=arguments):
                 self.assertFails(2, message, 'diff', *arguments)
 
+    def test_the_files_that_are_compared_stay_as_they_are(self):
+        a, b = self.pair()
+        self.diff(a, b, '-o', 'b.diff.html')
+        for files, options in (
+                ([a, b], ['-o', b]), ([a, b], ['-o', f'./{a}']),
+                ([a, b], ['--format', 'json', '-o', a]),
+                ([a, b], ['--html', '-o', b]),
+                # It has the name of the page that is written by default.
+                (['b.diff.html', b], ['--html'])):
+            with self.subTest(files=files, options=options):
+                before = [self.read(name) for name in files]
+                self.assertFails(2, 'is to be read and to be written', 'diff',
+                                 *files, *options)
+                self.assertEqual([self.read(name) for name in files], before)
+
     def test_modes(self):
         self.save('c.pb.gz', mode='cpu')
         self.assertFails(2, 'different modes: wall and cpu', 'diff',
