@@ -26,19 +26,19 @@ class Failure(Exception):
         self.status = status
 
 
-def choose_format(options, default):
+def choose_format(options, default, known=_formats.FORMATS):
     """Return the format of the output; *default* is for stdout."""
     format = options.format
     if format is None and (options.output is None or
                            _files.descriptor(options.output) is not None):
         format = default
-    return format_of(options.output, format)
+    return format_of(options.output, format, known)
 
 
-def format_of(path, format=None):
+def format_of(path, format=None, known=_formats.FORMATS):
     """Return the format for a path, or *format* itself if it is given."""
     try:
-        return _formats.choose(path, format)
+        return _formats.choose(path, format, known)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
 
@@ -74,12 +74,11 @@ def at_least(least, name):
     return number
 
 
-def add_format(parser, default, more=()):
-    """Add the option of a profile's format; *default* says what is taken."""
-    formats = list(dict.fromkeys([*_formats.FORMATS, *more]))
+def add_format(parser, default, known=_formats.FORMATS):
+    """Add the option of the format; *default* says what is taken."""
     parser.add_argument(
-        '--format', choices=formats, metavar='FORMAT',
-        help=f'{", ".join(formats)} (default: by the extension of OUT, or '
+        '--format', choices=list(known), metavar='FORMAT',
+        help=f'{", ".join(known)} (default: by the extension of OUT, or '
              f'{default})')
 
 

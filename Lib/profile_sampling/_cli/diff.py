@@ -6,17 +6,14 @@ import sys
 
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    DASHES, Failure, add_output, at_least, load, refuse_input, value_type,
-    write)
+    DASHES, Failure, add_format, add_output, at_least, choose_format, load,
+    refuse_input, value_type, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
-from profile_sampling._formats import changes
+from profile_sampling._formats import CHANGES, changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
-_FORMATS = 'text', 'json', 'markdown', 'tsv', 'html'
-_EXTENSIONS = {'.json': 'json', '.md': 'markdown', '.tsv': 'tsv',
-               '.html': 'html', '.htm': 'html'}
 _THRESHOLD = re.compile(r'(.*):(\d+(?:\.\d+)?)%', re.DOTALL)
 
 
@@ -52,8 +49,7 @@ def add_options(parser):
                         type=at_least(1, 'positive number'),
                         help='rows of text and Markdown (default: '
                              '%(default)s)')
-    parser.add_argument('--format', choices=_FORMATS,
-                        help='(default: by the extension of OUT, or text)')
+    add_format(parser, 'text', CHANGES)
     parser.add_argument('--html', action='store_true',
                         help='write a page for browsers (default: beside '
                              'the last AFTER, with the extension .diff.html)')
@@ -152,13 +148,7 @@ def _format(options):
         if options.format not in (None, 'html'):
             raise Failure(f'a page is not {options.format}', 2)
         return 'html'
-    if options.format is not None:
-        return options.format
-    for extension, format in _EXTENSIONS.items():
-        if options.output is not None and options.output.lower().endswith(
-                extension):
-            return format
-    return 'text'
+    return choose_format(options, 'text', CHANGES)
 
 
 def _sides(files):

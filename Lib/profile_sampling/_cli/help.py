@@ -84,9 +84,9 @@ def add(commands):
 
 
 def _run(options):
-    from profile_sampling import _formats
+    from profile_sampling._formats import FORMATS, REPORTS, by_extension
     formats = '\n'.join([f'  {extension:<12} {format}' for extension, format
-                         in _formats.EXTENSIONS.items()])
+                         in by_extension(FORMATS | REPORTS).items()])
     parts = [_ABOUT.format(prog=PROG), 'COMMANDS\n']
     for name, parser in options.commands.choices.items():
         parts.append(parser.format_help())

@@ -23,14 +23,14 @@ def place(output, profile, kind=''):
         return output
     if profile == '-':
         raise Failure('name a file for the page with -o', 2)
-    if profile.lower().endswith(_formats.FORMATS['html']):
+    if profile.lower().endswith(_formats.extension('html')):
         raise Failure(f'{profile} is a page; name another file with -o', 2)
     name = profile
     for extension in sorted(_formats.PPROF, key=len, reverse=True):
         if name.lower().endswith(extension):
             name = name[:-len(extension)]
             break
-    return name + kind + _formats.FORMATS['html']
+    return name + kind + _formats.extension('html')
 
 
 def save(tables, path, is_opened, with_source):

@@ -74,7 +74,7 @@ def _output(options):
     output = options.output
     if output is None:
         format = options.format or 'pprof'
-        output = DEFAULT_OUTPUT + _formats.FORMATS[format]
+        output = DEFAULT_OUTPUT + _formats.extension(format)
     else:
         format = choose_format(options, 'text')
         refuse_terminal(format, output)

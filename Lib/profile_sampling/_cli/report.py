@@ -21,6 +21,7 @@ from profile_sampling._formats.words import wrapped
 _MORE = ('Also:', '--functions', '--tree', '--callers NAME',
          '--callees NAME', '--by KEY', '--gil', '--tasks', '--opcodes',
          '--source NAME', '--stats')
+_KNOWN = _formats.FORMATS | _formats.REPORTS
 # In nanoseconds they are in 63 bits.
 _MAX_SECONDS = 1 << 33
 # Functions that --source shows.
@@ -61,7 +62,7 @@ def add(commands):
     parser.add_argument('file', metavar='FILE', nargs='?',
                         help='a pprof file, or - for stdin (default: the '
                              'newest one in this directory)')
-    add_format(parser, 'text', report_files.FORMATS)
+    add_format(parser, 'text', _KNOWN)
     add_output(parser)
     parser.add_argument('-n', '--top', metavar='N',
                         type=at_least(1, 'positive number'),
@@ -163,9 +164,8 @@ def _run(options):
     if options.html or options.open:
         _page(options)
         return
-    is_report = options.format in report_files.FORMATS
-    format = (options.format if is_report
-              else choose_format(options, 'text'))
+    format = choose_format(options, 'text', _KNOWN)
+    is_report = format == 'text' or format in _formats.REPORTS
     try:
         arguments = {**_formats.annotation(format, options.annotate),
                      **_formats.pruning(format, options.min_share)}
@@ -178,7 +178,7 @@ def _run(options):
     try:
         whole = load(path)
         tables = _part(whole, options)
-        if is_report or format == 'text':
+        if is_report:
             _check_keys(whole, options)
             data = _report(tables, path, format, options)
         else:

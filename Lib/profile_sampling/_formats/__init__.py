@@ -1,67 +1,82 @@
 """Which formats there are, and which one a file name asks for.
 
-This file owns the list of formats.  Each writer is imported only when it
-is used.
+This file owns the lists of formats, also of what only some commands write.
+Each writer is imported only when it is used.
 """
 
 import os
 
 from profile_sampling import _files
 
-# Extension: format.  Compared at the end of the name, without case.
-EXTENSIONS = {
-    '.pb.gz': 'pprof', '.pprof': 'pprof', '.pb': 'pprof',
-    '.collapsed': 'collapsed', '.folded': 'collapsed',
-    '.txt': 'text',
-    '.speedscope.json': 'speedscope',
-    '.pstats': 'pstats', '.prof': 'pstats',
-    '.svg': 'svg',
-    '.gecko.json': 'gecko', '.gecko.json.gz': 'gecko-gz',
-    '.callgrind': 'callgrind',
-    '.dot': 'dot', '.gv': 'dot',
-    '.html': 'html', '.htm': 'html',
-    # After the longer ones that end so.
-    '.json': 'profile-json',
+# Format: the extensions that ask for it, compared at the end of the name,
+# without case.  The first is that of a file that the format alone names; of
+# two that fit, the longer counts.
+FORMATS = {
+    'pprof': ('.pb.gz', '.pprof', '.pb'),
+    'collapsed': ('.collapsed', '.folded'),
+    'text': ('.txt',),
+    'speedscope': ('.speedscope.json',),
+    'pstats': ('.pstats', '.prof'),
+    'svg': ('.svg',),
+    'profile-json': ('.json',),
+    'callgrind': ('.callgrind',),
+    'dot': ('.dot', '.gv'),
+    'gecko': ('.gecko.json',),
+    'gecko-gz': ('.gecko.json.gz',),
+    'html': ('.html', '.htm'),
 }
-# Format: the extension of a file that the format alone names.
-FORMATS = {'pprof': '.pb.gz', 'collapsed': '.collapsed', 'text': '.txt',
-           'speedscope': '.speedscope.json', 'pstats': '.pstats',
-           'svg': '.svg', 'profile-json': '.json', 'callgrind': '.callgrind',
-           'dot': '.dot', 'gecko': '.gecko.json',
-           'gecko-gz': '.gecko.json.gz', 'html': '.html'}
-PPROF = tuple([extension for extension, format in EXTENSIONS.items()
-               if format == 'pprof'])
+# The same of what a report is for other programs.  A file that ends in .json
+# has the whole profile.
+REPORTS = {'json': (), 'tsv': ('.tsv',), 'markdown': ('.md',)}
+# The same of what a difference is written in.
+CHANGES = {'text': FORMATS['text'], 'json': ('.json',),
+           'markdown': REPORTS['markdown'], 'tsv': REPORTS['tsv'],
+           'html': FORMATS['html']}
+PPROF = FORMATS['pprof']
 # What can hold a time line.
 WITH_TIMELINE = 'pprof', 'html'
 # What is no text.
 BINARY = 'pprof', 'pstats', 'gecko-gz'
 
 
-def choose(path, format=None):
+def choose(path, format=None, known=FORMATS):
     """Return the format for *path*, or *format* itself if it is given.
 
     The name of an open file, such as /dev/stdout, has no extension: pprof.
-    Raise ValueError when it is not known, with those that are.
+    Raise ValueError when it is not one of those *known*, with these.
     """
     if format is not None:
-        if format not in FORMATS:
+        if format not in known:
             raise ValueError(f'unknown format {format!r}; '
-                             f'known formats: {", ".join(FORMATS)}')
+                             f'known formats: {", ".join(known)}')
         return format
     if _files.descriptor(path) is not None:
         return 'pprof'
     name = os.path.basename(os.fsdecode(path)).lower()
-    for extension, known in EXTENSIONS.items():
-        if name.endswith(extension):
-            return known
+    asked_for = [(len(extension), format)
+                 for extension, format in by_extension(known).items()
+                 if name.endswith(extension)]
+    if asked_for:
+        return max(asked_for)[1]
     # What KCachegrind looks for; Callgrind puts the number of the process
     # at the end.
-    if name.startswith('callgrind.out'):
+    if name.startswith('callgrind.out') and 'callgrind' in known:
         return 'callgrind'
     raise ValueError(f'cannot tell the format from the name '
                      f'{os.fsdecode(path)!r}; known extensions: '
-                     f'{", ".join(EXTENSIONS)}; or give a format: '
-                     f'{", ".join(FORMATS)}')
+                     f'{", ".join(by_extension(known))}; or give a format: '
+                     f'{", ".join(known)}')
+
+
+def by_extension(known=FORMATS):
+    """Return {extension: format}."""
+    return {extension: format for format, extensions in known.items()
+            for extension in extensions}
+
+
+def extension(format):
+    """Return the extension of a file that the format alone names."""
+    return FORMATS[format][0]
 
 
 def annotation(format, annotate):

@@ -11,7 +11,6 @@ from profile_sampling._formats.findings import findings
 from profile_sampling._formats.table import below, number
 
 SCHEMA = 'profile_sampling.report/1'
-FORMATS = 'json', 'tsv', 'markdown'
 
 
 def as_json(tables, sites, shown, name):

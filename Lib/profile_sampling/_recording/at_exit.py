@@ -114,7 +114,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
         try:
             format = _format_of(out, format)
             if out is None:
-                out = _DEFAULT_OUT + _formats.FORMATS[format]
+                out = _DEFAULT_OUT + _formats.extension(format)
             shown = os.fsdecode(_formats.with_pid(out))
             tables = Tables(raw)
             encode = encode or _encoder(format)

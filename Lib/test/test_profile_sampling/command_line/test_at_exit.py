@@ -214,8 +214,9 @@ class AtExitTest(unittest.TestCase):
 
     def test_imports_little(self):
         raw = repr(example().raw())
-        for format, extension in _formats.FORMATS.items():
-            path = os.path.join(self.directory, f'a{extension}')
+        for format in _formats.FORMATS:
+            path = os.path.join(self.directory,
+                                f'a{_formats.extension(format)}')
             loaded = modules_loaded_by(
                 'from profile_sampling._recording import at_exit; '
                 f'at_exit.write({raw}, {path!r})')

@@ -227,7 +227,7 @@ class ReportTest(CommandLineTest):
                          'be read\n')
         for format, kind in kinds.items():
             with self.subTest(format=format):
-                name = f'o{_formats.FORMATS[format]}'
+                name = f'o{_formats.extension(format)}'
                 self.run_cli('report', 'p.pb.gz', '-o', name)
                 self.assertFails(
                     1, f'{name}: is not a pprof file but {kind}{hint}',
@@ -296,7 +296,8 @@ class ReportTest(CommandLineTest):
 
     def test_all_formats(self):
         tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables
-        for format, extension in _formats.FORMATS.items():
+        for format in _formats.FORMATS:
+            extension = _formats.extension(format)
             self.assertEqual(
                 self.run_cli('report', 'p.pb.gz', '-o', f'o{extension}'),
                 (0, b'', ''))
@@ -307,6 +308,27 @@ class ReportTest(CommandLineTest):
             (0, b'', ''))
         self.assertEqual(self.read('o.html'),
                          _formats.encode(tables, 'html', with_source=False))
+
+    def test_reports_for_programs(self):
+        for name, format in (('o.md', 'markdown'), ('o.TSV', 'tsv')):
+            expected = self.run_cli('report', 'p.pb.gz', '--format', format)
+            self.assertEqual(self.run_cli('report', 'p.pb.gz', '-o', name),
+                             (0, b'', ''))
+            self.assertEqual((0, self.read(name), ''), expected)
+
+    def test_formats_that_are_named(self):
+        """What is refused is told all that is not."""
+        for known, arguments in (
+                (_formats.FORMATS | _formats.REPORTS, ['report', 'p.pb.gz']),
+                (_formats.FORMATS, ['merge', 'p.pb.gz']),
+                (_formats.FORMATS, ['record', 'p.pb.gz']),
+                (_formats.CHANGES, ['diff', 'p.pb.gz', 'p.pb.gz'])):
+            extensions = ', '.join(_formats.by_extension(known))
+            self.assertFails(
+                2, re.escape(f"the name 'o.doc'; known extensions: "
+                             f'{extensions}; or give a format: '
+                             f'{", ".join(known)}\n'),
+                arguments[0], '-o', 'o.doc', *arguments[1:])
 
     def test_min_share(self):
         tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables

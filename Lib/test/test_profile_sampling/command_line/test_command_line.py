@@ -250,7 +250,7 @@ class KeysTest(ProgramTest):
                   'gecko-gz': b'\x1f\x8b',
                   'profile-json': b'{"format":', 'pstats': b'{',
                   'callgrind': b'# callgrind', 'html': b'<!DOCTYPE html>'}
-        for extension, format in _formats.EXTENSIONS.items():
+        for extension, format in _formats.by_extension().items():
             name, start = f'a{extension}', starts.get(format)
             with self.subTest(name=name):
                 self.run_with(f'out={name}')
@@ -269,8 +269,9 @@ class KeysTest(ProgramTest):
         with open(os.path.join(self.directory, 'any.name')) as file:
             for line in file:
                 self.assertRegex(line, r'\A.+ \d+\n\Z')
-        for format, extension in _formats.FORMATS.items():
+        for format in _formats.FORMATS:
             self.run_with(f'format={format}')
+            extension = _formats.extension(format)
             self.assertTrue([name for name in self.files()
                              if name.endswith(extension)], format)
 

@@ -210,6 +210,15 @@ class OutputTest(DiffTest):
                              ('o.tsv', b'name\t'), ('o.txt', b'before ')):
             self.assertEqual(self.diff(*pair, '-o', name), '')
             self.assertTrue(self.read(name).startswith(begins), name)
+        self.assertEqual(self.diff(*pair, '-o', '/dev/stdout'),
+                         self.diff(*pair))
+
+    def test_formats_of_profiles_are_none_of_ours(self):
+        for name in 'o.pb.gz', 'o.svg':
+            self.assertFails(2, 'known extensions: .txt, .json', 'diff',
+                             *self.pair(), '-o', name)
+            self.assertFalse(os.path.exists(
+                os.path.join(self.directory, name)))
 
     def test_ascii(self):
         os.environ['PYTHONIOENCODING'] = 'ascii'

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 from profile_sampling._data.values import STATES
-from profile_sampling._formats import EXTENSIONS, summary
+from profile_sampling._formats import by_extension, summary
 from profile_sampling._formats.words import state_name
 
 from ..support.builders import Builder, example
@@ -276,7 +276,7 @@ class HelpTest(ProgramTest):
             self.assertIn(f'usage: {PROG} {word}', text)
         for state in STATES:
             self.assertIn(f'\n  {state_name(state)} ', text)
-        for extension in EXTENSIONS:
+        for extension in [*by_extension(), '.tsv', '.md']:
             self.assertIn(f'\n  {extension} ', text)
         self.assertLess(max(map(len, text.splitlines())), 80)
 

@@ -399,6 +399,20 @@ class FormatsTest(DirectoryTest):
         self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
         self.assertEqual(_formats.choose('p', 'text'), 'text')
 
+    def test_formats_of_a_command(self):
+        for name, known, format in (
+                ('p.md', _formats.REPORTS, 'markdown'),
+                ('p.tsv', _formats.CHANGES, 'tsv'),
+                ('p.gecko.json', _formats.CHANGES, 'json'),
+                ('p.json', _formats.FORMATS | _formats.REPORTS,
+                 'profile-json')):
+            self.assertEqual(_formats.choose(name, None, known), format)
+        for name, format in (('p.svg', None), ('callgrind.out.7', None),
+                             ('p.md', 'svg')):
+            with self.assertRaisesRegex(
+                    ValueError, ': text, json, markdown, tsv, html$'):
+                _formats.choose(name, format, _formats.CHANGES)
+
     def test_unknown(self):
         for name in ('p', 'p.gz', 'p.doc', 'pprof', '/a.txt/p'):
             with self.assertRaisesRegex(ValueError, r'\.pb\.gz.*\.txt.*'
