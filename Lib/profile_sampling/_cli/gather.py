@@ -52,8 +52,14 @@ class Parts:
         return os.path.join(self.directory, '{pid}' + _EXTENSION)
 
     def paths(self):
-        return sorted([os.path.join(self.directory, name)
-                       for name in os.listdir(self.directory)
+        try:
+            names = os.listdir(self.directory)
+        except OSError as exc:
+            # The program may have removed all that is beside its output.
+            raise Failure('nothing was recorded: cannot read '
+                          f'{self.directory}, where processes were to leave '
+                          f'their profiles: {exc.strerror}') from None
+        return sorted([os.path.join(self.directory, name) for name in names
                        if name.endswith(_EXTENSION)
                        and not name.startswith('.')])
 
@@ -71,7 +77,8 @@ class Parts:
             return
         if self._late:
             for path in self.taken:
-                os.unlink(path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
             return
         shutil.rmtree(self.directory, ignore_errors=True)
 

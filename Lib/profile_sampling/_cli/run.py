@@ -9,7 +9,7 @@ import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._cli import child, gather, meta, program
-from profile_sampling._cli.common import say
+from profile_sampling._cli.common import Failure, say
 from profile_sampling._formats import words
 
 # Characters of a command in a message.
@@ -19,39 +19,57 @@ _MAX_PIDS = 10
 
 
 def profiled(wanted, options, parts):
-    """Run a Program; return how it Ended, and the tables of its profile.
-
-    There are none, None, if nothing was recorded.
-    """
+    """Run a Program; return how it Ended."""
     session = program.session_text(options, out=parts.out, quiet=True)
     ended = child.run(wanted.command(),
                       os.environ | {'PYTHONSAMPLEPROF': session}
                       | program.environment(options))
     _say_still_running(parts)
-    return ended, parts.merged(meta.of(wanted) if options.meta else {})
+    return ended
 
 
 def to_file(wanted, options, format, output):
-    """Run a program and write its profile.
-
-    Return its status, or 1 if that is 0 and nothing was recorded.
-    """
+    """Run a program and write its profile; return the status."""
     parts = gather.Parts(None if _files.descriptor(output) is not None
                          else output)
     try:
-        ended, tables = profiled(wanted, options, parts)
-        if tables is None:
-            say_nothing_written(wanted)
-            return ended.status or 1
-        parts.save(tables, output, format, **_formats.sourcing(
-            format, not options.no_source))
-        files = len(parts.taken)
+        ended = profiled(wanted, options, parts)
+        return status_of(ended, _save, wanted, options, parts, format, output)
     finally:
         parts.remove()
+
+
+def status_of(ended, save, *arguments):
+    """Call what saves the profile of a program that Ended; return the status.
+
+    It is the program's, or 1 if that is 0 and *save* failed or returned
+    False, for nothing was recorded.
+    """
+    try:
+        is_saved = save(*arguments)
+    except Failure as exc:
+        say(exc)
+        is_saved = False
+    return ended.status or int(not is_saved)
+
+
+def merged(wanted, options, parts):
+    """Return the tables of the profile of a program that has ended, or None
+    if nothing was recorded."""
+    return parts.merged(meta.of(wanted) if options.meta else {})
+
+
+def _save(wanted, options, parts, format, output):
+    tables = merged(wanted, options, parts)
+    if tables is None:
+        say_nothing_written(wanted)
+        return False
+    parts.save(tables, output, format, **_formats.sourcing(
+        format, not options.no_source))
     if not options.quiet:
         say(f'wrote {output}, of '
-            + words.counted(files, 'process', 'processes'))
-    return ended.status
+            + words.counted(len(parts.taken), 'process', 'processes'))
+    return True
 
 
 def _say_still_running(parts):

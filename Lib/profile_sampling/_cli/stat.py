@@ -55,14 +55,17 @@ def _run(options):
         program.check_output(options.to)
     parts = gather.Parts()
     try:
-        status = _run_and_say(wanted, options, parts, output, format)
+        ended = run.profiled(wanted, options, parts)
+        status = run.status_of(ended, _say, ended, wanted, options, parts,
+                               output, format)
     finally:
         parts.remove()
     return child.end_as(status)
 
 
-def _run_and_say(wanted, options, parts, output, format):
-    ended, tables = run.profiled(wanted, options, parts)
+def _say(ended, wanted, options, parts, output, format):
+    """Say what a program used; return whether its profile could be kept."""
+    tables = run.merged(wanted, options, parts)
     used = summary.used(ended.usage, ended.real_s, ended.least_kb)
     if options.format == 'json':
         said = json.dumps(summary.as_json(wanted.name, ended.status, used,
@@ -74,7 +77,7 @@ def _run_and_say(wanted, options, parts, output, format):
     show(said, options.to)
     if tables is None:
         run.say_nothing_written(wanted)
-        return ended.status or 1
+        return False
     if output is not None:
         parts.save(tables, output, format)
-    return ended.status
+    return True

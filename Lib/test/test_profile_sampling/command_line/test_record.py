@@ -381,6 +381,24 @@ class CommandTest(RecordTest):
         parts = result.err.split(' are in ')[1].strip()
         self.assertEqual(len(os.listdir(parts)), 1)
 
+    def test_the_status_if_the_sum_cannot_be_written(self):
+        # The program removes the directory, with or without what is in it.
+        work = f'"{sys.executable}" work.py'
+        for command, message in (
+                ('rm -r gone', 'nothing was recorded: cannot read '),
+                (f'{work}; rm -r gone', 'nothing was recorded: cannot read '),
+                (f'{work}; mkdir gone/p.pb.gz', 'The profiles of its ')):
+            for end, status in ('exit 3', 3), ('kill -9 $$', -9), ('', 1):
+                with self.subTest(command=command, end=end):
+                    os.mkdir(os.path.join(self.directory, 'gone'))
+                    result = self.record('-o', 'gone/p.pb.gz', '--', 'sh',
+                                         '-c', f'{command}\n{end}')
+                    self.assertEqual(result.status, status, result.err)
+                    self.assertIn(message, result.err)
+                    self.assertNotIn('Traceback', result.err)
+                    shutil.rmtree(os.path.join(self.directory, 'gone'),
+                                  ignore_errors=True)
+
 
 class RepeatTest(RecordTest):
 

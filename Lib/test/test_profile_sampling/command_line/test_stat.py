@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import unittest
@@ -203,6 +204,17 @@ class CommandTest(ProgramTest):
         self.assertEqual(result.status, -signal.SIGKILL)
         self.assertIn(' real\n', result.err)
         self.assertIn('nothing was recorded', result.err)
+
+    def test_the_status_if_the_profile_cannot_be_written(self):
+        for end, status in ('exit(3)', 3), ('', 1):
+            os.mkdir(os.path.join(self.directory, 'gone'))
+            result = self.cli('stat', '-o', 'gone/p.pb.gz', '-c',
+                              f'import os; os.rmdir("gone"); {end}')
+            self.assertEqual(result.status, status, result.err)
+            self.assertIn('cannot write gone/p.pb.gz: No such file',
+                          result.err)
+            parts = result.err.split(' are in ')[1].strip()
+            self.addCleanup(shutil.rmtree, parts)
 
     def test_usage(self):
         for arguments, status, message in (
