@@ -105,8 +105,9 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
     *out* None stands for sampleprof.{pid} with the format's extension, in
     *cwd*, the directory that the program was started in: it may have gone
     elsewhere.  What happened is said in one line on stderr; *quiet* leaves
-    it out if all went well.  *encode* is the encoder of the format, if it has
-    been imported; *say* says a line elsewhere.
+    it out if all went well, and else what could be done.  *encode* is the
+    encoder of the format, if it has been imported; *say* says a line
+    elsewhere.
     """
     say = say or _say
     shown = '?'
@@ -127,11 +128,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             # the file's.
             is_ours = isinstance(exc, _FAULTS)
             if is_ours or not tries_left:
-                say(f'sampleprof: cannot write {_quoted(shown)}: '
-                    f'{_reason(exc)}. ' + (
-                        'Name another file with -X sampleprof=out=PATH'
-                        if is_ours else
-                        'Handlers of signals raised it, time and again'))
+                say(_failure(exc, shown, is_ours, quiet))
                 return False
     if not quiet:
         say(line)
@@ -195,6 +192,18 @@ def _success(tables, shown, format):
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
             f'{tables.total('count'):,} samples, {lost}). Look: {look}')
+
+
+def _failure(exc, shown, is_ours, quiet):
+    line = f'sampleprof: cannot write {_quoted(shown)}: {_reason(exc)}'
+    if not is_ours:
+        return f'{line}. Handlers of signals raised it, time and again'
+    if quiet:
+        # Of a process that another one has started, it is not the user who
+        # has named the file.
+        return line
+    return (f'{line}. Name another file: record -o PATH, or '
+            '-X sampleprof=out=PATH')
 
 
 def _python():

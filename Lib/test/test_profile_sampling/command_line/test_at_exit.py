@@ -168,8 +168,14 @@ class AtExitTest(unittest.TestCase):
                 self.assertEqual((status, text), (0, 'False\n'))
                 self.assertRegex(
                     err, rf'^sampleprof: cannot write .*{reason}.*'
+                    r'\. Name another file: record -o PATH, or '
                     r'-X sampleprof=out=PATH\n$')
         self.assertEqual(self.files(), ['dir.txt', 'link.txt'])
+
+    def test_quiet_failures_give_no_advice(self):
+        _, _, err = self.run_code("write(raw, 'no/a.txt', quiet=True)")
+        self.assertEqual(err, 'sampleprof: cannot write no/a.txt: No such '
+                              'file or directory\n')
 
     def test_a_full_disk_is_tried_once(self):
         full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
