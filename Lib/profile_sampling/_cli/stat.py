@@ -17,8 +17,8 @@ _FORMATS = 'text', 'json'
 def add(commands):
     _add(commands, 'stat', 'run a program and say what it used',
          'Run a program as a child, and say on standard error what it and its '
-         'processes used: time by what threads did, memory, switches, faults, '
-         'and what the profiler itself cost.', report=False)
+         'processes used: time by what threads did, memory, faults, and what '
+         'the profiler itself cost.', report=False)
     _add(commands, 'exec', 'run a program, say what it used, and report',
          'As stat, followed by the report of the profile.', report=True)
 

@@ -28,6 +28,10 @@ def used(usage, real_s, least_kb):
     units that the names end in.
 
     Peak memory of no more than *least_kb* may be less than the kernel says.
+
+    Context switches are left out.  The profiler's thread, which the kernel
+    counts with the program's, waits for each tick, and on a single CPU takes
+    it from the program each time: the figures are those of the profiler.
     """
     return {
         'real_s': real_s,
@@ -35,8 +39,6 @@ def used(usage, real_s, least_kb):
         'sys_s': usage.ru_stime,
         'peak_memory_bytes': usage.ru_maxrss * _BYTES_PER_KB,
         'peak_memory_is_bound': usage.ru_maxrss <= least_kb,
-        'context_switches_voluntary': usage.ru_nvcsw,
-        'context_switches_involuntary': usage.ru_nivcsw,
         'page_faults_minor': usage.ru_minflt,
         'page_faults_major': usage.ru_majflt,
         'disk_read_bytes': usage.ru_inblock * _BYTES_PER_BLOCK,
@@ -115,8 +117,8 @@ def _line(amount, text):
     return f'{amount:>15}  {text}'
 
 
-def _counted(number, one, rest, more=None):
-    amount, _, noun = counted(number, one, more).partition(' ')
+def _counted(number, one, rest):
+    amount, _, noun = counted(number, one).partition(' ')
     return _line(amount, noun + rest)
 
 
@@ -142,11 +144,6 @@ def _system(used):
     yield _line(f'{used["peak_memory_bytes"] / _BYTES_PER_MB:,.1f} MB',
                 'peak memory of the largest process'
                 + (', at most' if used['peak_memory_is_bound'] else ''))
-    voluntary = used['context_switches_voluntary']
-    involuntary = used['context_switches_involuntary']
-    yield _counted(voluntary + involuntary, 'context switch',
-                   f' ({voluntary:,} to wait, {involuntary:,} forced)',
-                   'context switches')
     major = used['page_faults_major']
     yield _counted(used['page_faults_minor'] + major, 'page fault',
                    f' ({major:,} from disk)')

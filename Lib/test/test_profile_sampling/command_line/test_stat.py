@@ -23,10 +23,8 @@ class UsedTest(unittest.TestCase):
 
     USED = {'real_s': 2.5, 'user_s': 0.25, 'sys_s': 0.0125,
             'peak_memory_bytes': 25 << 20, 'peak_memory_is_bound': False,
-            'context_switches_voluntary': 1000,
-            'context_switches_involuntary': 234, 'page_faults_minor': 5,
-            'page_faults_major': 1, 'disk_read_bytes': 1 << 20,
-            'disk_written_bytes': 2 << 20}
+            'page_faults_minor': 5, 'page_faults_major': 1,
+            'disk_read_bytes': 1 << 20, 'disk_written_bytes': 2 << 20}
 
     def test_units(self):
         usage = resource.struct_rusage((
@@ -45,7 +43,6 @@ class UsedTest(unittest.TestCase):
             '       250.0 ms  user',
             '        12.5 ms  sys', '',
             '        25.0 MB  peak memory of the largest process',
-            '          1,234  context switches (1,000 to wait, 234 forced)',
             '              6  page faults (1 from disk)',
             '         3.0 MB  from and to disks (1.0 MB read, 2.0 MB '
             'written)'])
@@ -97,11 +94,9 @@ class UsedTest(unittest.TestCase):
             'collections_gen2': 0, 'lost_labels': 1, 'lost_threads': 1,
             'ticks_unheard': 1, 'ticks': 2}).sample(
                 'm.f:1', wall_ns=1).profile()._tables
-        text = summary.render('x', self.USED | {
-            'context_switches_voluntary': 1, 'context_switches_involuntary': 0,
-            'page_faults_minor': 0}, tables)
-        for line in ('context switch (1 to wait, 0 forced)',
-                     'page fault (1 from disk)',
+        text = summary.render('x', self.USED | {'page_faults_minor': 0},
+                              tables)
+        for line in ('page fault (1 from disk)',
                      'garbage collection (1 of generation 0, 0 of generation '
                      '1, 0 of generation 2)'):
             self.assertIn(f'              1  {line}\n', text)
@@ -158,6 +153,13 @@ class CommandTest(ProgramTest):
             self.assertEqual(len([line for line in lines
                                   if line.endswith(end)]), 1, end)
         self.assertIn(' MB  peak memory of the largest process', result.err)
+
+    def test_nothing_is_said_of_switches(self):
+        # Most are those of the thread that samples.
+        for format in 'text', 'json':
+            result = self.cli('stat', '--format', format, 'work.py')
+            self.assertIn('fault', result.err)
+            self.assertNotIn('switch', result.err)
 
     def test_collections(self):
         result = self.cli(
