@@ -13,7 +13,7 @@ import sys
 from profile_sampling import _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
-from profile_sampling._recording import latencies
+from profile_sampling._recording import latencies, left_out
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -58,6 +58,7 @@ def writer(out, format, cwd, duration_s):
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
     recorder = _recorder(format)
+    left_out_so_far = left_out.begin(out)
     latencies.begin_session()
     if duration_s:
         from profile_sampling._recording import limit
@@ -68,7 +69,8 @@ def writer(out, format, cwd, duration_s):
         raw['latencies'] = latencies.end_session()
         if recorder is not None:
             recorder.finish(raw)
-        return write(raw, out, format, cwd, quiet, encode, say)
+        return write(raw, out, format, cwd, quiet, encode, say,
+                     left_out_so_far())
 
     return write_at_exit
 
@@ -99,7 +101,7 @@ def _take_meta():
 
 
 def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
-          say=None):
+          say=None, note=''):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
@@ -107,7 +109,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
     elsewhere.  What happened is said in one line on stderr; *quiet* leaves
     it out if all went well, and else what could be done.  *encode* is the
     encoder of the format, if it has been imported; *say* says a line
-    elsewhere.
+    elsewhere; *note* is said of a profile that is written.
     """
     say = say or _say
     shown = '?'
@@ -120,7 +122,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             tables = Tables(raw)
             encode = encode or _encoder(format)
             _replace(shown, encode(tables), os.fsdecode(cwd or b''))
-            line = _success(tables, shown, format)
+            line = _success(tables, shown, format, note)
             break
         # Nothing may leave: the exit status is the program's, not ours.
         except BaseException as exc:
@@ -181,7 +183,7 @@ def _open_here(path):
     return None
 
 
-def _success(tables, shown, format):
+def _success(tables, shown, format, note):
     # On the wall clock, what the user waited; the threads' sum is in the
     # report.
     is_cpu = tables.mode == 'cpu'
@@ -191,7 +193,7 @@ def _success(tables, shown, format):
     look = _LOOK[format].format(python=_python(), path=_quoted(shown))
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
-            f'{tables.total('count'):,} samples, {lost}). Look: {look}')
+            f'{tables.total('count'):,} samples, {lost}). {note}Look: {look}')
 
 
 def _failure(exc, shown, is_ours, quiet):

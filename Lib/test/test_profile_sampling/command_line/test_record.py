@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -166,6 +167,31 @@ class PythonTest(RecordTest):
                                      f'import work; work.work(); {code}')
                 self.assertEqual(result.status, status)
                 self.check_work(self.load('p.pb.gz'))
+
+    def test_children_that_are_left_out_are_told(self):
+        # Half of their time is more than enough to be worth a word.
+        code = ('import os, work\n'
+                'for _ in range(2):\n'
+                '    if not os.fork():\n'
+                '        work.work()\n'
+                '        os._exit(0)\n'
+                '    os.wait()\n')
+        for name, is_told in ('p.pb.gz', True), ('{pid}.pb.gz', False):
+            with self.subTest(name=name):
+                result = self.record('-o', name, '-c', code)
+                self.assertEqual((result.status, len(result.said())), (0, 1))
+                told = re.findall(
+                    r'\)\. Not in it: (0\.\d\d) s CPU of child processes; '
+                    r'for those of Python use record -- COMMAND, or \{pid\} '
+                    r'in the name\. Look: ', result.err)
+                self.assertEqual(len(told), is_told, result.err)
+                for seconds in told:
+                    self.assertGreater(float(seconds), WORK_NS / 1e9)
+
+    def test_children_that_do_nothing_are_not_told(self):
+        result = self.record('-o', 'p.pb.gz', '-c',
+                             'import os; os.system("true")')
+        self.assertNotIn('Not in it', result.err)
 
     def test_a_signal_is_the_programs(self):
         process = self.start('-q', '-o', 'p.pb.gz', '-c',
