@@ -14,6 +14,7 @@ from profile_sampling._cli import outliving
 from profile_sampling._cli.common import Failure, load, write
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
+from profile_sampling._recording import begun
 
 _PREFIX = '.sampleprof-'
 _EXTENSION = '.pb.gz'
@@ -27,7 +28,9 @@ class Parts:
     It is beside the file that is to be written, so that the same disk is full
     or not.
 
-    taken  the files that are in the sum
+    taken   the files that are in the sum
+    begun   the numbers, as text, of all processes that began to be profiled
+    silent  those of processes that have ended and left no profile
     """
 
     def __init__(self, output=None):
@@ -38,6 +41,7 @@ class Parts:
         try:
             self.directory = os.path.abspath(
                 tempfile.mkdtemp(prefix=_PREFIX, dir=beside))
+            os.mkdir(self._marks)
         except OSError as exc:
             where = '' if beside is None else f' in {beside}'
             raise Failure(f'cannot make a directory{where}: '
@@ -45,6 +49,11 @@ class Parts:
         self._is_needed = False
         self._late = []
         self.taken = []
+        self.begun = self.silent = frozenset()
+
+    @property
+    def _marks(self):
+        return os.path.join(self.directory, begun.DIRECTORY)
 
     @property
     def out(self):
@@ -89,12 +98,22 @@ class Parts:
         they stay where they are.
         """
         self.taken = paths = self.paths()
+        self._take_marks()
         if not paths:
             return None
         with self._kept_on_failure():
             tables = load(paths[0]) if len(paths) == 1 else _sum(paths)
         tables.meta = meta
         return tables
+
+    def _take_marks(self):
+        """Learn who has left no profile, and leave nothing but profiles."""
+        with contextlib.suppress(OSError):
+            self.begun = frozenset(os.listdir(self._marks))
+        shutil.rmtree(self._marks, ignore_errors=True)
+        self.silent = self.begun.difference(
+            [os.path.basename(path).removesuffix(_EXTENSION)
+             for path in self.taken], map(str, self._late))
 
     def save(self, tables, output, format, **options):
         """Write the sum; if that fails, the parts stay where they are."""

@@ -56,13 +56,18 @@ def status_of(ended, save, *arguments):
 def merged(wanted, options, parts):
     """Return the tables of the profile of a program that has ended, or None
     if nothing was recorded."""
-    return parts.merged(meta.of(wanted) if options.meta else {})
+    tables = parts.merged(meta.of(wanted) if options.meta else {})
+    if parts.silent:
+        say(words.counted(len(parts.silent), 'process', 'processes')
+            + ' left no profile: ended by a signal, replaced by another '
+              'program, or unable to write')
+    return tables
 
 
 def _save(wanted, options, parts, format, output):
     tables = merged(wanted, options, parts)
     if tables is None:
-        say_nothing_written(wanted)
+        say_nothing_written(wanted, parts)
         return False
     parts.save(tables, output, format, **_formats.sourcing(
         format, not options.no_source))
@@ -82,10 +87,14 @@ def _say_still_running(parts):
             f'{parts.directory} when they end')
 
 
-def say_nothing_written(wanted):
+def say_nothing_written(wanted, parts):
+    if parts.begun:
+        # What became of them has been said.
+        say('nothing was recorded')
+        return
     name = wanted.name
     if len(name) > _MAX_NAME:
         name = f'{name[:_MAX_NAME]}...'
     say(f'nothing was recorded: no process of "{name}" ran {sys.executable} '
         'or another build of it that profiles, without -I and -E, which hide '
-        'the environment; or all of them were killed')
+        'the environment')

@@ -76,7 +76,7 @@ def _say(ended, wanted, options, parts, output, format):
             said += '\n' + text.render(tables)
     show(said, options.to)
     if tables is None:
-        run.say_nothing_written(wanted)
+        run.say_nothing_written(wanted, parts)
         return False
     if output is not None:
         parts.save(tables, output, format)

@@ -13,7 +13,7 @@ import sys
 from profile_sampling import _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
-from profile_sampling._recording import latencies, left_out
+from profile_sampling._recording import begun, latencies, left_out
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -60,6 +60,7 @@ def writer(out, format, cwd, duration_s):
     recorder = _recorder(format)
     left_out_so_far = left_out.begin(out)
     latencies.begin_session()
+    begun.mark(out)
     if duration_s:
         from profile_sampling._recording import limit
         limit.end_after(duration_s)

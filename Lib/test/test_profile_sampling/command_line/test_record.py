@@ -407,6 +407,77 @@ class CommandTest(RecordTest):
         parts = result.err.split(' are in ')[1].strip()
         self.assertEqual(len(os.listdir(parts)), 1)
 
+    def check_silent(self, processes, *command, wrote=1):
+        """So many processes leave no profile, others do."""
+        result = self.record('-q', '-o', 'p.pb.gz', '--', *command)
+        said = (f'{PROG}: {processes} left no profile: ended by a signal, '
+                'replaced by another program, or unable to write\n')
+        if not wrote:
+            said += f'{PROG}: nothing was recorded\n'
+        self.assertEqual(result.err, said if processes else '')
+        self.assertEqual(os.path.exists(
+            os.path.join(self.directory, 'p.pb.gz')), bool(wrote))
+        return result
+
+    def test_processes_that_leave_no_profile_are_told(self):
+        # Three children of a fork: they are ended, write, and run another
+        # program.
+        self.file('forks.py', '''if True:
+            import os, signal, work
+            for end in (lambda: os.kill(os.getpid(), signal.SIGTERM),
+                        lambda: os._exit(0),
+                        lambda: os.execlp('true', 'true')):
+                if not os.fork():
+                    end()
+                os.wait()
+            ''')
+        result = self.check_silent('2 processes', sys.executable, 'forks.py')
+        self.assertEqual(result.status, 0)
+        self.assertEqual(len(self.load('p.pb.gz').label_values('pid')), 2)
+        self.assertEqual(
+            [name for name in self.files() if 'sampleprof' in name], [])
+
+    def test_processes_that_are_terminated(self):
+        self.file('processes.py', '''if True:
+            import multiprocessing, os, time
+            if __name__ == '__main__':
+                for begun, method in (2, 'fork'), (3, 'spawn'):
+                    process = multiprocessing.get_context(method).Process(
+                        target=time.sleep, args=(60,))
+                    process.start()
+                    while len(os.listdir(os.environ['MARKS'])) < begun:
+                        time.sleep(0.01)
+                    process.terminate()
+                    process.join()
+            ''')
+        # Which directory it is, only the text of the session tells.
+        self.check_silent(
+            '2 processes', 'sh', '-c',
+            'out=${PYTHONSAMPLEPROF#*out=}; '
+            'export MARKS="${out%/*}/.sampleprof-begun"; '
+            f'"{sys.executable}" processes.py')
+
+    def test_a_process_that_cannot_write_is_no_process_of_another_python(self):
+        result = self.check_silent(
+            '1 process', 'sh', '-c', f'"{sys.executable}" -c "import resource;'
+            ' resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))" 2>&-',
+            wrote=False)
+        self.assertEqual(result.status, 1)
+
+    def test_children_that_are_not_profiled_have_nothing_to_leave(self):
+        # The time is over when the child begins.
+        self.file('late.py', '''if True:
+            import os, profile_sampling, time
+            while profile_sampling.running():
+                time.sleep(0.01)
+            if not os.fork():
+                os.kill(os.getpid(), 9)
+            os.wait()
+            ''')
+        result = self.record('-q', '-d', '1', '-o', 'p.pb.gz', '--',
+                             sys.executable, 'late.py')
+        self.assertEqual((result.status, result.err), (0, ''))
+
     def test_the_status_if_the_sum_cannot_be_written(self):
         # The program removes the directory, with or without what is in it.
         work = f'"{sys.executable}" work.py'
