@@ -242,7 +242,7 @@ is_whole(const struct pprof_message *m)
 {
     for (Py_ssize_t i = 0; i < m->num_locations; i++) {
         const int64_t *location = &m->locations[4 * i];
-        // A native function may be none of the message's: its reader adds some.
+        // A native function may be one that the reader has added.
         if (!is_row(location[2], m->num_lines + 1)
             || !is_row(location[3], m->num_lines - location[2] + 1)
             || m->natives[i] < 0)
