@@ -424,7 +424,7 @@ class CommandTest(RecordTest):
         # program.
         self.file('forks.py', '''if True:
             import os, signal, work
-            for end in (lambda: os.kill(os.getpid(), signal.SIGTERM),
+            for end in (lambda: os.kill(os.getpid(), signal.SIGKILL),
                         lambda: os._exit(0),
                         lambda: os.execlp('true', 'true')):
                 if not os.fork():
