@@ -292,6 +292,7 @@ struct _sampling_runtime_state {
     int is_aggregating;
     struct _sampling_subscription *subscriptions;
     int num_helpers;            // threads that serve subscribers
+    int has_moved_thread;       // a state ran on a thread that did not make it
     // What -X sampleprof asked for.  Owner: who holds the main interpreter's
     // GIL.
     int exit_quiet;             // no line on stderr after a success

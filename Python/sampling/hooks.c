@@ -291,7 +291,7 @@ void
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
-    if (thread != NULL && thread->ident != PyThread_get_thread_ident()) {
+    if (thread != NULL && thread->native_id != _PySampling_OwnNativeId()) {
         thread = _PySampling_ThreadMoved(tstate);
     }
     if (thread == NULL) {

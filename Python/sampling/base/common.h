@@ -187,6 +187,10 @@ _PySampling_TakeSpan(_PySampling_Thread *thread)
 
 // base/process.c.  Did C code fork without a word to the interpreter?
 extern int _PySampling_ForkedWithoutHooks(void);
+// The number that the kernel has for the calling thread; in the child of a fork
+// it is another one.
+extern int _PySampling_OwnNativeId(void);
+extern void _PySampling_ForgetNativeId(void);
 
 // base/time.c.  The first one is async-signal-safe.
 extern uint64_t _PySampling_MonotonicNow(void);

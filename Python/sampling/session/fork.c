@@ -110,6 +110,7 @@ renew_bells(void)
 static void
 rest_in_child(void)
 {
+    _PySampling_ForgetNativeId();
     _PyMutex_at_fork_reinit(&STATE->control_mutex);
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);

@@ -140,28 +140,32 @@ record_end(_PySampling_Thread *thread)
     PyMutex_Unlock(&STATE->tables_mutex);
 }
 
-/* threading and PyGILState_Ensure() make a thread state only where there is
-   none.  But one of another interpreter, made later, may have a record before.
-   With the registry locked. */
-static int
-is_alone_on_os_thread(PyThreadState *tstate)
-{
-    return STATE->interpreters->next == NULL
-        && (tstate->_whence == _PyThreadState_WHENCE_THREADING
-            || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
-}
-
 /* A thread state remembers the OS thread that made it. */
 static void
 set_os_thread(_PySampling_Thread *thread)
 {
     PyThreadState *tstate = thread->tstate;
-    thread->ident = tstate == _PyThreadState_GET()
-        ? PyThread_get_thread_ident() : tstate->thread_id;
-    thread->native_id = thread->ident == tstate->thread_id
-        ? (int)tstate->native_thread_id
-        : (int)PyThread_get_thread_native_id();
+    thread->ident = tstate->thread_id;
+    thread->native_id = (int)tstate->native_thread_id;
+    if (tstate == _PyThreadState_GET()
+        && thread->native_id != _PySampling_OwnNativeId())
+    {
+        thread->ident = PyThread_get_thread_ident();
+        thread->native_id = _PySampling_OwnNativeId();
+        STATE->has_moved_thread = 1;
+    }
     thread->cpu_clock = THREAD_CPU_CLOCK(thread->native_id);
+}
+
+/* threading and PyGILState_Ensure() make a thread state only where there is
+   none.  But one of another interpreter, made later, may have a record before,
+   and C code may move one to another thread.  With the registry locked. */
+static int
+is_alone_on_os_thread(PyThreadState *tstate)
+{
+    return STATE->interpreters->next == NULL && !STATE->has_moved_thread
+        && (tstate->_whence == _PyThreadState_WHENCE_THREADING
+            || tstate->_whence == _PyThreadState_WHENCE_GILSTATE);
 }
 
 /* With the registry locked. */

@@ -1,4 +1,4 @@
-/* A thread state that one thread makes and another runs in. */
+/* A thread state that one thread makes and others run in. */
 
 #include <Python.h>
 
@@ -21,25 +21,35 @@ work(void *arg)
         share->failed = 1;
     }
     Py_XDECREF(result);
-    PyThreadState_Clear(share->tstate);
-    PyThreadState_DeleteCurrent();
+    PyEval_SaveThread();
     return NULL;
 }
 
-/* run(job): in a thread that is not Python's, in a state of this one's. */
+/* run(job, times): each in a new thread that is not Python's, one after the
+   other, all in one state of this one's. */
 static PyObject *
-run(PyObject *module, PyObject *job)
+run(PyObject *module, PyObject *args)
 {
-    Share share = {PyThreadState_New(PyInterpreterState_Get()), job, 0};
-    pthread_t thread;
-    if (share.tstate == NULL
-        || pthread_create(&thread, NULL, work, &share) != 0)
-    {
+    Share share = {0};
+    int times;
+    if (!PyArg_ParseTuple(args, "Oi:run", &share.job, &times)) {
+        return NULL;
+    }
+    share.tstate = PyThreadState_New(PyInterpreterState_Get());
+    if (share.tstate == NULL) {
         return PyErr_NoMemory();
     }
     Py_BEGIN_ALLOW_THREADS
-    pthread_join(thread, NULL);
+    for (int i = 0; i < times && !share.failed; i++) {
+        pthread_t thread;
+        share.failed = pthread_create(&thread, NULL, work, &share) != 0;
+        if (!share.failed) {
+            pthread_join(thread, NULL);
+        }
+    }
     Py_END_ALLOW_THREADS
+    PyThreadState_Clear(share.tstate);
+    PyThreadState_Delete(share.tstate);
     if (share.failed) {
         PyErr_SetString(PyExc_RuntimeError, "the job failed");
         return NULL;
@@ -48,7 +58,7 @@ run(PyObject *module, PyObject *job)
 }
 
 static PyMethodDef methods[] = {
-    {"run", run, METH_O, NULL},
+    {"run", run, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
