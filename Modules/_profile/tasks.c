@@ -55,6 +55,24 @@ own_id(void)
     return PyThreadState_Get()->id;
 }
 
+/* The thread that ran it may have ended. */
+static int
+is_running(TaskObject *self)
+{
+    if (self->runs_in == 0 || self->runs_in == own_id()) {
+        return self->runs_in != 0;
+    }
+    PyThreadState *tstate =
+        PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    while (tstate != NULL && tstate->id != self->runs_in) {
+        tstate = PyThreadState_Next(tstate);
+    }
+    if (tstate == NULL) {
+        self->runs_in = 0;
+    }
+    return self->runs_in != 0;
+}
+
 static void
 enter(TaskObject *self, int skip_frames)
 {
@@ -158,7 +176,7 @@ task_resume(PyObject *op, PyObject *args, PyObject *kwargs)
     if (check_goes_on(self) < 0) {
         return NULL;
     }
-    if (self->runs_in != 0) {
+    if (is_running(self)) {
         PyErr_SetString(PyExc_RuntimeError, "the task runs already");
         return NULL;
     }
@@ -205,7 +223,7 @@ task_end(PyObject *op, PyObject *args, PyObject *kwargs)
     if (self->state != 0) {
         Py_RETURN_NONE;
     }
-    if (self->runs_in == 0) {
+    if (!is_running(self)) {
         // Its last wait ends with it.
         enter(self, 1);
     }

@@ -177,6 +177,7 @@ static int
 leave(PyThreadState *tstate, const _PySampling_ToldTask *task)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
+    drop_abandoned(impl);
     _PySampling_Thread *thread = begin_switch(tstate);
     if (thread != NULL && task != NULL) {
         _PySampling_TaskLeft(thread, task);

@@ -202,6 +202,20 @@ class TaskTest(SessionTest):
             spend(1000)
         self.assertEqual(lives(session.profile)['work'], (111, 0, 0))
 
+    def test_whose_thread_has_ended(self):
+        def work():
+            pass
+        with manual() as session:
+            for finish in Task.resume, Task.end:
+                task = Task(work)
+                thread = threading.Thread(target=task.resume)
+                thread.start()
+                thread.join()
+                finish(task)
+                task.end()
+        [row] = session.profile.tasks()
+        self.assertEqual(row.finished, 2)
+
     def test_while_nobody_profiles(self):
         task = Task(park())
         task.woken()
