@@ -210,9 +210,8 @@ extern void _PySampling_Finalize(PyThreadState *tstate);
 // The same in a process that is about to end at once.
 extern void _PySampling_BeforeExit(void);
 
-// The process is about to send a signal to another or to itself (0: to its
-// group, or to this thread), which may end it.
-extern void _PySampling_BeforeKill(long pid, int signum);
+// The thread is about to send a signal to itself, which may end the process.
+extern void _PySampling_BeforeRaise(int signum);
 
 #else  // no profiler: no hook costs an instruction
 
@@ -250,7 +249,7 @@ extern void _PySampling_BeforeKill(long pid, int signum);
 #define _PySampling_ContinueInChild(TSTATE) ((void)(TSTATE))
 #define _PySampling_Finalize(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeExit() ((void)0)
-#define _PySampling_BeforeKill(PID, SIGNUM) ((void)(PID), (void)(SIGNUM))
+#define _PySampling_BeforeRaise(SIGNUM) ((void)(SIGNUM))
 
 #endif  // !WITH_SAMPLING_PROFILER
 

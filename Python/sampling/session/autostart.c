@@ -1,9 +1,10 @@
 /* Sampling profiler: the session of the command line, process by process.
 
    Owns who writes which file and when: at exit, at os._exit(), where a process
-   ends itself by a signal, in children of a fork, in programs that were started with the same text.  Must not know
-   what the text looks like (session/options.c) or how a session is begun and
-   ended (session/session.c). */
+   ends itself by a signal, in children of a fork, in programs that were
+   started with the same text.  Must not know what the text looks like
+   (session/options.c) or how a session is begun and ended
+   (session/session.c). */
 
 #include "Python.h"
 
@@ -451,9 +452,9 @@ _PySampling_BeforeExit(void)
     end_session(tstate);
 }
 
-/* Is it a signal that asks to end, sent by who has done all else by then?
-   Those of crashes end a process as it is.  The first one of a container is
-   not ended by any. */
+/* Does the signal, sent to this thread, end the process?  Asked of those by
+   which programs that have done all else end: those of crashes end one as it
+   is.  The first process of a container is not ended by any. */
 static int
 ends_process(int signum)
 {
@@ -469,11 +470,16 @@ ends_process(int signum)
 }
 
 void
-_PySampling_BeforeKill(long pid, int signum)
+_PySampling_BeforeRaise(int signum)
 {
-    if ((STATE->exit_session || another_writes(_PyThreadState_GET()))
-        && (pid == 0 || pid == (long)getpid()) && ends_process(signum))
+    PyThreadState *tstate = _PyThreadState_GET();
+    if ((STATE->exit_session || another_writes(tstate))
+        && ends_process(signum))
     {
         _PySampling_BeforeExit();
+        if (!another_writes(tstate)) {
+            // A sandbox may refuse to send it: then the end comes later.
+            set_writer(NULL);
+        }
     }
 }

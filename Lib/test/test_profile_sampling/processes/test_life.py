@@ -112,12 +112,19 @@ class EndsTest(ProgramTest):
 
     def test_sigterm(self):
         self.check('import os, signal, time\n'
-                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)')
+                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)',
+                   profile=False)
 
-    def test_sigterm_of_another(self):
-        self.check('import os, subprocess, time\n'
-                   'subprocess.Popen(["kill", str(os.getpid())])\n'
-                   'time.sleep(10)', profile=False)
+    def test_sigterm_that_is_waited_for(self):
+        # It ends nothing, though nobody has a handler.
+        self.check('import os, signal, threading\n'
+                   'thread = threading.Thread(\n'
+                   '    target=os.kill, args=(os.getpid(), signal.SIGTERM))\n'
+                   'signal.pthread_sigmask(signal.SIG_BLOCK,'
+                   ' [signal.SIGTERM])\n'
+                   'thread.start()\n'
+                   'print(signal.sigwait([signal.SIGTERM]))\n'
+                   'thread.join()')
 
     def test_sigterm_handled(self):
         self.check('import os, signal, sys, time\n'

@@ -166,16 +166,21 @@ class ExitTest(EndTest):
 
 
 class SignalTest(EndTest):
-    """Signals to oneself.  uvicorn ends this way, when all is done."""
+    """raise_signal().  uvicorn ends this way, when all is done."""
 
     def test_that_ends_the_process(self):
-        for send in 'signal.raise_signal(', 'os.kill(os.getpid(), ':
-            for signum in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
-                with self.subTest(send=send, signum=signum):
-                    self.run_code(
-                        f'import os, signal\nsignal.signal({signum}, '
-                        f'signal.SIG_DFL)\n{send}{signum})', -signum)
-                    os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+        for signum in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            with self.subTest(signum=signum):
+                self.run_code('import signal\n'
+                              f'signal.signal({signum}, signal.SIG_DFL)\n'
+                              f'signal.raise_signal({signum})', -signum)
+                os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+
+    def test_in_a_thread(self):
+        self.run_code('import signal, threading, time\n'
+                      'threading.Thread(target=signal.raise_signal,'
+                      ' args=(signal.SIGTERM,)).start()\n'
+                      'time.sleep(60)', -signal.SIGTERM)
 
     def test_like_a_crash(self):
         for signum in signal.SIGKILL, signal.SIGUSR1:
@@ -184,21 +189,11 @@ class SignalTest(EndTest):
                               f'signal.raise_signal({signum})', -signum,
                               profile=False)
 
-    def test_in_a_thread(self):
-        self.run_code('import signal, threading, time\n'
-                      'threading.Thread(target=signal.raise_signal,'
-                      ' args=(signal.SIGTERM,)).start()\n'
-                      'time.sleep(60)', -signal.SIGTERM)
-
     def test_that_ends_nothing(self):
         # All of the program is on the profile, to its end.
         code = ('import os, signal, time\n'
                 'def after():\n    time.sleep(0.01)\n'
-                '%s\n'
-                'for send in (signal.raise_signal,'
-                ' lambda number: os.kill(os.getpid(), number)):\n'
-                '    send(%s)\n'
-                'after()\nos._exit(9)')
+                '%s\nsignal.raise_signal(%s)\nafter()\nos._exit(9)')
         for before, signum in (
                 ('', 'signal.SIGWINCH'),
                 ('', 'signal.SIGCONT'),
@@ -214,13 +209,6 @@ class SignalTest(EndTest):
                     frame.function.qualname
                     for sample in self.load('p.pb.gz').samples
                     for frame in sample.stack})
-
-    def test_to_another(self):
-        self.run_code('import os, signal, subprocess, sys\n'
-                      'child = subprocess.Popen(["sleep", "60"])\n'
-                      'os.kill(child.pid, signal.SIGTERM)\n'
-                      'sys.exit(9 if child.wait() == -signal.SIGTERM else 1)',
-                      9)
 
 
 if __name__ == '__main__':
