@@ -15,7 +15,7 @@ import unittest
 from test import support
 from test.support import threading_helper
 
-from ..support.compiling import load_extension
+from ..support.compiling import load_extension, words
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, by_state, computing_threads,
     names, of_thread, on_stack, own, parked_thread, thrice, wait_until_asleep,
@@ -253,6 +253,8 @@ class WhoTest(SessionTest):
         self.assertEqual({by_id[thread.native_id] for thread in others},
                          {'other'})
 
+    @unittest.skipUnless('-DNDEBUG' in words('PY_CFLAGS'),
+                         'a mistake to a build with assertions')
     def test_state_of_another_thread(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
