@@ -16,7 +16,7 @@ import unittest
 from test.support import LONG_TIMEOUT, sleeping_retry
 
 from ..support.sessions import ProgramTest, environment
-from .test_record import RecordTest
+from .recorded import RecordTest
 
 # What a shell does for a job in the foreground, and for one that stops: fg.
 SHELL = '''\

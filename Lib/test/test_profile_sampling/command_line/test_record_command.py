@@ -1,0 +1,258 @@
+"""python -m profile_sampling record -- COMMAND: what runs as a child."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from test import support
+
+from ..support.sessions import Run, environment
+from .recorded import PROG, SAMPLED_NS, WORK, RecordTest
+
+
+class CommandTest(RecordTest):
+
+    def test_all_processes(self):
+        code = f'"{sys.executable}" work.py'
+        result = self.record('-o', 'p.pb.gz', '--', 'sh', '-c',
+                             f'{code} a & {code} b; wait; exit 5')
+        self.assertEqual(result.status, 5, result.err)
+        pids = {json.loads(line)[0] for line in result.out.splitlines()}
+        self.assertEqual(len(pids), 2)
+        profile = self.load('p.pb.gz')
+        rows = {row.value: row.wall_ns for row in profile.label_values('pid')}
+        self.assertEqual(set(rows), set(map(str, pids)))
+        self.assertGreater(min(rows.values()), SAMPLED_NS)
+        self.assertEqual(result.err,
+                         f'{PROG}: wrote p.pb.gz, of 2 processes\n')
+        self.assertEqual(self.files(), ['p.pb.gz', 'work.py'])
+
+    def test_one_process(self):
+        result = self.record('-q', '-o', 'p.pb.gz', '--', sys.executable,
+                             'work.py')
+        self.assertEqual((result.status, result.err), (3, ''))
+        profile = self.load('p.pb.gz')
+        self.assertEqual(profile.pid, json.loads(result.out)[0])
+        self.assertNotIn('pid', profile.label_keys)
+        self.check_work(profile)
+
+    def test_ends_by_a_signal(self):
+        for number in signal.SIGTERM, signal.SIGKILL, signal.SIGINT:
+            with self.subTest(number):
+                result = self.record(
+                    '-q', '-o', 'p.pb.gz', '--', 'sh', '-c',
+                    f'"{sys.executable}" work.py; kill -{int(number)} $$')
+                self.assertEqual(result.status, -number, result.err)
+                self.check_work(self.load('p.pb.gz'))
+
+    def test_signals_are_sent_on(self):
+        self.file('wait.py', '''if True:
+            import os, signal, sys, time
+            def end(number, frame):
+                os.write(1, b'%d\\n' % number)
+                sys.exit(7)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                           signal.SIGUSR1):
+                signal.signal(number, end)
+            os.write(1, b'ready\\n')
+            time.sleep(60)
+            ''')
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                       signal.SIGUSR1):
+            with self.subTest(number):
+                process = self.start('-q', '-o', 'p.pb.gz', '--',
+                                     sys.executable, 'wait.py')
+                process.send_signal(number)
+                status = process.wait()
+                self.assertEqual(status, 7, process.stderr.read())
+                self.assertEqual(process.stdout.read(), f'{int(number)}\n')
+                self.assertTrue(self.load('p.pb.gz').samples)
+
+    def test_what_a_terminal_sends_is_not_sent_twice(self):
+        import pty
+        self.file('count.py', '''if True:
+            import signal, time
+            got = []
+            signal.signal(signal.SIGINT, lambda *args: got.append(args))
+            print('ready', flush=True)
+            end = time.monotonic() + 30
+            while not got and time.monotonic() < end:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            print('got', len(got), flush=True)
+            ''')
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.directory)
+            os.execve(sys.executable, [
+                sys.executable, '-m', 'profile_sampling', 'record', '-q',
+                '-o', 'p.pb.gz', '--', sys.executable, 'count.py'],
+                environment())
+        with open(terminal, 'r+b', buffering=0) as file:
+            text = self.read_until(file, b'ready')
+            file.write(b'\x03')
+            text += self.read_until(file, b'got')
+            text += self.read_until(file, b'\n')
+            self.assertIn(b'got 1', text)
+            self.assertEqual(support.wait_process(pid, exitcode=0), None)
+
+    def read_until(self, file, end):
+        text = b''
+        deadline = time.monotonic() + 30
+        while end not in text:
+            self.assertLess(time.monotonic(), deadline, text)
+            text += file.read(1)
+        return text
+
+    def test_a_signal_when_it_has_ended(self):
+        # What it has left is put in order nevertheless.
+        self.file('git', '#!/bin/sh\nsleep 0.5\n')
+        os.chmod(os.path.join(self.directory, 'git'), 0o700)
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
+             'p.pb.gz', '--', sys.executable, '-c', 'print("done")'],
+            cwd=self.directory, stdout=subprocess.PIPE, text=True,
+            env=environment(PATH=f'{self.directory}:{os.environ["PATH"]}'))
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(process.stdout.readline(), 'done\n')
+        for _ in range(4):
+            time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+        self.assertIn(process.wait(), (0, -signal.SIGTERM))
+        self.assertEqual(self.files(), ['git', 'p.pb.gz', 'work.py'])
+
+    def test_names_with_a_meaning(self):
+        for name in 'a,b', 'a{pid}':
+            self.file(f'{name}/work.py', WORK)
+            result = Run('-m', 'profile_sampling', 'record', '-q', '-o',
+                         'p.pb.gz', '--', sys.executable, 'work.py',
+                         directory=os.path.join(self.directory, name))
+            self.assertEqual(result.status, 3, result.err)
+            self.check_work(self.load(f'{name}/p.pb.gz'))
+
+    def test_nothing_recorded(self):
+        for command, status in ((['true'], 1), (['false'], 1),
+                                (['sh', '-c', 'exit 9'], 9)):
+            with self.subTest(command=command):
+                result = self.record('-o', 'p.pb.gz', '--', *command)
+                self.assertEqual(result.status, status)
+                self.assertIn(f'nothing was recorded: no process of '
+                              f'"{" ".join(command)}" ran', result.err)
+                self.assertEqual(self.files(), ['work.py'])
+
+    def test_a_command_that_cannot_be_run(self):
+        self.file('plain.txt', '')
+        for command, status in (('./nosuch', 127), ('./plain.txt', 126)):
+            with self.subTest(command=command):
+                result = self.record('--', command)
+                self.assertEqual(result.status, status)
+                self.assertIn(f'cannot run {command}: ', result.err)
+                self.assertEqual(self.files(), ['plain.txt', 'work.py'])
+
+    def test_nothing_is_lost_if_the_sum_cannot_be_written(self):
+        # A directory takes the place of the file meanwhile.
+        result = self.record(
+            '-o', 'p.pb.gz', '--', 'sh', '-c',
+            f'"{sys.executable}" work.py; mkdir p.pb.gz')
+        self.assertEqual(result.status, 1)
+        self.assertIn('The profiles of its processes are in ', result.err)
+        parts = result.err.split(' are in ')[1].strip()
+        self.assertEqual(len(os.listdir(parts)), 1)
+
+    def check_silent(self, processes, *command, wrote=1):
+        """So many processes leave no profile, others do."""
+        result = self.record('-q', '-o', 'p.pb.gz', '--', *command)
+        said = (f'{PROG}: {processes} left no profile: ended by a signal, '
+                'replaced by another program, or unable to write\n')
+        if not wrote:
+            said += f'{PROG}: nothing was recorded\n'
+        self.assertEqual(result.err, said if processes else '')
+        self.assertEqual(os.path.exists(
+            os.path.join(self.directory, 'p.pb.gz')), bool(wrote))
+        return result
+
+    def test_processes_that_leave_no_profile_are_told(self):
+        # Three children of a fork: they are ended, write, and run another
+        # program.
+        self.file('forks.py', '''if True:
+            import os, signal, work
+            for end in (lambda: os.kill(os.getpid(), signal.SIGKILL),
+                        lambda: os._exit(0),
+                        lambda: os.execlp('true', 'true')):
+                if not os.fork():
+                    end()
+                os.wait()
+            ''')
+        result = self.check_silent('2 processes', sys.executable, 'forks.py')
+        self.assertEqual(result.status, 0)
+        self.assertEqual(len(self.load('p.pb.gz').label_values('pid')), 2)
+        self.assertEqual(
+            [name for name in self.files() if 'sampleprof' in name], [])
+
+    def test_processes_that_are_terminated(self):
+        self.file('processes.py', '''if True:
+            import multiprocessing, os, time
+            if __name__ == '__main__':
+                for begun, method in (2, 'fork'), (3, 'spawn'):
+                    process = multiprocessing.get_context(method).Process(
+                        target=time.sleep, args=(60,))
+                    process.start()
+                    while len(os.listdir(os.environ['MARKS'])) < begun:
+                        time.sleep(0.01)
+                    process.terminate()
+                    process.join()
+            ''')
+        # Which directory it is, only the text of the session tells.
+        self.check_silent(
+            '2 processes', 'sh', '-c',
+            'out=${PYTHONSAMPLEPROF#*out=}; '
+            'export MARKS="${out%/*}/.sampleprof-begun"; '
+            f'"{sys.executable}" processes.py')
+
+    def test_a_process_that_cannot_write_is_no_process_of_another_python(self):
+        result = self.check_silent(
+            '1 process', 'sh', '-c', f'"{sys.executable}" -c "import resource;'
+            ' resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))" 2>&-',
+            wrote=False)
+        self.assertEqual(result.status, 1)
+
+    def test_children_that_are_not_profiled_have_nothing_to_leave(self):
+        # The time is over when the child begins.
+        self.file('late.py', '''if True:
+            import os, profile_sampling, time
+            while profile_sampling.running():
+                time.sleep(0.01)
+            if not os.fork():
+                os.kill(os.getpid(), 9)
+            os.wait()
+            ''')
+        result = self.record('-q', '-d', '1', '-o', 'p.pb.gz', '--',
+                             sys.executable, 'late.py')
+        self.assertEqual((result.status, result.err), (0, ''))
+
+    def test_the_status_if_the_sum_cannot_be_written(self):
+        # The program removes the directory, with or without what is in it.
+        work = f'"{sys.executable}" work.py'
+        for command, message in (
+                ('rm -r gone', 'nothing was recorded: cannot read '),
+                (f'{work}; rm -r gone', 'nothing was recorded: cannot read '),
+                (f'{work}; mkdir gone/p.pb.gz', 'The profiles of its ')):
+            for end, status in ('exit 3', 3), ('kill -9 $$', -9), ('', 1):
+                with self.subTest(command=command, end=end):
+                    os.mkdir(os.path.join(self.directory, 'gone'))
+                    result = self.record('-o', 'gone/p.pb.gz', '--', 'sh',
+                                         '-c', f'{command}\n{end}')
+                    self.assertEqual(result.status, status, result.err)
+                    self.assertIn(message, result.err)
+                    self.assertNotIn('Traceback', result.err)
+                    shutil.rmtree(os.path.join(self.directory, 'gone'),
+                                  ignore_errors=True)
+
+
+if __name__ == '__main__':
+    unittest.main()
