@@ -339,6 +339,23 @@ static struct PyModuleDef module_def = {
     .m_methods = methods,
 };
 
+#define OFFSET(FIELD) (long)offsetof(PySampling_Options, FIELD)
+
+static const struct {
+    const char *name;
+    long value;
+} constants[] = {
+    {"SIZE", (long)sizeof(PySampling_Options)},
+    {"RATE_HZ", OFFSET(rate_hz)},
+    {"DEPTH_FRAMES", OFFSET(depth_frames)},
+    {"NAMES", OFFSET(names)},
+    {"INTERPRETER_ID", OFFSET(interpreter_id)},
+    {"MAX_RECORDS", OFFSET(max_records)},
+    {"FLAGS", OFFSET(flags)},
+    {"WITH_TASKS", PySampling_WITH_TASKS},
+    {NULL, 0}
+};
+
 PyMODINIT_FUNC
 PyInit_capi_subscriber(void)
 {
@@ -353,29 +370,12 @@ PyInit_capi_subscriber(void)
         return NULL;
     }
     PyObject *module = PyModule_Create(&module_def);
-    if (module == NULL
-        || PyModule_AddIntConstant(module, "SIZE",
-                                   sizeof(PySampling_Options)) < 0
-        || PyModule_AddIntConstant(module, "RATE_HZ",
-                                   offsetof(PySampling_Options, rate_hz)) < 0
-        || PyModule_AddIntConstant(module, "DEPTH_FRAMES",
-                                   offsetof(PySampling_Options,
-                                            depth_frames)) < 0
-        || PyModule_AddIntConstant(module, "NAMES",
-                                   offsetof(PySampling_Options, names)) < 0
-        || PyModule_AddIntConstant(module, "INTERPRETER_ID",
-                                   offsetof(PySampling_Options,
-                                            interpreter_id)) < 0
-        || PyModule_AddIntConstant(module, "MAX_RECORDS",
-                                   offsetof(PySampling_Options,
-                                            max_records)) < 0
-        || PyModule_AddIntConstant(module, "FLAGS",
-                                   offsetof(PySampling_Options, flags)) < 0
-        || PyModule_AddIntConstant(module, "WITH_TASKS",
-                                   PySampling_WITH_TASKS) < 0)
-    {
-        Py_XDECREF(module);
-        return NULL;
+    for (int i = 0; module != NULL && constants[i].name != NULL; i++) {
+        if (PyModule_AddIntConstant(module, constants[i].name,
+                                    constants[i].value) < 0)
+        {
+            Py_CLEAR(module);
+        }
     }
     return module;
 }
