@@ -180,8 +180,13 @@ extern void _PySampling_TypeEnd(PyTypeObject *type);
 #define _PySampling_TypeEnd(TYPE) \
     _PySampling_IF_ACTIVE(_PySampling_TypeEnd(TYPE))
 
-// The program is about to set what a signal does, or to ask.
+// The program is about to set what a signal does.
 extern void _PySampling_BeforeUseOfSignal(int signum);
+
+// The program asks for a signal's handler, which is `handler`: returns its own
+// where that is the profiler's.
+extern PyOS_sighandler_t _PySampling_HandlerOfProgram(
+    int signum, PyOS_sighandler_t handler);
 
 // Around exec: a signal on its way would outlive the handler.
 // Export for '_posixsubprocess' shared extension.
@@ -240,6 +245,7 @@ extern void _PySampling_BeforeRaise(int signum);
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
 #define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeUseOfSignal(SIGNUM) ((void)(SIGNUM))
+#define _PySampling_HandlerOfProgram(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_BeforeExec() ((void)0)
 #define _PySampling_AfterFailedExec() ((void)0)
 #define _PySampling_BeforeFork() ((void)0)

@@ -439,6 +439,14 @@ _PySampling_ClockLeaveSignal(void)
     }
 }
 
+PyOS_sighandler_t
+_PySampling_ClockHandlerOfProgram(PyOS_sighandler_t handler)
+{
+    struct _sampling_clock *clock = _PyRuntime.sampling.clock;
+    return clock == NULL ? handler
+        : _PySampling_SignalHandlerOfProgram(&clock->asking.signal, handler);
+}
+
 void
 _PySampling_ClockAbandon(void)
 {

@@ -20,6 +20,9 @@ _PySampling_ClockStart(void (*handler)(int signum, void *siginfo,
 extern _PySampling_Status _PySampling_ClockResume(void);
 extern void _PySampling_ClockTickAll(uint64_t wall_ns,
                                      struct _sampling_time span);
+// The program's handler of the signal, where that is the clock's.
+extern PyOS_sighandler_t
+_PySampling_ClockHandlerOfProgram(PyOS_sighandler_t handler);
 // A thread has ended: if nobody takes part any more, the sampler thread must
 // not keep the process.
 extern void _PySampling_ClockAbandon(void);

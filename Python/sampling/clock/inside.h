@@ -33,6 +33,8 @@ extern int _PySampling_SignalIsOurs(void);
 extern int _PySampling_SignalTake(struct _sampling_signal *signal);
 extern void _PySampling_SignalKeep(struct _sampling_signal *signal);
 extern void _PySampling_SignalLeave(struct _sampling_signal *signal);
+extern PyOS_sighandler_t _PySampling_SignalHandlerOfProgram(
+    const struct _sampling_signal *signal, PyOS_sighandler_t handler);
 extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
 
 /* How long a thread may take to answer.  It takes microseconds, unless the

@@ -204,6 +204,16 @@ _PySampling_SignalLeave(struct _sampling_signal *signal)
     }
 }
 
+/* What the program has set for the signal, whose handler is `handler` now.
+   With the registry locked. */
+PyOS_sighandler_t
+_PySampling_SignalHandlerOfProgram(const struct _sampling_signal *signal,
+                                   PyOS_sighandler_t handler)
+{
+    return (void *)handler == (void *)handle_signal
+        ? signal->old_action.sa_handler : handler;
+}
+
 /* Gives the signal back, unless someone has taken it over meanwhile. */
 void
 _PySampling_SignalGiveBack(struct _sampling_signal *signal)

@@ -244,6 +244,26 @@ start(PyThreadState *tstate, const struct _sampling_request *request,
     return 1;
 }
 
+/* subprocess passes -X sampleprof on as sys._xoptions has it.  Only the process
+   that the user started says where its profile is. */
+static int
+quiet_children(const struct _sampling_request *request)
+{
+    PyObject *xoptions = PySys_GetXOptions();
+    PyObject *value = xoptions == NULL
+        ? NULL : PyDict_GetItemString(xoptions, "sampleprof");
+    if (value == NULL || request->quiet) {
+        return 0;               // asked for by the environment, or quiet
+    }
+    PyObject *quiet = PyUnicode_Check(value)
+        ? PyUnicode_FromFormat("%U,quiet=1", value)
+        : PyUnicode_FromString("wall,quiet=1");
+    int err = quiet == NULL
+        ? -1 : PyDict_SetItemString(xoptions, "sampleprof", quiet);
+    Py_XDECREF(quiet);
+    return err;
+}
+
 PyStatus
 _PySampling_InitFromConfig(PyThreadState *tstate)
 {
@@ -257,7 +277,8 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     STATE->exit_quiet = request.quiet;
     STATE->exit_children = request.children;
     struct file file;
-    int is_ours = describe_file(&file, &request) < 0 ? -1
+    int is_ours = describe_file(&file, &request) < 0
+                  || quiet_children(&request) < 0 ? -1
         : request.is_per_process ? 1 : claim_file(file.out, file.cwd);
     if (is_ours < 0) {
         result = _PyStatus_NO_MEMORY();

@@ -334,6 +334,17 @@ requested_text(const PyConfig *config, struct _sampling_request *request)
     return NULL;
 }
 
+/* multiprocessing's resource tracker runs no code of the program. */
+static int
+is_resource_tracker(const PyConfig *config)
+{
+    static const wchar_t command[] =
+        L"from multiprocessing.resource_tracker import main;";
+    return config->run_command != NULL
+        && wcsncmp(config->run_command, command,
+                   Py_ARRAY_LENGTH(command) - 1) == 0;
+}
+
 int
 _PySampling_ReadOptions(const PyConfig *config,
                         struct _sampling_request *request)
@@ -346,6 +357,9 @@ _PySampling_ReadOptions(const PyConfig *config,
         },
         .children = -1,
     };
+    if (is_resource_tracker(config)) {
+        return 0;
+    }
     request->text = requested_text(config, request);
     if (request->text == NULL) {
         return 0;

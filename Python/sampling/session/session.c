@@ -463,6 +463,18 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
     return _PySampling_OK;
 }
 
+PyOS_sighandler_t
+_PySampling_HandlerOfProgram(int signum, PyOS_sighandler_t handler)
+{
+    if (!_PySampling_ACTIVE() || signum != STATE->signal) {
+        return handler;
+    }
+    _PySampling_LockRegistry();
+    handler = _PySampling_ClockHandlerOfProgram(handler);
+    _PySampling_UnlockRegistry();
+    return handler;
+}
+
 void
 _PySampling_BeforeUseOfSignal(int signum)
 {

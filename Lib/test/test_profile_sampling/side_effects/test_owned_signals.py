@@ -115,6 +115,14 @@ faulthandler.unregister(signal.SIGURG)
 print(_profile.stop()["stats"]["samples"] > 0)
 '''
 
+# A module that is new asks for the handlers of all signals.
+ASKED = BURN + '''
+del sys.modules["_signal"], sys.modules["signal"]
+import signal
+print([signal.getsignal(signum) for signum in signal.valid_signals()])
+burn(0.1)
+'''
+
 IMPORTED_AGAIN = BURN + '''
 for name in "_signal", "signal":
     del sys.modules[name]
@@ -220,6 +228,10 @@ class OwnedTest(OwnerTest):
 
     def test_module_imported_again(self):
         self.check(IMPORTED_AGAIN)
+
+    def test_asking_for_the_handler_changes_nothing(self):
+        profile = self.check(ASKED)
+        self.assertEqual(profile.counters['signals_moved'], 0)
 
     def test_taken_by_c_while_ours_is_pending(self):
         result = self.run_python('-c', TAKEN_WHILE_PENDING)
