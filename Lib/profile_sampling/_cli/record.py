@@ -41,9 +41,7 @@ def add(commands):
 def _run(options):
     wanted = program.program_of(options)
     format, output = _output(options)
-    if options.timeline and format not in _formats.WITH_TIMELINE:
-        raise Failure(f'a {format} file has no time line: choose one of '
-                      + ', '.join(_formats.WITH_TIMELINE), 2)
+    run.check_format(format, options)
     if options.repeat is not None:
         return repeat.run_all(wanted, options, format, output)
     if options.versus is not None:
@@ -78,8 +76,4 @@ def _output(options):
     else:
         format = choose_format(options, 'text')
         refuse_terminal(format, output)
-    try:
-        _formats.sourcing(format, not options.no_source)
-    except ValueError as exc:
-        raise Failure(str(exc), 2) from None
     return format, output

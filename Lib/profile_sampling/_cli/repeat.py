@@ -10,8 +10,9 @@ that none always comes second.
 
 import shlex
 
+from profile_sampling import _formats
 from profile_sampling._cli import child, program, run
-from profile_sampling._cli.common import Failure, say
+from profile_sampling._cli.common import Failure, format_of, say
 
 NUMBER = '{n}'
 MAX_RUNS = 10_000
@@ -43,20 +44,23 @@ _command.__name__ = 'command'
 
 def run_all(wanted, options, format, output):
     """Record all runs; return the exit status."""
-    sides = [(wanted, output)]
+    sides = [(wanted, output, format)]
     if options.versus is not None:
         if options.versus_output is None:
             raise Failure('name the files of --versus with --versus-output',
                           2)
-        sides.append((options.versus, options.versus_output))
-    for _, path in sides:
+        versus_format = format_of(options.versus_output, options.format)
+        run.check_format(versus_format, options)
+        sides.append((options.versus, options.versus_output, versus_format))
+    for _, path, _ in sides:
         _check(path, options.repeat)
-    if len({path for _, path in sides}) != len(sides):
+    if len({path for _, path, _ in sides}) != len(sides):
         raise Failure('both programs would write the same files: choose '
                       'another name for --versus-output', 2)
     for number in range(1, options.repeat + 1):
-        for wanted, path in sides:
-            path = path.replace(NUMBER, _padded(number, options.repeat))
+        for wanted, path, format in sides:
+            path = _formats.with_pid(path).replace(
+                NUMBER, _padded(number, options.repeat))
             status = run.to_file(wanted, options, format, path)
             if status:
                 say(f'run {number} of "{wanted.name}" failed: no more are '

@@ -18,6 +18,17 @@ _MAX_NAME = 200
 _MAX_PIDS = 10
 
 
+def check_format(format, options):
+    """Fail if files of this format cannot have what is asked for."""
+    if options.timeline and format not in _formats.WITH_TIMELINE:
+        raise Failure(f'a {format} file has no time line: choose one of '
+                      + ', '.join(_formats.WITH_TIMELINE), 2)
+    try:
+        _formats.sourcing(format, not options.no_source)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+
+
 def profiled(wanted, options, parts):
     """Run a Program; return how it Ended."""
     session = program.session_text(options, out=parts.out, quiet=True)

@@ -231,6 +231,34 @@ class RepeatTest(RecordTest):
         self.check_files('b.%d.pb.gz', 3,
                          f'{sys.executable} -c {self.ORDER % "b"}')
 
+    def test_each_side_has_the_format_of_its_name(self):
+        for names in (('a.{n}.html', 'b.{n}.pb.gz'),
+                      ('a.{pid}.{n}.pb.gz', 'b.{pid}.{n}.html')):
+            with self.subTest(names=names):
+                result = self.record(
+                    '-q', '--repeat', '1', '-o', names[0], '--versus',
+                    f'"{sys.executable}" -c pass', '--versus-output',
+                    names[1], '-c', 'pass')
+                self.assertEqual((result.status, result.err), (0, ''))
+                written = [name for name in self.files()
+                           if name.startswith(('a.', 'b.'))]
+                self.assertEqual(
+                    [re.sub(r'[0-9]+', 'N', name) for name in written],
+                    [re.sub(r'{.*?}', 'N', name) for name in names])
+                for name in written:
+                    path = os.path.join(self.directory, name)
+                    with open(path, 'rb') as file:
+                        self.assertEqual(file.read(9) == b'<!DOCTYPE',
+                                         name.endswith('.html'))
+                    os.unlink(path)
+
+    def test_what_a_format_cannot_have(self):
+        arguments = ['--repeat', '1', '-o', 'a.{n}.pb.gz', '--versus', 'true',
+                     '--versus-output', 'b.{n}.svg', '-c', 'pass']
+        result = self.record('--timeline', *arguments)
+        self.assertEqual(result.status, 2)
+        self.assertIn('a svg file has no time line', result.err)
+
     def test_numbers_sort(self):
         result = self.record('-q', '--repeat', '10', '-o', '{n}.pb.gz',
                              '-c', 'pass')
