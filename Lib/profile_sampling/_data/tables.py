@@ -147,6 +147,10 @@ class Tables:
         if callable(self._timeline):
             self._timeline = self._timeline(self)
 
+    def __getstate__(self):
+        self.read_timeline()    # what makes it cannot be pickled
+        return object.__getstate__(self)
+
     def with_timeline(self, timeline):
         """Return the same tables with a time line."""
         tables = self._copy()

@@ -3,6 +3,7 @@
 import _thread
 import asyncio
 import os
+import pickle
 import tempfile
 import threading
 import time
@@ -171,6 +172,16 @@ class TimelineTest(SessionTest):
                 self.check(loaded)
                 self.assertEqual(len(loaded.timeline),
                                  len(block.profile.timeline))
+
+    def test_one_that_nobody_has_read_pickles(self):
+        with profile_sampling.profile(timeline=True) as block:
+            sum(range(1_000_000))
+        for profile in block.profile, block.profile.filter(state='running'):
+            copy = pickle.loads(pickle.dumps(profile))
+            self.assertEqual(copy, profile)
+            self.assertEqual(*[one.between(0, profile.duration_ns // 2)
+                               for one in (copy, profile)])
+            self.assertGreater(len(copy.timeline), 0)
 
     def test_nothing_is_left(self):
         threads = _thread._count()
