@@ -141,10 +141,13 @@ def _run(shell, options, code):
             for part in parts:
                 exec(part, shell.user_global_ns, shell.user_ns)
     finally:
-        found = _told(shell, block.profile, name, options)
-        shell.user_ns[VARIABLE] = found
-        if options.output is not None:
-            found.save(options.output, source=not options.no_source)
+        found = block.profile
+        # None if the block could not begin, which raises its own error.
+        if found is not None:
+            found = _told(shell, found, name, options)
+            shell.user_ns[VARIABLE] = found
+            if options.output is not None:
+                found.save(options.output, source=not options.no_source)
     return found
 
 

@@ -76,6 +76,9 @@ CELLS = {
     'bad_output': '%sampleprof -o a.xyz f(0)',
     'bad_timeline': '%sampleprof --timeline -o a.svg f(0)',
     'await': '%%sampleprof\nimport asyncio\nawait asyncio.sleep(0)',
+    'begin': 'import profile_sampling; profile_sampling.start(rate_hz=10)',
+    'another_session': '%%sampleprof -r 20\nf(0)',
+    'stop': 'profile_sampling.stop() and None',
     'unload': '%unload_ext profile_sampling',
     'gone': '%sampleprof f(0)',
 }
@@ -109,7 +112,7 @@ class KernelTest(unittest.TestCase):
                 if kind == 'execute_result'][-1]
 
     def test_all_ends_well(self):
-        bad = {'error', 'gone'}
+        bad = {'error', 'gone', 'another_session'}
         self.assertEqual({name for name, (status, _) in self.results.items()
                           if status != 'ok' and not self.printed(name)
                           .startswith('UsageError')} - bad, set())
@@ -159,6 +162,11 @@ class KernelTest(unittest.TestCase):
         self.assertEqual([content['ename'] for kind, content in outputs
                           if kind == 'error'], ['ZeroDivisionError'])
         self.assertGreater(int(self.printed('after_error')), 10)
+
+    def test_a_block_that_cannot_begin(self):
+        _, outputs = self.results['another_session']
+        self.assertEqual([content['ename'] for kind, content in outputs
+                          if kind == 'error'], ['RuntimeError'])
 
     def test_all_threads(self):
         self.assertGreater(int(self.printed('all_threads')), 3)
