@@ -249,8 +249,9 @@ class Profile(Sums):
     def focus(self, pattern):
         """Return a Profile of the samples with a frame that matches.
 
-        *pattern* is a regular expression, as text or compiled.  It is
-        searched for in the names of functions and their files.
+        *pattern* is a compiled regular expression, or a text: one of what
+        Python and JavaScript have in common, as on pages.  It is searched
+        for in the names of functions and their files.
         """
         from profile_sampling._data import select
         return self._from_tables(select.focused(self._tables, pattern,
@@ -301,9 +302,10 @@ class Profile(Sums):
         """Return a dict of Profiles by the value of *key*.
 
         *key* is 'thread', 'state', 'task_name', 'function' (the leaf of the
-        stack), 'file' (of the innermost Python function) or a label.  Samples
-        without such a value are in the group None.  The most expensive come
-        first; together they are the profile.
+        stack), 'file' (of the innermost Python function) or a label;
+        'label:thread' is the label that is called so.  Samples without such
+        a value are in the group None.  The most expensive come first;
+        together they are the profile.
 
         Raise ValueError for another key, with those there are.
         """

@@ -63,7 +63,8 @@ def add_options(parser):
 def _add_what(parser):
     parser.add_argument('--by', default=FUNCTION, metavar='WHAT',
                         help=f'rows: {", ".join(NOT_LABELS)} or the name of '
-                             'a label (default: %(default)s)')
+                             'a label; label:thread is the label of that '
+                             'name (default: %(default)s)')
     parser.add_argument('--cum', action='store_true',
                         help='charge functions for what they called, too')
     parser.add_argument('--value', metavar='NAME',

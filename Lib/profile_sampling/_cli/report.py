@@ -109,8 +109,8 @@ def _add_tables(group):
     group.add_argument('--callees', metavar='NAME', action='append',
                        default=[], help='whom a function called')
     group.add_argument('--by', metavar='KEY', action='append', default=[],
-                       help='route, task, thread, state, file, pid or '
-                            'another label')
+                       help='task, thread, state, file, pid or a label, such '
+                            'as route; label:task is the label of that name')
     group.add_argument('--gil', action='store_true',
                        help='who waited for the GIL while who held it')
     group.add_argument('--tasks', action='store_true',

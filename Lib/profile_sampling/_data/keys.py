@@ -5,27 +5,34 @@ values in words.  It must not know what is done with the samples.
 """
 
 from profile_sampling._data import by_label
-from profile_sampling._data.label_names import TASKS
+from profile_sampling._data.label_names import TASKS, label_of, named
 from profile_sampling._data.merge import PID_LABEL
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, LABELS, NODE, STATE, THREAD)
 from profile_sampling._data.values import STATES
 
-# What there is beside labels; these have other names in files.
+# What there is beside labels.  A label of the same name is reached as
+# 'label:task'.
 _TASK, _THREAD, _STATE, _FILE = 'task', 'thread', 'state', 'file'
+_OWN = frozenset((_TASK, _THREAD, _STATE, _FILE))
 
 
 def check(tables, key):
     """Raise ValueError if there is no such key."""
     labels = by_label.keys(tables)
-    is_there = (key in (_THREAD, _STATE, _FILE)
-                or (TASKS if key == _TASK else key) in labels
+    is_there = (key in (_THREAD, _STATE, _FILE) or _label(key) in labels
                 or key == PID_LABEL and tables.pid is not None)
     if not is_there:
         known = [_THREAD, _STATE, _FILE, *[
-            _TASK if label == TASKS else label for label in labels]]
+            _TASK if label == TASKS else named(label, _OWN)
+            for label in labels]]
         raise ValueError(f'no sample has the label {key!r}; there are: '
                          + ', '.join(known))
+
+
+def _label(key):
+    """Return the label that a key names."""
+    return TASKS if key == _TASK else label_of(key)
 
 
 def values(tables, key):
@@ -38,12 +45,12 @@ def values(tables, key):
         return [tables.threads[number] for number in tables.column(THREAD)]
     if key == _STATE:
         return [STATES[number] for number in tables.column(STATE)]
-    label = TASKS if key == _TASK else key
-    if label == PID_LABEL and label not in labels and tables.pid is not None:
-        return [str(tables.pid)] * len(tables.column(STATE))
-    if label == _FILE and label not in labels:
+    if key == _FILE:
         of_nodes = innermost_files(tables)
         return [of_nodes[number] for number in tables.column(NODE)]
+    label = _label(key)
+    if label == PID_LABEL and label not in labels and tables.pid is not None:
+        return [str(tables.pid)] * len(tables.column(STATE))
     of_sets = by_label.values(tables.labels, label)
     return [of_sets[number] for number in tables.column(LABELS)]
 

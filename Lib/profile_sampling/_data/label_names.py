@@ -32,3 +32,18 @@ OF_SAMPLES = (STATE, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE_ID,
               HOLDER_THREAD, HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
 OF_INSTRUCTIONS = OPCODE, OFFSET
 RESERVED = (*OF_SAMPLES, *OF_INSTRUCTIONS, TASK_CLASS, ANSWERED, TASKS)
+
+# Before a name where keys and labels are named: it is a label's.
+_LABEL = 'label:'
+
+
+def label_of(key):
+    """Return the label that a key names, which is none of other meaning."""
+    return key.removeprefix(_LABEL)
+
+
+def named(label, others):
+    """Return the key that names a label where *others* mean something else."""
+    if label in others or label.startswith(_LABEL):
+        return _LABEL + label
+    return label

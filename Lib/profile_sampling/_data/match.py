@@ -3,8 +3,8 @@
 This file owns what names, patterns and keys mean, and the errors about those
 that mean nothing.  It must not know what is done with what it finds.
 
-A pattern is a text that is a regular expression, or one that is compiled; it
-is searched for in the name of a function, and in the name of its file.
+A pattern is a text, whose language is in pattern.py, or a regular expression
+that is compiled; it is searched for in the name of a function, and in the name of its file.
 Elsewhere a text is a name and has to be equal.  What is found is a bytearray,
 with 1 in the place of each row of a table that matches.
 """
@@ -13,6 +13,7 @@ import os
 import re
 
 from profile_sampling._data import by_label
+from profile_sampling._data import pattern as expression
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE
 from profile_sampling._data.values import STATES, Function, Thread
@@ -141,11 +142,7 @@ def compiled(wanted):
     if not isinstance(wanted, str):
         raise TypeError('pattern must be a text or a compiled regular '
                         f'expression for texts, not {wanted!r}')
-    try:
-        return re.compile(wanted)
-    except re.error as exc:
-        raise ValueError(f'{wanted!r} is no regular expression: {exc}'
-                         ) from None
+    return expression.compiled(wanted)
 
 
 def _flags(found):

@@ -12,6 +12,7 @@ from array import array
 
 from profile_sampling._data import by_label, select, stays
 from profile_sampling._data.diff import function_sums
+from profile_sampling._data.label_names import label_of
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.stays import NONE as NO_STAYS
 from profile_sampling._data.sums import sums_by
@@ -38,7 +39,8 @@ _STAYS = [(f'{value_type.kind} of running code', 'count')
 class Question(Value):
     """What is asked of each run.
 
-    by          'function', 'site', 'state', 'thread' or the name of a label
+    by          'function', 'site', 'state', 'thread' or the name of a label;
+                'label:thread' is a label, too
     cumulative  whether functions are charged what they called
     value       name of the value that is compared, such as 'cpu_ns'
     per         the unit of work: None, 'custom' for what sample() counted,
@@ -219,7 +221,7 @@ def _site(functions, frames, frame, callee):
 
 def _labels(reduced, question):
     rows, places = {}, {}
-    for row in by_label.rows_of(reduced, question.by):
+    for row in by_label.rows_of(reduced, label_of(question.by)):
         rows[row.value] = _of(row.values, stays.CALL)
         places[row.value] = Place(row.value, None, 0, None, False)
     return rows, places

@@ -5,7 +5,7 @@ patterns are looked up, nor how tables are copied.
 """
 
 from profile_sampling._data import by_label, keys, match, timeline
-from profile_sampling._data.label_names import TASKS
+from profile_sampling._data.label_names import TASKS, label_of, named
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE, THREAD)
@@ -128,10 +128,13 @@ def _values(tables, key):
         column, values = known
         return column, values(tables)
     labels = by_label.keys(tables)
-    if key not in labels:
+    label = label_of(key) if isinstance(key, str) else key
+    if label not in labels:
+        known = [*_KEYS, *[named(its, _KEYS) for its in labels
+                           if its != TASKS]]
         raise ValueError(f'cannot group by {key!r}; the keys are: '
-                         + ', '.join(dict.fromkeys([*_KEYS, *labels])))
-    return LABELS, by_label.values(tables.labels, key)
+                         + ', '.join(known))
+    return LABELS, by_label.values(tables.labels, label)
 
 
 def _leaf_functions(tables):

@@ -5,6 +5,7 @@ not compute anything: that is _data's.
 """
 
 from profile_sampling._data import chance, compare
+from profile_sampling._data.label_names import label_of
 from profile_sampling._data.runs import FUNCTION, NOT_LABELS, SITE, STATE_NAME
 from profile_sampling._data.values import printable
 from profile_sampling._formats.amounts import Amounts, percent
@@ -92,7 +93,7 @@ class _View:
             return f'call site, by {title}'
         if question.by in NOT_LABELS:
             return f'{question.by}, by {title}'
-        return f'label {printable(question.by)}, by {title}'
+        return f'label {printable(label_of(question.by))}, by {title}'
 
     def summary(self):
         change = self.comparison.total

@@ -4,6 +4,7 @@ This file owns what is in them.  It must not know how a table is laid out.
 """
 
 from profile_sampling._data import by_task
+from profile_sampling._data.label_names import label_of
 from profile_sampling._data.values import DELAY, TASK
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
@@ -113,6 +114,7 @@ def _callee(row):
 def by_label(tables, top, key):
     """The Table of the values of a label: latencies, if the program told
     of requests, and what they come of."""
+    key = label_of(key)
     rows = by_task.rows_of_label(tables, key)
     notes = []
     requests = [row for row in rows if row.count]

@@ -2,36 +2,29 @@
 //
 // This file owns what a user may name, as _data/match.py and _data/keys.py do.
 // It must not know what is done with what it finds.
-//
-// Patterns are regular expressions, of JavaScript here; '(?i)' may begin one,
-// as in Python.
 // @ts-check
 
 import {STATES} from './labels.js';
+import {compiled} from './pattern.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
 // What stands for the value of samples that have none.
 export const WITHOUT = '[without]';
-const OWN_KEYS = ['thread', 'state', 'task'];
+// Keys that are no labels; 'file' is one of the command line only.  A label of
+// the same name is reached as 'label:task'.
+const OWN_KEYS = ['thread', 'state', 'task', 'file'];
+const OF_LABELS = 'label:';
 
-/**
- * Raise an Error with a sentence for a text that is no pattern.
- * @param {string} text
- */
-export function compiled(text) {
-  const flags = text.startsWith('(?i)') ? 'iu' : 'u';
-  const pattern = flags === 'iu' ? text.slice(4) : text;
-  try {
-    return new RegExp(pattern, flags);
-  } catch (first) {
-    try {
-      // What needs no escape is often escaped nevertheless.
-      return new RegExp(pattern, flags.replace('u', ''));
-    } catch (error) {
-      throw new Error(`${text} is no regular expression`, {cause: error});
-    }
-  }
+/** The key that names a label; @param {string} label */
+export function keyOf(label) {
+  return OWN_KEYS.includes(label) || label.startsWith(OF_LABELS)
+    ? OF_LABELS + label : label;
+}
+
+/** The label that a key names; @param {string} key */
+export function labelOf(key) {
+  return key.startsWith(OF_LABELS) ? key.slice(OF_LABELS.length) : key;
 }
 
 /**
@@ -62,8 +55,8 @@ export function keysOf(profile) {
   let hasTasks = false;
   for (const {labels, task} of profile.labels) {
     hasTasks ||= task !== null;
-    for (const key of labels.keys()) {
-      names.add(key);
+    for (const label of labels.keys()) {
+      names.add(keyOf(label));
     }
   }
   if (profile.pid !== null) {
@@ -100,7 +93,7 @@ export function valuesOf(profile, key) {
   /** @type {Map<string | null, number>} */
   const numbers = new Map();
   const ofSet = labels.map((set) => {
-    const value = key === 'task' ? set.task : set.labels.get(key)
+    const value = key === 'task' ? set.task : set.labels.get(labelOf(key))
       ?? (key === 'pid' && !hasPids(profile) ? String(profile.pid) : null);
     if (!numbers.has(value)) {
       numbers.set(value, numbers.size);

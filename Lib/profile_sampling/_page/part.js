@@ -10,8 +10,9 @@
 
 import {C, OPERATOR, PSEUDO, PYTHON} from './functions.js';
 import {AWAITING, CUSTOM, LOOP_WAIT} from './labels.js';
-import {compiled, functionsLike, valuesOf} from './match.js';
+import {functionsLike, valuesOf} from './match.js';
 import {originsOf} from './origins.js';
+import {compiled} from './pattern.js';
 import {inRange, rangeOf} from './ranges.js';
 import {isOfTasks} from './types.js';
 

@@ -11,7 +11,7 @@ import {button, element, shareClass} from './dom.js';
 import {nsCell} from './gil.js';
 import {addedUp, pictureOf, toEven} from './histogram.js';
 import {joinedHolders, joinedLives} from './joined.js';
-import {WITHOUT, exactly, keysOf} from './match.js';
+import {WITHOUT, exactly, keyOf, keysOf} from './match.js';
 import {tableOf} from './table.js';
 import {placeCell} from './tables.js';
 import {
@@ -330,7 +330,8 @@ function countColumns({count, rows}, prefix) {
 
 /** What has values that tasks can be told apart by; @param {App} app */
 export function lifeKeys({profile}) {
-  const keys = [...profile.lives.latencies.values()].map(({key}) => key);
+  const keys = [...profile.lives.latencies.values()].map(
+    ({key}) => keyOf(key));
   return [...new Set([...keys, ...keysOf(profile).filter((key) => (
     key !== 'thread' && key !== 'state' && key !== 'task_class'))])];
 }

@@ -8,6 +8,7 @@
 import {PSEUDO, compareFunctions} from './functions.js';
 import {countOf, quantileOf, toEven} from './histogram.js';
 import {AWAITING, LOOP_WAIT, NOT_KNOWN} from './labels.js';
+import {labelOf} from './match.js';
 import {innermostPython} from './sums.js';
 import {DELAY, TASK} from './types.js';
 
@@ -127,7 +128,7 @@ export function awaitedOf({functions}, {awaited}) {
  */
 function textsOf({profile: {labels}}, key) {
   return labels.map((row) => (
-    key === 'task' ? row.task : row.labels.get(key) ?? null));
+    key === 'task' ? row.task : row.labels.get(labelOf(key)) ?? null));
 }
 
 /**
@@ -227,7 +228,8 @@ export function valueRows(part, key) {
  * @param {string} key
  */
 export function latenciesOf({profile: {lives}}, key) {
-  return [...lives.latencies.values()].filter((row) => row.key === key);
+  const label = labelOf(key);
+  return [...lives.latencies.values()].filter((row) => row.key === label);
 }
 
 /**

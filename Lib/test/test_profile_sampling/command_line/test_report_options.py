@@ -92,6 +92,25 @@ class OptionsTest(ReportCase):
                 self.assertRegex(text, rf'(?m)^# .*  {key}$')
                 self.assertRegex(text, rf'(?m)  {value}$')
 
+    def test_labels_with_names_of_other_keys(self):
+        self.save('p.pb.gz', Builder().sample(
+            'app.f:1', wall_ns=10, task=('Task-1', 1),
+            labels={'task': 'import', 'thread': 'north', 'file': 'x.csv'}))
+        for key, value in (
+                ('task', 'Task-1'), ('thread', 'MainThread'),
+                ('file', '/src/app.py'), ('label:task', 'import'),
+                ('label:thread', 'north'), ('label:file', 'x.csv')):
+            with self.subTest(key=key):
+                self.assertRegex(self.text('--by', key), rf'(?m)  {value}$')
+                self.text('--where', f'{key}={value}')
+                status, _, err = self.report('p.pb.gz', '--where',
+                                             f'{key}=nix')
+                self.assertEqual(status, 1)
+                self.assertIn('no sample is like that', err)
+        self.assertIn('there are: thread, state, file, label:file, '
+                      'label:task, task, label:thread',
+                      self.report('p.pb.gz', '--by', 'nix')[2])
+
     def test_several_tables(self):
         text = self.text('--by', 'route', '--by', 'thread', '--functions')
         at = [text.index(part) for part in (

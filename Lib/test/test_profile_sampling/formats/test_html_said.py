@@ -148,6 +148,28 @@ class SaidTest(BrowserTest):
             self.assertTrue(self.driver.find_elements(
                 'css selector', '#view table, #view .flame'))
 
+    def test_labels_with_names_of_other_keys(self):
+        self.show(Builder().sample(
+            'app.f:1', wall_ns=10, task=('Task-1', 1),
+            labels={'task': 'import', 'thread': 'north'}).profile())
+        for key, value in (('task', 'Task-1'), ('thread', 'MainThread'),
+                           ('label:task', 'import'),
+                           ('label:thread', 'north')):
+            self.look(view='by', by=key)
+            self.assertEqual(self.faults(), [])
+            self.assertEqual([row['value'] for row in self.table('by')],
+                             [value])
+            for pattern, rows in (value, 1), ('nix', 0):
+                self.look(view='sites', where=f'{key}={pattern}')
+                self.assertEqual(len(self.table('sites')), rows)
+
+    def test_patterns_that_commands_refuse(self):
+        self.show(example().profile())
+        for pattern in r'\Aapp', '(?<n>app)', '[^]':
+            self.look(focus=pattern)
+            fault, = self.faults()
+            self.assertIn('supported in a pattern', fault)
+
     def test_a_step_takes_the_faults_back(self):
         self.show(example().profile(), colour='red')
         self.click('.tabs', 'Functions')

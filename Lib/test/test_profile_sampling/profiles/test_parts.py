@@ -337,6 +337,24 @@ class GroupTest(PartsTest):
                                 'function, file, route, shard'):
                 small().group_by(key)
 
+    def test_labels_with_names_of_other_keys(self):
+        b = Builder()
+        b.sample('app.f:1', wall_ns=1, labels={
+            'thread': 'a', 'file': 'b', 'task': 'c', 'label:task': 'd'},
+            task=('T1', 1))
+        profile = b.profile()
+        for key, value in (('thread', profile.threads[0]),
+                           ('file', '/src/app.py'), ('task_name', 'T1'),
+                           ('task', 'c'), ('label:thread', 'a'),
+                           ('label:file', 'b'), ('label:task', 'c'),
+                           ('label:label:task', 'd')):
+            with self.subTest(key=key):
+                self.assertEqual(list(profile.group_by(key)), [value])
+        with self.assertRaisesRegex(ValueError, (
+                'thread, state, task_name, function, file, label:file, '
+                'label:label:task, task, label:thread$')):
+            profile.group_by('nix')
+
     def test_label_values_say_the_same(self):
         whole = small()
         self.assertEqual(
