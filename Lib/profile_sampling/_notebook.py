@@ -133,6 +133,8 @@ def _run(shell, options, code):
     source = shell.transform_cell(code)
     name = shell.compile.cache(source, _number(shell), raw_code=code)
     parts = _compiled(shell, source, name)
+    # The cell may change the directory.
+    path = options.output and _formats.fixed(options.output)
     block = profile(options.mode, rate_hz=options.rate,
                     depth_frames=options.depth, names=options.names,
                     timeline=options.timeline)
@@ -146,8 +148,9 @@ def _run(shell, options, code):
         if found is not None:
             found = _told(shell, found, name, options)
             shell.user_ns[VARIABLE] = found
-            if options.output is not None:
-                found.save(options.output, source=not options.no_source)
+            if path is not None:
+                _formats.write(found._tables, path(), **_formats.sourcing(
+                    _formats.choose(path()), not options.no_source))
     return found
 
 

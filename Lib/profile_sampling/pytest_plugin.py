@@ -31,8 +31,8 @@ def pytest_addoption(parser):
         help='profile the tests, and say at the end which took longest and '
              'what they did')
     group.addoption('--sampleprof-out', metavar='FILE',
-                    help='write the profile; the extension chooses its '
-                         'format')
+                    help='the same, and write the profile; the extension '
+                         'chooses its format')
     group.addoption('--sampleprof-rate', metavar='HZ', type=int, default=1000,
                     help='samples per second of each thread (default: '
                          '%(default)s)')
@@ -41,7 +41,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if not config.option.sampleprof:
+    if not (config.option.sampleprof or config.option.sampleprof_out):
         return
     try:
         if config.option.sampleprof_top < 1:
@@ -62,9 +62,12 @@ class _Plugin:
         self._workers = self._lost_workers = 0
         self._fault = None
         self._out = config.option.sampleprof_out
+        self._path = None
         if self._out is not None and not self._is_worker:
             _formats.choose(self._out)
-            _files.check(self._out)
+            # Tests may change the directory.
+            self._path = _formats.fixed(self._out)
+            _files.check(self._path())
         self._block = profile_sampling.profile(
             rate_hz=config.option.sampleprof_rate)
 
@@ -101,9 +104,9 @@ class _Plugin:
             profile = (profile_sampling.Profile.merge(*self._parts)
                        if self._parts else None)
         self._profile = profile
-        if self._out is not None and profile is not None:
+        if self._path is not None and profile is not None:
             try:
-                profile.save(self._out)
+                _formats.write(profile._tables, self._path())
             except OSError as exc:
                 self._fault = f'{self._out}: {exc.strerror or exc}'
 

@@ -164,6 +164,24 @@ def encode(tables, format, **options):
     return encoder(format)(tables, **options)
 
 
+def write(tables, path, **options):
+    """Write a profile's *tables* to a file; its name says in which format.
+
+    It has no {pid} any more, but a directory may be called so.
+    """
+    _files.replace(path, encode(tables, choose(path), **options))
+
+
+def fixed(path):
+    """Return the function that returns *path* with_pid(), from the directory
+    that is the current one now."""
+    path = os.fspath(path)
+    if os.path.isabs(path):
+        return lambda: with_pid(path)
+    here = os.getcwdb() if isinstance(path, bytes) else os.getcwd()
+    return lambda: os.path.join(here, with_pid(path))
+
+
 def with_pid(path):
     """Put the number of this process for '{pid}' in a file name."""
     path = os.fspath(path)

@@ -127,7 +127,8 @@ class profile:
     When the block ends, the attribute *profile* is the Profile (None
     before): all threads, from the beginning of the block to its end.  With
     *out*, it is also saved to that file; '{pid}' in it stands for the number
-    of the process.
+    of the process.  A relative name begins in the directory that is the
+    current one when profile() is called.
 
     If nothing samples yet, the block starts it, and it ends with the last
     block.  If something does (a session, -X sampleprof, other blocks), the
@@ -155,12 +156,13 @@ class profile:
     def __init__(self, mode=None, *, rate_hz=None, depth_frames=None,
                  names=None, signal=None, out=None, timeline=False):
         self._options = checked(mode, rate_hz, depth_frames, names, signal)
-        self._out = out
+        self._path = None
         self._has_timeline = bool(timeline)
         if out is not None:
             from profile_sampling import _formats
             # A bad name is to be known now, not when the work is done.
             _formats.choose(out)
+            self._path = _formats.fixed(out)
         self._block = None
         self.profile = None
 
@@ -175,9 +177,9 @@ class profile:
     def _begin(self):
         """Begin to sample; return what _end() takes."""
         core = _core.load()
-        if self._out is not None:
-            from profile_sampling import _files, _formats
-            _files.check(_formats.with_pid(self._out))
+        if self._path is not None:
+            from profile_sampling import _files
+            _files.check(self._path())
         is_first = not core.running()
         block, recorder = _begin(
             lambda core: core.begin_block(**self._options),
@@ -201,8 +203,9 @@ class profile:
         if recorder is not None:
             recorder.finish(raw)
         self.profile = Profile._from_raw(raw)
-        if self._out is not None:
-            self.profile.save(self._out)
+        if self._path is not None:
+            from profile_sampling import _formats
+            _formats.write(self.profile._tables, self._path())
 
     def __call__(self, function):
         from profile_sampling._recording import wrap

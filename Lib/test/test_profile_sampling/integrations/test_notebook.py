@@ -76,6 +76,7 @@ CELLS = {
     'bad_output': '%sampleprof -o a.xyz f(0)',
     'bad_timeline': '%sampleprof --timeline -o a.svg f(0)',
     'await': '%%sampleprof\nimport asyncio\nawait asyncio.sleep(0)',
+    'elsewhere': '%sampleprof -o elsewhere.pb.gz import os; os.chdir("/")',
     'begin': 'import profile_sampling; profile_sampling.start(rate_hz=10)',
     'another_session': '%%sampleprof -r 20\nf(0)',
     'stop': 'profile_sampling.stop() and None',
@@ -162,6 +163,9 @@ class KernelTest(unittest.TestCase):
         self.assertEqual([content['ename'] for kind, content in outputs
                           if kind == 'error'], ['ZeroDivisionError'])
         self.assertGreater(int(self.printed('after_error')), 10)
+
+    def test_a_cell_that_changes_the_directory(self):
+        Profile.load(os.path.join(self.directory, 'elsewhere.pb.gz'))
 
     def test_a_block_that_cannot_begin(self):
         _, outputs = self.results['another_session']

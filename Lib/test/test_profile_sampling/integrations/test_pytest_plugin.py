@@ -66,6 +66,16 @@ class PluginTest(ProgramTest):
             cwd=self.directory, env=OURS_ALONE, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
+    def test_tests_that_change_the_directory(self):
+        self.file('test_it.py', 'import os\n'
+                  'def test_one(tmp_path):\n'
+                  '    os.chdir(tmp_path)\n'
+                  '    sum(range(1_000_000))\n')
+        # The name of a file is reason enough to profile.
+        result = self.pytest('--sampleprof-out=p.pb.gz')
+        self.assertIn('The profile is in p.pb.gz.', result.stdout)
+        self.assertIn('test_it.py::test_one', self.by_test('p.pb.gz'))
+
     def by_test(self, name):
         """{test: {state: wall ns}} of a profile."""
         profile = Profile.load(os.path.join(self.directory, name))

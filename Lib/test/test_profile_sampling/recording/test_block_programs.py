@@ -38,6 +38,32 @@ class CommandLineTest(ProgramTest):
         self.assertLess(result.load(name).duration_ns,
                         result.load('x.pb.gz').duration_ns - 50_000_000)
 
+    def test_a_block_that_changes_the_directory(self):
+        for begin, end in (('with profile(out="x.pb.gz"):\n'
+                            '    spin()', ''),
+                           ('@profile(out="x.pb.gz")\n'
+                            'def work():\n'
+                            '    spin()', 'work()')):
+            for change in ('os.chdir("other")',
+                           'os.chdir("other"); os.rmdir("../other")'):
+                with self.subTest(begin=begin, change=change):
+                    os.makedirs(os.path.join(self.directory, 'other'),
+                                exist_ok=True)
+                    result = self.run_python(
+                        '-c', f'{PROGRAM}\nimport os\n{begin}\n'
+                        f'    {change}\n{end}')
+                    self.assertEqual(result.status, 0, result.err)
+                    self.load('x.pb.gz')
+                    os.unlink(os.path.join(self.directory, 'x.pb.gz'))
+
+    def test_a_directory_that_looks_like_a_number(self):
+        os.mkdir(os.path.join(self.directory, '{pid}'))
+        result = self.run_python(
+            '-c', f'{PROGRAM}\nimport os\nos.chdir("{{pid}}")\n'
+            'with profile(out="x.pb.gz"): spin()')
+        self.assertEqual(result.status, 0, result.err)
+        self.load('{pid}/x.pb.gz')
+
     def test_blocks_that_do_not_end(self):
         for end in '', 'import os; os._exit(0)', 'import sys; sys.exit(0)':
             with self.subTest(end=end):
