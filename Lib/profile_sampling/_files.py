@@ -78,6 +78,62 @@ def check_binary(file):
                         'binary mode')
 
 
+class Kept:
+    """What a file that is written at the end needs, open from the start.
+
+    The directory of the file *path* is open as *directory*, and once more as
+    *spare*, which is closed when it is to be written: a program may have
+    taken all descriptors, or have another root.  They are -1 if there are
+    none.  The program may close them, and open others with their numbers.
+    """
+
+    def __init__(self, path, directory, spare):
+        self._path = os.path.dirname(path)
+        self._directory = directory
+        self._spare = spare
+        self._identity = _identity(directory)
+
+    def free(self):
+        """Have a descriptor free for the file."""
+        if self._is_it(self._spare):
+            os.close(self._spare)
+
+    def directory_of(self, path):
+        """Return the open directory of *path*, or None."""
+        if os.path.dirname(path) == self._path and self._is_it(
+                self._directory):
+            return self._directory
+        return None
+
+    def _is_it(self, fd):
+        identity = _identity(fd)
+        return identity is not None and identity == self._identity
+
+
+def _identity(fd):
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def with_more_descriptors(function, *arguments):
+    """Call a function that opens files; if there are too many, once more with
+    as many as this process may have."""
+    try:
+        return function(*arguments)
+    except OSError as exc:
+        if exc.errno != errno.EMFILE or resource is None:
+            raise
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits[1:] * 2)
+    try:
+        return function(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
 def descriptor(path):
     """Return the descriptor of the open file that a path names, or None."""
     path = os.fsdecode(path)

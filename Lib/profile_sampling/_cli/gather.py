@@ -14,7 +14,8 @@ from profile_sampling._cli import outliving
 from profile_sampling._cli.common import Failure, load, write
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
-from profile_sampling._recording import begun
+from profile_sampling._recording.children import uncovered_ns
+from profile_sampling._recording.ledger import Ledger
 
 _PREFIX = '.sampleprof-'
 _EXTENSION = '.pb.gz'
@@ -28,8 +29,9 @@ class Parts:
     It is beside the file that is to be written, so that the same disk is full
     or not.
 
+    ledger  what the processes say of themselves
     taken   the files that are in the sum
-    begun   the numbers, as text, of all processes that began to be profiled
+    begun   the numbers of all processes that began to be profiled
     silent  those of processes that have ended and left no profile
     """
 
@@ -41,19 +43,15 @@ class Parts:
         try:
             self.directory = os.path.abspath(
                 tempfile.mkdtemp(prefix=_PREFIX, dir=beside))
-            os.mkdir(self._marks)
         except OSError as exc:
             where = '' if beside is None else f' in {beside}'
             raise Failure(f'cannot make a directory{where}: '
                           f'{exc.strerror}') from None
+        self.ledger = Ledger.new()
         self._is_needed = False
         self._late = []
         self.taken = []
         self.begun = self.silent = frozenset()
-
-    @property
-    def _marks(self):
-        return os.path.join(self.directory, begun.DIRECTORY)
 
     @property
     def out(self):
@@ -82,6 +80,7 @@ class Parts:
 
         The directory stays for those that still come.
         """
+        self.ledger.close()
         if self._is_needed:
             return
         if self._late:
@@ -98,7 +97,7 @@ class Parts:
         they stay where they are.
         """
         self.taken = paths = self.paths()
-        self._take_marks()
+        self._read_ledger()
         if not paths:
             return None
         with self._kept_on_failure():
@@ -106,14 +105,18 @@ class Parts:
         tables.meta = meta
         return tables
 
-    def _take_marks(self):
-        """Learn who has left no profile, and leave nothing but profiles."""
-        with contextlib.suppress(OSError):
-            self.begun = frozenset(os.listdir(self._marks))
-        shutil.rmtree(self._marks, ignore_errors=True)
+    def _read_ledger(self):
+        """Learn who has left no profile."""
+        self.begun = frozenset(self.ledger.read())
         self.silent = self.begun.difference(
-            [os.path.basename(path).removesuffix(_EXTENSION)
-             for path in self.taken], map(str, self._late))
+            [int(os.path.basename(path).removesuffix(_EXTENSION))
+             for path in self.taken], self._late)
+
+    def uncovered_ns(self, cpu_ns):
+        """Return how much of the CPU time of all processes is in no profile.
+        """
+        return uncovered_ns(cpu_ns, [
+            ns for ns in self.ledger.read().values() if ns is not None])
 
     def save(self, tables, output, format, **options):
         """Write the sum; if that fails, the parts stay where they are."""

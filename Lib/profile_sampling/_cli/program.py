@@ -149,8 +149,11 @@ def _refuse_mode(option, name):
                       f'--mode {name}', 2)
 
 
-def session_text(options, *, out, quiet, format=None):
-    """Return the text of -X sampleprof for the session that is asked for."""
+def session_text(options, *, out, quiet, format=None, parent=None):
+    """Return the text of -X sampleprof for the session that is asked for.
+
+    *parent* is the key of a Ledger.
+    """
     if _SEPARATOR in out:
         raise Failure(f'the name {out} has a comma in it; choose another '
                       'with -o', 2)
@@ -165,6 +168,8 @@ def session_text(options, *, out, quiet, format=None):
         items.append(f'names={options.names}')
     if quiet:
         items.append('quiet=1')
+    if parent is not None:
+        items.append(f'parent={parent}')
     return _SEPARATOR.join(items)
 
 

@@ -11,6 +11,7 @@ from profile_sampling import _files, _formats
 from profile_sampling._cli import child, gather, meta, program
 from profile_sampling._cli.common import Failure, say
 from profile_sampling._formats import words
+from profile_sampling._recording.children import seconds
 
 # Characters of a command in a message.
 _MAX_NAME = 200
@@ -31,7 +32,8 @@ def check_format(format, options):
 
 def profiled(wanted, options, parts):
     """Run a Program; return how it Ended."""
-    session = program.session_text(options, out=parts.out, quiet=True)
+    session = program.session_text(options, out=parts.out, quiet=True,
+                                   parent=parts.ledger.key)
     ended = child.run(wanted.command(),
                       os.environ | {'PYTHONSAMPLEPROF': session}
                       | program.environment(options))
@@ -45,7 +47,8 @@ def to_file(wanted, options, format, output):
                          else output)
     try:
         ended = profiled(wanted, options, parts)
-        return status_of(ended, _save, wanted, options, parts, format, output)
+        return status_of(ended, _save, ended, wanted, options, parts, format,
+                         output)
     finally:
         parts.remove()
 
@@ -75,7 +78,7 @@ def merged(wanted, options, parts):
     return tables
 
 
-def _save(wanted, options, parts, format, output):
+def _save(ended, wanted, options, parts, format, output):
     tables = merged(wanted, options, parts)
     if tables is None:
         say_nothing_written(wanted, parts)
@@ -84,8 +87,17 @@ def _save(wanted, options, parts, format, output):
         format, not options.no_source))
     if not options.quiet:
         say(f'wrote {output}, of '
-            + words.counted(len(parts.taken), 'process', 'processes'))
+            + words.counted(len(parts.taken), 'process', 'processes')
+            + _not_in_it(ended, parts))
     return True
+
+
+def _not_in_it(ended, parts):
+    """Return what is said of CPU time that is in no profile."""
+    cpu_s = ended.usage.ru_utime + ended.usage.ru_stime
+    ns = parts.uncovered_ns(round(cpu_s * 1e9))
+    return (f'; not in it: {seconds(ns)} s CPU of processes that were not '
+            'profiled or left no profile' if ns else '')
 
 
 def _say_still_running(parts):

@@ -10,10 +10,12 @@ import errno
 import os
 import sys
 
-from profile_sampling import _files, _formats
+from profile_sampling import _core, _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
-from profile_sampling._recording import begun, latencies, left_out
+from profile_sampling._recording import latencies
+from profile_sampling._recording.children import Children, own_ns
+from profile_sampling._recording.ledger import Ledger
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -26,8 +28,23 @@ _STDERR = 2
 _TRIES = 5
 _FAULTS = OSError, ValueError, TypeError, AttributeError, MemoryError
 _DEFAULT_OUT = 'sampleprof.{pid}'
-# What the system says of a path that does not lead there.
-_NO_WAY = frozenset({errno.EACCES, errno.ENOENT, errno.ENAMETOOLONG})
+_PID = '{pid}'
+_ANOTHER = 'record -o PATH, or -X sampleprof=out=PATH'
+# What helps, by what is wrong.
+_ADVICE = {
+    errno.EMFILE: 'Raise the limit on open files: ulimit -n',
+    errno.ENFILE: 'Raise the limit on open files of the whole system',
+    errno.EFBIG: 'Raise the limit on the size of files: ulimit -f',
+    errno.ENOMEM: 'Raise the limit on memory: ulimit -v',
+    errno.ENOSPC: f'Free some space, or name a file on another disk: '
+                  f'{_ANOTHER}',
+    errno.ENOENT: f'Name a file in a directory that stays: {_ANOTHER}',
+    errno.EACCES: 'Name a file in a directory that the program may write at '
+                  f'its end: {_ANOTHER}',
+    errno.EROFS: f'Name a file on a disk that can be written: {_ANOTHER}',
+}
+_ADVICE[errno.EDQUOT] = _ADVICE[errno.ENOSPC]
+_ADVICE[errno.EPERM] = _ADVICE[errno.EACCES]
 _SAFE = frozenset('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
                   '0123456789@%+=:,./-_')
 _LOOK = {
@@ -46,34 +63,55 @@ _LOOK = {
 }
 
 
-def writer(out, format, cwd, duration_s):
+def writer(out, format, cwd, duration_s, kept, parent):
     """Return the function that the core calls with its tables at the end.
 
     It takes the tables and *quiet*, and does with them what write() does.
     All that it needs has been imported when this returns.  The end is that
     of the program if *duration_s* is 0, or at most so many seconds away.
+    *kept* are the descriptors of _files.Kept, *parent* is what Ledger takes.
     """
     format = _format_of(out, format)
     encode = _encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
     recorder = _recorder(format)
-    left_out_so_far = left_out.begin(out)
     latencies.begin_session()
-    begun.mark(out)
+    ledger = Ledger(*parent)
+    children = Children(ledger if out is None or _PID in out else None)
+    _mark(ledger)
+    kept = _files.Kept(_path(out, format, cwd), *kept)
     if duration_s:
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
     def write_at_exit(raw, quiet):
+        kept.free()
         raw['meta'] = meta
         raw['latencies'] = latencies.end_session()
         if recorder is not None:
             recorder.finish(raw)
-        return write(raw, out, format, cwd, quiet, encode, say,
-                     left_out_so_far())
+        is_written = write(raw, out, format, cwd, quiet, encode, say,
+                           '' if quiet else children.said(), kept)
+        if is_written and os.getpid() != ledger.pid:
+            ledger.wrote(own_ns())
+        return is_written
 
     return write_at_exit
+
+
+def _mark(ledger):
+    """Say in the ledger which processes are profiled, but for its own."""
+    # The program may take its modules out of sys.modules.
+    core = _core.load()
+
+    def mark_child():
+        if core.is_written_at_exit():
+            ledger.began()
+
+    os.register_at_fork(after_in_child=mark_child)
+    if os.getpid() != ledger.pid:
+        ledger.began()
 
 
 def _encoder(format):
@@ -102,7 +140,7 @@ def _take_meta():
 
 
 def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
-          say=None, note=''):
+          say=None, note='', kept=None):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
@@ -110,7 +148,8 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
     elsewhere.  What happened is said in one line on stderr; *quiet* leaves
     it out if all went well, and else what could be done.  *encode* is the
     encoder of the format, if it has been imported; *say* says a line
-    elsewhere; *note* is said of a profile that is written.
+    elsewhere; *note* is said of a profile that is written; *kept* is a
+    _files.Kept.
     """
     say = say or _say
     shown = '?'
@@ -122,7 +161,9 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             shown = os.fsdecode(_formats.with_pid(out))
             tables = Tables(raw)
             encode = encode or _encoder(format)
-            _replace(shown, encode(tables), os.fsdecode(cwd or b''))
+            data = encode(tables)
+            _files.with_more_descriptors(
+                _replace, _path(out, format, cwd), data, kept)
             line = _success(tables, shown, format, note)
             break
         # Nothing may leave: the exit status is the program's, not ours.
@@ -144,44 +185,25 @@ def _format_of(out, format):
     return _formats.choose(out, format)
 
 
-def _replace(name, data, cwd):
-    """Make *name* in the directory *cwd* a file with the content *data*."""
-    try:
-        _files.replace(os.path.join(cwd, name), data)
-    except OSError as exc:
-        if exc.errno not in _NO_WAY:
-            raise
-        # A program that is there still may have given up the right to come
-        # there from above, or the path may be too long.
-        fd = _open_here(cwd)
-        if fd is None:
-            raise
+def _path(out, format, cwd):
+    """Return the absolute name of the file as a text, if *cwd* is known."""
+    if out is None:
+        out = _DEFAULT_OUT + _formats.extension(format)
+    return os.path.join(os.fsdecode(cwd or b''),
+                        os.fsdecode(_formats.with_pid(out)))
+
+
+def _replace(path, data, kept):
+    """Make *path* a file with the content *data*."""
+    directory = kept and kept.directory_of(path)
+    if directory is not None:
         try:
-            _files.replace(name, data, dir_fd=fd)
-        finally:
-            os.close(fd)
-
-
-def _open_here(path):
-    """Open the current directory if it is *path*, or return None.
-
-    Other threads may go elsewhere at any moment.
-    """
-    try:
-        fd = os.open(os.curdir, getattr(os, 'O_PATH', os.O_RDONLY))
-    except OSError:
-        return None
-    try:
-        found = os.readlink(f'/proc/self/fd/{fd}')
-    except OSError:
-        try:
-            found = os.getcwd()     # without /proc
-        except OSError:
-            found = None            # it has been removed
-    if found == path:
-        return fd
-    os.close(fd)
-    return None
+            # Wherever the program has gone, and whatever root it has.
+            _files.replace(os.path.basename(path), data, dir_fd=directory)
+            return
+        except FileNotFoundError:
+            pass    # it is removed, but there may be another in its place
+    _files.replace(path, data)
 
 
 def _success(tables, shown, format, note):
@@ -205,8 +227,9 @@ def _failure(exc, shown, is_ours, quiet):
         # Of a process that another one has started, it is not the user who
         # has named the file.
         return line
-    return (f'{line}. Name another file: record -o PATH, or '
-            '-X sampleprof=out=PATH')
+    number = (errno.ENOMEM if isinstance(exc, MemoryError)
+              else getattr(exc, 'errno', None))
+    return f'{line}. ' + _ADVICE.get(number, f'Name another file: {_ANOTHER}')
 
 
 def _python():

@@ -19,11 +19,15 @@
 #include "options.h"
 #include "session.h"
 
-#include <errno.h>
+#include <fcntl.h>                    // F_DUPFD_CLOEXEC
 #include <signal.h>
 #include <stdio.h>                    // dprintf()
 #include <stdlib.h>                   // getenv()
+#include <sys/mman.h>                 // memfd_create()
+#include <sys/resource.h>             // getrlimit()
+#include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>                    // swscanf()
 
 #define STATE (&_PyRuntime.sampling)
 
@@ -37,10 +41,33 @@
 /* Whose file it is.
 
    A program of which out= has no {pid} may start others with the same text.
-   The outermost of them writes the file; the others find its number in the
-   environment. */
+   The outermost of them writes the file; the others find its number and the
+   time of its start in the environment, and the file. */
 
 #define OWNER_VARIABLE "PYTHONSAMPLEPROF_OWNER"
+
+/* In ticks since the machine's; 0: there is no such process, or no /proc.  A
+   number alone may be that of another process by now, or in this namespace. */
+static unsigned long long
+start_of_process(long pid)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text), "/proc/%ld/stat", pid);
+    FILE *file = fopen(text, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    size_t length = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    // The name, in parentheses, may have anything in it; 19 fields lie between
+    // it and the time.
+    const char *field = strrchr(text, ')');
+    for (int i = 0; field != NULL && i < 20; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field != NULL ? strtoull(field, NULL, 10) : 0;
+}
 
 /* As bytes. */
 static PyObject *
@@ -58,36 +85,36 @@ static int
 is_anothers(const char *path)
 {
     const char *owner = getenv(OWNER_VARIABLE);
-    if (owner == NULL) {
-        return 0;
-    }
-    char *end;
-    long pid = strtol(owner, &end, 10);
-    return *end == ' ' && strcmp(end + 1, path) == 0
+    long pid;
+    unsigned long long start;
+    int length = 0;
+    return owner != NULL
+        && sscanf(owner, "%ld %llu %n", &pid, &start, &length) == 2
+        && length > 0 && strcmp(owner + length, path) == 0
         && pid > 0 && pid != (long)getpid()
-        && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+        && start != 0 && start == start_of_process(pid);
 }
 
 /* In the environment, and in the copy of it that os.environ is made from. */
 static int
-tell_children(PyObject *path)
+tell_children(const char *variable, PyObject *value)
 {
-    PyObject *value = PyBytes_FromFormat("%d %s", (int)getpid(),
-                                         PyBytes_AS_STRING(path));
-    PyObject *name = PyBytes_FromString(OWNER_VARIABLE);
+    PyObject *bytes = PyUnicode_Check(value)
+        ? PyUnicode_EncodeFSDefault(value) : Py_NewRef(value);
+    PyObject *name = PyBytes_FromString(variable);
     PyObject *posix = PyImport_ImportModule("posix");
     PyObject *environ =
         posix != NULL ? PyObject_GetAttrString(posix, "environ") : NULL;
     int err = -1;
-    if (value != NULL && name != NULL && environ != NULL
-        && PyDict_SetItem(environ, name, value) == 0)
+    if (bytes != NULL && name != NULL && environ != NULL
+        && PyDict_SetItem(environ, name, bytes) == 0)
     {
-        err = setenv(OWNER_VARIABLE, PyBytes_AS_STRING(value), 1);
+        err = setenv(variable, PyBytes_AS_STRING(bytes), 1);
     }
     Py_XDECREF(environ);
     Py_XDECREF(posix);
     Py_XDECREF(name);
-    Py_XDECREF(value);
+    Py_XDECREF(bytes);
     return err;
 }
 
@@ -100,7 +127,14 @@ claim_file(PyObject *out, PyObject *cwd)
     }
     int result = 0;
     if (!is_anothers(PyBytes_AS_STRING(path))) {
-        result = tell_children(path) == 0 ? 1 : -1;
+        long pid = getpid();
+        char start[32];
+        (void)snprintf(start, sizeof(start), "%llu", start_of_process(pid));
+        PyObject *value = PyBytes_FromFormat(
+            "%ld %s %s", pid, start, PyBytes_AS_STRING(path));
+        result = value != NULL && tell_children(OWNER_VARIABLE, value) == 0
+            ? 1 : -1;
+        Py_XDECREF(value);
     }
     Py_DECREF(path);
     return result;
@@ -141,22 +175,108 @@ current_directory(void)
         ? PyUnicode_DecodeFSDefault(path) : Py_None;
 }
 
+/* What the first process says of itself to those that it starts, in the text
+   that they inherit:
+
+       parent=PID:FD:INODE:DIRECTORY
+
+   FD and INODE are those of its ledger, a file without a name in which they say
+   what became of their profiles (Lib/profile_sampling/_recording/ledger.py), or
+   -1 and 0.  Their relative names begin in DIRECTORY, unless that is empty:
+   where each of them was started is not what its user meant. */
+
+struct parent {
+    long pid;
+    int ledger;
+    unsigned long long inode;
+};
+
+/* Returns the directory, or NULL. */
+static const wchar_t *
+read_parent(const struct _sampling_request *request, struct parent *parent)
+{
+    *parent = (struct parent){.ledger = -1};
+    int length = 0;
+    if (request->parent == NULL
+        || swscanf(request->parent, L"%ld:%d:%llu:%n", &parent->pid,
+                   &parent->ledger, &parent->inode, &length) != 3
+        || length == 0 || request->parent[length] == L'\0')
+    {
+        return NULL;
+    }
+    return request->parent + length;
+}
+
 /* What the options say of the file, as the writer wants it. */
 struct file {
     PyObject *out;
     PyObject *format;
     PyObject *cwd;
     int duration_s;
+    // Kept open to the end, or -1: the directory, and one more, whose number
+    // is free for the file if the program has taken all others.
+    int directory;
+    int spare;
+    struct parent parent;
 };
 
 static int
 describe_file(struct file *file, const struct _sampling_request *request)
 {
+    const wchar_t *directory = read_parent(request, &file->parent);
     file->out = text_or_none(request->out);
     file->format = text_or_none(request->format);
-    file->cwd = current_directory();
+    file->cwd = directory != NULL
+        ? PyUnicode_FromWideChar(directory, -1) : current_directory();
     file->duration_s = request->duration_s;
+    file->directory = file->spare = -1;
     return file->out && file->format && file->cwd ? 0 : -1;
+}
+
+/* Descriptors that we keep have numbers that programs do not come to.  Where
+   they may have few, none is taken from them. */
+#define KEPT_DESCRIPTORS 1008
+#define MIN_DESCRIPTORS 1024
+
+static int
+keep_descriptor(int fd)
+{
+    struct rlimit limit;
+    return fd >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0
+        && limit.rlim_cur >= MIN_DESCRIPTORS
+        ? fcntl(fd, F_DUPFD_CLOEXEC, KEPT_DESCRIPTORS) : -1;
+}
+
+static int
+check_file(struct file *file, const struct _sampling_request *request)
+{
+    PyObject *cwd = file->cwd == Py_None
+        ? NULL : PyUnicode_EncodeFSDefault(file->cwd);
+    PyErr_Clear();
+    int directory;
+    int ok = _PySampling_CanWrite(
+        request, cwd != NULL ? PyBytes_AS_STRING(cwd) : NULL, &directory);
+    Py_XDECREF(cwd);
+    file->directory = keep_descriptor(directory);
+    file->spare = keep_descriptor(directory);
+    if (directory >= 0) {
+        (void)close(directory);
+    }
+    return ok;
+}
+
+static void
+open_ledger(struct parent *parent)
+{
+    int fd = memfd_create("sampleprof", MFD_CLOEXEC);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        parent->ledger = keep_descriptor(fd);
+        parent->inode = st.st_ino;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
 }
 
 static PyObject *
@@ -165,8 +285,9 @@ make_writer(const struct file *file)
     PyObject *module =
         PyImport_ImportModule("profile_sampling._recording.at_exit");
     PyObject *writer = module == NULL ? NULL : PyObject_CallMethod(
-        module, "writer", "OOOi", file->out, file->format, file->cwd,
-        file->duration_s);
+        module, "writer", "OOOi(ii)(liK)", file->out, file->format, file->cwd,
+        file->duration_s, file->directory, file->spare, file->parent.pid,
+        file->parent.ledger, file->parent.inode);
     Py_XDECREF(module);
     return writer;
 }
@@ -244,23 +365,64 @@ start(PyThreadState *tstate, const struct _sampling_request *request,
     return 1;
 }
 
-/* subprocess passes -X sampleprof on as sys._xoptions has it.  Only the process
-   that the user started says where its profile is. */
-static int
-quiet_children(const struct _sampling_request *request)
+/* The text for processes that this one starts.  Only the process that the user
+   started says where its profile is, if it was asked by an option. */
+static PyObject *
+text_for_children(PyObject *text, const char *more, const struct file *file)
 {
-    PyObject *xoptions = PySys_GetXOptions();
-    PyObject *value = xoptions == NULL
-        ? NULL : PyDict_GetItemString(xoptions, "sampleprof");
-    if (value == NULL || request->quiet) {
-        return 0;               // asked for by the environment, or quiet
+    const struct parent *parent = &file->parent;
+    // A comma would end it.
+    int can_name = file->cwd != Py_None && PyUnicode_FindChar(
+        file->cwd, ',', 0, PyUnicode_GET_LENGTH(file->cwd), 1) < 0;
+    PyObject *inode = PyLong_FromUnsignedLongLong(parent->inode);
+    PyObject *empty = PyUnicode_FromString("");
+    PyObject *result = inode == NULL || empty == NULL ? NULL
+        : PyUnicode_FromFormat(
+            "%U%s,parent=%ld:%d:%S:%U", text, more, parent->pid,
+            parent->ledger, inode, can_name ? file->cwd : empty);
+    Py_XDECREF(empty);
+    Py_XDECREF(inode);
+    return result;
+}
+
+/* subprocess passes -X sampleprof on as sys._xoptions has it. */
+static int
+pass_on(const struct _sampling_request *request, struct file *file)
+{
+    if (file->parent.pid != 0 && file->parent.pid != (long)getpid()) {
+        return 0;               // from one that has inherited it itself
     }
-    PyObject *quiet = PyUnicode_Check(value)
-        ? PyUnicode_FromFormat("%U,quiet=1", value)
-        : PyUnicode_FromString("wall,quiet=1");
-    int err = quiet == NULL
-        ? -1 : PyDict_SetItemString(xoptions, "sampleprof", quiet);
-    Py_XDECREF(quiet);
+    file->parent.pid = getpid();
+    file->parent.ledger = -1;
+    if (!request->quiet && request->children) {
+        open_ledger(&file->parent);
+    }
+    const char *more = request->quiet ? "" : ",quiet=1";
+    PyObject *xoptions = PySys_GetXOptions();
+    PyObject *option = xoptions == NULL
+        ? NULL : PyDict_GetItemString(xoptions, "sampleprof");
+    PyObject *text;
+    int err = -1;
+    if (option != NULL) {
+        PyObject *given = PyUnicode_Check(option)
+            ? Py_NewRef(option) : PyUnicode_FromString("wall");
+        text = given == NULL ? NULL : text_for_children(given, more, file);
+        Py_XDECREF(given);
+        if (text != NULL) {
+            err = PyDict_SetItemString(xoptions, "sampleprof", text);
+        }
+    }
+    else {
+        const char *variable = "PYTHONSAMPLEPROF";
+        const char *value = getenv(variable);
+        PyObject *given = PyUnicode_DecodeFSDefault(value ? value : "wall");
+        text = given == NULL ? NULL : text_for_children(given, "", file);
+        Py_XDECREF(given);
+        if (text != NULL) {
+            err = tell_children(variable, text);
+        }
+    }
+    Py_XDECREF(text);
     return err;
 }
 
@@ -278,13 +440,13 @@ _PySampling_InitFromConfig(PyThreadState *tstate)
     STATE->exit_children = request.children;
     struct file file;
     int is_ours = describe_file(&file, &request) < 0
-                  || quiet_children(&request) < 0 ? -1
+                  || pass_on(&request, &file) < 0 ? -1
         : request.is_per_process ? 1 : claim_file(file.out, file.cwd);
     if (is_ours < 0) {
         result = _PyStatus_NO_MEMORY();
     }
     else if (is_ours) {
-        int is_refused = _PySampling_CanWrite(&request)
+        int is_refused = check_file(&file, &request)
             ? !start(tstate, &request, &file) : !request.is_inherited;
         if (is_refused) {
             result = PyStatus_Exit(2);

@@ -191,6 +191,10 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
         return parse_int(request, "children", value, 0, 1,
                          &request->children);
     }
+    if (wcscmp(item, L"parent") == 0) {
+        // Not for people: see session/autostart.c.
+        return parse_text_value(request, "parent", value, &request->parent);
+    }
     if (wcscmp(item, L"quiet") == 0) {
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
@@ -257,10 +261,21 @@ directory_of(char *path)
     return path;
 }
 
+static int
+open_directory(int at, const char *path)
+{
+    int flags = O_DIRECTORY | O_CLOEXEC;
+    int fd = openat(at, path, O_RDONLY | flags);
+    // One that can be written may be one that cannot be read.
+    return fd < 0 && errno == EACCES ? openat(at, path, O_PATH | flags) : fd;
+}
+
 /* What Lib/profile_sampling/_files.py refuses to write. */
 int
-_PySampling_CanWrite(const struct _sampling_request *request)
+_PySampling_CanWrite(const struct _sampling_request *request, const char *cwd,
+                     int *directory)
 {
+    *directory = -1;
     const wchar_t *out = request->out != NULL ? request->out : L".";
     char *path = path_of(out);
     if (path == NULL) {
@@ -268,7 +283,9 @@ _PySampling_CanWrite(const struct _sampling_request *request)
     }
     int ok = 1;
     struct stat st;
-    if (request->out != NULL && lstat(path, &st) == 0
+    int at = cwd == NULL ? AT_FDCWD : open_directory(AT_FDCWD, cwd);
+    if (at != -1 && request->out != NULL
+        && fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0
         && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
     {
         ok = 0;
@@ -276,19 +293,24 @@ _PySampling_CanWrite(const struct _sampling_request *request)
                                    "this user, and is not replaced", out);
     }
     else {
-        const char *directory = directory_of(path);
-        if (stat(directory, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        const char *name = directory_of(path);
+        *directory = at == -1 ? -1 : open_directory(at, name);
+        if (*directory < 0
+            ? errno != EMFILE && errno != ENFILE
+            : faccessat(at, name, W_OK | X_OK, AT_EACCESS) < 0)
+        {
             ok = 0;
-            errno = ENOTDIR;
-        }
-        else if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS)) {
-            ok = 0;
-        }
-        if (!ok) {
             (void)_PySampling_Complain(
                 request, "out=%ls: cannot write to the directory %s: %s",
-                out, directory, strerror(errno));
+                out, name, strerror(errno));
         }
+    }
+    if (at >= 0) {
+        (void)close(at);
+    }
+    if (!ok && *directory >= 0) {
+        (void)close(*directory);
+        *directory = -1;
     }
     PyMem_Free(path);
     return ok;
@@ -366,7 +388,7 @@ _PySampling_ReadOptions(const PyConfig *config,
     }
     int result = parse(request, request->text);
     // Programs that a profiled one starts are asked to be quiet.
-    request->is_inherited |= request->quiet;
+    request->is_inherited |= request->quiet || request->parent != NULL;
     if (result == 0 && !request->is_off) {
         return 1;
     }

@@ -16,6 +16,7 @@ struct _sampling_request {
     _PySampling_Options options;
     wchar_t *out;               // points into the text
     wchar_t *format;
+    wchar_t *parent;            // what the first process said of itself
     int is_off;
     int children;               // -1: not given
     int is_per_process;         // the name of the file is
@@ -30,8 +31,11 @@ extern int _PySampling_ReadOptions(const PyConfig *config,
                                    struct _sampling_request *request);
 
 // Can the file be written, as far as can be known before the program runs?  If
-// not, 0, and sys.stderr says why.
-extern int _PySampling_CanWrite(const struct _sampling_request *request);
+// not, 0, and sys.stderr says why.  A relative name begins in *cwd*, or in the
+// current directory if that is NULL.  *directory is what the file is to be in,
+// open, or -1.
+extern int _PySampling_CanWrite(const struct _sampling_request *request,
+                                const char *cwd, int *directory);
 
 // Says on sys.stderr, which escapes what the terminal cannot show, what is
 // wrong with the text.  Returns -1.

@@ -27,7 +27,9 @@ print(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
 print(signal.getitimer(signal.ITIMER_REAL))
 print(sys.stdin.read() if len(sys.argv) > 1 else "")
 import os
-print(len(os.listdir("/proc/self/fd")), sorted(os.listdir(".")))
+# What the profiler keeps has numbers that programs do not come to.
+print([fd for fd in map(int, os.listdir("/proc/self/fd")) if fd < 1000],
+      sorted(os.listdir(".")))
 sys.exit(len(sys.argv))
 '''
 

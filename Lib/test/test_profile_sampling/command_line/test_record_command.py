@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import unittest
 from test import support
 
 from ..support.sessions import Run, environment
-from .recorded import PROG, SAMPLED_NS, WORK, RecordTest
+from .recorded import PROG, SAMPLED_NS, WORK, WORK_NS, RecordTest
 
 
 class CommandTest(RecordTest):
@@ -196,23 +197,42 @@ class CommandTest(RecordTest):
 
     def test_processes_that_are_terminated(self):
         self.file('processes.py', '''if True:
-            import multiprocessing, os, time
+            import multiprocessing, time
+            def wait(is_there):
+                is_there.set()
+                time.sleep(60)
             if __name__ == '__main__':
-                for begun, method in (2, 'fork'), (3, 'spawn'):
-                    process = multiprocessing.get_context(method).Process(
-                        target=time.sleep, args=(60,))
+                for method in 'fork', 'spawn':
+                    context = multiprocessing.get_context(method)
+                    is_there = context.Event()
+                    process = context.Process(target=wait, args=(is_there,))
                     process.start()
-                    while len(os.listdir(os.environ['MARKS'])) < begun:
-                        time.sleep(0.01)
+                    is_there.wait()
                     process.terminate()
                     process.join()
             ''')
-        # Which directory it is, only the text of the session tells.
-        self.check_silent(
-            '2 processes', 'sh', '-c',
-            'out=${PYTHONSAMPLEPROF#*out=}; '
-            'export MARKS="${out%/*}/.sampleprof-begun"; '
-            f'"{sys.executable}" processes.py')
+        self.check_silent('2 processes', sys.executable, 'processes.py')
+
+    def test_cpu_time_that_is_in_no_profile(self):
+        # Of a process that ends by a signal, and of one without our text.
+        for code in 'os.kill(os.getpid(), 9)', 'os._exit(0)':
+            with self.subTest(code=code):
+                self.file('forks.py', f'''if True:
+                    import os, work
+                    if not os.fork():
+                        work.work()
+                        {code}
+                    os.wait()
+                    ''')
+                result = self.record('-o', 'p.pb.gz', '--', sys.executable,
+                                     'forks.py')
+                told = re.findall(r'wrote p\.pb\.gz, of .* process.*; not in '
+                                  r'it: (0\.\d\d) s CPU of processes that '
+                                  'were not profiled or left no profile\n',
+                                  result.err)
+                self.assertEqual(len(told), '9' in code, result.err)
+                for seconds in told:
+                    self.assertGreaterEqual(float(seconds), WORK_NS / 1e9)
 
     def test_a_process_that_cannot_write_is_no_process_of_another_python(self):
         result = self.check_silent(

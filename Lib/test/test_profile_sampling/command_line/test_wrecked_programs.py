@@ -107,19 +107,94 @@ class WreckedProgramTest(ProgramTest):
             'signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n'
             'resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))')
         self.assertEqual(result.status, 0)
-        self.assertIn('cannot write', result.said()[0])
+        self.assertIn('cannot write x.pb.gz: File too large. Raise the limit '
+                      'on the size of files: ulimit -f', result.said()[0])
         self.assertEqual(self.files(), [])
 
-    def test_no_descriptors_left(self):
-        result = self.run_python(
+    def take_all(self, before, after=''):
+        return self.run_python(
             '-Xsampleprof=out=x.pb.gz', '-c',
-            'import os\n'
+            'import os, resource\n'
+            f'{before}\n'
             'try:\n'
             '    while True: os.dup(0)\n'
-            'except OSError: print("full")')
+            'except OSError: print("full")\n'
+            f'{after}')
+
+    def test_no_descriptors_left(self):
+        # A program that lowers the limit so far that the number which is kept
+        # is of no use any more, may raise it again.
+        for limit in 2000, (1200, 2000), (100, 2000):
+            with self.subTest(limit=limit):
+                soft, hard = limit if isinstance(limit, tuple) else (
+                    limit, limit)
+                result = self.take_all(
+                    'resource.setrlimit(resource.RLIMIT_NOFILE, '
+                    f'({soft}, {hard}))')
+                self.assertEqual((result.status, result.out), (0, b'full\n'))
+                self.assertIn('wrote x.pb.gz', result.err)
+                self.load('x.pb.gz')
+
+    def test_no_descriptors_left_by_a_limit_that_cannot_be_raised(self):
+        result = self.take_all(
+            'resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))')
         self.assertEqual((result.status, result.out), (0, b'full\n'))
-        self.assertTrue(result.err)
+        self.assertEqual(result.err, (
+            'sampleprof: cannot write x.pb.gz: Too many open files. Raise '
+            'the limit on open files: ulimit -n\n'))
         self.assertEqual(self.files(), [])
+
+    def test_programs_that_close_all_descriptors(self):
+        for code in ('os.closerange(3, 2000)',
+                     # Then others have their numbers.
+                     'os.closerange(3, 2000)\n'
+                     'for number in range(1000, 1020):\n'
+                     '    os.dup2(0, number)',
+                     'os.closerange(3, 2000)\n'
+                     'fd = os.open("other", os.O_RDONLY)\n'
+                     'for number in range(1000, 1020):\n'
+                     '    os.dup2(fd, number)'):
+            with self.subTest(code=code):
+                os.makedirs(os.path.join(self.directory, 'other'),
+                            exist_ok=True)
+                result = self.run_python(
+                    '-Xsampleprof=out={pid}.pb.gz', '-c',
+                    f'import os\n{code}\nprint(os.getpid())')
+                self.assertIn('wrote ', result.err)
+                self.load(f'{int(result.out)}.pb.gz')
+        self.assertEqual(os.listdir(os.path.join(self.directory, 'other')),
+                         [])
+
+    @unittest.skipUnless(os.geteuid() == 0, 'only root may change the root')
+    def test_another_root(self):
+        os.mkdir(os.path.join(self.directory, 'root'))
+        result = self.run_python(
+            '-Xsampleprof=out=x.pb.gz', '-c',
+            'import os; os.chroot("root"); os.chdir("/")')
+        self.assertIn('wrote x.pb.gz', result.err)
+        self.load('x.pb.gz')
+
+    def test_a_directory_that_has_moved(self):
+        os.mkdir(os.path.join(self.directory, 'one'))
+        result = self.run_python(
+            '-Xsampleprof=out=one/x.pb.gz', '-c',
+            'import os; os.rename("one", "two")')
+        self.assertEqual(result.status, 0)
+        self.load('two/x.pb.gz')
+
+    def test_a_directory_that_is_removed(self):
+        for again in False, True:
+            with self.subTest(again=again):
+                os.mkdir(os.path.join(self.directory, 'one'))
+                result = self.run_python(
+                    '-Xsampleprof=out=one/x.pb.gz', '-c',
+                    'import os; os.rmdir("one")'
+                    + ('; os.mkdir("one")' if again else ''))
+                if again:
+                    self.load('one/x.pb.gz')
+                else:
+                    self.assertIn('Name a file in a directory that stays: ',
+                                  result.err)
 
 
 if __name__ == '__main__':

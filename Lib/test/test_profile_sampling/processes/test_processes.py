@@ -4,6 +4,7 @@ With PROFILE_SAMPLING_CHILDREN=1000 there are that many of each kind.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -313,6 +314,12 @@ class ForksTest(ChildrenTest):
              for pid, profile in profiles.items()})
 
 
+def start_of(pid):
+    """When a process has begun, as /proc tells it."""
+    with open(f'/proc/{pid}/stat') as file:
+        return int(file.read().rpartition(')')[2].split()[19])
+
+
 class ProgramsTest(ChildrenTest):
     """Children that are Python programs of their own."""
 
@@ -363,8 +370,11 @@ class ProgramsTest(ChildrenTest):
                                 env=environment())
         gone.wait()
         path = os.path.join(self.directory, 'p.pb.gz')
-        for owner in (f'{gone.pid} {path}', f'{os.getpid()} {path}.x',
-                      '', 'nonsense', f'-1 {path}', f'{path}'):
+        pid, start = os.getpid(), start_of(os.getpid())
+        for owner in (f'{gone.pid} {start} {path}', f'{pid} {start} {path}.x',
+                      # The number is that of another process by now.
+                      f'{pid} {start - 1} {path}', f'{pid} 0 {path}',
+                      '', 'nonsense', f'-1 1 {path}', f'{path}'):
             with self.subTest(owner=owner):
                 self.file('program.py', '')
                 result = self.run_python(
@@ -378,7 +388,8 @@ class ProgramsTest(ChildrenTest):
         path = os.path.join(self.directory, 'p.pb.gz')
         result = self.run_python(
             '-Xsampleprof=out=p.pb.gz', '-c', 'print(6 * 7)',
-            env=environment(PYTHONSAMPLEPROF_OWNER=f'{os.getpid()} {path}'))
+            env=environment(PYTHONSAMPLEPROF_OWNER=(
+                f'{os.getpid()} {start_of(os.getpid())} {path}')))
         self.assertEqual((result.status, result.out, result.err,
                           self.files()), (0, b'42\n', '', []))
 
@@ -391,6 +402,86 @@ class ProgramsTest(ChildrenTest):
                   'print(os.getpid())')
         result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
         self.assertEqual(self.one_file(result).pid, int(result.out))
+
+    def test_programs_that_are_started_in_other_directories(self):
+        # Also in those that are gone when their programs end.
+        self.file('program.py', """if True:
+            import multiprocessing, os, subprocess, sys, tempfile
+            def work():
+                sum(range(100_000))
+            if __name__ == '__main__':
+                with tempfile.TemporaryDirectory() as directory:
+                    subprocess.run([
+                        sys.executable,
+                        *subprocess._args_from_interpreter_flags(), '-c', '',
+                        ], cwd=directory, check=True)
+                    os.chdir(directory)
+                    for method in 'spawn', 'fork':
+                        process = multiprocessing.get_context(method).Process(
+                            target=work)
+                        process.start()
+                        process.join()
+                    os.mkdir('gone')
+                    subprocess.run([
+                        sys.executable,
+                        *subprocess._args_from_interpreter_flags(), '-c',
+                        'import os; os.rmdir(os.getcwd())'], cwd='gone',
+                        check=True)
+                    os.chdir('/')
+            """)
+        os.mkdir(os.path.join(self.directory, 'out'))
+        for out in '{pid}.pb.gz', 'out/{pid}.pb.gz':
+            for arguments, env in (([f'-Xsampleprof=out={out}'], {}),
+                                   ([], {'PYTHONSAMPLEPROF': f'out={out}'})):
+                with self.subTest(out=out, arguments=arguments):
+                    result = self.run_python(*arguments, 'program.py',
+                                             env=environment(**env))
+                    self.assertEqual(result.status, 0, result.err)
+                    self.assertIn(
+                        ' Child processes with files of their own: 4. Look',
+                        result.err)
+                    directory = os.path.join(self.directory,
+                                             os.path.dirname(out))
+                    names = [name for name in os.listdir(directory)
+                             if name.endswith('.pb.gz')]
+                    self.assertEqual(len(names), 5)
+                    for name in names:
+                        self.load(os.path.join(directory, name))
+                        os.unlink(os.path.join(directory, name))
+
+    def test_children_that_leave_no_file(self):
+        # One that is ended, one that is not asked to profile itself, and one
+        # that has a file.
+        self.file('program.py', f"""if True:
+            import os, subprocess, sys, time
+            WORK = ('import time\\nend = time.process_time() + 0.2\\n'
+                    'while time.process_time() < end: pass\\n')
+            for flag, end in (('-E', ''), ('-B', ''), (
+                    '-B', 'import os; os.kill(os.getpid(), 9)')):
+                subprocess.run([sys.executable, flag, '-c', WORK + end])
+            """)
+        result = self.run_python('program.py', env=environment(
+            PYTHONSAMPLEPROF='out={pid}.pb.gz'))
+        said = re.search(
+            r'\. Child processes with files of their own: 1\. Child processes '
+            r'that left none: 1\. Not in them: (\d\.\d\d) s CPU of child '
+            r'processes; for those of Python use record -- COMMAND, or '
+            r'PYTHONSAMPLEPROF instead of -X\. Look', result.err)
+        self.assertGreaterEqual(float(said[1]), 0.4)
+        self.assertLess(float(said[1]), 0.6)
+
+    def test_children_all_of_whom_leave_files(self):
+        self.file('program.py', """if True:
+            import os
+            for _ in range(5):
+                if not os.fork():
+                    sum(range(3_000_000))
+                    os._exit(0)
+                os.wait()
+            """)
+        result = self.run_python(OPTION, 'program.py')
+        self.assertIn('. Child processes with files of their own: 5. Look',
+                      result.err)
 
     def test_environment_without_need(self):
         self.run_code('import os\n'
@@ -405,8 +496,10 @@ class ProgramsTest(ChildrenTest):
             with self.subTest(text=text):
                 result = self.run_python(f'-Xsampleprof{text}', '-c', code)
                 flags = result.out.decode().split()
-                self.assertEqual(
-                    flags, ['-X', f'sampleprof={expected},quiet=1'])
+                self.assertEqual(flags[0], '-X')
+                text, _, parent = flags[1].partition(',parent=')
+                self.assertEqual(text, f'sampleprof={expected},quiet=1')
+                self.assertTrue(parent.endswith(f':{self.directory}'))
                 again = self.run_python(*flags, '-c', code)
                 self.assertEqual((again.out, again.err), (result.out, ''))
         result = self.run_python('-c', code)

@@ -1,0 +1,82 @@
+"""What the profile of one process leaves out: its children.
+
+This file owns what is said of them.  It must not know where it is said.
+"""
+
+try:
+    import resource
+except ImportError:
+    resource = None         # nobody counts what children take
+
+# A child that starts this interpreter takes more, helpers of the system less,
+# and so does what a child does when its profile is written.
+_LEAST_NS = 10_000_000
+
+
+class Children:
+    """Those of this process, from now on.
+
+    *ledger* is what they say, or None if they are not profiled.  Nothing is
+    imported later.
+    """
+
+    def __init__(self, ledger):
+        self._ledger = ledger
+        self._begin_ns = _children_ns()
+
+    def said(self):
+        """Return what is worth a word, or ''."""
+        ns = _children_ns() - self._begin_ns
+        if self._ledger is None:
+            return not_in_it(ns, 'for those of Python use record -- COMMAND, '
+                                 'or {pid} in the name')
+        found = self._ledger.read()
+        if found is None:
+            return (f'Children took {seconds(ns)} s CPU, and may have files '
+                    'of their own. ' if ns >= _LEAST_NS else '')
+        left = [cpu_ns for cpu_ns in found.values() if cpu_ns is not None]
+        silent = len(found) - len(left)
+        said = ''
+        if left:
+            said = f'Child processes with files of their own: {len(left)}. '
+        if silent:
+            said += f'Child processes that left none: {silent}. '
+        return said + not_in_it(
+            uncovered_ns(ns, left), 'for those of Python use record -- '
+            'COMMAND, or PYTHONSAMPLEPROF instead of -X',
+            'them' if left else 'it')
+
+
+def uncovered_ns(ns, covered):
+    """Return how much of the CPU time *ns* of processes is in none of their
+    profiles, each of which covers so much; 0 for what they take to begin and
+    to end."""
+    ns -= sum(covered)
+    return ns if ns >= _LEAST_NS * (1 + len(covered)) else 0
+
+
+def not_in_it(ns, advice, it='it'):
+    """Return the sentence about so much CPU time of children, or ''."""
+    if ns < _LEAST_NS:
+        return ''
+    return (f'Not in {it}: {seconds(ns)} s CPU of child processes; '
+            f'{advice}. ')
+
+
+def seconds(ns):
+    return f'{ns / 1e9:.2f}'
+
+
+def own_ns():
+    """Return the CPU time of this process, without its children."""
+    return _ns(resource.RUSAGE_SELF) if resource else 0
+
+
+def _children_ns():
+    """Return the CPU time of all children that have been waited for."""
+    return _ns(resource.RUSAGE_CHILDREN) if resource else 0
+
+
+def _ns(whose):
+    usage = resource.getrusage(whose)
+    return round((usage.ru_utime + usage.ru_stime) * 1e9)
