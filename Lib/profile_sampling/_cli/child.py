@@ -3,10 +3,11 @@
 This file owns signals and the end of the child.  It must not know what it is
 run for.
 
-The child shares our terminal and process group, so what is typed there, such
-as Control-C, reaches it by itself.  What other processes send to us alone, we
-send on.  We stop when it stops, as by Control-Z, so that our shell sees it,
-and end as it did: with its status, or by its signal.
+The child shares our terminal and process group, as with perf and strace: what
+is typed there, such as Control-C, reaches it by itself.  What a process sends
+to us we send on, since that may have been sent to us alone.  We stop when the
+child stops, as by Control-Z, so that our shell sees it, and end as it did:
+with its status, or by its signal.
 """
 
 import os
@@ -15,19 +16,17 @@ import signal
 import time
 
 from profile_sampling._cli.common import Failure, flush
-from profile_sampling._cli.witness import Witness
 
-# What asks a program to end, to stop or to go on, or means something of its
-# own to it.
-_SENT_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
-            signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM,
-            signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
+# What asks a program to end or to stop, or means something of its own to it.
+_SENT_ON = frozenset({
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+    signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP})
+# What else would stop us at another moment than the child.
+_BLOCKED = _SENT_ON | {signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD}
 _FROM_PROCESSES = 0         # SI_USER and SI_QUEUE are not positive
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-
-
-# What was blocked before the first child, and then is in each.
-_first_mask = None
+# All processes of a group have got a signal by then.
+_SETTLE_S = 0.01
 
 
 class Ended:
@@ -50,23 +49,23 @@ class Ended:
 def run(command, environment):
     """Run a command to its end; return an Ended.
 
-    From now on no signal that could end us does: what the child has left is
-    still to be put in order, and we are to end as it did.
+    Until then no signal but SIGKILL ends us: we are to end as it does.
     """
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # As inherited; then there would be nothing to wait for.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    global _first_mask
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK,
-                                  {*_SENT_ON, signal.SIGCHLD})
-    if _first_mask is None:
-        _first_mask = mask
-    with Witness() as witness:
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+    try:
         start_s = time.monotonic()
         least_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        pid = _spawn(command, environment, _first_mask)
-        status, usage = _wait(pid, witness)
+        pid = _spawn(command, environment, mask)
+        status, usage = _wait(pid)
         real_s = time.monotonic() - start_s
+        # What the child has had, too, is over with it.
+        while signal.sigtimedwait(_BLOCKED, 0):
+            pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return Ended(os.waitstatus_to_exitcode(status), real_s, usage, least_kb)
 
 
@@ -88,35 +87,30 @@ def _changed_by_python():
             if signal.getsignal(number) == signal.SIG_IGN]
 
 
-def _wait(pid, witness):
+def _wait(pid):
     """Send signals on until the child has ended; return (status, usage)."""
     while True:
         ended, status, usage = os.wait4(pid, os.WNOHANG | os.WUNTRACED)
         if ended and not os.WIFSTOPPED(status):
             return status, usage
         if ended:
-            _stop_by(os.WSTOPSIG(status), witness)
+            _stop_by(os.WSTOPSIG(status), pid)
             continue
-        info = signal.sigwaitinfo({*_SENT_ON, signal.SIGCHLD})
-        if info.si_signo == signal.SIGCHLD:
-            continue
-        if witness.saw(info.si_signo):
-            # Who signals us and then all, as timeout does, means one.
-            signal.sigtimedwait({info.si_signo}, 0)
-        elif info.si_code <= _FROM_PROCESSES:
+        info = signal.sigwaitinfo(_BLOCKED)
+        if info.si_signo in _SENT_ON and info.si_code <= _FROM_PROCESSES:
             # It is still there, or a zombie: its number is no other's.
             os.kill(pid, info.si_signo)
 
 
-def _stop_by(number, witness):
-    """Stop as the child did, until somebody wants us to go on.
-
-    What that is reaches the child as any signal does.
-    """
+def _stop_by(number, pid):
+    """Stop as the child did, until somebody wants us to go on."""
     os.kill(os.getpid(), number)
     mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    witness.forget(number)
+    time.sleep(_SETTLE_S)
+    # What a shell does reaches the child as well.
+    if os.waitid(os.P_PID, pid, os.WCONTINUED | os.WNOHANG) is None:
+        os.kill(pid, signal.SIGCONT)
 
 
 def end_as(status):

@@ -6,12 +6,14 @@ know how the command is run.
 
 import contextlib
 import os
+import shlex
 import shutil
+import sys
 import tempfile
+import time
 
 from profile_sampling import _formats
-from profile_sampling._cli import outliving
-from profile_sampling._cli.common import Failure, load, write
+from profile_sampling._cli.common import PROG, Failure, load, write
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._recording.children import uncovered_ns
@@ -21,6 +23,9 @@ _PREFIX = '.sampleprof-'
 _EXTENSION = '.pb.gz'
 # What the text of -X sampleprof gives a meaning.
 _MARKS = ',', '{pid}'
+# Helpers, as of multiprocessing, end as soon as they see that they are alone.
+_GRACE_S = 1.0
+_POLL_S = 0.02
 
 
 class Parts:
@@ -71,9 +76,29 @@ class Parts:
                        and not name.startswith('.')])
 
     def still_come(self):
-        """Return the numbers of processes that have not left theirs yet."""
-        self._late = outliving.find(self.directory)
-        return self._late
+        """Return the numbers of processes that have not left theirs yet.
+
+        Those that end within a second are waited for.
+        """
+        deadline = time.monotonic() + _GRACE_S
+        while late := self._running():
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        self._late = late
+        return late
+
+    def _running(self):
+        own = os.stat(sys.executable)
+        return sorted([pid for pid, cpu_ns in self.ledger.read().items()
+                       if cpu_ns is None and _runs(pid, own)])
+
+    def keep(self):
+        """Leave them where they are; return how to merge them."""
+        self._is_needed = True
+        parts = shlex.quote(os.path.join(self.directory, f'*{_EXTENSION}'))
+        return (f'The profiles of its processes are in {self.directory}; to '
+                f'merge them: {PROG} merge -o OUT {parts}')
 
     def remove(self):
         """Remove them, unless nothing else is left of them.
@@ -128,9 +153,16 @@ class Parts:
         try:
             yield
         except (Failure, ValueError) as exc:
-            self._is_needed = True
-            raise Failure(f'{exc}. The profiles of its processes are in '
-                          f'{self.directory}') from None
+            raise Failure(f'{exc}. {self.keep()}') from None
+
+
+def _runs(pid, executable):
+    """Return whether a process that began as a Python is still one."""
+    try:
+        return os.path.samestat(os.stat(f'/proc/{pid}/exe'), executable)
+    except OSError:
+        # It has ended, or is another user's.
+        return False
 
 
 def _sum(paths):

@@ -5,6 +5,7 @@ a child is waited for, nor how profiles are added up.
 """
 
 import os
+import signal
 import sys
 
 from profile_sampling import _files, _formats
@@ -13,6 +14,8 @@ from profile_sampling._cli.common import Failure, say
 from profile_sampling._formats import words
 from profile_sampling._recording.children import seconds
 
+# What asks us to end.
+_ENDING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 # Characters of a command in a message.
 _MAX_NAME = 200
 # Numbers of processes, likewise.
@@ -34,11 +37,9 @@ def profiled(wanted, options, parts):
     """Run a Program; return how it Ended."""
     session = program.session_text(options, out=parts.out, quiet=True,
                                    parent=parts.ledger.key)
-    ended = child.run(wanted.command(),
-                      os.environ | {'PYTHONSAMPLEPROF': session}
-                      | program.environment(options))
-    _say_still_running(parts)
-    return ended
+    return child.run(wanted.command(),
+                     os.environ | {'PYTHONSAMPLEPROF': session}
+                     | program.environment(options))
 
 
 def to_file(wanted, options, format, output):
@@ -47,29 +48,62 @@ def to_file(wanted, options, format, output):
                          else output)
     try:
         ended = profiled(wanted, options, parts)
-        return status_of(ended, _save, ended, wanted, options, parts, format,
-                         output)
+        return status_of(ended, parts, _save, ended, wanted, options, parts,
+                         format, output)
     finally:
         parts.remove()
 
 
-def status_of(ended, save, *arguments):
+class _Interrupted(BaseException):
+    """A signal asks us to end."""
+
+    def __init__(self, number):
+        self.number = number
+
+
+def status_of(ended, parts, save, *arguments):
     """Call what saves the profile of a program that Ended; return the status.
 
     It is the program's, or 1 if that is 0 and *save* failed or returned
-    False, for nothing was recorded.
+    False, for nothing was recorded.  A signal that asks us to end meanwhile
+    is obeyed: then the status is the signal's, and the parts stay.
     """
+    handlers = _interruptible()
     try:
         is_saved = save(*arguments)
     except Failure as exc:
         say(exc)
         is_saved = False
+    except _Interrupted as exc:
+        name = signal.Signals(exc.number).name
+        say(f'ended by {name}: the profile was not written. {parts.keep()}')
+        return -exc.number
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return ended.status or int(not is_saved)
+
+
+def _interruptible():
+    """Have signals raise _Interrupted, unless they are ignored; return the
+    handlers that they had."""
+    def interrupt(number, frame):
+        for each in handlers:
+            signal.signal(each, signal.SIG_IGN)
+        raise _Interrupted(number)
+
+    handlers = {number: handler for number, handler in [
+        (number, signal.getsignal(number)) for number in _ENDING]
+        if handler != signal.SIG_IGN}
+    for number in handlers:
+        signal.signal(number, interrupt)
+    return handlers
 
 
 def merged(wanted, options, parts):
     """Return the tables of the profile of a program that has ended, or None
     if nothing was recorded."""
+    _say_still_running(parts)
     tables = parts.merged(meta.of(wanted) if options.meta else {})
     if parts.silent:
         say(words.counted(len(parts.silent), 'process', 'processes')

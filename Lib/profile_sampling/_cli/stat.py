@@ -56,8 +56,8 @@ def _run(options):
     parts = gather.Parts()
     try:
         ended = run.profiled(wanted, options, parts)
-        status = run.status_of(ended, _say, ended, wanted, options, parts,
-                               output, format)
+        status = run.status_of(ended, parts, _say, ended, wanted, options,
+                               parts, output, format)
     finally:
         parts.remove()
     return child.end_as(status)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -110,22 +111,35 @@ class CommandTest(RecordTest):
             text += file.read(1)
         return text
 
-    def test_a_signal_when_it_has_ended(self):
-        # What it has left is put in order nevertheless.
-        self.file('git', '#!/bin/sh\nsleep 0.5\n')
+    def test_a_signal_while_profiles_are_merged(self):
+        # They stay where they are, and what is said to do works.
+        self.file('git', '#!/bin/sh\nexec sleep 60\n')
         os.chmod(os.path.join(self.directory, 'git'), 0o700)
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
-             'p.pb.gz', '--', sys.executable, '-c', 'print("done")'],
-            cwd=self.directory, stdout=subprocess.PIPE, text=True,
-            env=environment(PATH=f'{self.directory}:{os.environ["PATH"]}'))
-        self.addCleanup(process.stdout.close)
-        self.assertEqual(process.stdout.readline(), 'done\n')
-        for _ in range(4):
-            time.sleep(0.1)
-            process.send_signal(signal.SIGTERM)
-        self.assertIn(process.wait(), (0, -signal.SIGTERM))
-        self.assertEqual(self.files(), ['git', 'p.pb.gz', 'work.py'])
+        for number in signal.SIGTERM, signal.SIGINT:
+            with self.subTest(number):
+                process = subprocess.Popen(
+                    [sys.executable, '-m', 'profile_sampling', 'record', '-o',
+                     'p.pb.gz', '--', sys.executable, '-c', 'print("done")'],
+                    cwd=self.directory, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True, env=environment(
+                        PATH=f'{self.directory}:{os.environ["PATH"]}'))
+                self.assertEqual(process.stdout.readline(), 'done\n')
+                # The command ends, and what is asked of git takes long.
+                time.sleep(1)
+                process.send_signal(number)
+                _, err = process.communicate()
+                self.assertEqual(process.returncode, -number)
+                self.assertNotIn('Traceback', err)
+                parts, command = re.search(
+                    rf'ended by {number.name}: the profile was not written. '
+                    'The profiles of its processes are in (.*); to merge '
+                    'them: python (.*)\n', err).groups()
+                self.assertEqual(len(os.listdir(parts)), 1)
+                result = self.run_python(
+                    *shlex.split(command.replace('OUT', 'merged.pb.gz')))
+                self.assertEqual(result.status, 0, result.err)
+                self.load('merged.pb.gz')
+                self.assertNotIn('p.pb.gz', self.files())
 
     def test_names_with_a_meaning(self):
         for name in 'a,b', 'a{pid}':
@@ -162,7 +176,7 @@ class CommandTest(RecordTest):
             f'"{sys.executable}" work.py; mkdir p.pb.gz')
         self.assertEqual(result.status, 1)
         self.assertIn('The profiles of its processes are in ', result.err)
-        parts = result.err.split(' are in ')[1].strip()
+        parts = result.err.split(' are in ')[1].partition(';')[0]
         self.assertEqual(len(os.listdir(parts)), 1)
 
     def check_silent(self, processes, *command, wrote=1):

@@ -215,7 +215,7 @@ class CommandTest(ProgramTest):
             self.assertEqual(result.status, status, result.err)
             self.assertIn('cannot write gone/p.pb.gz: No such file',
                           result.err)
-            parts = result.err.split(' are in ')[1].strip()
+            parts = result.err.split(' are in ')[1].partition(';')[0]
             self.addCleanup(shutil.rmtree, parts)
 
     def test_usage(self):
