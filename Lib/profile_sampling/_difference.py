@@ -60,8 +60,8 @@ class ProfileDiff:
         """Write a page for browsers that compares the two profiles.
 
         *path* ends in '.html' or '.htm'; it may also be a file object that is
-        opened in binary mode.  With *source* the page has the text of the
-        functions of *after*, as it is now.  Profile.load() reads *after* back
+        opened in binary mode.  *source* is as of Profile.save(), for the
+        functions of *after*.  Profile.load() reads *after* back
         from it.
 
         Raise ValueError for another extension, OSError if it cannot be
@@ -77,7 +77,7 @@ class ProfileDiff:
                              "that ends in '.html'")
         data = page_of_changes.of_two(
             self.before._tables, self.after._tables,
-            normalized=self.normalized, with_source=source)
+            normalized=self.normalized, **_formats.sourcing('html', source))
         if is_file:
             _files.write_to(path, data)
         else:

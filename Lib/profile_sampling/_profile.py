@@ -165,7 +165,9 @@ class Profile(Sums):
         functions with less than *min_share* of the total are left out, 0.005
         by default, and calls with less than a fifth of that.  A page has the
         text of the profile's functions in it, as it is now, unless *source*
-        is false.  The file is its owner's alone.  '{pid}' in *path* stands
+        is false; of a profile that was loaded, only from where this program
+        imports modules, or from *source* if that is a directory or a list of
+        them.  The file is its owner's alone.  '{pid}' in *path* stands
         for the number of this process.  A link or another user's file at
         *path* is refused.
 
@@ -331,7 +333,7 @@ class Profile(Sums):
         """Write the text report to a text file, by default sys.stdout.
 
         sort   'self' or 'cum': rank functions by that alone
-        limit  how many functions (default 50)
+        limit  how many lines, or with *sort* functions (default 30)
         width  how many columns (default 100)
         color  'always', 'never' or 'auto': on a terminal, without NO_COLOR
 

@@ -1,9 +1,11 @@
-"""Fuzzing of what reads files and options, for as long as you like.
+"""Fuzzing of what reads files, names and options, as long as you like.
 
-    ./python Tools/fuzz/run.py [files|options|coverage] --seconds 60 --seed 1
+    ./python Tools/fuzz/run.py [files|options|names|coverage] --seconds 60 --seed 1
 
 files     mutations of valid pprof files, some of them bombs, read within a
           limit of the address space
+names     names of files in profiles that are made pages: nothing of the disk
+          may be in these but what is allowed
 options   texts for -X sampleprof and PYTHONSAMPLEPROF
 coverage  bytes that atheris guides by the code they reach (package atheris)
 
@@ -14,13 +16,16 @@ import argparse
 import os
 import random
 import resource
+import shutil
+import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
 
-from test.test_profile_sampling.support import fuzzing, option_texts
+from test.test_profile_sampling.support import (
+    foreign, fuzzing, option_texts)
 
 # What is used beside what a file may cost.  Objects that the judgement makes
 # of a profile are not the reader's.
@@ -62,6 +67,24 @@ def one_option(rng, messages, directory):
     by_variable = bool(text) and rng.random() < 0.3
     return {0: 'accepted', 2: 'refused'}[option_texts.judge(text,
                                                             by_variable)]
+
+
+def one_name(rng, messages, directory):
+    path = os.path.join(os.path.realpath(directory), str(rng.random()))
+    os.mkdir(path)
+    files = foreign.Files(path)
+    sys.path.insert(0, files.inside)
+    # What hangs is a failure, too.
+    signal.alarm(SLOW_SECONDS)
+    try:
+        profile, source = foreign.any_profile(rng, files)
+        return ('shown' if foreign.judge(profile, source, files)
+                else 'not shown')
+    finally:
+        signal.alarm(0)
+        sys.path.remove(files.inside)
+        files.close()
+        shutil.rmtree(path)
 
 
 def run(kind, one, options):
@@ -116,16 +139,17 @@ def run_coverage(options):
 
 def main():
     parser = argparse.ArgumentParser(
-        description='Fuzz what reads files and options.')
+        description='Fuzz what reads files, names and options.')
     parser.add_argument('kind', nargs='?', default='all',
-                        choices=('files', 'options', 'coverage', 'all'))
+                        choices=('files', 'options', 'names', 'coverage',
+                                 'all'))
     parser.add_argument('--seconds', type=float, default=60,
                         help='for how long, each (default: 60)')
     parser.add_argument('--seed', type=int, default=1)
     options = parser.parse_args()
     if options.kind == 'coverage':
         return run_coverage(options)
-    kinds = {'options': one_option, 'files': one_file}
+    kinds = {'options': one_option, 'names': one_name, 'files': one_file}
     if options.kind != 'all':
         kinds = {options.kind: kinds[options.kind]}
     failures = 0

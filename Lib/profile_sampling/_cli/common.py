@@ -82,6 +82,26 @@ def add_format(parser, default, known=_formats.FORMATS):
              f'{default})')
 
 
+def add_source(parser):
+    """Add the options of the text of functions in a page."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument('--no-source', action='store_false', default=None,
+                       dest='page_source',
+                       help='leave the text of functions out of a page')
+    group.add_argument('--source-root', action='append', default=None,
+                       dest='page_source', metavar='DIR',
+                       help='have the text of functions from files in this '
+                            'directory in a page (default: where this Python '
+                            'imports modules from, as far as FILE knows '
+                            'them)')
+
+
+def source_options(options):
+    """Return what add_source() added as options of a page's encode()."""
+    source = options.page_source
+    return _formats.sourcing('html', True if source is None else source)
+
+
 def _output(name):
     return None if name == '-' else name
 

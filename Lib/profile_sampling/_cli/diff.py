@@ -6,8 +6,8 @@ import sys
 
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    DASHES, Failure, add_format, add_output, at_least, choose_format, load,
-    refuse_input, value_type, write)
+    DASHES, Failure, add_format, add_output, add_source, at_least,
+    choose_format, load, refuse_input, source_options, value_type, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
@@ -55,8 +55,7 @@ def add_options(parser):
                              'the last AFTER, with the extension .diff.html)')
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
-    parser.add_argument('--no-source', action='store_true',
-                        help='leave the text of functions out of a page')
+    add_source(parser)
     add_output(parser)
 
 
@@ -210,7 +209,7 @@ def _page(before, after, comparison, options):
     sides = [[tables for _, tables in side] for side in (before, after)]
     try:
         return page_of_changes.encode(*sides, comparison,
-                                      with_source=not options.no_source)
+                                      **source_options(options))
     except ValueError as exc:
         raise Failure(str(exc)) from None
 

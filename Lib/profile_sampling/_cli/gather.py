@@ -128,6 +128,8 @@ class Parts:
         with self._kept_on_failure():
             tables = load(paths[0]) if len(paths) == 1 else _sum(paths)
         tables.meta = meta
+        # By the program that was run, in a directory that is ours.
+        tables.is_recorded_here = True
         return tables
 
     def _read_ledger(self):

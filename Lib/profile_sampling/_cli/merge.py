@@ -3,8 +3,8 @@
 import os
 
 from profile_sampling._cli.common import (
-    Failure, add_format, add_output, choose_format, encoded, load,
-    refuse_input, refuse_terminal, say, write)
+    Failure, add_format, add_output, add_source, choose_format, encoded, load,
+    refuse_input, refuse_terminal, say, source_options, write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
@@ -23,8 +23,7 @@ def add(commands):
                              'the names of several')
     add_format(parser, 'pprof')
     add_output(parser)
-    parser.add_argument('--no-source', action='store_true',
-                        help='leave the text of functions out of a page')
+    add_source(parser)
     parser.set_defaults(run=_run)
 
 
@@ -46,8 +45,7 @@ def _run(options):
         nameless += (tables.pid is None
                      and PID_LABEL not in by_label.keys(tables))
     tables = Tables(merger.raw())
-    arguments = ({'with_source': not options.no_source} if format == 'html'
-                 else {})
+    arguments = source_options(options) if format == 'html' else {}
     write(options.output, encoded(tables, format, **arguments))
     say(_merged(tables, len(paths), nameless, options.output))
 

@@ -33,9 +33,12 @@ def place(output, profile, kind=''):
     return name + kind + _formats.extension('html')
 
 
-def save(tables, path, is_opened, with_source):
-    """Write the page of a profile, and open it if that is asked for."""
-    write(path, encoded(tables, 'html', with_source=with_source))
+def save(tables, path, is_opened, **options):
+    """Write the page of a profile, and open it if that is asked for.
+
+    *options* are those of the encoder.
+    """
+    write(path, encoded(tables, 'html', **options))
     show(path, is_opened)
 
 

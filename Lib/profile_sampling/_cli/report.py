@@ -5,8 +5,9 @@ import os
 from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    Failure, add_format, add_output, at_least, choose_format, encoded, load,
-    refuse_input, refuse_terminal, say, value_type, write)
+    Failure, add_format, add_output, add_source, at_least, choose_format,
+    encoded, load, refuse_input, refuse_terminal, say, source_options,
+    value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
@@ -78,8 +79,7 @@ def add(commands):
                              'profile and has it in it (default: beside FILE)')
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
-    parser.add_argument('--no-source', action='store_true',
-                        help='leave the text of functions out of a page')
+    add_source(parser)
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
@@ -170,7 +170,7 @@ def _run(options):
         arguments = {**_formats.annotation(format, options.annotate),
                      **_formats.pruning(format, options.min_share)}
         if format == 'html':
-            arguments['with_source'] = not options.no_source
+            arguments |= source_options(options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     refuse_terminal(format, options.output)
@@ -197,7 +197,7 @@ def _page(options):
         tables = _part(load(path), options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
-    page.save(tables, output, options.open, not options.no_source)
+    page.save(tables, output, options.open, **source_options(options))
 
 
 def _path(options):

@@ -55,7 +55,7 @@ def named(tables, name_of):
     name_of(filename) is that of a cell, or None.
     """
     tables = tables.carried()
-    found = Tables(tables.facts() | {
+    found = Tables(tables.inherited() | {
         'whole_cpu_ns': tables.whole_cpu_ns,
         'functions': [_row(function, name_of(function.filename))
                       for function in tables.functions],

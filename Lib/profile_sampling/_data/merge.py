@@ -46,6 +46,7 @@ class Merger:
         self._spans = []
         self._stats = {}
         self._meta = None
+        self._are_recorded_here = True
         self._types = {}
         # Of each type, as if no weights were of other signs.
         self._sums = []
@@ -81,6 +82,7 @@ class Merger:
                       dict(self._meta.items() & tables.meta.items()))
         for name, value in tables.stats.items():
             self._stats[name] = self._stats.get(name, 0) + value
+        self._are_recorded_here &= tables.is_recorded_here
         self._add_samples(tables, self._nodes(tables), self._labels(tables))
         self._add_lives(tables)
         if sum([_ROW_BYTES[table] * len(rows) for table, rows
@@ -204,6 +206,7 @@ class Merger:
             'start_time_ns': start_time_ns, 'duration_ns': duration_ns,
             'python_version': _AND.join(sorted(filter(None, self._versions))),
             'stats': self._stats, 'meta': self._meta,
+            'is_recorded_here': self._are_recorded_here,
             'value_types': tuple(self._types),
             'task_classes': self._task_classes, 'latencies': self._latencies,
             'functions': list(rows['functions']),

@@ -103,7 +103,7 @@ class _Part:
         functions, frames, nodes, stacks, places = self._stacks(
             {row[NODE] for row in rows}, {row[HOLDER_NODE] for row in rows})
         samples, idle = self._samples(rows, stacks, places)
-        return tables.facts() | {
+        return tables.inherited() | {
             'whole_cpu_ns': _cpu_ns(tables),
             'functions': functions, 'frames': frames, 'nodes': nodes,
             'labels': self._label_rows,

@@ -58,6 +58,9 @@ class Tables:
                 tuples of TaskClass and of Latency; of a part those of all
     timeline    a Timeline, or None; or, in raw tables, what makes it of the
                 Tables when it is first asked for
+    is_recorded_here
+                whether this process, or one that it ran for that, recorded
+                it; else a file says so, and it may name what it likes
     idle        if frames were left out, whether each sample is idle, as whole
                 stacks tell it: bytes; else None
 
@@ -71,11 +74,14 @@ class Tables:
                  'threads', 'functions', 'frames', 'nodes', 'labels',
                  'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
                  'span_ns', 'task_classes', 'latencies', 'idle',
+                 'is_recorded_here',
                  '_timeline', '_stays', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
+        self.is_recorded_here = raw.get('is_recorded_here', False)
         if 'value_types' not in raw:
             raw = from_core.converted(raw)
+            self.is_recorded_here = True
         self.rate_hz = raw['rate_hz']
         self.depth_frames = raw['depth_frames']
         self.names = raw.get('names', 0)
@@ -290,12 +296,20 @@ class Tables:
         return tables
 
     def facts(self):
-        """Return what is said of the whole, as the core gives it."""
+        """Return what is said of the whole, as the core gives it.
+
+        That is what equal profiles have in common, and so not whether they
+        were recorded here: see inherited().
+        """
         facts = {name: getattr(self, name) for name in _FACTS}
         facts['value_types'] = tuple([
             (value_type.kind, value_type.unit)
             for value_type in self.value_types])
         return facts
+
+    def inherited(self):
+        """Return facts() with all else that tables made of these have."""
+        return self.facts() | {'is_recorded_here': self.is_recorded_here}
 
     def frames_view(self):
         return memoryview(self.frames).cast(_FRAME)

@@ -105,16 +105,21 @@ def pruning(format, min_share):
     return {'min_share': min_share}
 
 
-def sourcing(format, with_source):
-    """Return the options of encode() that leave out the text of functions.
+def sourcing(format, source):
+    """Return the options of encode() about the text of functions.
 
-    Raise ValueError if that is asked of a format that has none.
+    *source* is whether there is any, or a directory or several that it may be
+    from.  Raise ValueError if a format that has none is to leave it out.
     """
-    if with_source:
+    if isinstance(source, int) and source:
         return {}
     if format != 'html':
         raise ValueError(f'only pages have sources, not {format}')
-    return {'with_source': False}
+    if not source:
+        return {'with_source': False}
+    if isinstance(source, (str, os.PathLike)):
+        source = [source]
+    return {'source_roots': list(map(os.fspath, source))}
 
 
 def encoder(format):

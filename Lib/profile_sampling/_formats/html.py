@@ -32,10 +32,13 @@ _COMMENT = re.compile(r'^[ \t]*//[^\n]*|/\*(?:(?!\*/).)*\*/',
 _BLANKS = re.compile(r'\s*\n\s*')
 
 
-def encode(tables, *, with_source=True, base=None, changes=None):
+def encode(tables, *, with_source=True, source_roots=None, base=None,
+           changes=None):
     """Return the bytes of the page of a profile.
 
-    *with_source*: with the text of its functions, as it is now.  *base*: the
+    *with_source*: with the text of its functions, as it is now.
+    *source_roots*: of a profile that was read, only of files in these
+    directories; see sources.py.  *base*: the
     Tables of another profile that it is compared with.  *changes*: what is
     known of how the runs of both differ, as changes_data.document() has it.
     """
@@ -49,7 +52,8 @@ def encode(tables, *, with_source=True, base=None, changes=None):
     if changes is not None:
         parts += _block('changes', _packed(json_text.data(changes)))
     if with_source:
-        parts += _block('sources', _packed(sources.encode(tables)))
+        parts += _block('sources', _packed(
+            sources.encode(tables, source_roots)))
     return b''.join([*parts, _TAIL])
 
 

@@ -12,25 +12,25 @@ from profile_sampling._data.tables import Tables
 from profile_sampling._formats import changes, changes_data, html
 
 
-def encode(before, after, comparison, *, with_source=True):
-    """Return the bytes of the page.
+def encode(before, after, comparison, **options):
+    """Return the bytes of the page; *options* are as of html.encode().
 
     *before* and *after* are lists of the Tables of runs, of which there is a
     Comparison.
     """
     document = changes_data.document(comparison)
     return html.encode(
-        _sum(after), with_source=with_source, base=_sum(before),
-        changes=document | {'words': changes.words(comparison)})
+        _sum(after), base=_sum(before),
+        changes=document | {'words': changes.words(comparison)}, **options)
 
 
-def of_two(before, after, *, normalized=False, with_source=True):
+def of_two(before, after, *, normalized=False, **options):
     """Return the bytes of the page of two Tables."""
     own = after.value_types[after.own].name
     comparison = compare.of_tables(
         [before], [after], Question(FUNCTION, False, own, None, ()),
         compare.SHARE if normalized else compare.PLAIN)
-    return encode([before], [after], comparison, with_source=with_source)
+    return encode([before], [after], comparison, **options)
 
 
 def _sum(runs):

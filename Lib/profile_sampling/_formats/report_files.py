@@ -164,4 +164,4 @@ def _code(text):
 def _escaped(text):
     """A text in which no character has a meaning in Markdown."""
     return ''.join([f'\\{char}' if char in '\\`*_[]<>|#&' else char
-                    for char in text])
+                    for char in printable(text)])

@@ -7,26 +7,35 @@ Only of functions on the stacks of samples, of long ones what is near to lines
 of them, and the most expensive first, until there are _MOST_BYTES: a page is
 to be mailed.  With them go the names of generic instructions for specialized
 ones, which browsers do not know.
+
+So a page of a profile that was read from a file must not carry away what the
+author of that profile wants to see.  It has source only of files below some
+directories.  If nobody named any, they are those that modules are imported
+from, and the profile must know the file: all functions that it names of it are
+where it says, and it names one that has a name of its own.
 """
+
+import os
+import sys
 
 from profile_sampling._data import by_function, opcodes
 from profile_sampling._data.values import OPCODES
-from profile_sampling._formats import json_text, source_text
+from profile_sampling._formats import json_text, source_files, source_text
 from profile_sampling._formats.json_text import known_text
 
 _MOST_BYTES = 1 << 20
-# Lines of a function that are all there; of others those so near to one that
-# has samples.  A module is a long function.
-_LONG, _NEAR = 120, 8
 
 
-def encode(tables):
+def encode(tables, roots=None):
     """Return the bytes of a JSON text: an object.
 
     functions  list of objects: name, filename, first_line (which function it
                is), lines (texts by their numbers), notes
     generic    {name of a specialized instruction: that of the generic one}
     left_out   how many functions had no room
+
+    *roots* are the directories of files that may be shown of a profile that
+    was read from a file.
     """
     rows = [row for row in by_function.functions(tables)
             if row.function.kind == 'python']
@@ -36,13 +45,14 @@ def encode(tables):
     lines = by_function.lines_of(tables, wanted)
     found = []
     room = _MOST_BYTES
-    files = source_text.Files()
+    files = source_text.Files(tables)
+    fault_of = _fault_of(tables, [row.function for row in rows], files, roots)
     n_left_out = 0
     for row in rows:
         function = row.function
-        text, notes = source_text.read(tables, function,
-                                       max(lines[function]), files)
-        text = _near(text, lines[function])
+        fault = fault_of(function)
+        text, notes = (({}, [fault]) if fault else source_text.read(
+            tables, function, lines[function], files))
         size = sum(map(len, text.values()))
         if size > room:
             n_left_out += 1
@@ -54,13 +64,37 @@ def encode(tables):
     return json_text.data(data)
 
 
-def _near(text, numbers):
-    """Return {line: text} without what is far from all of *numbers*."""
-    if len(text) <= _LONG:
-        return text
-    near = {line for number in numbers
-            for line in range(number - _NEAR, number + _NEAR + 1)}
-    return {line: its for line, its in text.items() if line in near}
+def _fault_of(tables, functions, files, roots):
+    """Return what says why a page may not have the source of a function, or
+    None if it may."""
+    if tables.is_recorded_here:
+        return lambda function: None
+    directories = [os.path.realpath(root) for root
+                   in (sys.path if roots is None else roots)]
+    paths = {function: source_files.real(source_text.path_of(tables, function))
+             for function in functions}
+    named = {}
+    for function, path in paths.items():
+        # What each file has, or what has no name, is no knowledge of it.
+        if not function.qualname.endswith('>'):
+            named.setdefault(path, []).append(function)
+
+    def fault(function):
+        path = paths[function]
+        if path is None or not any([
+                path.startswith(os.path.join(directory, ''))
+                for directory in directories]):
+            # Whether there is such a file is nobody's business.
+            return ('The source is not shown: no such file is in a directory '
+                    'that this Python imports from; --source-root names '
+                    'others.' if roots is None else 'The source is not shown: '
+                    'no such file is in a directory of --source-root.')
+        if roots is None and not (path in named
+                                  and files.has_all(path, named[path])):
+            return ('The source is not shown: the profile does not know its '
+                    'file well enough; --source-root trusts a directory.')
+        return None
+    return fault
 
 
 def _function(function, text, notes):

@@ -95,7 +95,8 @@ def lines(table, width=WIDTH, color=False):
               for number in numbers] for row in table.rows]
     widths = _widths(columns, cells, width)
     shown = [number for number, room in enumerate(widths) if room]
-    result = [_painted(table.title, 'title', color)] if table.title else []
+    result = ([_painted(printable(table.title), 'title', color)]
+              if table.title else [])
     if not columns:
         return result
     heads = [_padded(columns[number].heading, '', widths[number],
@@ -115,7 +116,7 @@ def lines(table, width=WIDTH, color=False):
             if column.kind == 'below' and cell:
                 result += _below(column, cell, width)
     for note in table.notes:
-        result += wrapped(note.split(' '), width, ' ')
+        result += wrapped(printable(note).split(' '), width, ' ')
     return result
 
 

@@ -142,8 +142,9 @@ class _Listing:
             Column('line', 'line', 'count'),
             Column('source', 'source', 'code'),
             Column('instruction_offset', '', 'count', 'data')]
-        text, notes = source_text.read(self._tables, function,
-                                       max(self._cum), source_text.Files())
+        text, notes = source_text.read(
+            self._tables, function, self._cum,
+            source_text.Files(self._tables))
         rows = []
         for line in sorted(text.keys() | self._cum.keys()):
             rows += self._rows(line, text.get(line, ''))

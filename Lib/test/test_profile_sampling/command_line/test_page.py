@@ -40,7 +40,8 @@ class OpenTest(CommandLineTest):
               mock.patch.object(sys, 'stderr'),
               mock.patch.object(sys, 'stdout') as stdout):
             stdout.isatty.return_value = is_terminal
-            page.save(example().profile()._tables, path, True, False)
+            page.save(example().profile()._tables, path, True,
+                      with_source=False)
         self.assertTrue(os.path.exists(path))
         return [call.args[0] for call in opened.call_args_list]
 
