@@ -94,11 +94,14 @@ class Parts:
                        if cpu_ns is None and _runs(pid, own)])
 
     def keep(self):
-        """Leave them where they are; return how to merge them."""
+        """Leave them where they are; return a sentence that says so."""
         self._is_needed = True
-        parts = shlex.quote(os.path.join(self.directory, f'*{_EXTENSION}'))
-        return (f'The profiles of its processes are in {self.directory}; to '
-                f'merge them: {PROG} merge -o OUT {parts}')
+        return f'The profiles of its processes are in {self.directory}'
+
+    def command(self):
+        """Return the command that merges them."""
+        paths = os.path.join(self.directory, f'*{_EXTENSION}')
+        return f'{PROG} merge -o OUT {shlex.quote(paths)}'
 
     def remove(self):
         """Remove them, unless nothing else is left of them.

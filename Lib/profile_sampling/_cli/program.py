@@ -6,6 +6,7 @@ run, nor what becomes of their profiles.
 
 import argparse
 import importlib.util
+import os
 import re
 import sys
 
@@ -14,7 +15,6 @@ from profile_sampling._arguments import add_kind, add_rate, whole
 from profile_sampling._cli.common import DASHES, Failure
 from profile_sampling._data.values import MODES
 from profile_sampling._options import MAX_DURATION_S
-from profile_sampling._recording.at_exit import TIMELINE_VARIABLE
 
 USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 # What the text of -X sampleprof gives a meaning.
@@ -116,12 +116,6 @@ def add_timeline(parser):
              'time view of a page')
 
 
-def environment(options):
-    """Return what the environment of the program has that is not the
-    session's text."""
-    return {TIMELINE_VARIABLE: '1'} if options.timeline else {}
-
-
 def program_of(options):
     """Return the Program that the arguments name."""
     if options.program is not None:
@@ -166,11 +160,24 @@ def session_text(options, *, out, quiet, format=None, parent=None):
         items.append(f'duration_s={options.duration}')
     if options.names is not None:
         items.append(f'names={options.names}')
+    if options.timeline:
+        items.append('timeline=1')
     if quiet:
         items.append('quiet=1')
     if parent is not None:
         items.append(f'parent={parent}')
     return _SEPARATOR.join(items)
+
+
+def check_script(wanted):
+    """Fail if a script is not there: its profile would be of nothing."""
+    name, *_ = wanted.words
+    if wanted.is_foreign or name.startswith('-'):
+        return
+    try:
+        os.stat(name)
+    except OSError as exc:
+        raise Failure(f'cannot run {name}: {exc.strerror}', 2) from None
 
 
 def check_output(path):

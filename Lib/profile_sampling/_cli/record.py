@@ -42,6 +42,7 @@ def _run(options):
     wanted = program.program_of(options)
     format, output = _output(options)
     run.check_format(format, options)
+    program.check_script(wanted)
     if options.repeat is not None:
         return repeat.run_all(wanted, options, format, output)
     if options.versus is not None:
@@ -60,7 +61,6 @@ def _run(options):
     if options.meta:
         os.environ[META_VARIABLE] = '\n'.join(
             [f'{name}={text}' for name, text in meta.of(wanted).items()])
-    os.environ.update(program.environment(options))
     try:
         os.execv(command[0], command)
     except OSError as exc:

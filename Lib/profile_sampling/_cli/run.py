@@ -24,10 +24,9 @@ _MAX_PIDS = 10
 
 def check_format(format, options):
     """Fail if files of this format cannot have what is asked for."""
-    if options.timeline and format not in _formats.WITH_TIMELINE:
-        raise Failure(f'a {format} file has no time line: choose one of '
-                      + ', '.join(_formats.WITH_TIMELINE), 2)
     try:
+        if options.timeline:
+            _formats.check_timeline(format)
         _formats.sourcing(format, not options.no_source)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
@@ -38,8 +37,7 @@ def profiled(wanted, options, parts):
     session = program.session_text(options, out=parts.out, quiet=True,
                                    parent=parts.ledger.key)
     return child.run(wanted.command(),
-                     os.environ | {'PYTHONSAMPLEPROF': session}
-                     | program.environment(options))
+                     os.environ | {'PYTHONSAMPLEPROF': session})
 
 
 def to_file(wanted, options, format, output):
@@ -76,7 +74,8 @@ def status_of(ended, parts, save, *arguments):
         is_saved = False
     except _Interrupted as exc:
         name = signal.Signals(exc.number).name
-        say(f'ended by {name}: the profile was not written. {parts.keep()}')
+        say(f'ended by {name}: the profile was not written. {parts.keep()}; '
+            f'to merge them: {parts.command()}')
         return -exc.number
     finally:
         for number, handler in handlers.items():

@@ -53,6 +53,7 @@ def _run(options):
         program.check_output(output)
     if options.to is not None:
         program.check_output(options.to)
+    program.check_script(wanted)
     parts = gather.Parts()
     try:
         ended = run.profiled(wanted, options, parts)

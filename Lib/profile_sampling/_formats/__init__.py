@@ -122,6 +122,13 @@ def sourcing(format, source):
     return {'source_roots': list(map(os.fspath, source))}
 
 
+def check_timeline(format):
+    """Raise ValueError if files of this format have no time line."""
+    if format not in WITH_TIMELINE:
+        raise ValueError(f'a {format} file has no time line: choose one of '
+                         + ', '.join(WITH_TIMELINE))
+
+
 def encoder(format):
     """Return the function that makes bytes of tables in *format*."""
     match format:

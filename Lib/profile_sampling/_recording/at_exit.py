@@ -21,8 +21,6 @@ from profile_sampling._recording.ledger import Ledger
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
 # '0': pages are to have no text of functions in them.
 SOURCE_VARIABLE = 'PYTHONSAMPLEPROF_SOURCE'
-# Whether moments are to be kept: 1.  The program's children see it as well.
-TIMELINE_VARIABLE = 'PYTHONSAMPLEPROF_TIMELINE'
 _STDERR = 2
 # A handler of signals may raise while the profile is written.
 _TRIES = 5
@@ -63,19 +61,20 @@ _LOOK = {
 }
 
 
-def writer(out, format, cwd, duration_s, kept, parent):
+def writer(out, format, cwd, duration_s, has_timeline, kept, parent):
     """Return the function that the core calls with its tables at the end.
 
     It takes the tables and *quiet*, and does with them what write() does.
     All that it needs has been imported when this returns.  The end is that
     of the program if *duration_s* is 0, or at most so many seconds away.
+    With *has_timeline* moments are kept from now on.
     *kept* are the descriptors of _files.Kept, *parent* is what Ledger takes.
     """
     format = _format_of(out, format)
     encode = _encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
-    recorder = _recorder(format)
+    recorder = _recorder(format) if has_timeline else None
     latencies.begin_session()
     ledger = Ledger(*parent)
     children = Children(ledger if out is None or _PID in out else None)
@@ -123,10 +122,9 @@ def _encoder(format):
 
 
 def _recorder(format):
-    """Return who records a time line, if it is asked for and can be kept."""
-    if (os.environ.get(TIMELINE_VARIABLE, '') in ('', '0')
-            or format not in _formats.WITH_TIMELINE):
-        return None
+    """Return who records a time line; raise ValueError if files of this
+    format have none."""
+    _formats.check_timeline(format)
     from profile_sampling._formats.pprof import writer
     from profile_sampling._recording import recorder
     writer.import_moments()

@@ -213,6 +213,7 @@ struct file {
     PyObject *format;
     PyObject *cwd;
     int duration_s;
+    int timeline;
     // Kept open to the end, or -1: the directory, and one more, whose number
     // is free for the file if the program has taken all others.
     int directory;
@@ -229,6 +230,7 @@ describe_file(struct file *file, const struct _sampling_request *request)
     file->cwd = directory != NULL
         ? PyUnicode_FromWideChar(directory, -1) : current_directory();
     file->duration_s = request->duration_s;
+    file->timeline = request->timeline;
     file->directory = file->spare = -1;
     return file->out && file->format && file->cwd ? 0 : -1;
 }
@@ -285,8 +287,8 @@ make_writer(const struct file *file)
     PyObject *module =
         PyImport_ImportModule("profile_sampling._recording.at_exit");
     PyObject *writer = module == NULL ? NULL : PyObject_CallMethod(
-        module, "writer", "OOOi(ii)(liK)", file->out, file->format, file->cwd,
-        file->duration_s, file->directory, file->spare, file->parent.pid,
+        module, "writer", "OOOii(ii)(liK)", file->out, file->format, file->cwd,
+        file->duration_s, file->timeline, file->directory, file->spare, file->parent.pid,
         file->parent.ledger, file->parent.inode);
     Py_XDECREF(module);
     return writer;

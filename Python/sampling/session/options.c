@@ -141,7 +141,7 @@ parse_names(struct _sampling_request *request, const wchar_t *value)
 }
 
 #define KEYS "rate_hz, out, format, depth_frames, names, signal, defer, " \
-             "duration_s, children and quiet"
+             "duration_s, timeline, children and quiet"
 
 /* More than thirty years. */
 #define MAX_DURATION_S 999999999
@@ -186,6 +186,10 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"duration_s") == 0) {
         return parse_int(request, "duration_s", value, 1, MAX_DURATION_S,
                          &request->duration_s);
+    }
+    if (wcscmp(item, L"timeline") == 0) {
+        return parse_int(request, "timeline", value, 0, 1,
+                         &request->timeline);
     }
     if (wcscmp(item, L"children") == 0) {
         return parse_int(request, "children", value, 0, 1,
@@ -331,6 +335,10 @@ parse(struct _sampling_request *request, wchar_t *text)
         }
         text = comma;
         is_first = 0;
+    }
+    if (request->timeline && request->options.is_deferred) {
+        return _PySampling_Complain(
+            request, "timeline=1: a deferred session has no time line");
     }
     return check_children(request);
 }

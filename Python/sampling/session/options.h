@@ -22,6 +22,7 @@ struct _sampling_request {
     int is_per_process;         // the name of the file is
     int quiet;
     int duration_s;             // 0: to the end of the program
+    int timeline;               // keep when samples were taken
     int is_inherited;           // from who started the program
 };
 

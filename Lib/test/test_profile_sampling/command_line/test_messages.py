@@ -188,7 +188,7 @@ class RecordTest(ProgramTest):
     def test_this_python_cannot_be_run(self):
         options = mock.Mock(
             format=None, output='p.pb.gz', no_source=False, timeline=False,
-            repeat=None, versus=None, program=None, words=['x.py'],
+            repeat=None, versus=None, program=None, words=['-'],
             mode='wall', rate=1, depth=None, duration=None, names=None,
             quiet=False, meta=False)
         self.enterContext(mock.patch.dict(os.environ))

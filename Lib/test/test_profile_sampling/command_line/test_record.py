@@ -304,6 +304,9 @@ class UsageTest(RecordTest):
                 (['--repeat', '2', '--versus', 'true', '-o', '{n}.pb.gz',
                   '--versus-output', '{n}.pb.gz', 'work.py'], 2,
                  'the same files'),
+                (['nosuch.py'], 2, 'cannot run nosuch.py: No such file'),
+                (['-q', '--repeat', '2', '-o', '{n}.pb.gz', 'nosuch.py'], 2,
+                 'cannot run nosuch.py: No such file'),
                 (['-o', 'no/p.pb.gz', '--', 'true'], 1,
                  'cannot write no/p.pb.gz: ')):
             with self.subTest(arguments=arguments):

@@ -176,7 +176,7 @@ class CommandTest(RecordTest):
             f'"{sys.executable}" work.py; mkdir p.pb.gz')
         self.assertEqual(result.status, 1)
         self.assertIn('The profiles of its processes are in ', result.err)
-        parts = result.err.split(' are in ')[1].partition(';')[0]
+        parts = result.err.split(' are in ')[1].strip()
         self.assertEqual(len(os.listdir(parts)), 1)
 
     def check_silent(self, processes, *command, wrote=1):

@@ -215,7 +215,7 @@ class CommandTest(ProgramTest):
             self.assertEqual(result.status, status, result.err)
             self.assertIn('cannot write gone/p.pb.gz: No such file',
                           result.err)
-            parts = result.err.split(' are in ')[1].partition(';')[0]
+            parts = result.err.split(' are in ')[1].strip()
             self.addCleanup(shutil.rmtree, parts)
 
     def test_usage(self):
@@ -226,6 +226,7 @@ class CommandTest(ProgramTest):
                  'cannot write no/x: '),
                 (['stat', '--format', 'xml', 'work.py'], 2, "'xml'"),
                 (['stat', '-m', 'wall', 'work.py'], 2, '--mode wall'),
+                (['exec', 'nosuch.py'], 2, 'cannot run nosuch.py: No such'),
                 (['exec', '--', './nosuch'], 127, 'cannot run ./nosuch: ')):
             with self.subTest(arguments=arguments):
                 result = self.cli(*arguments)

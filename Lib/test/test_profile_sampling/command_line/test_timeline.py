@@ -6,7 +6,8 @@ import unittest
 
 from profile_sampling import Profile
 
-from ..support.sessions import ProgramTest, on_stack, thrice, weight
+from ..support.sessions import (
+    ProgramTest, environment, on_stack, thrice, weight)
 
 SECOND = 1_000_000_000
 # It blocks and works in turns, on two threads.
@@ -98,6 +99,30 @@ class TimelineTest(ProgramTest):
         self.assertGreater(weight(
             [s for s in asleep.samples if on_stack(s, 'rest')]),
             length_ns // 2 - SECOND // 100)
+
+    def test_the_option_of_the_interpreter(self):
+        for arguments, env in (
+                (['-Xsampleprof=timeline=1,out={pid}.pb.gz'], {}),
+                ([], {'PYTHONSAMPLEPROF': 'timeline=1,out={pid}.pb.gz'})):
+            with self.subTest(arguments=arguments):
+                self.run_python(*arguments, 'forks.py',
+                                env=environment(**env))
+                names = [name for name in self.files()
+                         if name.endswith('.pb.gz')]
+                self.assertEqual(len(names), 3)
+                for name in names:
+                    self.check_whole(self.load(name))
+                    os.unlink(os.path.join(self.directory, name))
+
+    def test_what_has_no_time_line(self):
+        for text, reason in (
+                ('defer=1', 'a deferred session has no time line'),
+                ('out=a.svg', 'a svg file has no time line: choose one of '
+                              'pprof, html')):
+            run = self.run_python(f'-Xsampleprof=timeline=1,{text}', '-c',
+                                  'print(1)')
+            self.assertEqual((run.status, run.out), (2, b''))
+            self.assertIn(reason, run.err)
 
     def test_without(self):
         self.cli('record', '-o', 'a.pb.gz', 'work.py')
