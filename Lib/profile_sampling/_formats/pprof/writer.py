@@ -1,8 +1,8 @@
 """Writer of pprof files: gzipped protocol buffers.
 
-This file owns what each field of a pprof profile means here; the core's
-encode_pprof() owns how it is encoded.  It must not read anything but the
-tables of a profile.
+This file owns what a pprof profile says of its whole, and the file around the
+message; encoder.py owns samples, stacks and labels.  It must not read anything
+but the tables of a profile.
 
 Sample types are the profile's types of values, what it is about last and named
 as the default: readers that know no default take the last.  A frame is a
@@ -25,13 +25,10 @@ except ImportError:
     # message as well.
     zlib = None
 
-import _profile
-from profile_sampling._data import opcodes
 from profile_sampling._data.losses import lost_counts, other_losses
-from profile_sampling._data.tables import thread_row
-from profile_sampling._data.values import NAMES, OPCODES, STAYS
-from profile_sampling._formats.pprof import (
-    KIND_PLACES, MARK, STATE_TEXTS, lives)
+from profile_sampling._data.values import NAMES
+from profile_sampling._formats.pprof import MARK, lives
+from profile_sampling._formats.pprof.encoder import Encoder, Header
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
 
@@ -47,18 +44,18 @@ _parts = []
 def import_moments():
     """Have what writes time lines imported."""
     if not _parts:
-        from profile_sampling._formats.pprof import as_read, moments
-        _parts.append((as_read.rows_as_read, moments.comment))
+        from profile_sampling._formats.pprof import moments
+        _parts.append(moments.comment)
     return _parts[0]
 
 
 def encode(tables, *, compress=True):
     """Return the bytes of the pprof file of a profile."""
-    more = list(lives.comments(tables))
+    encoder = Encoder(tables.carried())
+    comments = list(lives.comments(tables))
     if _has_moments(tables):
-        rows_as_read, comment = import_moments()
-        more.append(comment(tables, rows_as_read(tables, _message)))
-    data = _message(tables, more)
+        comments.append(import_moments()(tables, encoder.rows))
+    data = encoder.message(header(tables, comments))
     if not compress or zlib is None:
         return data
     return gzipped(data)
@@ -83,40 +80,14 @@ def gzipped(data, level=-1):
     return zlib.compress(data, level, _GZIP_WBITS)
 
 
-def _message(tables, more_comments=()):
-    tables = tables.carried()
-    types = [(value_type.kind, value_type.unit)
-             for value_type in tables.value_types]
-    columns = list(range(len(types)))
-    # What the profile is about is last.
-    columns.append(columns.pop(tables.own))
-    functions = [(function.name,
-                  KIND_PLACES.get(function.kind, function.filename),
-                  function.first_line, function.kind == 'python')
-                 for function in tables.functions]
-    threads = list(map(thread_row, tables.threads))
-    return _profile.encode_pprof(
-        [types[column] for column in columns], columns, len(types),
-        sum([value_type not in STAYS for value_type in tables.value_types]),
-        functions, tables.labels, threads, list(STATE_TEXTS),
-        tables.frames, tables.nodes, tables.samples,
-        _header(tables, types[tables.own], more_comments),
-        *_opnames(tables))
-
-
-def _opnames(tables):
-    """Return the argument that asks for labels of instructions, if any."""
-    if tables.names & OPCODES:
-        yield [opcodes.name(number) for number in range(256)]
-
-
-def _header(tables, own, more_comments):
+def header(tables, more_comments=()):
+    """Return what the message of a profile says of the whole."""
     version = tables.python_version.split('.')
-    period_ns = 1_000_000_000 // tables.rate_hz if tables.rate_hz else 0
-    return ('python' + '.'.join(version[:2]),
-            tables.start_time_ns, tables.duration_ns,
-            own, period_ns, [*_comments(tables), *more_comments], own[0],
-            DOC_URL)
+    return Header(
+        binary='python' + '.'.join(version[:2]),
+        time_ns=tables.start_time_ns, duration_ns=tables.duration_ns,
+        period_ns=1_000_000_000 // tables.rate_hz if tables.rate_hz else 0,
+        comments=[*_comments(tables), *more_comments], doc_url=DOC_URL)
 
 
 def _comments(tables):

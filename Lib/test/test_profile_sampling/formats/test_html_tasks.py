@@ -10,11 +10,10 @@ from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._formats import embedded
 from profile_sampling._formats import html as _html
 from profile_sampling._formats.pprof import lives as lives_file
-from profile_sampling._formats.pprof import writer
 
 from ..profiles.test_task_rows import MS, beside_a_hog, service
 from ..support.browser import needs_browser
-from ..support.builders import example
+from ..support.builders import example, message_with
 from ..support.pages import BrowserTest, named, placed
 from ..support.random_profiles import random_profile
 from ..support.timed import timed
@@ -189,7 +188,7 @@ class TasksTest(BrowserTest):
         fields = comment.split(' ')
         fields[3] = str(int(fields[3]) + 1)
         page = _html.encode(profile._tables, with_source=False)
-        data = writer._message(profile._tables, [' '.join(fields)])
+        data = message_with(profile._tables, [' '.join(fields)])
         block = embedded.encoded(data)
         begin = page.index(embedded.BEGIN) + len(embedded.BEGIN)
         with open(self.path, 'wb') as file:

@@ -13,7 +13,8 @@ from profile_sampling import Profile
 from profile_sampling._formats.pprof import moments, packed, reader, writer
 
 from ..support import hard_profiles
-from ..support.builders import Builder, example, facts_of, reloaded
+from ..support.builders import (
+    Builder, example, facts_of, message_with, reloaded)
 from ..support.random_profiles import random_profile
 from ..support.timed import timed, with_records
 
@@ -149,7 +150,7 @@ class DamagedTest(unittest.TestCase):
     def load(self, comment):
         """Read the file with another comment of the same profile."""
         tables = self.profile._tables.with_timeline(None)
-        message = writer._message(tables, [comment])
+        message = message_with(tables, [comment])
         return Profile.load(io.BytesIO(gzip.compress(message)))
 
     def changed(self, number, value):
@@ -187,7 +188,7 @@ class DamagedTest(unittest.TestCase):
 
     def test_files_that_were_added_up(self):
         tables = self.profile._tables.with_timeline(None)
-        message = writer._message(tables, [self.comment, self.comment])
+        message = message_with(tables, [self.comment, self.comment])
         loaded = Profile.load(io.BytesIO(gzip.compress(message)))
         self.assertTrue(loaded.timeline.is_stale)
         self.assertIn('left out', str_of(loaded))

@@ -12,7 +12,8 @@ from profile_sampling._formats import collapsed, gecko, speedscope, text
 from profile_sampling._formats.pprof import lives as lives_file
 from profile_sampling._formats.pprof import packed, reader, writer
 
-from ..support.builders import Builder, facts_of, reloaded
+from ..support.builders import (
+    Builder, facts_of, message_with, reloaded)
 from ..support.random_profiles import random_profile
 from ..support.validator import check_pprof
 
@@ -346,7 +347,7 @@ class FileTest(unittest.TestCase):
         [comment] = lives_file.comments(service().profile()._tables)
         fields = change(comment.split(' '))
         tables = service().profile()._tables
-        data = writer._message(tables, [' '.join(fields)])
+        data = message_with(tables, [' '.join(fields)])
         return Profile._from_raw(reader.decode(data))
 
     def test_samples_that_another_tool_has_changed(self):
@@ -366,11 +367,11 @@ class FileTest(unittest.TestCase):
                  + two)._tables
         comments = [comment for profile in (one, two) for comment
                     in lives_file.comments(profile._tables)]
-        raw = reader.decode(writer._message(total, comments))
+        raw = reader.decode(message_with(total, comments))
         # A sample of the third has no comment, and weighs 1 and 5.
         self.assertIsNone(Profile._from_raw(raw).tasks()[0].finished)
         total = Profile.merge(one, two)._tables
-        raw = reader.decode(writer._message(total, comments))
+        raw = reader.decode(message_with(total, comments))
         self.assertEqual(Profile._from_raw(raw).tasks()[0].finished, 8)
 
     def test_damaged(self):

@@ -19,6 +19,7 @@ from itertools import zip_longest
 
 from profile_sampling import Profile
 from profile_sampling._data import opcodes as _opcodes
+from profile_sampling._formats.pprof import encoder, writer
 
 from . import validator
 
@@ -240,6 +241,13 @@ def reloaded(profile):
     validator.check_pprof(file.getvalue())
     file.seek(0)
     return Profile.load(file)
+
+
+def message_with(tables, comments):
+    """Encode a pprof message with these comments in place of those of tasks
+    and moments."""
+    return encoder.Encoder(tables.carried()).message(
+        writer.header(tables, comments))
 
 
 def facts_of(profile):
