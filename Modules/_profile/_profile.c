@@ -411,7 +411,6 @@ module_exec(PyObject *module)
     profile_state *state = get_profile_state(module);
     if (PyModule_AddFunctions(module, _PyProfile_DeliveryMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
-        || PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
         || _PyProfile_InitLabels(module, state) < 0
         || _PyProfile_InitSubscriptions(module, state) < 0

@@ -193,7 +193,7 @@ _PyProfile_CallPaths(const struct packed_tables *t,
                      const int32_t *place_of_frame)
 {
     struct paths p = {.t = t, .place_of_frame = place_of_frame};
-    _PyPprof_InitRows(&p.merged, 2, 2, NULL);
+    _PyPprof_InitRows(&p.merged, 2, 2);
     p.merged.is_tree = 1;
     Py_ssize_t bytes = t->num_nodes * (Py_ssize_t)sizeof(uint32_t);
     PyObject *of_node = PyBytes_FromStringAndSize(NULL, bytes);
@@ -374,7 +374,7 @@ _PyProfile_FindCalls(const struct tree *tree,
         .innermost = PyMem_RawCalloc((size_t)num_functions + 1,
                                      sizeof(uint32_t)),
     };
-    _PyPprof_InitRows(&c.pairs, 2, 2, NULL);
+    _PyPprof_InitRows(&c.pairs, 2, 2);
     PyObject *result = NULL;
     PyObject *columns = new_columns(&c);
     if (c.way == NULL || c.outer == NULL || c.innermost == NULL) {

@@ -1,51 +1,21 @@
-/* pprof files: what their writer and their reader share.
+/* Packed tables, and rows that are found by their keys.
 
-   All memory here is the caller's own: no lock is needed.  A reader counts
-   what it keeps against a limit, so that no file can make it keep more. */
+   All memory here is the caller's own: no lock is needed. */
 
 #ifndef Py_PROFILE_PPROF_H
 #define Py_PROFILE_PPROF_H
 
 #include "Python.h"
 
-/* Fields of Profile, the outermost message. */
-enum {
-    FIELD_SAMPLE_TYPE = 1,
-    FIELD_SAMPLE,
-    FIELD_MAPPING,
-    FIELD_LOCATION,
-    FIELD_FUNCTION,
-    FIELD_STRING,
-    FIELD_TIME_NS = 9,
-    FIELD_DURATION_NS,
-    FIELD_PERIOD_TYPE,
-    FIELD_PERIOD,
-    FIELD_COMMENT,
-    FIELD_DEFAULT_TYPE,
-    FIELD_DOC_URL,
-};
-
-enum { WIRE_VARINT = 0, WIRE_FIXED_64 = 1, WIRE_BYTES = 2, WIRE_FIXED_32 = 5 };
-
 /* Columns of the packed tables; see Lib/profile_sampling/_data/tables.py. */
 enum { FRAME_COLUMNS = 5, NODE_COLUMNS = 2, KEY_COLUMNS = 6 };
 
-/* What may still be kept, in bytes. */
-struct pprof_budget {
-    size_t limit;
-    size_t left;
-};
-
-// pprof_rows.c.  -1: an exception is set, saying how much is too much.
-extern int _PyPprof_Spend(struct pprof_budget *budget, size_t bytes);
-
-/* An array of items that grows.  `budget` is NULL: as much as there is. */
+/* An array of items that grows. */
 struct pprof_array {
     char *items;
     size_t num;
     size_t cap;
     size_t item_bytes;
-    struct pprof_budget *budget;
 };
 
 // Makes room for `more` items.  -1: an exception is set.
@@ -68,7 +38,7 @@ struct pprof_rows {
 };
 
 extern void _PyPprof_InitRows(struct pprof_rows *rows, size_t num_columns,
-                              size_t num_keys, struct pprof_budget *budget);
+                              size_t num_keys);
 // When no more rows are to be found.
 extern void _PyPprof_FreeSlots(struct pprof_rows *rows);
 extern void _PyPprof_FreeRows(struct pprof_rows *rows);
@@ -88,9 +58,6 @@ pprof_row(const struct pprof_rows *rows, size_t row)
 {
     return (int64_t *)rows->cells.items + row * rows->num_columns;
 }
-
-// glue, pprof.c
-extern PyMethodDef _PyProfile_PprofMethods[];
 
 /* The packed tables of a profile, and how many rows of others they may refer
    to; see Lib/profile_sampling/_data/tables.py. */
@@ -130,76 +97,5 @@ extern int _PyProfile_CheckStacks(struct packed_tables *t,
                                   const Py_buffer *keys, Py_ssize_t num_keys,
                                   const Py_buffer *nodes,
                                   const Py_buffer *samples);
-
-/* Facts of a whole file. */
-struct pprof_header {
-    PyObject *binary;               // str
-    uint64_t time_ns;
-    uint64_t duration_ns;
-    PyObject *period_type;          // (type, unit)
-    uint64_t period;
-    PyObject *comments;             // list of str
-    PyObject *default_type;         // str
-    PyObject *doc_url;              // str
-};
-
-/* What there is to be written.  All references are borrowed. */
-struct pprof_profile {
-    PyObject *value_types;          // list of (type, unit), as in the file
-    PyObject *functions;            // list of (name, place, first line, bool:
-                                    // is it Python?)
-    PyObject *labels;               // list, see Tables.labels
-    PyObject *threads;              // list of (ident, native id, name, interp)
-    PyObject *states;               // list of str
-    PyObject *opnames;              // list: opcode -> name or None; NULL:
-                                    // leave instructions out
-    struct packed_tables t;
-    const Py_ssize_t *columns;      // which weight each value type is
-    Py_ssize_t num_columns;
-    Py_ssize_t num_measures;        // weights, the first, that weigh
-    struct pprof_header header;
-};
-
-// pprof_encode.c.  The message as bytes.
-extern PyObject *_PyPprof_Encode(const struct pprof_profile *profile);
-
-// pprof_parse.c.  `read` returns some bytes more of the message, none at its
-// end; the result is a dict, see there.
-extern PyObject *_PyPprof_Parse(PyObject *read,
-                                struct pprof_budget *budget);
-
-/* What label sets say: thread, row of labels, state, thread that held the GIL,
-   holder + 1 (0: none), offset and opcode of the instruction (-1 and 0: not
-   known). */
-enum { ABOUT_THREAD, ABOUT_LABELS, ABOUT_STATE, ABOUT_HOLDER_THREAD,
-       ABOUT_HOLDER, ABOUT_OFFSET, ABOUT_OPCODE, ABOUT_COLUMNS };
-
-/* A parsed message, of columns of int64_t, with what its reader knows. */
-struct pprof_message {
-    const int64_t *functions;       // numbers
-    Py_ssize_t num_functions;
-    const char *is_python;          // per function
-    const int64_t *locations;       // number, address, first line, lines
-    Py_ssize_t num_locations;
-    const int64_t *lines;           // function's number, line, column
-    Py_ssize_t num_lines;
-    const int64_t *natives;         // per location: its function if it has no
-                                    // line, as an index
-    const int64_t *stacks;          // parent, location's number
-    Py_ssize_t num_stacks;
-    const int64_t *about;           // per label set: see ABOUT_COLUMNS
-    Py_ssize_t num_about;
-    const int64_t *holders;         // function, line, callee or -1: indices
-    Py_ssize_t num_holders;
-    const int64_t *samples;         // stack, label set, values
-    Py_ssize_t num_samples;
-    Py_ssize_t num_values;
-    const int64_t *columns;         // value and factor of each weight
-    Py_ssize_t num_columns;
-};
-
-// pprof_build.c.  (frames, nodes, samples) as packed tables have them.
-extern PyObject *_PyPprof_Build(const struct pprof_message *message,
-                                struct pprof_budget *budget);
 
 #endif  // !Py_PROFILE_PPROF_H

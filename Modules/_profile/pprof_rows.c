@@ -1,6 +1,6 @@
-/* pprof files: arrays that grow and rows that are found by their keys.
+/* Arrays that grow, and rows that are found by their keys.
 
-   Owns how memory is counted.  Must not know what the rows mean. */
+   Must not know what the rows mean. */
 
 #ifndef Py_BUILD_CORE_BUILTIN
 #  define Py_BUILD_CORE_MODULE 1
@@ -13,34 +13,6 @@
 
 #define FIRST_ITEMS 64
 #define GOLDEN 0x9E3779B97F4A7C15u    // 2^64 / golden ratio
-
-int
-_PyPprof_Spend(struct pprof_budget *budget, size_t bytes)
-{
-    if (budget == NULL) {
-        return 0;
-    }
-    if (bytes > budget->left) {
-        if (PyErr_Occurred()) {
-            // Who makes several arrays looks afterwards whether all are there.
-            return -1;
-        }
-        // With commas, as all large numbers that people read.
-        PyObject *number = PyLong_FromSize_t(budget->limit);
-        PyObject *text = number != NULL
-            ? PyObject_CallMethod(number, "__format__", "s", ",") : NULL;
-        Py_XDECREF(number);
-        if (text != NULL) {
-            PyErr_Format(PyExc_ValueError,
-                         "needs more than %U bytes of memory to read; pass a "
-                         "larger max_bytes if you trust the file", text);
-            Py_DECREF(text);
-        }
-        return -1;
-    }
-    budget->left -= bytes;
-    return 0;
-}
 
 int
 _PyPprof_Reserve(struct pprof_array *array, size_t more)
@@ -57,17 +29,10 @@ _PyPprof_Reserve(struct pprof_array *array, size_t more)
     while (cap < array->num + more) {
         cap *= 2;
     }
-    // While it grows there may be two of them.
-    if (_PyPprof_Spend(array->budget, cap * array->item_bytes) < 0) {
-        return -1;
-    }
     char *items = PyMem_RawRealloc(array->items, cap * array->item_bytes);
     if (items == NULL) {
         PyErr_NoMemory();
         return -1;
-    }
-    if (array->budget != NULL) {
-        array->budget->left += array->cap * array->item_bytes;
     }
     array->items = items;
     array->cap = cap;
@@ -91,9 +56,6 @@ _PyPprof_Append(struct pprof_array *array, const void *items, size_t num)
 void
 _PyPprof_FreeArray(struct pprof_array *array)
 {
-    if (array->budget != NULL) {
-        array->budget->left += array->cap * array->item_bytes;
-    }
     PyMem_RawFree(array->items);
     array->items = NULL;
     array->num = array->cap = 0;
@@ -108,11 +70,10 @@ _PyPprof_ArrayBytes(const struct pprof_array *array)
 
 void
 _PyPprof_InitRows(struct pprof_rows *rows, size_t num_columns,
-                  size_t num_keys, struct pprof_budget *budget)
+                  size_t num_keys)
 {
     *rows = (struct pprof_rows){
-        .cells = {.item_bytes = num_columns * sizeof(int64_t),
-                  .budget = budget},
+        .cells = {.item_bytes = num_columns * sizeof(int64_t)},
         .num_columns = num_columns,
         .num_keys = num_keys,
     };
@@ -121,9 +82,6 @@ _PyPprof_InitRows(struct pprof_rows *rows, size_t num_columns,
 void
 _PyPprof_FreeSlots(struct pprof_rows *rows)
 {
-    if (rows->cells.budget != NULL) {
-        rows->cells.budget->left += rows->num_slots * sizeof(uint32_t);
-    }
     PyMem_RawFree(rows->slots);
     rows->slots = NULL;
     rows->num_slots = rows->num_indexed = 0;
@@ -169,10 +127,6 @@ grow_slots(struct pprof_rows *rows)
         PyErr_NoMemory();
         return -1;
     }
-    size_t bytes = num_slots * sizeof(uint32_t);
-    if (_PyPprof_Spend(rows->cells.budget, bytes) < 0) {
-        return -1;
-    }
     uint32_t *slots = PyMem_RawCalloc(num_slots, sizeof(uint32_t));
     if (slots == NULL) {
         PyErr_NoMemory();
@@ -187,9 +141,6 @@ grow_slots(struct pprof_rows *rows)
             i = (i + 1) & (num_slots - 1);
         }
         slots[i] = (uint32_t)row + 1;
-    }
-    if (rows->cells.budget != NULL) {
-        rows->cells.budget->left += rows->num_slots * sizeof(uint32_t);
     }
     PyMem_RawFree(rows->slots);
     rows->slots = slots;

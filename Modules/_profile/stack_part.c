@@ -130,7 +130,7 @@ _PyProfile_CopyStacks(const struct packed_tables *t,
     if (p.way == NULL) {
         return PyErr_NoMemory();
     }
-    _PyPprof_InitRows(&p.nodes, 2, 2, NULL);
+    _PyPprof_InitRows(&p.nodes, 2, 2);
     p.nodes.is_tree = 1;
     PyObject *of_stacks = copy_stacks(&p, stacks, 1);
     PyObject *of_places = of_stacks == NULL ? NULL

@@ -1,4 +1,4 @@
-/* The _profile module: stacks of packed tables.
+/* The _profile module: packed tables and their stacks.
 
    Glue only: arguments and errors.  Needs no profiler, so it is there in every
    build. */
@@ -17,6 +17,41 @@ module _profile
 /*[clinic end generated code: output=da39a3ee5e6b4b0d input=c968e7bb6e08bc3b]*/
 
 #include "clinic/stacks.c.h"
+
+/*[clinic input]
+_profile.check_tables
+
+    frames: Py_buffer
+    nodes: Py_buffer
+    samples: Py_buffer
+    weights: Py_ssize_t
+        How many each sample has.
+    functions: Py_ssize_t
+    labels: Py_ssize_t
+    threads: Py_ssize_t
+    states: Py_ssize_t
+    /
+
+Raise ValueError unless every index in packed tables names an existing row.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_check_tables_impl(PyObject *module, Py_buffer *frames,
+                           Py_buffer *nodes, Py_buffer *samples,
+                           Py_ssize_t weights, Py_ssize_t functions,
+                           Py_ssize_t labels, Py_ssize_t threads,
+                           Py_ssize_t states)
+/*[clinic end generated code: output=d1952d78f33ffef2 input=25ab35fed56d1a6e]*/
+{
+    struct packed_tables t = {
+        .num_weights = weights, .num_functions = functions,
+        .num_labels = labels, .num_threads = threads, .num_states = states,
+    };
+    if (_PyProfile_CheckTables(&t, frames, nodes, samples) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
 
 static int
 has_bytes(const Py_buffer *buffer, const char *what, Py_ssize_t num,
@@ -306,6 +341,7 @@ _profile_copy_stacks_impl(PyObject *module, Py_buffer *nodes,
 
 PyMethodDef _PyProfile_StackMethods[] = {
     _PROFILE_CALL_PATHS_METHODDEF
+    _PROFILE_CHECK_TABLES_METHODDEF
     _PROFILE_COPY_STACKS_METHODDEF
     _PROFILE_FIND_CALLS_METHODDEF
     _PROFILE_INNERMOST_METHODDEF

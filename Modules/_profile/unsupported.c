@@ -111,8 +111,7 @@ static PyMethodDef module_methods[] = {
 static int
 module_exec(PyObject *module)
 {
-    if (PyModule_AddFunctions(module, _PyProfile_PprofMethods) < 0
-        || PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
+    if (PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || _PyProfile_InitLabels(module, get_profile_state(module)) < 0
         || _PyProfile_InitTasks(module) < 0)

@@ -1,8 +1,7 @@
 """Names of the labels that the profiler itself puts on samples.
 
 This file owns how they are spelt in pprof files, which programs cannot call
-labels of their own.  It must not know what is in them.  The core, which
-writes them, spells them once more (Modules/_profile/pprof_labels.c).
+labels of their own.  It must not know what is in them.
 """
 
 STATE = 'state'

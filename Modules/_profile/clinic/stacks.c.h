@@ -5,6 +5,130 @@ preserve
 #include "pycore_abstract.h"      // _PyNumber_Index()
 #include "pycore_modsupport.h"    // _PyArg_CheckPositional()
 
+PyDoc_STRVAR(_profile_check_tables__doc__,
+"check_tables($module, frames, nodes, samples, weights, functions,\n"
+"             labels, threads, states, /)\n"
+"--\n"
+"\n"
+"Raise ValueError unless every index in packed tables names an existing row.\n"
+"\n"
+"  weights\n"
+"    How many each sample has.");
+
+#define _PROFILE_CHECK_TABLES_METHODDEF    \
+    {"check_tables", _PyCFunction_CAST(_profile_check_tables), METH_FASTCALL, _profile_check_tables__doc__},
+
+static PyObject *
+_profile_check_tables_impl(PyObject *module, Py_buffer *frames,
+                           Py_buffer *nodes, Py_buffer *samples,
+                           Py_ssize_t weights, Py_ssize_t functions,
+                           Py_ssize_t labels, Py_ssize_t threads,
+                           Py_ssize_t states);
+
+static PyObject *
+_profile_check_tables(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    Py_buffer frames = {NULL, NULL};
+    Py_buffer nodes = {NULL, NULL};
+    Py_buffer samples = {NULL, NULL};
+    Py_ssize_t weights;
+    Py_ssize_t functions;
+    Py_ssize_t labels;
+    Py_ssize_t threads;
+    Py_ssize_t states;
+
+    if (!_PyArg_CheckPositional("check_tables", nargs, 8, 8)) {
+        goto exit;
+    }
+    if (PyObject_GetBuffer(args[0], &frames, PyBUF_SIMPLE) != 0) {
+        goto exit;
+    }
+    if (PyObject_GetBuffer(args[1], &nodes, PyBUF_SIMPLE) != 0) {
+        goto exit;
+    }
+    if (PyObject_GetBuffer(args[2], &samples, PyBUF_SIMPLE) != 0) {
+        goto exit;
+    }
+    {
+        Py_ssize_t ival = -1;
+        PyObject *iobj = _PyNumber_Index(args[3]);
+        if (iobj != NULL) {
+            ival = PyLong_AsSsize_t(iobj);
+            Py_DECREF(iobj);
+        }
+        if (ival == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        weights = ival;
+    }
+    {
+        Py_ssize_t ival = -1;
+        PyObject *iobj = _PyNumber_Index(args[4]);
+        if (iobj != NULL) {
+            ival = PyLong_AsSsize_t(iobj);
+            Py_DECREF(iobj);
+        }
+        if (ival == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        functions = ival;
+    }
+    {
+        Py_ssize_t ival = -1;
+        PyObject *iobj = _PyNumber_Index(args[5]);
+        if (iobj != NULL) {
+            ival = PyLong_AsSsize_t(iobj);
+            Py_DECREF(iobj);
+        }
+        if (ival == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        labels = ival;
+    }
+    {
+        Py_ssize_t ival = -1;
+        PyObject *iobj = _PyNumber_Index(args[6]);
+        if (iobj != NULL) {
+            ival = PyLong_AsSsize_t(iobj);
+            Py_DECREF(iobj);
+        }
+        if (ival == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        threads = ival;
+    }
+    {
+        Py_ssize_t ival = -1;
+        PyObject *iobj = _PyNumber_Index(args[7]);
+        if (iobj != NULL) {
+            ival = PyLong_AsSsize_t(iobj);
+            Py_DECREF(iobj);
+        }
+        if (ival == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
+        states = ival;
+    }
+    return_value = _profile_check_tables_impl(module, &frames, &nodes, &samples, weights, functions, labels, threads, states);
+
+exit:
+    /* Cleanup for frames */
+    if (frames.obj) {
+       PyBuffer_Release(&frames);
+    }
+    /* Cleanup for nodes */
+    if (nodes.obj) {
+       PyBuffer_Release(&nodes);
+    }
+    /* Cleanup for samples */
+    if (samples.obj) {
+       PyBuffer_Release(&samples);
+    }
+
+    return return_value;
+}
+
 PyDoc_STRVAR(_profile_sum_stacks__doc__,
 "sum_stacks($module, nodes, samples, weights, keys, num_keys, /)\n"
 "--\n"
@@ -503,4 +627,4 @@ exit:
 
     return return_value;
 }
-/*[clinic end generated code: output=b54659e27887e17c input=a9049054013a1b77]*/
+/*[clinic end generated code: output=1231ba73ddcf0b94 input=a9049054013a1b77]*/

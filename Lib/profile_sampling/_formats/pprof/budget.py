@@ -1,7 +1,6 @@
 """What reading a file may cost.
 
-This file owns the account of memory that Python objects take; the core keeps
-one of its own while it takes a message apart.
+This file owns the account of memory that reading takes.
 """
 
 
@@ -24,3 +23,8 @@ class Budget:
                 f'needs more than {self.limit:,} bytes of memory to '
                 'read; pass a larger max_bytes if you trust the file')
         self.left -= n_bytes
+
+    def need(self, n_bytes):
+        """Account for memory that is free again soon."""
+        self.spend(n_bytes)
+        self.left += n_bytes

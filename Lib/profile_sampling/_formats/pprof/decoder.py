@@ -1,36 +1,35 @@
 """Decoder of pprof messages, ours and other tools', trusted or not.
 
-This file owns what a pprof profile means to us; the core's parse_pprof() and
-build_pprof() own how it is encoded and how stacks are kept.  Input may be
-hostile: everything wrong is a ValueError that names the fault, and memory is
-bounded (see Budget).
+This file owns what a pprof profile means to us.  Input may be hostile:
+everything wrong is a ValueError that names the fault, and memory is bounded
+(see Budget).
 """
 
 from array import array
+from operator import add
 
-import _profile
 from profile_sampling._data.values import NAMES, OPCODES
 from profile_sampling._formats.pprof import (
     LIVES, MARK, TIMELINE, lives, moments)
+from profile_sampling._formats.pprof.builder import Builder
+from profile_sampling._formats.pprof.encoder import (
+    DEFAULT_TYPE, DURATION_NS, PERIOD, TIME_NS)
 from profile_sampling._formats.pprof.functions import Functions, Names
 from profile_sampling._formats.pprof.labels import Labels
+from profile_sampling._formats.pprof.parser import Message
 from profile_sampling._formats.pprof.types import Columns
+from profile_sampling._formats.pprof.wire import numbers_of
 
 # No clock of a profiler ticks faster; other tools give a period of 1 ns.
 _SHORTEST_PERIOD_NS = 1000
 
-_NO_LINES = 0
 
-
-def decode(read, budget):
+def decode(data, budget):
     """Return the tables of an encoded message, as the core would give them.
 
-    *read* returns some bytes more of it, none at its end.  Raise ValueError
-    if it needs more than *budget*.
+    Raise ValueError if it needs more than *budget*.
     """
-    message = _profile.parse_pprof(read, budget.limit)
-    budget.left = message['left']
-    return _Decoder(message, budget).decode()
+    return _Decoder(Message(data, budget), budget).decode()
 
 
 class _Decoder:
@@ -39,21 +38,21 @@ class _Decoder:
     def __init__(self, message, budget):
         self._message = message
         self._budget = budget
-        self._strings = message['strings']
+        self._strings = message.strings
 
     def decode(self):
+        message = self._message
         if not self._strings or self._strings[0]:
             raise ValueError('is not a pprof file (its first string is not '
                              'the empty one)')
         types = [(self._string(kind), self._string(unit))
-                 for kind, unit in self._rows('types', 2)]
+                 for kind, unit in message.types]
         if not types:
             raise ValueError('is not a pprof file (it has no sample types)')
-        num_values = self._message['num_values']
-        if num_values not in (-1, len(types)):
-            raise ValueError(f'a sample has {num_values} values for '
+        if message.num_values not in (None, len(types)):
+            raise ValueError(f'a sample has {message.num_values} values for '
                              f'{len(types)} sample types')
-        comments = self._comments()
+        comments = [self._string(number) for number in message.comments]
         columns = Columns(types, is_ours=MARK in comments)
         facts = self._facts(comments, columns)
         timelines = facts.pop('timelines')
@@ -66,30 +65,60 @@ class _Decoder:
                 counters, tables, self._budget)
         functions = Functions(Names(facts.pop('modules'), self._budget),
                               self._budget)
-        is_python = self._read_functions(functions)
-        natives = self._natives(functions)
-        labels = self._labels(functions, bool(facts['names'] & OPCODES))
-        about = labels.read(self._rows('label_sets', 2), self._used_sets())
-        message = self._message
-        frames, nodes, samples = _profile.build_pprof(
-            array('q', self._column('functions', 4, 0)), is_python,
-            message['locations'], natives, message['lines'],
-            message['stacks'], about, _numbers(functions.holders),
-            message['samples'], max(num_values, 0),
-            _numbers(columns.places), self._budget.limit, self._budget.left)
+        is_python = [functions.add(self._string(name), self._string(filename),
+                                   first_line)
+                     for _, name, filename, first_line in message.functions]
+        natives = [None if lines else
+                   functions.native(address & 0xFFFF_FFFF_FFFF_FFFF)
+                   for _, address, lines in message.locations]
+        labels = Labels(self._labels(), functions, self._budget,
+                        instructions=bool(facts['names'] & OPCODES))
+        about = list(map(labels.read, message.label_sets))
+        builder = Builder(message, is_python, natives, self._budget)
+        samples = self._samples(about, functions, builder, columns)
+        frames, nodes = builder.tables()
         return {**facts, 'functions': functions.rows, 'frames': frames,
                 'nodes': nodes, 'labels': labels.rows, 'samples': samples,
                 'threads': labels.threads}
 
-    def _column(self, name, width, column):
-        return memoryview(self._message[name]).cast('q')[column::width]
+    def _labels(self):
+        """Return the key, the text and the number of each label."""
+        meanings = []
+        for label in self._message.labels:
+            self._budget.spend(250)
+            key, text, number = numbers_of(label, (1, 2, 3))
+            meanings.append((self._string(key), self._string(text), number))
+        return meanings
 
-    def _rows(self, name, width):
-        """Return the rows of a part as tuples."""
-        numbers = memoryview(self._message[name]).cast('q').tolist()
-        self._budget.spend(40 * len(numbers) + 60 * len(numbers) // width)
-        rows = iter(numbers)
-        return list(zip(*[rows] * width))
+    def _samples(self, about, functions, builder, columns):
+        """Return packed samples, with those that are the same to us as one."""
+        nodes = [0, *[builder.holder(*holder)
+                      for holder in functions.holders]]
+        rows = {}
+        values = iter(self._message.values)
+        values = zip(*[values] * (self._message.num_values or 0))
+        for (stack, label_set), its_values in zip(self._message.samples,
+                                                  values):
+            *key, holder, instruction = about[label_set]
+            key = (builder.node(stack, instruction), *key, nodes[holder])
+            its_values = [its_values[place] * factor if factor else 0
+                          for place, factor in columns.places]
+            known = rows.get(key)
+            if known is None:
+                self._budget.spend(400 + 40 * len(its_values))
+            else:
+                its_values = list(map(add, known, its_values))
+            rows[key] = its_values
+        try:
+            packed = array('q')
+            for key, its_values in rows.items():
+                packed.extend(key)
+                packed.extend(its_values)
+        except OverflowError:
+            raise ValueError(
+                'the weight of a stack is beyond 64 bits') from None
+        self._budget.need(len(packed) * packed.itemsize)
+        return packed.tobytes()
 
     def _string(self, index):
         if not 0 <= index < len(self._strings):
@@ -97,23 +126,18 @@ class _Decoder:
                              'exist')
         return self._strings[index]
 
-    def _comments(self):
-        numbers = self._column('comments', 1, 0)
-        self._budget.spend(200 * len(numbers))
-        return [self._string(number) for number in numbers]
-
     def _facts(self, comments, columns):
         """What is true of the whole profile."""
-        default = self._string(self._message['default_type'])
-        period = self._message['period']
+        default = self._string(self._message.facts[DEFAULT_TYPE])
+        period = self._message.facts[PERIOD]
         facts = {
             'mode': columns.mode(default),
             'value_types': columns.value_types,
             'rate_hz': (1_000_000_000 // period
                         if period >= _SHORTEST_PERIOD_NS else 0),
             'depth_frames': 0, 'names': 0,
-            'start_time_ns': self._message['time_ns'],
-            'duration_ns': self._message['duration_ns'],
+            'start_time_ns': self._message.facts[TIME_NS],
+            'duration_ns': self._message.facts[DURATION_NS],
             'python_version': '',
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
             'spans': set(),
@@ -130,42 +154,6 @@ class _Decoder:
         facts['meta'] = {name: texts.pop() for name, texts
                          in facts['meta'].items() if len(texts) == 1}
         return facts
-
-    def _read_functions(self, functions):
-        """Return which functions are Python, a byte for each."""
-        return bytes([
-            functions.add(self._string(name), self._string(filename),
-                          first_line)
-            for _, name, filename, first_line in self._rows('functions', 4)])
-
-    def _natives(self, functions):
-        """Return per location its function if it has only an address."""
-        counts = self._column('locations', 4, 3)
-        natives = array('q', bytes(8 * len(counts)))
-        if _NO_LINES in counts:
-            addresses = self._column('locations', 4, 1)
-            for location, count in enumerate(counts):
-                if count == _NO_LINES:
-                    natives[location] = functions.native(
-                        addresses[location] & 0xFFFF_FFFF_FFFF_FFFF)
-        return natives
-
-    def _labels(self, functions, instructions):
-        meanings = [(self._string(key), self._string(text), number)
-                    for key, text, number in self._rows('labels', 3)]
-        self._budget.spend(60 * len(meanings))
-        return Labels(meanings, functions, self._budget, instructions)
-
-    def _used_sets(self):
-        """Return the numbers of the label sets that samples have."""
-        width = 2 + max(self._message['num_values'], 0)
-        used = set(self._column('samples', width, 1))
-        self._budget.spend(100 * len(used))
-        return used
-
-
-def _numbers(rows):
-    return array('q', [number for row in rows for number in row])
 
 
 def _take_comment(comment, facts):

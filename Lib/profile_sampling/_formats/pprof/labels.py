@@ -9,23 +9,16 @@ The instructions of our files are named, because their numbers differ between
 versions of Python: one that this version does not have is not known here.
 """
 
-from array import array
-
 from profile_sampling._data import label_names, opcodes
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 from profile_sampling._formats.pprof import STATE_TEXTS
-
-# Where the instruction of a frame is not known: offset, opcode.
-_NO_INSTRUCTION = -1, 0
-# What the core takes of a label set that no sample has.
-_UNUSED = (0,) * 7
+from profile_sampling._formats.pprof.builder import UNKNOWN
 
 
 class Labels:
     """Reads label sets; `threads` and `rows` are what they come to.
 
-    *meanings* has the key, the text and the number of each label.  A label
-    set is a parent set and one label more.
+    *meanings* has the key, the text and the number of each label.
     """
 
     def __init__(self, meanings, functions, budget, instructions):
@@ -37,8 +30,8 @@ class Labels:
             label_names.OF_INSTRUCTIONS if instructions else ())
         self._threads = {}
         self._rows = {EMPTY_LABELS: 0}
-        # Sets without the labels of instructions: parent, label.
-        self._others = {}
+        # What sets without the labels of instructions say.
+        self._known = {}
 
     @property
     def threads(self):
@@ -48,49 +41,36 @@ class Labels:
     def rows(self):
         return list(self._rows)
 
-    def read(self, label_sets, used):
-        """Return an array of what each set says, as build_pprof() takes it.
+    def read(self, label_set):
+        """Return what a set of labels, given by their numbers, says.
 
-        The order is thread, row of labels, state, the thread and the number
-        of the holder of the GIL, offset and opcode of the instruction.
+        That is the thread, the row of labels, the state, the thread and the
+        number of the holder of the GIL, and the instruction.
         """
-        self._budget.spend(400 * (1 + len(label_sets)))
-        parts = [(0, _NO_INSTRUCTION)]
-        for parent, label in label_sets:
-            parts.append(self._part(*parts[parent], label))
-        about = {}
-        parents = list(self._others)
-        result = array('q')
-        for number, (others, instruction) in enumerate(parts):
-            if number not in used:
-                result.extend(_UNUSED)
-                continue
-            if others not in about:
-                self._budget.spend(350)
-                about[others] = self._about(others, parents)
-            result.extend(about[others])
-            result.extend(instruction)
-        return result
+        offset, opcode = UNKNOWN
+        others = []
+        for label in label_set:
+            key, text, number = self._meanings[label]
+            if key not in self._instruction_keys:
+                others.append(label)
+            elif key == label_names.OFFSET:
+                offset = _offset(number)
+            else:
+                opcode = opcodes.number(text)
+        others = tuple(others)
+        about = self._known.get(others)
+        if about is None:
+            self._budget.spend(500 + 8 * len(others))
+            about = self._known[others] = self._about(others)
+        return *about, (offset, opcode)
 
-    def _part(self, others, instruction, label):
-        """Add a label to a set."""
-        key, text, number = self._meanings[label]
-        if key not in self._instruction_keys:
-            others = self._others.setdefault((others, label),
-                                             len(self._others) + 1)
-            return others, instruction
-        offset, opcode = instruction
-        if key == label_names.OFFSET:
-            return others, (_offset(number), opcode)
-        return others, (offset, opcodes.number(text))
-
-    def _about(self, others, parents):
+    def _about(self, others):
         """Return the numbers of the thread, the labels, the state and the
         GIL's holder."""
         texts = {}
         values = {}
         labels = {}
-        for label in _path(others, parents):
+        for label in others:
             key, text, number = self._meanings[label]
             if key not in label_names.OF_SAMPLES:
                 # Other tools have labels that are numbers.
@@ -165,16 +145,6 @@ class Labels:
 def _text(key, texts, values):
     """Return a label's text; a file has none for an empty one."""
     return texts.get(key, '' if key in values else None)
-
-
-def _path(number, parents):
-    """Return the labels of a set, the first one first."""
-    path = []
-    while number:
-        number, label = parents[number - 1]
-        path.append(label)
-    path.reverse()
-    return path
 
 
 def _unsigned(value):

@@ -5,7 +5,9 @@ or in a page, and what is said of a file that cannot be read.  It must not know
 what the message means.
 """
 
+import io
 import os
+from itertools import chain
 
 from profile_sampling._data.tables import Tables
 from profile_sampling._files import check_binary
@@ -51,37 +53,42 @@ def _read(file, name, budget):
     head = b''
     try:
         head = file.read(_HEAD_BYTES)
-        return decoder.decode(_content(head, file), budget)
+        return decoder.decode(_message(head, file, budget), budget)
     except ValueError as exc:
         raise ValueError(f'{name}: {others.said(name, head) or exc}') from None
 
 
 def decode(data, max_bytes=MAX_BYTES):
     """Return the tables of an encoded, uncompressed message."""
-    chunks = iter((bytes(data), b''))
-    return decoder.decode(chunks.__next__, Budget(max_bytes))
+    return decoder.decode(bytes(data), Budget(max_bytes))
 
 
-def _content(head, file):
-    """Return what reads the message in a file, decompressed, in chunks.
+def _message(head, file, budget):
+    """Return the message in a file; *head* has been read of it."""
+    message = io.BytesIO()
+    for chunk in _chunks(head, file):
+        # It grows by an eighth, and may be copied.
+        budget.spend(len(chunk))
+        message.write(chunk)
+    return message.getvalue()
 
-    *head* has been read of it.
-    """
+
+def _chunks(head, file):
+    """Iterate over the message in a file, decompressed."""
     if head[:2] == b'\x1f\x8b':
-        return _decompressed(head, file).__next__
+        return _decompressed(head, file)
     if head[:4] == b'\x28\xb5\x2f\xfd':
         raise ValueError('is compressed with zstd; decompress it first')
     if head[:1] == b'<':
         block = embedded.Block(head, file)
-        return _content(block.read(_HEAD_BYTES), block)
+        return _chunks(block.read(_HEAD_BYTES), block)
     if not head:
         raise ValueError('is empty')
-    chunks = [head]
-    return lambda: chunks.pop() if chunks else file.read(_CHUNK_BYTES)
+    return chain([head], iter(lambda: file.read(_CHUNK_BYTES), b''))
 
 
 def _decompressed(chunk, file):
-    """Yield the parts of the message, and at its end b''."""
+    """Iterate over the parts of the message."""
     import zlib
     inflate = zlib.decompressobj(wbits=31)
     try:
@@ -96,7 +103,6 @@ def _decompressed(chunk, file):
                 while not chunk:
                     chunk = file.read(_CHUNK_BYTES)
                     if not chunk:
-                        yield b''
                         return
                     chunk = chunk.lstrip(b'\0')
                 inflate = zlib.decompressobj(wbits=31)

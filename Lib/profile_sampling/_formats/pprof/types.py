@@ -21,9 +21,9 @@ _KINDS = {
 _NS_PER_UNIT = {'nanoseconds': 1, 'microseconds': 1_000,
                 'milliseconds': 1_000_000, 'seconds': 1_000_000_000}
 _MISSING = 0, 0
-_OF_TASKS = [(value_type.kind, value_type.unit) for value_type in OF_TASKS]
 # No tool writes a tenth of that.
 _MOST_TYPES = 256
+_OF_TASKS = [(value_type.kind, value_type.unit) for value_type in OF_TASKS]
 
 
 class Columns:

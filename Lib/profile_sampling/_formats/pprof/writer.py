@@ -54,7 +54,9 @@ def encode(tables, *, compress=True):
     encoder = Encoder(tables.carried())
     comments = list(lives.comments(tables))
     if _has_moments(tables):
-        comments.append(import_moments()(tables, encoder.rows))
+        # Rows of STAYS come after those of samples.
+        length = len(tables.samples) // (8 * tables.sample_columns)
+        comments.append(import_moments()(tables, encoder.rows[:length]))
     data = encoder.message(header(tables, comments))
     if not compress or zlib is None:
         return data

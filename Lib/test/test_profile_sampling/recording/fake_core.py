@@ -23,9 +23,8 @@ class FakeCore(types.ModuleType):
         self.blocks = []
         self.calls = []
         # What has nothing to do with sampling is as ever.
-        for name in ('build_pprof', 'call_paths', 'check_tables',
-                     'copy_stacks', 'encode_pprof', 'find_calls', 'innermost',
-                     'parse_pprof', 'sum_by_key', 'sum_stacks',
+        for name in ('call_paths', 'check_tables', 'copy_stacks',
+                     'find_calls', 'innermost', 'sum_by_key', 'sum_stacks',
                      'sum_subtrees'):
             setattr(self, name, getattr(_profile, name))
 
