@@ -6,7 +6,7 @@ from profile_sampling import _files, _formats
 from profile_sampling._cli import child, meta, program, repeat, run
 from profile_sampling._cli.common import (
     Failure, add_format, choose_format, file_name, flush, refuse_terminal)
-from profile_sampling._recording.at_exit import META_VARIABLE, SOURCE_VARIABLE
+from profile_sampling._recording.at_exit import META_VARIABLE
 
 DEFAULT_OUTPUT = 'sampleprof.{pid}'
 
@@ -20,7 +20,7 @@ def add(commands):
                     'process, so that its number, its status, its signals '
                     'and its terminal are its own; after --, any command is '
                     'a child, and so is a program whose profile goes to '
-                    'stdout.')
+                    'stdout or is not pprof, collapsed or text.')
     program.add(parser)
     parser.add_argument(
         '-o', '--output', metavar='OUT', type=file_name,
@@ -48,16 +48,16 @@ def _run(options):
     if options.versus is not None:
         raise Failure('--versus compares with --repeat N', 2)
     program.check_output(output)
-    # The program itself can write a file only: it may close its stdout.
-    if wanted.is_foreign or _files.descriptor(output) is not None:
+    # The program itself writes a file only, for it may close its stdout, and
+    # of few formats.
+    if (wanted.is_foreign or _files.descriptor(output) is not None
+            or format not in _formats.AT_EXIT):
         return child.end_as(run.to_file(wanted, options, format,
                                         _formats.with_pid(output)))
     text = program.session_text(options, out=output, quiet=options.quiet,
                                 format=format)
     command = wanted.command(text)
     flush()
-    if options.no_source:
-        os.environ[SOURCE_VARIABLE] = '0'
     if options.meta:
         os.environ[META_VARIABLE] = '\n'.join(
             [f'{name}={text}' for name, text in meta.of(wanted).items()])

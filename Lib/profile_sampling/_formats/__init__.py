@@ -33,6 +33,8 @@ CHANGES = {'text': FORMATS['text'], 'json': ('.json',),
            'markdown': REPORTS['markdown'], 'tsv': REPORTS['tsv'],
            'html': FORMATS['html']}
 PPROF = FORMATS['pprof']
+# What a process writes itself when it ends; record makes the others afterwards.
+AT_EXIT = 'pprof', 'collapsed', 'text'
 # What can hold a time line.
 WITH_TIMELINE = 'pprof', 'html'
 # What is no text.
@@ -120,6 +122,16 @@ def sourcing(format, source):
     if isinstance(source, (str, os.PathLike)):
         source = [source]
     return {'source_roots': list(map(os.fspath, source))}
+
+
+def check_at_exit(format):
+    """Raise ValueError if no process writes this format when it ends."""
+    if format not in AT_EXIT:
+        raise ValueError(
+            f'a program that ends does not write {format}, but '
+            f'{", ".join(AT_EXIT)}: write a .pb.gz file, and convert it by '
+            'python -m profile_sampling report -o OUT FILE; or let record -o '
+            'OUT do both')
 
 
 def check_timeline(format):

@@ -116,6 +116,4 @@ def _text(name):
         return file.read()
 
 
-# Read when this is imported: while the interpreter ends, the program may have
-# gone where these files are not.
 _HEAD, _TAIL = _shell()

@@ -1,28 +1,12 @@
-"""Values as JSON text, without the package json.
+"""Values as JSON text.
 
-This file owns how JSON is written where a profile is saved while the
-interpreter ends: json imports re and more, which then cannot be had.  It must
-not know what is written.
+This file owns how JSON is written.  It must not know what is written.
 
 The text is ASCII and has no spaces.  What is large comes as text already, so
 that there need not be an object for each number in it.
 """
 
-try:
-    from _json import encode_basestring_ascii, make_encoder
-except ImportError:
-    # An interpreter can be built without it.
-    from json import dumps as _dumps
-
-    def _text(value, default):
-        return _dumps(value, separators=(',', ':'), allow_nan=False,
-                      default=default)
-else:
-    def _text(value, default):
-        # No check for circles, no indent, in the order of dicts, no NaN.
-        encode = make_encoder(None, default, encode_basestring_ascii, None,
-                              ':', ',', False, False, False)
-        return ''.join(encode(value, 0))
+import json
 
 # What stands for a Raw, and its text: no dict of ours is like that, and in a
 # text quotes are escaped.
@@ -63,7 +47,9 @@ def data(value):
         raws.append(part.text)
         return _PLACE
 
-    first, *rest = _text(value, put).split(_PLACE_TEXT)
+    text = json.dumps(value, separators=(',', ':'), check_circular=False,
+                      allow_nan=False, default=put)
+    first, *rest = text.split(_PLACE_TEXT)
     return b''.join([first.encode(), *[
         text.encode() for pair in zip(raws, rest) for text in pair]])
 

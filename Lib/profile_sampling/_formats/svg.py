@@ -15,6 +15,7 @@ What gets lost: threads, lines, columns and instructions, labels, tasks, who
 held the GIL, states but for pseudo-frames, and counters.
 """
 
+from html import escape
 from unicodedata import east_asian_width
 
 from profile_sampling._data.call_paths import ROOT, CallPaths
@@ -151,11 +152,11 @@ class _Drawing:
         scale = (WIDTH - 2 * MARGIN) / self.total
         x, y, width = MARGIN + begin * scale, _TOP + depth * ROW, value * scale
         shown = _fitting(name, function, width)
-        text = (f'<text x="{x + _INSET:.2f}" y="{y + 12}">{_escaped(shown)}'
+        text = (f'<text x="{x + _INSET:.2f}" y="{y + 12}">{escape(shown)}'
                 '</text>' if shown else '')
         lines = '\n'.join([_cut(line, _LONG) for line in title])
         self.parts.append(
-            f'<g><title>{_escaped(lines)}</title><rect class="{class_}" '
+            f'<g><title>{escape(lines)}</title><rect class="{class_}" '
             f'x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" '
             f'rx="1"/>{text}</g>')
 
@@ -173,8 +174,8 @@ def _image(tables, drawing):
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
         f'height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
         'font-family="monospace" font-size="12">',
-        f'<title>{_escaped(name)}</title>',
-        f'<style>{_escaped(_STYLE)}</style>',
+        f'<title>{escape(name)}</title>',
+        f'<style>{escape(_STYLE)}</style>',
         _text(MARGIN, 22, name, ' font-size="15"'),
         _text(MARGIN, 40, drawing.heading()),
         *_legend(),
@@ -209,7 +210,7 @@ def _legend():
 
 def _text(x, y, text, more=''):
     return (f'<text class="h" x="{x}" y="{y}"{more}>'
-            f'{_escaped(_cut(text, (WIDTH - 2 * MARGIN) / _CHAR))}</text>')
+            f'{escape(_cut(text, (WIDTH - 2 * MARGIN) / _CHAR))}</text>')
 
 
 def _class_of(function):
@@ -255,9 +256,3 @@ def _cells(text):
     if text.isascii():
         return len(text)
     return len(text) + sum([east_asian_width(char) in 'WF' for char in text])
-
-
-def _escaped(text):
-    # As html.escape(), which imports re.
-    return (text.replace('&', '&amp;').replace('<', '&lt;')
-            .replace('>', '&gt;').replace('"', '&quot;'))

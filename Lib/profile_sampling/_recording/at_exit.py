@@ -19,8 +19,6 @@ from profile_sampling._recording.ledger import Ledger
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
-# '0': pages are to have no text of functions in them.
-SOURCE_VARIABLE = 'PYTHONSAMPLEPROF_SOURCE'
 _STDERR = 2
 # A handler of signals may raise while the profile is written.
 _TRIES = 5
@@ -49,15 +47,6 @@ _LOOK = {
     'pprof': '{python} -m profile_sampling report {path}',
     'text': 'less {path}',
     'collapsed': 'load it into a flame graph viewer',
-    'pstats': '{python} -m pstats {path}',
-    'speedscope': 'load it at https://www.speedscope.app',
-    'profile-json': 'less {path}',
-    'callgrind': 'callgrind_annotate {path}',
-    'dot': 'dot -Tsvg -O {path}',
-    'gecko': 'load it at https://profiler.firefox.com',
-    'gecko-gz': 'load it at https://profiler.firefox.com',
-    'svg': 'open it in a browser',
-    'html': 'open it in a browser',
 }
 
 
@@ -71,7 +60,7 @@ def writer(out, format, cwd, duration_s, has_timeline, kept, parent):
     *kept* are the descriptors of _files.Kept, *parent* is what Ledger takes.
     """
     format = _format_of(out, format)
-    encode = _encoder(format)
+    encode = _formats.encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
     recorder = _recorder(format) if has_timeline else None
@@ -113,14 +102,6 @@ def _mark(ledger):
         ledger.began()
 
 
-def _encoder(format):
-    """Return the encoder of a format that does what the environment asks."""
-    encode = _formats.encoder(format)
-    if format != 'html' or os.environ.get(SOURCE_VARIABLE) != '0':
-        return encode
-    return lambda tables: encode(tables, with_source=False)
-
-
 def _recorder(format):
     """Return who records a time line; raise ValueError if files of this
     format have none."""
@@ -158,7 +139,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
                 out = _DEFAULT_OUT + _formats.extension(format)
             shown = os.fsdecode(_formats.with_pid(out))
             tables = Tables(raw)
-            encode = encode or _encoder(format)
+            encode = encode or _formats.encoder(format)
             data = encode(tables)
             _files.with_more_descriptors(
                 _replace, _path(out, format, cwd), data, kept)
@@ -180,7 +161,9 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
 def _format_of(out, format):
     if out is None and format is None:
         return 'pprof'
-    return _formats.choose(out, format)
+    format = _formats.choose(out, format)
+    _formats.check_at_exit(format)
+    return format
 
 
 def _path(out, format, cwd):

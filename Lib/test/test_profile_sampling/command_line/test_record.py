@@ -177,7 +177,7 @@ class StdoutTest(RecordTest):
 
 
 class SourceTest(RecordTest):
-    """The text of functions, in pages that are written at exit."""
+    """The text of functions, in pages."""
 
     def has_source(self, *arguments, **options):
         result = self.record('-q', '-o', 'p.html', *arguments, **options)
@@ -193,14 +193,6 @@ class SourceTest(RecordTest):
         self.assertFalse(self.has_source('--no-source', 'work.py'))
         self.assertFalse(self.has_source(
             '--no-source', '--', sys.executable, 'work.py'))
-
-    def test_by_the_environment(self):
-        result = self.run_python(
-            '-X', 'sampleprof=out=p.html', 'work.py',
-            env=environment(PYTHONSAMPLEPROF_SOURCE='0'))
-        self.assertEqual(result.status, 3, result.err)
-        with open(os.path.join(self.directory, 'p.html'), 'rb') as file:
-            self.assertNotIn(b'id="sources"', file.read())
 
     def test_other_formats_have_none(self):
         result = self.record('--no-source', '-o', 'p.pb.gz', 'work.py')

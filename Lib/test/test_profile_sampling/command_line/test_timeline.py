@@ -117,7 +117,7 @@ class TimelineTest(ProgramTest):
     def test_what_has_no_time_line(self):
         for text, reason in (
                 ('defer=1', 'a deferred session has no time line'),
-                ('out=a.svg', 'a svg file has no time line: choose one of '
+                ('out=a.txt', 'a text file has no time line: choose one of '
                               'pprof, html')):
             run = self.run_python(f'-Xsampleprof=timeline=1,{text}', '-c',
                                   'print(1)')
