@@ -155,7 +155,10 @@ export function toOptions(query, kind) {
     ...listed(query, 'hide'), ...listed(query, 'fold'),
     ...listed(query, 'collapse'), ['root', query.root], ['value', kind]];
   return options.filter(([, text]) => text)
-    .map(([name, text]) => `--${name} ${quoted(text)}`).join(' ');
+    .map(([name, text]) => (
+      // Else it would be taken for an option of its own.
+      `--${name}${text.startsWith('-') ? '=' : ' '}${quoted(text)}`))
+    .join(' ');
 }
 
 /**

@@ -183,6 +183,7 @@ class PageTest(BrowserTest):
                       {'root': 'run_until_complete', 'hide': 'select'},
                       {'collapse': '_run_once', 'value': 'count'},
                       {'focus': r"it's|work", 'fold': 'stdlib'},
+                      {'ignore': '-x'},
                       {'where': 'state=running|blocked', 'ignore': ' x',
                        'value': 'cpu_ns'}, {'value': 'task_ns'}):
             with self.subTest(query):
