@@ -75,6 +75,9 @@ class Parts:
                        if name.endswith(_EXTENSION)
                        and not name.startswith('.')])
 
+    def are_there(self):
+        return os.path.isdir(self.directory) and bool(self.paths())
+
     def still_come(self):
         """Return the numbers of processes that have not left theirs yet.
 

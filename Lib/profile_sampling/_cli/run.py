@@ -44,12 +44,36 @@ def to_file(wanted, options, format, output):
     """Run a program and write its profile; return the status."""
     parts = gather.Parts(None if _files.descriptor(output) is not None
                          else output)
+    return saved(wanted, options, parts, _save, format, output)
+
+
+def saved(wanted, options, parts, save, *arguments):
+    """Run a program and call what saves its profile; return the status.
+
+    It is the program's, or 1 if that is 0 and *save* failed or returned
+    False, for nothing was recorded.  A signal that asks us to end while the
+    program does not run is obeyed: then the status is the signal's, and the
+    parts stay.
+    """
+    handlers = _interruptible()
     try:
         ended = profiled(wanted, options, parts)
-        return status_of(ended, parts, _save, ended, wanted, options, parts,
-                         format, output)
+        try:
+            is_saved = save(ended, wanted, options, parts, *arguments)
+        except Failure as exc:
+            say(exc)
+            is_saved = False
+        return ended.status or int(not is_saved)
+    except _Interrupted as exc:
+        if parts.are_there():
+            name = signal.Signals(exc.number).name
+            say(f'ended by {name}: the profile was not written. '
+                f'{parts.keep()}; to merge them: {parts.command()}')
+        return -exc.number
     finally:
         parts.remove()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 class _Interrupted(BaseException):
@@ -57,30 +81,6 @@ class _Interrupted(BaseException):
 
     def __init__(self, number):
         self.number = number
-
-
-def status_of(ended, parts, save, *arguments):
-    """Call what saves the profile of a program that Ended; return the status.
-
-    It is the program's, or 1 if that is 0 and *save* failed or returned
-    False, for nothing was recorded.  A signal that asks us to end meanwhile
-    is obeyed: then the status is the signal's, and the parts stay.
-    """
-    handlers = _interruptible()
-    try:
-        is_saved = save(*arguments)
-    except Failure as exc:
-        say(exc)
-        is_saved = False
-    except _Interrupted as exc:
-        name = signal.Signals(exc.number).name
-        say(f'ended by {name}: the profile was not written. {parts.keep()}; '
-            f'to merge them: {parts.command()}')
-        return -exc.number
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    return ended.status or int(not is_saved)
 
 
 def _interruptible():

@@ -54,14 +54,8 @@ def _run(options):
     if options.to is not None:
         program.check_output(options.to)
     program.check_script(wanted)
-    parts = gather.Parts()
-    try:
-        ended = run.profiled(wanted, options, parts)
-        status = run.status_of(ended, parts, _say, ended, wanted, options,
-                               parts, output, format)
-    finally:
-        parts.remove()
-    return child.end_as(status)
+    return child.end_as(run.saved(wanted, options, gather.Parts(), _say,
+                                  output, format))
 
 
 def _say(ended, wanted, options, parts, output, format):

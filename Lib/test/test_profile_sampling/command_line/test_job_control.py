@@ -130,7 +130,7 @@ class Terminal:
 
 def unique(words):
     """Lines without those that are equal to the one before."""
-    lines = ' '.join(words).replace(' got', '\ngot').splitlines()
+    lines = re.sub(' (got|ended)', r'\n\1', ' '.join(words)).splitlines()
     return [line for line, before in zip(lines, [None, *lines])
             if line != before]
 
