@@ -54,7 +54,7 @@ class ReportTest(ForkedCommandLineTest):
               mock.patch.object(sys, 'stdout') as stdout,
               mock.patch.object(page, 'say') as say):
             stdout.isatty.return_value = True
-            page.save(example().profile()._tables, path, True, False)
+            page.save(example().profile()._tables, path, True)
         say.assert_called_once_with('no browser could be opened')
 
     def test_time_lines(self):
