@@ -8,6 +8,8 @@ try:
 except ImportError:
     resource = None         # nobody counts what children take
 
+from profile_sampling._recording.ledger import is_running
+
 # A child that starts this interpreter takes more, helpers of the system less,
 # and so does what a child does when its profile is written.
 _LEAST_NS = 10_000_000
@@ -35,12 +37,12 @@ class Children:
             return (f'Children took {seconds(ns)} s CPU, and may have files '
                     'of their own. ' if ns >= _LEAST_NS else '')
         left = [cpu_ns for cpu_ns in found.values() if cpu_ns is not None]
-        silent = len(found) - len(left)
-        said = ''
-        if left:
-            said = f'Child processes with files of their own: {len(left)}. '
-        if silent:
-            said += f'Child processes that left none: {silent}. '
+        late = len([pid for pid, cpu_ns in found.items()
+                    if cpu_ns is None and is_running(pid)])
+        said = ''.join([f'Child processes {what}: {number}. ' for what, number
+                        in (('with files of their own', len(left)),
+                            ('that left none', len(found) - len(left) - late),
+                            ('that still run', late)) if number])
         return said + not_in_it(
             uncovered_ns(ns, left), 'for those of Python use record -- '
             'COMMAND, or PYTHONSAMPLEPROF instead of -X',

@@ -77,3 +77,14 @@ class Ledger:
 
     def close(self):
         os.close(self._fd)
+
+
+def is_running(pid):
+    """Return whether a process has not ended, as far as /proc tells it."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            # The name, in parentheses, may have anything in it.
+            state = file.read().rpartition(b') ')[2][:1]
+    except OSError:
+        return False
+    return state not in (b'Z', b'X')

@@ -470,6 +470,22 @@ class ProgramsTest(ChildrenTest):
         self.assertGreaterEqual(float(said[1]), 0.4)
         self.assertLess(float(said[1]), 0.6)
 
+    def test_children_that_still_run(self):
+        # The fork server ends after the program.
+        self.file('program.py', """if True:
+            import multiprocessing
+            def work():
+                sum(range(100_000))
+            if __name__ == '__main__':
+                process = multiprocessing.get_context('forkserver').Process(
+                    target=work)
+                process.start()
+                process.join()
+            """)
+        result = self.run_python(OPTION, 'program.py')
+        self.assertIn('. Child processes with files of their own: 1. Child '
+                      'processes that still run: 1. Look', result.err)
+
     def test_children_all_of_whom_leave_files(self):
         self.file('program.py', """if True:
             import os
