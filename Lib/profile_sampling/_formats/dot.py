@@ -105,7 +105,7 @@ class _Graph:
         name_text, place = texts
         label = [name_text, _file(place), f'{self._share(cum)} '
                  f'({self._share(own)})', measure.text(cum)]
-        heat = min(1, max(0, own / self._total)) ** 0.5
+        heat = min(1, max(0, own / self._total)) ** 0.5 if self._total else 0
         color = '#' + ''.join([
             f'{round(cold + heat * (hot - cold)):02x}'
             for hot, cold in zip(_HOT, _COLD)])
@@ -114,7 +114,8 @@ class _Graph:
                 f'cum={cum}];')
 
     def _edge(self, caller, called, cum):
-        width = max(0.5, _WIDEST * abs(cum / self._total))
+        width = max(0.5, _WIDEST * abs(cum / self._total)
+                    if self._total else 0)
         return (f'  f{caller} -> f{called} [label="{self._share(cum)}", '
                 f'penwidth={width:.2f}, cum={cum}];')
 

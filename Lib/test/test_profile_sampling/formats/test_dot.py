@@ -60,6 +60,14 @@ class ContentTest(unittest.TestCase):
         self.assertIn('Left out: 11 functions below 100 %',
                       written(b, min_share=1))
 
+    def test_a_difference_that_comes_to_nothing(self):
+        """As go tool pprof -proto -diff_base -normalize writes it."""
+        b = Builder(value_types=[('wall', 'nanoseconds')])
+        b.sample('a.f', values=(5,)).sample('a.g', values=(-5,))
+        text = written(b)
+        self.assertIn('own=5, cum=5]', text)
+        self.assertIn('own=-5, cum=-5]', text)
+
     def test_long_paths(self):
         b = Builder()
         b.sample([b.function('a', 'f', '/usr/lib/python/a/b.py', 3)],
