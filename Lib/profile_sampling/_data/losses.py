@@ -20,6 +20,21 @@ LOST_THREADS = 'lost_threads'
 LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task',
                'lost_holders': 'holder of the GIL'}
 
+# Counters that are no sums: how much there is at a moment.
+GAUGES = frozenset({'memory_bytes'})
+
+
+def add_counter(stats, name, value):
+    """Add a counter of another profile to *stats*.
+
+    Of a gauge the largest counts: the sum over hours of snapshots, or over
+    processes that did not run at the same time, would never have been there.
+    """
+    known = stats.get(name)
+    if known is not None:
+        value = max(known, value) if name in GAUGES else known + value
+    stats[name] = value
+
 
 def lost_counts(stats):
     """Return {reason: count} of the nonzero counters of lost samples.

@@ -11,6 +11,7 @@ from array import array
 from itertools import compress
 
 from profile_sampling._data import content, lives, timeline
+from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import number_nodes, number_of
 from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.values import (
@@ -81,14 +82,15 @@ class Merger:
         self._meta = (tables.meta if self._meta is None else
                       dict(self._meta.items() & tables.meta.items()))
         for name, value in tables.stats.items():
-            self._stats[name] = self._stats.get(name, 0) + value
+            add_counter(self._stats, name, value)
         self._are_recorded_here &= tables.is_recorded_here
         self._add_samples(tables, self._nodes(tables), self._labels(tables))
         self._add_lives(tables)
         if sum([_ROW_BYTES[table] * len(rows) for table, rows
                 in self._rows.items()]) > self._max_bytes:
             raise ValueError(f'all profiles together need more than '
-                             f'{self._max_bytes:,} bytes of memory')
+                             f'{self._max_bytes:,} bytes of memory; pass a larger '
+                             'max_bytes')
 
     def _add_lives(self, tables):
         self._task_classes = lives.united(

@@ -9,6 +9,7 @@
 import {Functions} from './functions.js';
 import {Labels} from './labels.js';
 import {noLives} from './lives.js';
+import {GAUGES} from './losses.js';
 import {PairTable} from './pairs.js';
 import {takeApart} from './pprof.js';
 import {partedFromStays} from './stays.js';
@@ -182,8 +183,10 @@ function factsOf(comments, parts) {
       }
       case 'stat': {
         const name = text.slice(0, space);
-        facts.stats.set(name, (facts.stats.get(name) ?? 0)
-                              + Number(text.slice(space + 1)));
+        const value = Number(text.slice(space + 1));
+        const known = facts.stats.get(name) ?? 0;
+        facts.stats.set(name, GAUGES.has(name) ? Math.max(known, value)
+          : known + value);
         break;
       }
     }

@@ -15,6 +15,8 @@ const LOST_THREADS = 'lost_threads';
 const SERVED = ['signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'];
 const UNHEARD_SHARE = 0.1;
 const MISSED_SHARE = 0.1;
+// Counters that are no sums: of several, the largest counts.
+export const GAUGES = new Set(['memory_bytes']);
 
 /**
  * @param {Stats} stats

@@ -8,6 +8,7 @@ everything wrong is a ValueError that names the fault, and memory is bounded
 from array import array
 from operator import add
 
+from profile_sampling._data.losses import add_counter
 from profile_sampling._data.values import NAMES, OPCODES
 from profile_sampling._formats.pprof import (
     LIVES, MARK, TIMELINE, lives, moments)
@@ -194,7 +195,7 @@ def _take_comment(comment, facts):
     elif key == 'stat':
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.
-        facts['stats'][name] = facts['stats'].get(name, 0) + _number(value)
+        add_counter(facts['stats'], name, _number(value))
 
 
 def _number(text):

@@ -3,15 +3,17 @@
 PITFALLS F7: profiles of different modes are never added.
 """
 
+import io
 import unittest
 
 from profile_sampling import Profile, _formats
 from profile_sampling._formats.pprof import reader as _pprof_read
+from profile_sampling._formats.pprof import writer as _pprof
 
 from ..support import validator
 from ..support.builders import (
     Builder, example, facts_of, process, reloaded)
-from ..support.wire import Message
+from ..support.wire import Message, fields
 
 
 def weights_by(profile, key):
@@ -166,6 +168,23 @@ class MergeTest(unittest.TestCase):
             process(2, stats={'lost_ring_full': 2, 'lost_wall_ns': 9}))
         self.assertEqual(merged.counters, {
             'lost_ring_full': 5, 'ticks': 1, 'lost_wall_ns': 9})
+
+    def test_gauges_are_no_sums(self):
+        parts = [process(1, stats={'memory_bytes': size, 'ticks': 1})
+                 for size in (3, 7, 5)]
+        for merged in (self.merge(*parts), parts[0] + parts[1] + parts[2],
+                       sum(parts)):
+            self.assertEqual(merged.counters, {'memory_bytes': 7, 'ticks': 3})
+
+    def test_gauges_in_files_that_others_added_up(self):
+        """Such files have the comments of all."""
+        data = _pprof.encode(process(1, stats={'memory_bytes': 7})._tables,
+                            compress=False)
+        data += bytes([6 << 3 | 2, 21]) + b'# stat memory_bytes 5'
+        strings = [value for field, _, value in fields(data) if field == 6]
+        data += bytes([13 << 3, len(strings) - 1])
+        self.assertEqual(Profile.load(io.BytesIO(data)).counters,
+                         {'memory_bytes': 7})
 
     def test_too_large_a_sum(self):
         huge = process(1, ns=2 ** 62)
