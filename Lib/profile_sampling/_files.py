@@ -7,14 +7,14 @@ It must not know what they mean.
 import errno
 import io
 import os
+import resource
 import stat
-try:
-    import resource
-except ImportError:
-    resource = None         # there are no such limits
 
 _STREAMS = {'/dev/stdout': 1, '/dev/stderr': 2}
 _DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
+# What fsync() says where it does not exist.
+_NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP,
+                            errno.ENOSYS})
 
 
 def replace(path, data, *, dir_fd=None):
@@ -42,7 +42,7 @@ def replace(path, data, *, dir_fd=None):
     try:
         try:
             _write_all(fd, data)
-            os.fsync(fd)
+            _sync(fd)
         finally:
             os.close(fd)
         # Once more: the check above is as old as the writing was long.
@@ -177,7 +177,7 @@ def _check_target(path, dir_fd):
         raise IsADirectoryError(errno.EISDIR, 'is a directory', path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, 'is not a regular file', path)
-    if hasattr(os, 'geteuid') and status.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise PermissionError(
             errno.EPERM, f'belongs to another user (uid {status.st_uid}) '
             'and is not replaced; choose another name', path)
@@ -188,8 +188,6 @@ def _check_size(path, data):
 
     A program that does not ignore SIGXFSZ would be ended by the write.
     """
-    if resource is None:
-        return
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and len(data) > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
@@ -197,8 +195,7 @@ def _check_size(path, data):
 
 def _create(directory, path, dir_fd):
     """Open a new file in *directory*; return its descriptor and name."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    flags |= getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_BINARY', 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     # Short, so that it fits wherever the name itself does.
     name = f'.sampleprof-{os.urandom(8).hex()}.tmp'
     if isinstance(directory, bytes):
@@ -211,21 +208,29 @@ def _create(directory, path, dir_fd):
         raise OSError(exc.errno, exc.strerror, path) from None
 
 
-def _sync_directory(directory, dir_fd):
-    """Make the rename durable, where directories can be synced."""
-    if os.name != 'posix':
-        return
-    try:
-        fd = os.open(directory or os.curdir, os.O_RDONLY, dir_fd=dir_fd)
-    except PermissionError:
-        # A directory may be writable and not readable.
-        return
+def _sync(fd):
+    """Make what was written durable, where the file system can."""
     try:
         os.fsync(fd)
     except OSError as exc:
-        # Some file systems have no such operation: then it is in place,
-        # only not sooner than the system writes it.
-        if exc.errno not in (errno.EINVAL, errno.ENOTSUP):
+        # Some have no such operation, as of FUSE and networks: then it is on
+        # the disk when the system writes it.
+        if exc.errno not in _NOT_SUPPORTED:
             raise
+
+
+def _sync_directory(directory, dir_fd):
+    """Make the rename durable, where directories can be synced.
+
+    The file is in place: what fails now is no failure to write it.
+    """
+    try:
+        fd = os.open(directory or os.curdir, os.O_RDONLY, dir_fd=dir_fd)
+    except OSError:
+        return
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass
     finally:
         os.close(fd)

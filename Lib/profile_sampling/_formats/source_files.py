@@ -87,8 +87,7 @@ def lines(data):
 def _regular(path):
     """Open a regular file; raise OSError for anything else."""
     _check_regular(os.stat(path))
-    fd = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0)
-                 | getattr(os, 'O_NOCTTY', 0) | getattr(os, 'O_BINARY', 0))
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     file = open(fd, 'rb')
     try:
         # It may be another one by now.

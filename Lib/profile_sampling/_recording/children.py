@@ -3,10 +3,7 @@
 This file owns what is said of them.  It must not know where it is said.
 """
 
-try:
-    import resource
-except ImportError:
-    resource = None         # nobody counts what children take
+import resource
 
 from profile_sampling._recording.ledger import is_running
 
@@ -71,12 +68,12 @@ def seconds(ns):
 
 def own_ns():
     """Return the CPU time of this process, without its children."""
-    return _ns(resource.RUSAGE_SELF) if resource else 0
+    return _ns(resource.RUSAGE_SELF)
 
 
 def _children_ns():
     """Return the CPU time of all children that have been waited for."""
-    return _ns(resource.RUSAGE_CHILDREN) if resource else 0
+    return _ns(resource.RUSAGE_CHILDREN)
 
 
 def _ns(whose):

@@ -181,5 +181,4 @@ def _begin_in_child():
         _shared.session.__init__()
 
 
-if hasattr(os, 'register_at_fork'):
-    os.register_at_fork(after_in_child=_begin_in_child)
+os.register_at_fork(after_in_child=_begin_in_child)

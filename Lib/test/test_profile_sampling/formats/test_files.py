@@ -292,21 +292,34 @@ class ReplaceTest(DirectoryTest):
             os.close(again)
             self.assertEqual(again, fd, function)
 
-    def test_directories_that_cannot_be_synced(self):
+    def fail_to_sync(self, is_directory, number):
+        """Have os.fsync() fail, of directories or of files."""
         sync = os.fsync
-        for number, refused in ((errno.EINVAL, False), (errno.EIO, True)):
-            def fail_for_directories(fd):
-                if stat.S_ISDIR(os.fstat(fd).st_mode):
-                    raise OSError(number, os.strerror(number))
-                sync(fd)
-            with mock.patch('os.fsync', fail_for_directories):
-                if refused:
-                    with self.assertRaises(OSError):
-                        _files.replace(self.path, b'data')
-                else:
-                    _files.replace(self.path, b'data')
+
+        def fail(fd):
+            if stat.S_ISDIR(os.fstat(fd).st_mode) == is_directory:
+                raise OSError(number, os.strerror(number))
+            sync(fd)
+        return mock.patch('os.fsync', fail)
+
+    def test_directories_that_cannot_be_synced(self):
+        """The file is in place: nothing has failed."""
+        for number in errno.EINVAL, errno.EIO, errno.ENOSYS:
+            with self.fail_to_sync(True, number):
+                _files.replace(self.path, b'data')
             self.assertEqual(self.content(), b'data')
             self.assertOnly('p.txt')
+
+    def test_files_that_cannot_be_synced(self):
+        for number in (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP,
+                       errno.ENOSYS):
+            with self.fail_to_sync(False, number):
+                _files.replace(self.path, b'data')
+            self.assertEqual(self.content(), b'data')
+        with self.fail_to_sync(False, errno.EIO), self.assertRaises(OSError):
+            _files.replace(self.path, b'lost')
+        self.assertEqual(self.content(), b'data')
+        self.assertOnly('p.txt')
 
     def test_short_writes(self):
         write = os.write
