@@ -36,7 +36,8 @@ export function listenToKeys(app) {
   document.addEventListener('keydown', (event) => {
     const place = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey
-        || event.defaultPrevented || /^(INPUT|SELECT)$/.test(place.tagName)) {
+        || event.defaultPrevented || help.open
+        || /^(INPUT|SELECT)$/.test(place.tagName)) {
       return;
     }
     if (event.key === '?') {

@@ -365,6 +365,10 @@ class PageTest(BrowserTest):
         body.send_keys('?')
         self.assertTrue(self.run_js(
             "return document.querySelector('dialog').open"))
+        # Nobody sees what other keys would do behind it.
+        address = self.driver.current_url
+        self.driver.switch_to.active_element.send_keys('42f?')
+        self.assertEqual(self.driver.current_url, address)
 
     def test_another_file(self):
         other = os.path.join(os.path.dirname(self.path), 'other.pb.gz')
