@@ -8,6 +8,7 @@ import os
 import sys
 
 from profile_sampling import _files, _formats
+from profile_sampling._data.merge import MAX_BYTES
 from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
 
@@ -16,6 +17,7 @@ STDOUT = '/dev/stdout'
 # argparse takes every '--' for the end of options.  Where it has another
 # meaning main() puts this in its place, which no argument can be.
 DASHES = '\0--'
+_UNITS = {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
 
 
 class Failure(Exception):
@@ -111,16 +113,45 @@ def file_name(name):
     return STDOUT if name == '-' else name
 
 
-def load(path):
-    """Return the tables of a file; '-' is stdin."""
+def _size(text):
+    number, unit = text[:-1], text[-1:].upper()
+    if unit not in _UNITS:
+        number, unit = text, ''
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise ValueError
+    return int(number) * _UNITS.get(unit, 1)
+
+
+_size.__name__ = 'size such as 800M or 4G'
+
+
+def add_max_bytes(parser):
+    parser.add_argument(
+        '--max-bytes', metavar='SIZE', type=_size, default=MAX_BYTES,
+        help='how much memory reading a profile may take, and adding up '
+             'several, such as 800M or 4G (default: 512M)')
+
+
+def load(path, max_bytes):
+    """Return the tables of a file; '-' is stdin.
+
+    It may take *max_bytes* of memory.
+    """
     if path == '-' and sys.stdin is None:
         raise Failure('cannot read from stdin: it is closed')
     try:
-        return reader.tables(sys.stdin.buffer if path == '-' else path)
+        return reader.tables(sys.stdin.buffer if path == '-' else path,
+                             max_bytes)
     except OSError as exc:
         raise Failure(f'cannot read {path}: {exc.strerror}') from None
     except ValueError as exc:
-        raise Failure(str(exc)) from None
+        raise Failure(fault(exc)) from None
+
+
+def fault(exc):
+    """Return what is wrong, with an option for what is an argument in
+    Python."""
+    return str(exc).replace('a larger max_bytes', 'a larger --max-bytes')
 
 
 def value_type(tables, wanted):

@@ -6,8 +6,9 @@ import sys
 
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    DASHES, Failure, add_format, add_output, add_source, at_least,
-    choose_format, load, refuse_input, source_options, value_type, write)
+    DASHES, Failure, add_format, add_max_bytes, add_output, add_source,
+    at_least, choose_format, fault, load, refuse_input, source_options,
+    value_type, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
@@ -56,6 +57,7 @@ def add_options(parser):
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
     add_source(parser)
+    add_max_bytes(parser)
     add_output(parser)
 
 
@@ -113,7 +115,7 @@ def _run(options):
     if options.html or options.open:
         options.output = page.place(options.output, after[-1], '.diff')
     refuse_input(options.output, before + after)
-    before, after = [((path, load(path)) for path in side)
+    before, after = [((path, load(path, options.max_bytes)) for path in side)
                      for side in (before, after)]
     return show(before, after, options)
 
@@ -209,9 +211,10 @@ def _page(before, after, comparison, options):
     sides = [[tables for _, tables in side] for side in (before, after)]
     try:
         return page_of_changes.encode(*sides, comparison,
+                                      max_bytes=options.max_bytes,
                                       **source_options(options))
     except ValueError as exc:
-        raise Failure(str(exc)) from None
+        raise Failure(fault(exc)) from None
 
 
 def _encoded(comparison, format, options):

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from profile_sampling import _formats
-from profile_sampling._cli.common import PROG, Failure, load, write
+from profile_sampling._cli.common import PROG, Failure, fault, load, write
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._recording.children import uncovered_ns
@@ -121,18 +121,19 @@ class Parts:
             return
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def merged(self, meta):
+    def merged(self, meta, max_bytes):
         """Return the tables of the sum, which have *meta*.
 
         Return None if there are no profiles.  If they cannot be added up
-        they stay where they are.
+        they stay where they are; that may take *max_bytes* of memory.
         """
         self.taken = paths = self.paths()
         self._read_ledger()
         if not paths:
             return None
         with self._kept_on_failure():
-            tables = load(paths[0]) if len(paths) == 1 else _sum(paths)
+            tables = (load(paths[0], max_bytes) if len(paths) == 1
+                      else _sum(paths, max_bytes))
         tables.meta = meta
         # By the program that was run, in a directory that is ours.
         tables.is_recorded_here = True
@@ -161,7 +162,7 @@ class Parts:
         try:
             yield
         except (Failure, ValueError) as exc:
-            raise Failure(f'{exc}. {self.keep()}') from None
+            raise Failure(f'{fault(exc)}. {self.keep()}') from None
 
 
 def _runs(pid, executable):
@@ -173,8 +174,8 @@ def _runs(pid, executable):
         return False
 
 
-def _sum(paths):
-    merger = Merger()
+def _sum(paths, max_bytes):
+    merger = Merger(max_bytes)
     for path in paths:
-        merger.add(load(path))
+        merger.add(load(path, max_bytes))
     return Tables(merger.raw())

@@ -3,7 +3,8 @@
 import os
 import time
 
-from profile_sampling._cli.common import Failure, load, show, write_text
+from profile_sampling._cli.common import (
+    Failure, add_max_bytes, load, show, write_text)
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.values import COUNT, printable
 from profile_sampling._formats import PPROF
@@ -20,6 +21,7 @@ def add(commands):
     parser.add_argument('directory', nargs='?', default=os.curdir,
                         metavar='DIRECTORY',
                         help='where they are (default: here)')
+    add_max_bytes(parser)
     parser.set_defaults(run=_run)
 
 
@@ -39,7 +41,7 @@ def _run(options):
     profiles, faults = [], []
     for path in paths(options.directory):
         try:
-            profiles.append((path, load(path)))
+            profiles.append((path, load(path, options.max_bytes)))
         except Failure as exc:
             faults.append(str(exc))
     if not profiles and not faults:

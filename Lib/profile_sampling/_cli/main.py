@@ -1,10 +1,11 @@
 """The arguments of the command line, and which command they are for."""
 
 import argparse
+import signal
 import sys
 
 from profile_sampling._cli import (
-    diff, help, listing, merge, record, report, stat)
+    child, diff, help, listing, merge, record, report, stat)
 from profile_sampling._cli.common import DASHES, PROG, Failure, say
 from profile_sampling._data.values import printable
 
@@ -13,7 +14,14 @@ _WITH_DASHES = 'record', 'stat', 'exec', 'diff'
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Says what is wrong in one line.
+
+    Options have one name each: a new one is not to change what a script
+    means.
+    """
+
+    def __init__(self, **options):
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message):
         self.exit(2, printable(
@@ -36,3 +44,7 @@ def main(arguments=None):
     except Failure as exc:
         say(exc)
         return exc.status
+    except KeyboardInterrupt:
+        say('interrupted')
+        # So that a shell that runs a script sees it.
+        return child.end_as(-signal.SIGINT)

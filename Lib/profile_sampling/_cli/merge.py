@@ -3,8 +3,9 @@
 import os
 
 from profile_sampling._cli.common import (
-    Failure, add_format, add_output, add_source, choose_format, encoded, load,
-    refuse_input, refuse_terminal, say, source_options, write)
+    Failure, add_format, add_max_bytes, add_output, add_source, choose_format,
+    encoded, fault, load, refuse_input, refuse_terminal, say, source_options,
+    write)
 from profile_sampling._data import by_label
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
@@ -24,6 +25,7 @@ def add(commands):
     add_format(parser, 'pprof')
     add_output(parser)
     add_source(parser)
+    add_max_bytes(parser)
     parser.set_defaults(run=_run)
 
 
@@ -34,14 +36,14 @@ def _run(options):
     _refuse_twice(paths)
     # Nor is the sum of the last time added up.
     refuse_input(options.output, paths)
-    merger = Merger()
+    merger = Merger(options.max_bytes)
     nameless = 0
     for path in paths:
-        tables = load(path)
+        tables = load(path, options.max_bytes)
         try:
             merger.add(tables)
         except ValueError as exc:
-            raise Failure(f'{path}: {exc}') from None
+            raise Failure(f'{path}: {fault(exc)}') from None
         nameless += (tables.pid is None
                      and PID_LABEL not in by_label.keys(tables))
     tables = Tables(merger.raw())

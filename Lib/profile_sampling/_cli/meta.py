@@ -5,6 +5,8 @@ This file owns how these are found.  It must not know where they are kept.
 
 import os
 
+from profile_sampling._cli import redact
+
 # Nothing of the repository is run or written.
 _GIT = ('git', '-c', 'core.fsmonitor=false', 'describe', '--always', '--dirty',
         '--abbrev=12', '--exclude=*')
@@ -13,20 +15,38 @@ _NO_LOCKS = {'GIT_OPTIONAL_LOCKS': '0'}
 _GIT_S = 1
 # All of it goes through one variable of the environment, which is bounded.
 _MAX_CHARS = 4000
+_BRIEF, _FULL = 'brief', 'full'
 
 
 def add(parser):
-    parser.add_argument(
-        '--no-meta', action='store_false', dest='meta',
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        '--no-meta', action='store_const', const=None, dest='meta',
+        default=_BRIEF,
         help='do not keep the command, the host and the revision of the '
              'working directory in the profile')
+    group.add_argument(
+        '--meta', choices=(_BRIEF, _FULL), default=_BRIEF,
+        help='keep all of the command (full), or without what looks like a '
+             'secret (default: %(default)s)')
 
 
-def of(program):
-    """Return what is known, by name; what is not known is left out."""
-    found = {'command': _line(program.name), 'host': os.uname().nodename,
-             'revision': _revision()}
+def of(program, options):
+    """Return what is to be kept, by name; what is not known is left out."""
+    if options.meta is None:
+        return {}
+    found = {'command': command(program, options),
+             'host': os.uname().nodename, 'revision': _revision()}
     return {name: text for name, text in found.items() if text}
+
+
+def command(program, options):
+    """Return the command line as it may be kept."""
+    words = program.words
+    if options.meta != _FULL:
+        # Longer ones would be cut below.
+        words = redact.hidden([word[:_MAX_CHARS] for word in words])
+    return _line(' '.join(words))
 
 
 def _line(text):

@@ -44,7 +44,7 @@ def save(tables, path, is_opened, **options):
 
 def show(path, is_opened):
     """Say where a page is, and open it if that is asked for."""
-    print(path)
+    write(None, os.fsencode(path) + b'\n')
     if not is_opened:
         return
     reason = _hindrance()
@@ -53,7 +53,7 @@ def show(path, is_opened):
         return
     import webbrowser
     from urllib.parse import quote
-    if not webbrowser.open('file://' + quote(os.path.abspath(path))):
+    if not webbrowser.open('file://' + quote(os.fsencode(os.path.abspath(path)))):
         say('no browser could be opened')
 
 

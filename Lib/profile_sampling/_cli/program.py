@@ -12,7 +12,7 @@ import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._arguments import add_kind, add_rate, whole
-from profile_sampling._cli.common import DASHES, Failure
+from profile_sampling._cli.common import DASHES, Failure, add_max_bytes
 from profile_sampling._data.values import MODES
 from profile_sampling._options import MAX_DURATION_S
 
@@ -106,6 +106,7 @@ def add(parser):
         help='profile each process for so many seconds at most, and write '
              'the profile then; the program goes on')
     add_kind(parser)
+    add_max_bytes(parser)
 
 
 def add_timeline(parser):

@@ -58,9 +58,10 @@ def _run(options):
                                 format=format)
     command = wanted.command(text)
     flush()
-    if options.meta:
+    known = meta.of(wanted, options)
+    if known:
         os.environ[META_VARIABLE] = '\n'.join(
-            [f'{name}={text}' for name, text in meta.of(wanted).items()])
+            [f'{name}={text}' for name, text in known.items()])
     try:
         os.execv(command[0], command)
     except OSError as exc:

@@ -5,9 +5,9 @@ import os
 from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    Failure, add_format, add_output, add_source, at_least, choose_format,
-    encoded, load, refuse_input, refuse_terminal, say, source_options,
-    value_type, write)
+    Failure, add_format, add_max_bytes, add_output, add_source, at_least,
+    choose_format, encoded, load, refuse_input, refuse_terminal, say,
+    source_options, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
@@ -80,6 +80,7 @@ def add(commands):
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
     add_source(parser)
+    add_max_bytes(parser)
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
@@ -176,7 +177,7 @@ def _run(options):
     refuse_terminal(format, options.output)
     path = _path(options)
     try:
-        whole = load(path)
+        whole = load(path, options.max_bytes)
         tables = _part(whole, options)
         if is_report:
             _check_keys(whole, options)
@@ -194,7 +195,7 @@ def _page(options):
     path = _path(options)
     output = page.place(options.output, path)
     try:
-        tables = _part(load(path), options)
+        tables = _part(load(path, options.max_bytes), options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     page.save(tables, output, options.open, **source_options(options))

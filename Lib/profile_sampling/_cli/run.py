@@ -103,7 +103,7 @@ def merged(wanted, options, parts):
     """Return the tables of the profile of a program that has ended, or None
     if nothing was recorded."""
     _say_still_running(parts)
-    tables = parts.merged(meta.of(wanted) if options.meta else {})
+    tables = parts.merged(meta.of(wanted, options), options.max_bytes)
     if parts.silent:
         say(words.counted(len(parts.silent), 'process', 'processes')
             + ' left no profile: ended by a signal, replaced by another '

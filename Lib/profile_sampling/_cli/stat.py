@@ -62,11 +62,12 @@ def _say(ended, wanted, options, parts, output, format):
     """Say what a program used; return whether its profile could be kept."""
     tables = run.merged(wanted, options, parts)
     used = summary.used(ended.usage, ended.real_s, ended.least_kb)
+    command = meta.command(wanted, options)
     if options.format == 'json':
-        said = json.dumps(summary.as_json(wanted.name, ended.status, used,
+        said = json.dumps(summary.as_json(command, ended.status, used,
                                           tables), indent=2) + '\n'
     else:
-        said = summary.render(wanted.name, used, tables)
+        said = summary.render(command, used, tables)
         if options.report and tables is not None:
             said += '\n' + text.render(tables)
     show(said, options.to)

@@ -12,15 +12,15 @@ from profile_sampling._data.tables import Tables
 from profile_sampling._formats import changes, changes_data, html
 
 
-def encode(before, after, comparison, **options):
+def encode(before, after, comparison, *, max_bytes=None, **options):
     """Return the bytes of the page; *options* are as of html.encode().
 
     *before* and *after* are lists of the Tables of runs, of which there is a
-    Comparison.
+    Comparison.  The sum of each may take *max_bytes* of memory.
     """
     document = changes_data.document(comparison)
     return html.encode(
-        _sum(after), base=_sum(before),
+        _sum(after, max_bytes), base=_sum(before, max_bytes),
         changes=document | {'words': changes.words(comparison)}, **options)
 
 
@@ -33,10 +33,10 @@ def of_two(before, after, *, normalized=False, **options):
     return encode([before], [after], comparison, **options)
 
 
-def _sum(runs):
+def _sum(runs, max_bytes):
     if len(runs) == 1:
         return runs[0]
-    merger = Merger()
+    merger = Merger(max_bytes)
     for tables in runs:
         merger.add(tables)
     return Tables(merger.raw())

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,27 @@ class CommandLineTest(unittest.TestCase):
         self.assertRegex(result[2], message)
         self.assertTrue(result[2].startswith(PROG), result[2])
         self.assertEqual(result[2].count('\n'), 1, result[2])
+
+
+class EndsTest(CommandLineTest):
+
+    def test_control_c(self):
+        """As a shell wants it: one line, and the end by the signal."""
+        os.mkfifo(os.path.join(self.directory, 'p.pb.gz'))
+        path = os.path.join(self.directory, 'p.pb.gz')
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'profile_sampling', 'report', path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # It reads as soon as this can be opened.
+        with open(path, 'wb'):
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+        self.assertEqual((process.returncode, out, err.decode()),
+                         (-signal.SIGINT, b'', f'{PROG}: interrupted\n'))
+
+    def test_options_have_one_name(self):
+        self.assertFails(2, 'unrecognized arguments: --func', 'report',
+                         '--func', 'p.pb.gz')
 
 
 class ForkedCommandLineTest(CommandLineTest):

@@ -43,6 +43,26 @@ class CommandTest(ForkedCommandLineTest):
             facts_of(self.load('all.pb.gz')),
             facts_of(Profile.merge(*[process(pid) for pid in (11, 12, 13)])))
 
+    def test_what_takes_much_memory(self):
+        """The option that the message names lets it be read."""
+        for arguments, size, message in (
+                (['report', '11.pb.gz'], '1K', '11.pb.gz: needs more than '
+                 '1,024 bytes of memory to read; pass a larger --max-bytes'),
+                (['list'], '1K', 'pass a larger --max-bytes'),
+                (['merge', '11.pb.gz', '12.pb.gz'], '10000',
+                 'needs? more than 10,000 bytes of memory.*'
+                 'pass a larger --max-bytes'),
+                (['diff', '11.pb.gz', '12.pb.gz'], '1k',
+                 'pass a larger --max-bytes')):
+            with self.subTest(arguments=arguments):
+                status, _, err = self.run_cli(*arguments, '--max-bytes', size)
+                self.assertEqual(status, 1)
+                self.assertRegex(err, message)
+                status, _, err = self.run_cli(*arguments, '--max-bytes', '1G')
+                self.assertEqual(status, 0, err)
+        self.assertFails(2, 'invalid size such as', 'report', '11.pb.gz',
+                         '--max-bytes', '1T')
+
     def test_to_stdout(self):
         status, data, err = self.run_cli('merge', '11.pb.gz', '12.pb.gz')
         self.assertEqual((status, self.files()),

@@ -57,5 +57,28 @@ class OpenTest(CommandLineTest):
             self.assertEqual(self.opened(DISPLAY=':0', **{name: '1'}), [])
 
 
+class NamesTest(CommandLineTest):
+
+    def test_names_that_are_no_text(self):
+        """As the system spells them, whatever they are."""
+        name = os.fsdecode(b'caf\xe9\x1b[2J')
+        os.mkdir(os.path.join(self.directory, name))
+        path = f'{name}/p.pb.gz'
+        for each in path, f'{name}/q.pb.gz':
+            example().profile().save(os.path.join(self.directory, each))
+        self.assertEqual(self.run_cli('report', '--html', path),
+                         (0, os.fsencode(f'{name}/p.html\n'), ''))
+        for arguments in (['report', path], ['list', name],
+                          *[['report', '--format', format, path]
+                            for format in ('json', 'tsv', 'markdown')],
+                          ['diff', path, f'{name}/q.pb.gz'],
+                          ['report', '--html', '--open', path],
+                          ['merge', '-o', f'{name}/o.txt', path]):
+            with self.subTest(arguments=arguments):
+                status, _, err = self.run_cli(*arguments)
+                self.assertEqual(status, 0, err)
+                self.assertNotIn('\x1b', err)
+
+
 if __name__ == '__main__':
     unittest.main()
