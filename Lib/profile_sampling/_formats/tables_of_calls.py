@@ -19,7 +19,8 @@ def tree(tables, top):
 
     Calls with less than 0.5 % of all time are summed up in one row, or left
     out and counted below the table where their sum is as little.  A chain of
-    calls that has no other beside it is not indented.
+    calls that has no other beside it is not indented.  A function that calls
+    itself and nothing else that is shown has one row for all these calls.
     """
     total = tables.totals[tables.own]
     value_type = tables.value_types[tables.own]
@@ -31,17 +32,20 @@ def tree(tables, top):
         Column(f'self{suffix}', 'self', 'value'),
         Column('node', 'function', 'tree', 'text'),
         Column('depth', '', 'count', 'data'),
-        Column('function', '', 'text', 'data')]
+        Column('function', '', 'text', 'data'),
+        Column('calls_within', '', 'count', 'data')]
     rows = []
     n_nodes = 0
     left_out = []
-    for depth, indent, name, self_value, cum_value in _nodes(
+    for depth, indent, name, self_value, cum_value, calls_within in _nodes(
             tables, _LEAST_SHARE * total, left_out):
         n_nodes += 1
         if n_nodes <= top:
             rows.append((cum_value / total if total else 0.0,
                          self_value / total if total else 0.0,
-                         cum_value, self_value, (indent, name), depth, name))
+                         cum_value, self_value,
+                         (indent, _times(name, calls_within)), depth, name,
+                         calls_within))
     notes = not_shown(n_nodes, top, 'row')
     if left_out:
         notes.append(f'{counted(sum(left_out), "small call")} left out')
@@ -49,8 +53,13 @@ def tree(tables, top):
                  notes=notes)
 
 
+def _times(name, number):
+    return name if number == 1 else f'{name} (\N{MULTIPLICATION SIGN}{number:,})'
+
+
 def _nodes(tables, least, left_out):
-    """Iterate over (depth, indent, name, self value, cumulative value).
+    """Iterate over (depth, indent, name, self value, cumulative value, how
+    many calls within each other the row is).
 
     How many calls are not among them is added to the list *left_out*.
     """
@@ -59,25 +68,40 @@ def _nodes(tables, least, left_out):
     while pending:
         depth, indent, is_alone, node = pending.pop()
         if isinstance(node, tuple):
-            yield depth - 1, indent, *node
+            yield depth - 1, indent, *node, 1
             continue
+        calls_within = 1
+        self_value, cum_value = node.self_values[own], node.cum_values[own]
+        shown = _shown_below(node, own, least, left_out)
+        while (depth and len(shown) == 1 and not isinstance(shown[0], tuple)
+               and shown[0].function == node.function):
+            node, = shown
+            calls_within += 1
+            self_value += node.self_values[own]
+            shown = _shown_below(node, own, least, left_out)
         if depth:
-            yield (depth - 1, indent, node.function.name,
-                   node.self_values[own], node.cum_values[own])
-        large, small = [], []
-        for child in node.children:
-            (large if child.cum_values[own] >= least else small).append(child)
-        value = sum([child.cum_values[own] for child in small])
-        if small and value >= least:
-            large.append((f'[{counted(len(small), "smaller call")}]', value,
-                          value))
-        elif small:
-            left_out.append(len(small))
-        is_chain = len(large) == 1
+            yield (depth - 1, indent, node.function.name, self_value,
+                   cum_value, calls_within)
+        is_chain = len(shown) == 1
         if depth and not (is_chain and is_alone):
             indent += 1
-        pending += [(depth + 1, indent, is_chain, child)
-                    for child in reversed(large)]
+        pending += [(depth + calls_within, indent, is_chain, child)
+                    for child in reversed(shown)]
+
+
+def _shown_below(node, own, least, left_out):
+    """Return the children of a node that have a row: nodes, and maybe (name,
+    value, value) of those that are small."""
+    large, small = [], []
+    for child in node.children:
+        (large if child.cum_values[own] >= least else small).append(child)
+    value = sum([child.cum_values[own] for child in small])
+    if small and value >= least:
+        large.append((f'[{counted(len(small), "smaller call")}]', value,
+                      value))
+    elif small:
+        left_out.append(len(small))
+    return large
 
 
 def neighbours(tables, top, pattern, are_callers):

@@ -126,8 +126,8 @@ class ByTest(unittest.TestCase):
             ['file', '/src/a.py', '[without]'])
         b.sample('a.main:1', wall_ns=5, labels={'file': 'mine'})
         self.assertEqual(
-            [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
-            ['file', '[without]', 'mine'])
+            [line.split()[-1] for line in shown(b, self.by, 9, 'label:file')],
+            ['label:file', '[without]', 'mine'])
 
     def test_a_thread_without_a_name(self):
         b = Builder()
@@ -147,6 +147,19 @@ class ByTest(unittest.TestCase):
 
 
 class CallsTest(unittest.TestCase):
+
+    def test_recursion_in_the_tree(self):
+        """Calls of a function by itself are one row, with their number."""
+        b = Builder()
+        b.sample('a.main ' + 'a.walk ' * 30, wall_ns=6 * MS)
+        b.sample('a.main ' + 'a.walk ' * 10, wall_ns=MS)
+        b.sample('a.main ' + 'a.walk ' * 20 + 'a.leaf', wall_ns=3 * MS)
+        self.assertEqual(
+            [line.split() for line in shown(b, tables_of_calls.tree, 9)[2:]],
+            [['100.0%', '0.0%', '10.0ms', '-', 'a.main'],
+             ['100.0%', '10.0%', '10.0ms', '1.0ms', 'a.walk', '(×20)'],
+             ['60.0%', '60.0%', '6.0ms', '6.0ms', 'a.walk', '(×10)'],
+             ['30.0%', '30.0%', '3.0ms', '3.0ms', 'a.leaf']])
 
     def test_tree(self):
         self.assertEqual(shown(build(), tables_of_calls.tree, 9), [
@@ -173,7 +186,7 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(lines[-1], '1 small call left out')
 
     def test_a_deep_stack(self):
-        b = Builder().sample('a.f ' * 3000, wall_ns=5)
+        b = Builder().sample('a.f a.g ' * 1500, wall_ns=5)
         lines = shown(b, tables_of_calls.tree, 9)
         self.assertEqual(lines[-1], '... 2,991 more rows')
 
@@ -194,7 +207,7 @@ class CallsTest(unittest.TestCase):
 
     def test_wrong_patterns(self):
         for pattern, message in (('nix', "a name like 'nix'"),
-                                 ('(', 'no regular expression: a ) is')):
+                                 ('(', r'no regular expression: a \) is')):
             with self.subTest(pattern=pattern), \
                     self.assertRaisesRegex(ValueError, message):
                 shown(build(), tables_of_calls.neighbours, 9, pattern, True)
@@ -377,7 +390,7 @@ class SourceTest(unittest.TestCase):
     def test_wrong_patterns(self):
         for pattern, message in (('nix', "a name like 'nix'"),
                                  ('__mul__', "a name like '__mul__'"),
-                                 ('(', 'no regular expression: a ) is')):
+                                 ('(', r'no regular expression: a \) is')):
             with self.subTest(pattern=pattern), \
                     self.assertRaisesRegex(ValueError, message):
                 shown(self.build(), self.source, 9, pattern)
