@@ -79,7 +79,8 @@ class Precision:
     def _error(self, records, stays=NONE):
         """The standard error of a number of records."""
         rest = self._records - records
-        if not records or rest <= 0:
+        # Differences that other tools write have negative counts, too.
+        if records <= 0 or rest <= 0:
             return 0.0
         return (records * rest / self._records * chance.variance_left(
             records, self._records, stays)) ** 0.5

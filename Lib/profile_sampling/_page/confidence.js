@@ -52,7 +52,7 @@ export class Precision {
    */
   error(records, stays) {
     const rest = this.records - records;
-    return records && rest > 0 ? Math.sqrt(
+    return records > 0 && rest > 0 ? Math.sqrt(
       records * rest / this.records
       * varianceLeft(records, this.records, stays)) : 0;
   }

@@ -1,5 +1,6 @@
 """How far running time may be off, and which rows are apart."""
 
+import io
 import math
 import random
 import unittest
@@ -29,6 +30,15 @@ class MarginTest(unittest.TestCase):
                 500, 30.990), (1000, 0.0):
             self.assertAlmostEqual(its.margin_ns(records) / MS, margin_ms,
                                    places=3)
+
+    def test_counts_that_come_to_nothing(self):
+        """Other tools write differences as profiles."""
+        b = Builder()
+        b.sample('a.f:1', wall_ns=5, count=3)
+        b.sample('a.g:2', wall_ns=-5, count=-3)
+        text = io.StringIO()
+        b.profile().report(text)
+        self.assertIn('a.f', text.getvalue())
 
     def test_a_lower_rate_is_less_sure(self):
         self.assertEqual(precision(1000, rate_hz=100).margin_ns(100),
