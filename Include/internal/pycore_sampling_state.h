@@ -301,7 +301,7 @@ struct _sampling_runtime_state {
     PyThreadState *exit_writer; // it writes; then maybe the process ends
     PyObject *exit_write;       // the function that does
     // Makes Python objects of tables, for exit_write; the module's.
-    PyObject *(*exit_export)(struct _sampling_tables *);
+    PyObject *(*exit_export)(const struct _sampling_tables *);
 };
 
 #ifdef __cplusplus

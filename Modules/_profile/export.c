@@ -216,13 +216,8 @@ _PyProfile_ExportCounters(const struct _sampling_counters *counters)
 }
 
 PyObject *
-_PyProfile_Export(struct _sampling_tables *tables)
+_PyProfile_Export(const struct _sampling_tables *tables)
 {
-    if (!_PySampling_TablesGuessModules(tables)
-        || !_PySampling_TablesShareTasks(tables))
-    {
-        return PyErr_NoMemory();
-    }
     return Py_BuildValue(
         "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:O,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",

@@ -190,8 +190,8 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
         return status;
     }
     (*result)->options = block->options;
-    if (status == _PySampling_OK && block->begin != NULL
-        && !_PySampling_TablesSince(*result, block->begin))
+    if (status == _PySampling_OK
+        && !_PySampling_TablesFinish(*result, block->begin))
     {
         status = _PySampling_ERR_NO_MEMORY;
     }

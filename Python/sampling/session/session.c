@@ -27,10 +27,9 @@
 /* Drops what was in the tables before the session began.  `origin` may be
    NULL. */
 static _PySampling_Status
-take_since(const struct _sampling_mark *origin,
-           struct _sampling_tables **tables)
+finish(const struct _sampling_mark *origin, struct _sampling_tables **tables)
 {
-    if (origin != NULL && !_PySampling_TablesSince(*tables, origin)) {
+    if (!_PySampling_TablesFinish(*tables, origin)) {
         _PySampling_TablesFree(*tables);
         *tables = NULL;
         return _PySampling_ERR_NO_MEMORY;
@@ -140,7 +139,7 @@ snapshot_locked(PyThreadState *tstate, int clear,
     if (!clear) {
         _PySampling_Status status =
             _PySampling_TakeTables(tstate, 1, result);
-        return status == _PySampling_OK ? take_since(STATE->origin, result)
+        return status == _PySampling_OK ? finish(STATE->origin, result)
                                         : status;
     }
     struct _sampling_mark *origin = STATE->origin;
@@ -162,7 +161,7 @@ snapshot_locked(PyThreadState *tstate, int clear,
     }
     _PySampling_Status status = _PySampling_OwnTables(result);
     if (status == _PySampling_OK) {
-        status = take_since(origin, result);
+        status = finish(origin, result);
     }
     _PySampling_MarkFree(origin);
     return status;
@@ -187,7 +186,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
     _PySampling_Status status =
         _PySampling_TakeTables(tstate, STATE->blocks != NULL, result);
     if (status == _PySampling_OK) {
-        status = take_since(STATE->origin, result);
+        status = finish(STATE->origin, result);
     }
     if (status != _PySampling_OK && STATE->tables != NULL) {
         return status;      // it goes on

@@ -1,4 +1,4 @@
-/* Sampling profiler: what tables have got since a moment.
+/* Sampling profiler: what tables have got, or have got since a moment.
 
    Owns the difference between tables and how far they were before.  Rows of
    samples only grow, and keep their places until all are cleared; so what they
@@ -219,12 +219,15 @@ leave_out_unused(struct _sampling_tables *tables)
 }
 
 int
-_PySampling_TablesSince(struct _sampling_tables *tables,
-                        const struct _sampling_mark *mark)
+_PySampling_TablesFinish(struct _sampling_tables *tables,
+                         const struct _sampling_mark *mark)
 {
     // Which file is which module is known best by all functions together.
     if (!_PySampling_TablesGuessModules(tables)) {
         return 0;
+    }
+    if (mark == NULL) {
+        return _PySampling_TablesShareTasks(tables);
     }
     tables->start_time_ns = mark->start_time_ns;
     tables->duration_ns -= mark->after_ns;

@@ -320,10 +320,11 @@ extern int _PySampling_TablesMark(const struct _sampling_tables *tables,
 extern void _PySampling_MarkFree(struct _sampling_mark *mark);
 extern void _PySampling_CountersSince(struct _sampling_counters *counters,
                                       const struct _sampling_mark *mark);
-// Makes the caller's own tables, which take no more samples, those of the time
-// since `mark`.  Returns 0 if there is no memory.
-extern int _PySampling_TablesSince(struct _sampling_tables *tables,
-                                   const struct _sampling_mark *mark);
+// Once, of the caller's own tables, which take no more samples: completes what
+// can only be known in the end, and keeps what is of the time since `mark`;
+// NULL: all.  Returns 0 if there is no memory.
+extern int _PySampling_TablesFinish(struct _sampling_tables *tables,
+                                    const struct _sampling_mark *mark);
 
 // The samples begin anew; all other rows keep their numbers.
 extern void _PySampling_TablesClearSamples(struct _sampling_tables *tables);

@@ -18,7 +18,7 @@ from profile_sampling import label
 
 from ..support.lives import lives, spend
 from ..support.manual import manual, tick
-from ..support.sessions import SessionTest
+from ..support.sessions import Session, SessionTest, checked
 
 WAITS = ('awaiting', 'loop_wait')
 
@@ -438,6 +438,54 @@ class LivesTest(SessionTest):
         # The first kept two waiting, the second one.
         self.assertEqual(sum(row.delay_ns for row in profile.loop_holders()
                              if row.task_class.endswith('hog')), 300)
+
+
+class BesideOthersTest(SessionTest):
+    """On the real clock, so slow that it hits hardly any task."""
+
+    RATE_HZ = 10
+
+    def check(self, profile):
+        found = lives(checked(profile))
+        self.assertGreater(found['short'][0], 0)
+        self.assertEqual(profile.total('task_ns'),
+                         sum(map(sum, found.values())))
+
+    def run_tasks(self):
+        async def short():
+            pass
+
+        async def main():
+            for _ in range(100):
+                await asyncio.create_task(short())
+        asyncio.run(main())
+
+    def test_block_in_a_session(self):
+        with Session(rate_hz=self.RATE_HZ) as session:
+            self.run_tasks()
+            with profile_sampling.profile() as block:
+                self.run_tasks()
+        self.check(block.profile)
+        self.check(session.profile)
+
+    def test_blocks_in_blocks(self):
+        with profile_sampling.profile(rate_hz=self.RATE_HZ) as outer:
+            with profile_sampling.profile() as inner:
+                self.run_tasks()
+        self.check(inner.profile)
+        self.check(outer.profile)
+
+    def test_session_in_a_block(self):
+        with profile_sampling.profile(rate_hz=self.RATE_HZ) as block:
+            self.run_tasks()
+            with Session(rate_hz=self.RATE_HZ) as session:
+                self.run_tasks()
+                self.check(session.snapshot())
+                self.run_tasks()
+                self.check(session.snapshot(clear=True))
+                self.run_tasks()
+        self.check(session.profile)
+        self.check(block.profile)
 
 
 if __name__ == '__main__':
