@@ -309,6 +309,10 @@ start_thread(struct _sampling_clock *clock)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int err = pthread_create(&clock->thread, &attr, run_clock, clock);
+    if (err == EINVAL) {
+        // The thread-local storage of some library does not fit.
+        err = pthread_create(&clock->thread, NULL, run_clock, clock);
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return err;

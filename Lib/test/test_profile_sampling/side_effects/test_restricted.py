@@ -6,11 +6,13 @@ output.  The profile is whole, or one line says what is missing.
 
 import os
 import resource
+import tempfile
 import unittest
 
 from ..support.compiling import compile_extension
 from ..support.sessions import (
-    OPTION, SANITIZER, ProgramTest, by_state, names, on_stack, thrice)
+    OPTION, SANITIZER, ProgramTest, by_state, environment, names, on_stack,
+    thrice)
 from . import restrictions
 
 # Two threads that compute by turns and sleep; status 3.  There is less to do
@@ -124,6 +126,22 @@ class SystemCallsTest(RestrictedTest):
         # No table of descriptors of the clock's own, so it asks /proc
         # nothing, and does not know who sleeps.
         self.check_calls(restrictions.without_system_calls('close_range'))
+
+
+class StacksTest(RestrictedTest):
+
+    def test_thread_local_storage(self):
+        # The C library takes it from the stack of each thread.
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        library = compile_extension('large_tls', directory.name)
+        if SANITIZER:
+            self.skipTest('a sanitizer has to be loaded first')
+        result = self.run_python(OPTION, '-c', PROGRAM,
+                                 env=environment(LD_PRELOAD=library))
+        self.assertEqual((result.status, result.out), (3, b'worked\n'),
+                         result.err)
+        self.check_times(result.load('profile.pb.gz'))
 
 
 class FilesTest(RestrictedTest):
