@@ -22,6 +22,10 @@
 
 #include <errno.h>
 
+/* How often booking what the hooks took is booked in turn, at most.  More than
+   a few times only where that takes as long as a period. */
+#define MAX_HOOK_RECORDS 8
+
 /* In how many runs a tick that was put off is waited for at safepoints. */
 #define MAX_OVERDUE_RUNS 1000
 
@@ -111,8 +115,9 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t now_ns)
     int is_timed = open_run(tstate, thread, now_ns, is_in_c);
     int books = thread->account.detached_ns != 0
         && _PySampling_BookHooks(tstate, thread, thread->attached_ns);
-    while (books) {
-        // It takes time to make a record: the run begins after that.
+    for (int i = 0; books && i < MAX_HOOK_RECORDS; i++) {
+        // It takes time to make a record: the run begins after that.  The last
+        // one, if there are so many, is part of the run.
         is_timed = open_run(tstate, thread, _PySampling_MonotonicNow(),
                             is_in_c);
         books = _PySampling_BookHooksAgain(thread, thread->attached_ns);

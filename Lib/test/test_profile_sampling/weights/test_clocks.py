@@ -228,6 +228,25 @@ class JumpsTest(ProgramTest):
         self.assertEqual(jumped, 'True')
         self.check_durations(float(took))
 
+    def test_clock_that_takes_a_period_to_read(self):
+        # What it takes to make a record is no reason to make another, for
+        # ever.
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        library = run_compiler(
+            'slow_clock.c', os.path.join(directory.name, 'clock.so'),
+            '-shared', '-fPIC', '-ldl')
+        if SANITIZER:
+            self.skipTest('a sanitizer has to be loaded first')
+        result = self.run_python(
+            '-Xsampleprof=rate_hz=10000,out=profile.pb.gz', '-c', 'import os\n'
+            'for _ in range(1000): os.stat(".")\n',
+            env=environment(LD_PRELOAD=library))
+        self.assertEqual((result.status, result.out), (0, b''), result.err)
+        profile = Run.load(self, 'profile.pb.gz')
+        self.assertAlmostEqual(profile.total_wall_ns, profile.duration_ns,
+                               delta=0.1 * profile.duration_ns)
+
     def test_stopped_for_a_while(self):
         stopped_s = 1.5
         program = subprocess.Popen(
