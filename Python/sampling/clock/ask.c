@@ -227,6 +227,8 @@ static void
 see_sleeper(_PySampling_Thread *thread, uint64_t cpu_ns)
 {
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
+    // Pairs with the acquire fence in _PySampling_SleeperNode().
+    _Py_atomic_fence_release();
     struct _PyInterpreterFrame *frame =
         _PySampling_ReadSleeper(thread->tstate, &thread->sleeper);
     if (frame != NULL && _PySampling_CpuNow(thread) == cpu_ns) {
@@ -288,7 +290,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
     }
     if (found == _PySampling_ASLEEP
         && (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
-            || thread->sleeper.frame == NULL))
+            || _Py_atomic_load_ptr_relaxed(&thread->sleeper.frame) == NULL))
     {
         see_sleeper(thread, cpu_ns);
     }

@@ -85,6 +85,20 @@ leaf_wants_module(struct _sampling_tables *tables,
         && _PySampling_TablesWantsModule(tables, frames[leaf].code);
 }
 
+/* Is the entry at `depth` from the root what it was in the last stack?  The name
+   of a callee is made anew: what the same words lead to may be another one. */
+static int
+is_as_before(struct _sampling_tables *tables,
+             const struct _sampling_buffer *buffer, PyThreadState *tstate,
+             const _PySampling_Frame *entry, int depth)
+{
+    return entry->code == buffer->path[depth].code
+        && entry->instr == buffer->path[depth].instr
+        && (!_PySampling_IsCallee(*entry)
+            || intern_entry(tables, tstate, buffer->path_nodes[depth - 1],
+                            entry, 0) == buffer->path_nodes[depth]);
+}
+
 /* The node of a stack given leaf first.  What it shares with the last stack,
    from the root on, is not looked up again. */
 uint32_t
@@ -103,9 +117,7 @@ _PySampling_InternStack(struct _sampling_tables *tables,
     int shared = Py_MIN(depth, buffer->path_depth);
     int i = 0;
     const _PySampling_Frame *entry = frames + depth - 1;
-    while (i < shared && entry->code == buffer->path[i].code
-           && entry->instr == buffer->path[i].instr)
-    {
+    while (i < shared && is_as_before(tables, buffer, tstate, entry, i)) {
         i++;
         entry--;
     }
@@ -180,6 +192,10 @@ _PySampling_SleeperNode(PyThreadState *tstate, _PySampling_Thread *thread)
         && _Py_atomic_load_ptr_acquire(&thread->sleeper.frame) == frame
         && thread->sleeper.instr == frame->instr_ptr;
     struct _sampling_call call = thread->sleeper;
+    // The clock may have begun to write another one meanwhile.
+    _Py_atomic_fence_acquire();
+    is_known = is_known
+        && _Py_atomic_load_ptr_relaxed(&thread->sleeper.frame) == frame;
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
     return walk_node(tstate, thread, frame,
                      _PyRuntime.sampling.options.names, is_known, INT_MAX,
