@@ -131,9 +131,21 @@ add_pairs(struct _sampling_tables *tables, PyObject *pairs)
 
 /* The label set of a context. */
 
-/* NULL: the context has none, or the collector has cleared it already.
-   Looking up a context variable compares by identity, so it runs no code of
-   the program. */
+/* As _PyHamt_Find().  Context variables are compared by identity, which runs no
+   code of the program, but takes a level of C recursion: without one left, an
+   exception would be raised. */
+static int
+find_in_context(PyContext *context, PyObject *variable, PyObject **value)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    int remaining = tstate->c_recursion_remaining;
+    tstate->c_recursion_remaining = Py_MAX(remaining, 1);
+    int found = _PyHamt_Find(context->ctx_vars, variable, value);
+    tstate->c_recursion_remaining = remaining;
+    return found;
+}
+
+/* NULL: the context has none, or the collector has cleared it already. */
 static _PySampling_LabelSet *
 set_of_context(PyThreadState *tstate, PyObject *context)
 {
@@ -142,8 +154,7 @@ set_of_context(PyThreadState *tstate, PyObject *context)
     if (s->label_var == NULL || context == NULL
         || !PyContext_CheckExact(context)       // a task may have any object
         || ((PyContext *)context)->ctx_vars == NULL
-        || _PyHamt_Find(((PyContext *)context)->ctx_vars, s->label_var,
-                        &value) != 1
+        || find_in_context((PyContext *)context, s->label_var, &value) != 1
         // Whoever copies a context can see the variable, and set it.
         || !Py_IS_TYPE(value, s->label_set_type))
     {

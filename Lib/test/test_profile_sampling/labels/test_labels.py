@@ -5,6 +5,7 @@ import contextlib
 import contextvars
 import gc
 import os
+import sys
 import threading
 import unittest
 from collections import Counter
@@ -16,7 +17,8 @@ from profile_sampling import Profile, label, labels, sample
 
 from ..support.labelling import LabelTest, labelled, sums
 from ..support.manual import manual, tick
-from ..support.sessions import SANITIZER, _profile, checked, thrice
+from ..support.sessions import (
+    SANITIZER, Session, _profile, checked, thrice)
 from ..support.subscribers import subscribe_manually
 from ..support.work import busy
 
@@ -224,6 +226,58 @@ class BlocksTest(LabelTest):
         self.addCleanup(os_helper.unlink, path)
         session.profile.save(path)
         self.assertEqual(sums(Profile.load(path)), sums(session.profile))
+
+
+class RecursionTest(LabelTest):
+
+    def test_no_level_of_recursion_left(self):
+        # To look a variable up in a context may take one, where another
+        # variable lies in its place.
+        with label(a=1):
+            pass
+        steps = range(200_000)
+        errors = []
+
+        def dive(item):
+            nonlocal is_deepest
+            try:
+                max(items, key=dive)
+            except RecursionError:
+                if is_deepest:
+                    is_deepest = False
+                    for _ in steps:     # calls nothing
+                        pass
+            except Exception as error:
+                errors.append(error)
+
+        class Shifted:
+            def __init__(self, shift):
+                self.shift = shift
+
+            def __repr__(self):
+                if self.shift:
+                    repr(Shifted(self.shift - 1))
+                else:
+                    dive(None)
+                return ''
+
+        def work(shift):
+            for variable in variables:
+                variable.set(None)
+            repr(Shifted(shift))
+        items = [None]
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        sys.setrecursionlimit(1_000_000)
+        with Session(rate_hz=10_000):
+            for _ in range(20):
+                variables = [contextvars.ContextVar(f'v{i}')
+                             for i in range(12)]
+                # max() and a call of Python code take three, repr() one more.
+                for shift in range(3):
+                    is_deepest = True
+                    contextvars.Context().run(work, shift)
+                    self.assertFalse(is_deepest)
+        self.assertEqual(errors, [])
 
 
 class SampleTest(LabelTest):
