@@ -394,6 +394,22 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     task->is_woken = 0;
 }
 
+/* All tasks of a type keep it at the same place.  NULL: it has none. */
+static struct _sampling_task *
+record_of_object(PyObject *object)
+{
+    struct _sampling_task *like = interpreter_state()->tasks;
+    while (like != NULL && !Py_IS_TYPE(like->told.task, Py_TYPE(object))) {
+        like = like->next;
+    }
+    if (like == NULL) {
+        return NULL;
+    }
+    const _PySampling_ToldTask told = {
+        .task = object, .layout = like->told.layout};
+    return _PySampling_RecordOfTask(&told);
+}
+
 /* What it has spent so far has the labels that it has now. */
 void
 _PySampling_TaskSettle(PyObject *object)
@@ -405,10 +421,7 @@ _PySampling_TaskSettle(PyObject *object)
     {
         return;
     }
-    struct _sampling_task *task = interpreter_state()->tasks;
-    while (task != NULL && task->told.task != object) {
-        task = task->next;
-    }
+    struct _sampling_task *task = record_of_object(object);
     if (task != NULL && task->epoch == thread->epoch) {
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
