@@ -9,6 +9,8 @@
 
 #include "Python.h"
 
+#include "pycore_pystate.h"           // HEAD_LOCK()
+#include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_sampling.h"
 
 #include "_profile.h"
@@ -62,11 +64,13 @@ is_running(TaskObject *self)
     if (self->runs_in == 0 || self->runs_in == own_id()) {
         return self->runs_in != 0;
     }
-    PyThreadState *tstate =
-        PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    // Threads without the GIL may add their states.
+    HEAD_LOCK(&_PyRuntime);
+    PyThreadState *tstate = PyInterpreterState_Get()->threads.head;
     while (tstate != NULL && tstate->id != self->runs_in) {
-        tstate = PyThreadState_Next(tstate);
+        tstate = tstate->next;
     }
+    HEAD_UNLOCK(&_PyRuntime);
     if (tstate == NULL) {
         self->runs_in = 0;
     }
