@@ -193,6 +193,9 @@ stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
     }
     _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
+    if (STATE->origin != NULL && STATE->blocks == NULL) {
+        _PySampling_MarkFreeRows(STATE->origin);
+    }
     // The others may want a lower rate.
     return STATE->tables != NULL ? _PySampling_EngineReconfigure(tstate)
                                  : status;

@@ -44,11 +44,20 @@ _PySampling_TablesMark(const struct _sampling_tables *tables,
 }
 
 void
+_PySampling_MarkFreeRows(struct _sampling_mark *mark)
+{
+    free(mark->weights);
+    free(mark->coroutines);
+    mark->weights = NULL;
+    mark->coroutines = NULL;
+    mark->num_samples = mark->num_coroutines = 0;
+}
+
+void
 _PySampling_MarkFree(struct _sampling_mark *mark)
 {
     if (mark != NULL) {
-        free(mark->weights);
-        free(mark->coroutines);
+        _PySampling_MarkFreeRows(mark);
         free(mark);
     }
 }

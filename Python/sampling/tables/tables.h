@@ -318,6 +318,8 @@ extern int _PySampling_TablesMark(const struct _sampling_tables *tables,
                                   struct _sampling_mark *mark);
 // May be NULL.
 extern void _PySampling_MarkFree(struct _sampling_mark *mark);
+// Keeps the counters only.
+extern void _PySampling_MarkFreeRows(struct _sampling_mark *mark);
 extern void _PySampling_CountersSince(struct _sampling_counters *counters,
                                       const struct _sampling_mark *mark);
 // Once, of the caller's own tables, which take no more samples: completes what
