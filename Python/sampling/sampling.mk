@@ -18,6 +18,7 @@ SAMPLING_OBJS= \
 	Python/sampling/clock/timer.o \
 	Python/sampling/clock/trial.o \
 	Python/sampling/clock/wakeup.o \
+	Python/sampling/native/callables.o \
 	Python/sampling/native/depths.o \
 	Python/sampling/native/find.o \
 	Python/sampling/native/names.o \

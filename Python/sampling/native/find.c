@@ -52,7 +52,7 @@ add_callee(_PySampling_Frame *out, _PySampling_CalleeKind kind, int opcode,
 /* Calls. */
 
 static int
-add_function(PyInterpreterState *interp, PyObject *callable, int opcode,
+add_function(PyInterpreterState *interp, PyObject *callable,
              _PySampling_Frame *out)
 {
     PyCFunctionObject function;
@@ -60,7 +60,7 @@ add_function(PyInterpreterState *interp, PyObject *callable, int opcode,
         return 0;
     }
     if (function.m_module != NULL) {
-        return add_callee(out, _PySampling_CALLEE_FUNCTION, opcode, 0,
+        return add_callee(out, _PySampling_CALLEE_FUNCTION, 0, 0,
                           function.m_ml, function.m_module);
     }
     // Bound to an object, or, as dict.fromkeys is, to a class, which may have
@@ -76,12 +76,12 @@ add_function(PyInterpreterState *interp, PyObject *callable, int opcode,
         type = (PyTypeObject *)function.m_self;
     }
     return type == NULL ? 0
-        : add_callee(out, _PySampling_CALLEE_METHOD, opcode, 0,
+        : add_callee(out, _PySampling_CALLEE_METHOD, 0, 0,
                      function.m_ml, type);
 }
 
 static int
-add_descriptor(PyInterpreterState *interp, PyObject *callable, int opcode,
+add_descriptor(PyInterpreterState *interp, PyObject *callable,
                _PySampling_CalleeKind kind, _PySampling_Frame *out)
 {
     // Both kinds of descriptors have their definition at the same place.
@@ -93,36 +93,46 @@ add_descriptor(PyInterpreterState *interp, PyObject *callable, int opcode,
     {
         return 0;
     }
-    return add_callee(out, kind, opcode, 0, descriptor.definition,
+    return add_callee(out, kind, 0, 0, descriptor.definition,
                       descriptor.common.d_type);
 }
 
-static int
-add_called(PyInterpreterState *interp, PyObject *callable, int opcode,
-           _PySampling_Frame *out)
+/* What is bound to an object by a method; others are as they are. */
+static PyObject *
+unbind(PyInterpreterState *interp, PyObject *callable)
 {
+    PyMethodObject method;
+    return type_of(interp, callable) == &PyMethod_Type
+            && READ(interp, (PyMethodObject *)callable, &method)
+        ? method.im_func : callable;
+}
+
+int
+_PySampling_FindCallee(PyInterpreterState *interp, PyObject *callable,
+                       _PySampling_Frame *out)
+{
+    callable = unbind(interp, callable);
     PyTypeObject *type = type_of(interp, callable);
     if (type == NULL || type == &PyFunction_Type || type == &PyMethod_Type) {
         return 0;       // Python code: its own frame says it
     }
     if (type == &PyCFunction_Type || type == &PyCMethod_Type) {
-        return add_function(interp, callable, opcode, out);
+        return add_function(interp, callable, out);
     }
     if (type == &PyMethodDescr_Type || type == &PyClassMethodDescr_Type) {
-        return add_descriptor(interp, callable, opcode,
+        return add_descriptor(interp, callable,
                               _PySampling_CALLEE_METHOD, out);
     }
     if (type == &PyWrapperDescr_Type) {
-        return add_descriptor(interp, callable, opcode,
+        return add_descriptor(interp, callable,
                               _PySampling_CALLEE_SLOT_WRAPPER, out);
     }
     if (type == &PyType_Type) {
-        return add_callee(out, _PySampling_CALLEE_TYPE, opcode, 0,
-                          callable, NULL);
+        return add_callee(out, _PySampling_CALLEE_TYPE, 0, 0, callable,
+                          NULL);
     }
     // Maybe a class with a metaclass of its own: the drain can see.
-    return add_callee(out, _PySampling_CALLEE_INSTANCE, opcode, 0,
-                      type, callable);
+    return add_callee(out, _PySampling_CALLEE_INSTANCE, 0, 0, type, callable);
 }
 
 
@@ -241,7 +251,7 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
     case CALL_KW:
     case CALL_FUNCTION_EX:
     case WITH_EXCEPT_START:
-        return add_called(interp, operands[0], opcode, out);
+        return _PySampling_FindCallee(interp, operands[0], out);
     default:
         return add_operator(interp, slots, code, instr, opcode, operands,
                             out);

@@ -1,7 +1,7 @@
 /* Sampling profiler: what a C function or an operator is called.
 
-   Owns the names of callees, as a user would write them, and the rows that
-   remember them.  Must not know how a callee was found.
+   Owns the names of callees, as a user would write them, and keeps some.  Must
+   not know how a callee was found.
 
    Runs at the drain: with the GIL, but no Python object is made and no Python
    code runs.  Types are looked at directly once they have proved to be types:
@@ -18,62 +18,12 @@
 
 /* Calls. */
 
-/* A name in C: ASCII, as identifiers and, for some generated code, "<" ">". */
-static int
-read_c_name(PyInterpreterState *interp, const char *address,
-            struct _sampling_text *out)
-{
-    char bytes[_PySampling_MAX_NAME_BYTES];
-    int size = _PySampling_ReadString(interp, address, bytes, sizeof(bytes));
-    if (size <= 0) {
-        return 0;
-    }
-    for (int i = 0; i < size; i++) {
-        if (bytes[i] <= ' ' || bytes[i] > '~') {
-            return 0;
-        }
-    }
-    _PySampling_AppendBytes(out, bytes, (size_t)size);
-    return 1;
-}
-
-/* A str that may be gone: the name of a module. */
-static int
-read_module_name(PyInterpreterState *interp, PyObject *object,
-                 struct _sampling_text *out)
-{
-    PyASCIIObject head;
-    char bytes[_PySampling_MAX_NAME_BYTES];
-    if (!_PySampling_ReadMemory(interp, object, &head, sizeof(head))
-        || head.ob_base.ob_type != &PyUnicode_Type
-        || !head.state.compact || !head.state.ascii
-        || head.length <= 0 || head.length >= (Py_ssize_t)sizeof(bytes)
-        || !_PySampling_ReadMemory(interp, (PyASCIIObject *)object + 1, bytes,
-                                   (size_t)head.length))
-    {
-        return 0;
-    }
-    _PySampling_AppendBytes(out, bytes, (size_t)head.length);
-    return 1;
-}
-
-static int
-read_method_name(PyInterpreterState *interp, const PyMethodDef *method,
-                 struct _sampling_text *out)
-{
-    const char *address;
-    return _PySampling_ReadMemory(interp, &method->ml_name, &address,
-                                  sizeof(address))
-        && read_c_name(interp, address, out);
-}
-
 static int
 name_function(PyInterpreterState *interp, const PyMethodDef *method,
               PyObject *module, struct _sampling_name *name)
 {
-    return read_module_name(interp, module, &name->module)
-        && read_method_name(interp, method, &name->qualname)
-        ? 1 : _PySampling_UNKNOWN;
+    return _PySampling_ReadText(interp, module, &name->module)
+        && _PySampling_ReadMethodName(interp, method, &name->qualname);
 }
 
 static int
@@ -111,12 +61,11 @@ name_method(struct _sampling_tables *tables, PyInterpreterState *interp,
             struct _sampling_name *name)
 {
     if (!_PySampling_IsType(interp, type)) {
-        return _PySampling_UNKNOWN;
+        return 0;
     }
     _PySampling_NameType(tables, definer_of(type, method), name);
     _PySampling_AppendString(&name->qualname, ".");
-    return read_method_name(interp, method, &name->qualname)
-        ? 1 : _PySampling_UNKNOWN;
+    return _PySampling_ReadMethodName(interp, method, &name->qualname);
 }
 
 static int
@@ -129,12 +78,11 @@ name_slot_wrapper(struct _sampling_tables *tables, PyInterpreterState *interp,
         || !_PySampling_ReadMemory(interp, &wrapper->name, &address,
                                    sizeof(address)))
     {
-        return _PySampling_UNKNOWN;
+        return 0;
     }
     _PySampling_NameType(tables, type, name);
     _PySampling_AppendString(&name->qualname, ".");
-    return read_c_name(interp, address, &name->qualname)
-        ? 1 : _PySampling_UNKNOWN;
+    return _PySampling_ReadName(interp, address, &name->qualname);
 }
 
 static int
@@ -142,37 +90,67 @@ name_class(struct _sampling_tables *tables, PyInterpreterState *interp,
            PyTypeObject *type, struct _sampling_name *name)
 {
     if (!_PySampling_IsType(interp, type)) {
-        return _PySampling_UNKNOWN;
+        return 0;
     }
     _PySampling_NameType(tables, type, name);
     return 1;
 }
 
 static int
+find_name(struct _sampling_tables *tables, PyInterpreterState *interp,
+          _PySampling_Frame words, _PySampling_Frame mark, int may_unwrap,
+          struct _sampling_name *name);
+
+/* What is called by way of a functools.partial, if that is no Python code. */
+static int
+name_wrapped(struct _sampling_tables *tables, PyInterpreterState *interp,
+             PyTypeObject *type, PyObject *callable,
+             struct _sampling_name *name)
+{
+    _PySampling_Frame callee[_PySampling_CALLEE_ENTRIES];
+    PyObject *wrapped = _PySampling_WrappedCallable(interp, type, callable);
+    return wrapped != NULL && _PySampling_FindCallee(interp, wrapped, callee)
+        && find_name(tables, interp, callee[0], callee[1], 0, name);
+}
+
+static int
 name_instance(struct _sampling_tables *tables, PyInterpreterState *interp,
-              PyTypeObject *type, PyTypeObject *callable,
+              PyTypeObject *type, PyObject *callable, int may_unwrap,
               struct _sampling_name *name)
 {
     if (!_PySampling_IsType(interp, type)) {
-        return _PySampling_UNKNOWN;
+        return 0;
     }
     if (PyType_HasFeature(type, Py_TPFLAGS_TYPE_SUBCLASS)) {
-        return name_class(tables, interp, callable, name);
+        return name_class(tables, interp, (PyTypeObject *)callable, name);
     }
     // What cannot be called is the result of the call, stored already.
-    return type->tp_call != NULL
-        && _PySampling_NameSpecial(tables, type, &_Py_ID(__call__), name);
+    PyObject *call;
+    PyTypeObject *owner = type->tp_call == NULL ? NULL
+        : _PySampling_FindOwner(type, &_Py_ID(__call__), &call);
+    if (owner == NULL || PyFunction_Check(call)) {
+        return 0;
+    }
+    if (_PySampling_NameCallable(tables, interp, type, callable, name)
+        || (may_unwrap
+            && name_wrapped(tables, interp, type, callable, name)))
+    {
+        return 1;
+    }
+    _PySampling_ClearName(name);
+    _PySampling_NameAttribute(tables, owner, &_Py_ID(__call__), name);
+    return 1;
 }
-
-
-/* Rows. */
 
 static int
 find_name(struct _sampling_tables *tables, PyInterpreterState *interp,
-          uint32_t mark, void *word0, void *word1, struct _sampling_name *name)
+          _PySampling_Frame words, _PySampling_Frame mark, int may_unwrap,
+          struct _sampling_name *name)
 {
-    name->kind = _PySampling_KIND_C;
-    switch ((_PySampling_CalleeKind)(mark & 15)) {
+    void *word0 = (void *)((uintptr_t)words.code & ~(uintptr_t)1);
+    void *word1 = words.instr;
+    uint32_t bits = (uint32_t)((uintptr_t)mark.instr >> 4);
+    switch (_PySampling_KindOfCallee(mark)) {
     case _PySampling_CALLEE_FUNCTION:
         return name_function(interp, word0, word1, name);
     case _PySampling_CALLEE_METHOD:
@@ -182,13 +160,16 @@ find_name(struct _sampling_tables *tables, PyInterpreterState *interp,
     case _PySampling_CALLEE_TYPE:
         return name_class(tables, interp, word0, name);
     case _PySampling_CALLEE_INSTANCE:
-        return name_instance(tables, interp, word0, word1, name);
+        return name_instance(tables, interp, word0, word1, may_unwrap, name);
     case _PySampling_CALLEE_OPERATOR:
-        return _PySampling_NameOperator(tables, interp, mark >> 4 & 255,
-                                        mark >> 12, word0, word1, name);
+        return _PySampling_NameOperator(tables, interp, bits >> 4 & 255,
+                                        bits >> 12, word0, word1, name);
     }
     return 0;
 }
+
+
+/* Rows. */
 
 static uint32_t
 intern_name(struct _sampling_tables *tables, const struct _sampling_name *name)
@@ -212,54 +193,54 @@ uint32_t
 _PySampling_TablesTypeFrame(struct _sampling_tables *tables,
                             PyTypeObject *type)
 {
-    struct _sampling_name name = {.kind = _PySampling_KIND_C};
+    struct _sampling_name name;
+    _PySampling_ClearName(&name);
     _PySampling_NameType(tables, type, &name);
     return intern_name(tables, &name);
 }
 
-static uint32_t
-hash_callee_row(const struct _sampling_callee_row *row)
+/* Another object may take the address of one that dies.  A type that dies is
+   reported; definitions of functions are not, but most lie in a library.  All
+   modules that share one have the same name. */
+static int
+may_keep(_PySampling_Frame words, _PySampling_Frame mark)
 {
-    return mix(row->word0 ^ row->mark, row->word1);
+    switch (_PySampling_KindOfCallee(mark)) {
+    case _PySampling_CALLEE_TYPE:
+    case _PySampling_CALLEE_OPERATOR:
+        return 1;
+    case _PySampling_CALLEE_INSTANCE:
+        return 0;
+    default:
+        return _PySampling_IsLoaded((void *)words.code);
+    }
 }
 
-DEFINE_INDEX(callee, tables->callees[row].mark == 0)
-
-static uint32_t
-find_callee(const struct _sampling_tables *tables,
-            const struct _sampling_callee_row *key)
+static void *
+first_word(_PySampling_Frame words)
 {
-    FOR_CANDIDATES(tables->callee_index, hash_callee_row(key), row) {
-        const struct _sampling_callee_row *r = &tables->callees[row];
-        if (r->mark == key->mark && r->word0 == key->word0
-            && r->word1 == key->word1)
-        {
-            return row;
-        }
-    }
-    return NO_ROW;
+    return (void *)((uintptr_t)words.code & ~(uintptr_t)1);
 }
 
-/* If there is room. */
-static void
-remember_callee(struct _sampling_tables *tables,
-                const struct _sampling_callee_row *key)
+static int
+is_access(_PySampling_Frame mark)
 {
-    if (!reserve_callee_index(tables)) {
-        return;
+    int opcode = (uintptr_t)mark.instr >> 8 & 255;
+    return opcode == LOAD_ATTR || opcode == STORE_ATTR;
+}
+
+static struct _sampling_kept_callee
+key_of(struct _sampling_tables *tables, _PySampling_Frame words,
+       _PySampling_Frame mark)
+{
+    struct _sampling_kept_callee key = {.words = {
+        (uintptr_t)words.code, (uintptr_t)words.instr,
+        (uintptr_t)mark.instr}};
+    if (is_access(mark)) {
+        // The attribute by what it says: its address may become another's.
+        key.words[1] = _PySampling_InternText(tables, (PyObject *)words.instr);
     }
-    uint32_t row = tables->free_callee;
-    if (row != NO_ROW) {
-        tables->free_callee = tables->callees[row].frame;
-    }
-    else {
-        if (!RESERVE(tables, callees)) {
-            return;
-        }
-        row = tables->num_callees++;
-    }
-    tables->callees[row] = *key;
-    index_put(&tables->callee_index, hash_callee_row(key), row);
+    return key;
 }
 
 uint32_t
@@ -267,63 +248,35 @@ _PySampling_InternCallee(struct _sampling_tables *tables,
                          PyInterpreterState *interp, _PySampling_Frame words,
                          _PySampling_Frame mark)
 {
-    struct _sampling_callee_row key = {
-        .mark = (uint32_t)((uintptr_t)mark.instr >> 4),
-        .word0 = (uintptr_t)words.code & ~(uintptr_t)1,
-        .word1 = (uintptr_t)words.instr,
-    };
-    void *word1 = words.instr;
-    int opcode = key.mark >> 4 & 255;
-    if ((key.mark & 15) == _PySampling_CALLEE_OPERATOR
-        && (opcode == LOAD_ATTR || opcode == STORE_ATTR))
+    const struct _sampling_kept_callee key = key_of(tables, words, mark);
+    struct _sampling_kept_callee *kept = &tables->callees[
+        mix(key.words[0] ^ key.words[2], key.words[1])
+        % _PySampling_KEPT_CALLEES];
+    if (memcmp(kept->words, key.words, sizeof(key.words)) == 0) {
+        return kept->frame;
+    }
+    struct _sampling_name name;
+    _PySampling_ClearName(&name);
+    int is_found = find_name(tables, interp, words, mark, 1, &name);
+    uint32_t frame = is_found ? intern_name(tables, &name) : NO_ROW;
+    // Most attributes have no name: that is kept, too, of a type that lives.
+    if (is_found ? may_keep(words, mark)
+        : is_access(mark) && _PySampling_IsType(interp, first_word(words)))
     {
-        // The attribute by what it says: its address may become another's.
-        key.word1 = _PySampling_InternText(tables, word1);
+        *kept = key;
+        kept->frame = frame;
     }
-    int is_instance = (key.mark & 15) == _PySampling_CALLEE_INSTANCE;
-    if (is_instance) {
-        // One row for all instances, if the type is no metaclass.
-        key.word1 = 0;
-    }
-    uint32_t row = find_callee(tables, &key);
-    if (row == NO_ROW && is_instance) {
-        key.word1 = (uintptr_t)word1;
-        row = find_callee(tables, &key);
-    }
-    if (row != NO_ROW) {
-        return tables->callees[row].frame;
-    }
-    struct _sampling_name name = {0};
-    int found = find_name(tables, interp, key.mark, (void *)key.word0, word1,
-                          &name);
-    if (found == _PySampling_UNKNOWN) {
-        tables->code_version++;     // nor may the drain remember it
-        return NO_ROW;
-    }
-    if (is_instance && !PyType_HasFeature((PyTypeObject *)key.word0,
-                                          Py_TPFLAGS_TYPE_SUBCLASS))
-    {
-        key.word1 = 0;
-    }
-    key.frame = found ? intern_name(tables, &name) : NO_ROW;
-    remember_callee(tables, &key);
-    return key.frame;
+    return frame;
 }
 
 void
 _PySampling_TablesForgetType(struct _sampling_tables *tables,
                              PyTypeObject *type)
 {
-    for (uint32_t row = 0; row < tables->num_callees; row++) {
-        struct _sampling_callee_row *r = &tables->callees[row];
-        if (r->mark != 0 && (r->word0 == (uintptr_t)type
-                             || r->word1 == (uintptr_t)type))
-        {
-            index_remove(&tables->callee_index, hash_callee_row(r), row);
-            r->mark = 0;
-            r->frame = tables->free_callee;
-            tables->free_callee = row;
-            tables->code_version++;
+    for (int i = 0; i < _PySampling_KEPT_CALLEES; i++) {
+        uintptr_t *words = tables->callees[i].words;
+        if (words[0] == ((uintptr_t)type | 1) || words[1] == (uintptr_t)type) {
+            memset(words, 0, sizeof(tables->callees[i].words));
         }
     }
 }

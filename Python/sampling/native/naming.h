@@ -1,5 +1,5 @@
 /* Sampling profiler: what the files that name callees share
-   (native/types.c, native/names.c, native/operators.c);
+   (native/types.c, native/names.c, native/callables.c, native/operators.c);
    of no concern to others. */
 
 #ifndef Py_SAMPLING_NAMING_H
@@ -29,6 +29,15 @@ struct _sampling_name {
     struct _sampling_text qualname;
 };
 
+/* Only what is in use: to clear all of it takes longer than to fill it in. */
+static inline void
+_PySampling_ClearName(struct _sampling_name *name)
+{
+    name->kind = _PySampling_KIND_C;
+    name->module.size = 0;
+    name->qualname.size = 0;
+}
+
 // Longer text is cut.
 extern void _PySampling_AppendBytes(struct _sampling_text *text,
                                     const char *bytes, size_t size);
@@ -54,12 +63,29 @@ extern void _PySampling_NameAttribute(struct _sampling_tables *tables,
                                       PyTypeObject *type, PyObject *attribute,
                                       struct _sampling_name *name);
 
-/* What the words lead to is gone, and something else may be there soon: no
-   answer that holds. */
-#define _PySampling_UNKNOWN (-1)
+// What follows returns 0 if there is no name, or none that is known.
 
-// The next two return 1, or 0 if there is no name, or _PySampling_UNKNOWN.  A
-// special method in Python has none: it has a frame of its own.
+// Memory that may be gone: a string in C, a str, and the name of a method.
+extern int _PySampling_ReadName(PyInterpreterState *interp,
+                                const char *address,
+                                struct _sampling_text *out);
+extern int _PySampling_ReadText(PyInterpreterState *interp, PyObject *object,
+                                struct _sampling_text *out);
+extern int _PySampling_ReadMethodName(PyInterpreterState *interp,
+                                      const PyMethodDef *method,
+                                      struct _sampling_text *out);
+
+// The object's own name (native/callables.c).
+extern int _PySampling_NameCallable(struct _sampling_tables *tables,
+                                    PyInterpreterState *interp,
+                                    PyTypeObject *type, PyObject *object,
+                                    struct _sampling_name *name);
+// What a functools.partial calls; NULL: it is none.
+extern PyObject *_PySampling_WrappedCallable(PyInterpreterState *interp,
+                                             PyTypeObject *type,
+                                             PyObject *object);
+
+// A special method in Python has no name: it has a frame of its own.
 extern int _PySampling_NameSpecial(struct _sampling_tables *tables,
                                    PyTypeObject *type, PyObject *attribute,
                                    struct _sampling_name *name);

@@ -29,6 +29,10 @@ extern void _PySampling_MemoryInit(void);
 extern int _PySampling_ReadMemory(PyInterpreterState *interp,
                                   const void *from, void *to, size_t size);
 
+// Does it lie in the interpreter's image or a library's, which stay as long as
+// the process?
+extern int _PySampling_IsLoaded(const void *address);
+
 // Copies a string of at most `size` - 1 bytes.  Returns its length, or -1.
 extern int _PySampling_ReadString(PyInterpreterState *interp,
                                   const char *from, char *to, int size);
@@ -135,6 +139,11 @@ _PySampling_OpcodeOfMark(_PySampling_Frame mark)
         ? (int)((uintptr_t)mark.instr >> 4) : 0;
 }
 
+// Writes the entries of what is called as `callable`, and returns how many: 0,
+// as of Python code, or _PySampling_CALLEE_ENTRIES.  Async-signal-safe.
+extern int _PySampling_FindCallee(PyInterpreterState *interp,
+                                  PyObject *callable, _PySampling_Frame *out);
+
 // Writes the entries of the callee that `frame` is in, and returns how many: 0
 // or _PySampling_CALLEE_ENTRIES.  `call`: its evaluation stack as it was, or
 // NULL.  Async-signal-safe.
@@ -170,10 +179,10 @@ extern uint32_t _PySampling_InternCallee(struct _sampling_tables *tables,
                                          _PySampling_Frame words,
                                          _PySampling_Frame mark);
 
-// A type is being deallocated: its address may become another's.
 // The frame of a type that something is called by.  The type is alive.
 extern uint32_t _PySampling_TablesTypeFrame(struct _sampling_tables *tables,
                                             PyTypeObject *type);
+// A type is being deallocated: its address may become another's.
 extern void _PySampling_TablesForgetType(struct _sampling_tables *tables,
                                          PyTypeObject *type);
 

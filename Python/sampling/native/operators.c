@@ -89,7 +89,8 @@ static void
 append_type(struct _sampling_text *text, struct _sampling_tables *tables,
             PyTypeObject *type)
 {
-    struct _sampling_name name = {0};
+    struct _sampling_name name;
+    _PySampling_ClearName(&name);
     _PySampling_NameType(tables, type, &name);
     if (name.module.size != 0) {
         _PySampling_AppendBytes(text, name.module.bytes,
@@ -277,7 +278,7 @@ _PySampling_NameOperator(struct _sampling_tables *tables,
         || ((opcode == BINARY_OP || opcode == COMPARE_OP)
             && !_PySampling_IsType(interp, second)))
     {
-        return _PySampling_UNKNOWN;
+        return 0;
     }
     PyObject *methods[2], *value;
     switch (opcode) {

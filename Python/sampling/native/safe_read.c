@@ -23,6 +23,7 @@
 
 #include "native.h"
 
+#include <dlfcn.h>                    // _dl_find_object()
 #include <errno.h>
 #include <link.h>                     // dl_iterate_phdr()
 #include <sys/syscall.h>
@@ -204,6 +205,21 @@ _PySampling_ReadMemory(PyInterpreterState *interp, const void *from, void *to,
     // A probe says nothing of the moment after it.
     return (interp != NULL || memory->can_readv)
         && ask_kernel(memory, address, to, size);
+}
+
+int
+_PySampling_IsLoaded(const void *address)
+{
+    if (is_in_image(&_PyRuntime.sampling.memory, (uintptr_t)address, 1)) {
+        return 1;
+    }
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+    // Takes no lock.
+    struct dl_find_object object;
+    return _dl_find_object((void *)address, &object) == 0;
+#else
+    return 0;
+#endif
 }
 
 int

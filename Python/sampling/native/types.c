@@ -1,8 +1,8 @@
 /* Sampling profiler: what a type is called, and which of its classes an
    attribute is of.
 
-   Owns the proof that an address holds a type, and the text of names.  Must
-   not know what the names are for.
+   Owns the proof that an address holds a type or a name, and the text of
+   names.  Must not know what the names are for.
 
    Runs at the drain: with the GIL, but no Python object is made and no Python
    code runs. */
@@ -59,6 +59,59 @@ _PySampling_AppendObject(struct _sampling_text *text,
 }
 
 
+/* Text that may be gone. */
+
+/* A name in C: ASCII, as identifiers and, for some generated code, "<" ">". */
+int
+_PySampling_ReadName(PyInterpreterState *interp, const char *address,
+                     struct _sampling_text *out)
+{
+    char bytes[_PySampling_MAX_NAME_BYTES];
+    int size = _PySampling_ReadString(interp, address, bytes, sizeof(bytes));
+    if (size <= 0) {
+        return 0;
+    }
+    for (int i = 0; i < size; i++) {
+        if (bytes[i] <= ' ' || bytes[i] > '~') {
+            return 0;
+        }
+    }
+    _PySampling_AppendBytes(out, bytes, (size_t)size);
+    return 1;
+}
+
+/* A str that may be gone: the name of a module, say. */
+int
+_PySampling_ReadText(PyInterpreterState *interp, PyObject *object,
+                     struct _sampling_text *out)
+{
+    PyASCIIObject head;
+    char bytes[_PySampling_MAX_NAME_BYTES];
+    if (!_PySampling_ReadMemory(interp, object, &head, sizeof(head))
+        || head.ob_base.ob_type != &PyUnicode_Type
+        || !head.state.compact || !head.state.ascii
+        || head.length <= 0 || head.length >= (Py_ssize_t)sizeof(bytes)
+        || !_PySampling_ReadMemory(interp, (PyASCIIObject *)object + 1, bytes,
+                                   (size_t)head.length))
+    {
+        return 0;
+    }
+    _PySampling_AppendBytes(out, bytes, (size_t)head.length);
+    return 1;
+}
+
+int
+_PySampling_ReadMethodName(PyInterpreterState *interp,
+                           const PyMethodDef *method,
+                           struct _sampling_text *out)
+{
+    const char *address;
+    return _PySampling_ReadMemory(interp, &method->ml_name, &address,
+                                  sizeof(address))
+        && _PySampling_ReadName(interp, address, out);
+}
+
+
 /* Types. */
 
 /* Reads the head of what may be a type.  Freed memory often still looks like
@@ -67,35 +120,43 @@ static int
 read_type(PyInterpreterState *interp, PyTypeObject *type,
           PyTypeObject **metatype, unsigned long *flags)
 {
+    // At once: a large type is in no arena, and the kernel is asked.
+    char bytes[offsetof(PyTypeObject, tp_flags) + sizeof(*flags)];
     PyObject head;
     if ((uintptr_t)type % sizeof(void *) != 0
-        || !_PySampling_ReadMemory(interp, type, &head, sizeof(head))
-        || !_PySampling_ReadMemory(interp, &type->tp_flags, flags,
-                                   sizeof(*flags)))
+        || !_PySampling_ReadMemory(interp, type, bytes, sizeof(bytes)))
     {
         return 0;
     }
+    memcpy(&head, bytes, sizeof(head));
+    memcpy(flags, bytes + offsetof(PyTypeObject, tp_flags), sizeof(*flags));
     *metatype = head.ob_type;
     return Py_REFCNT(&head) > 0 && (*flags & Py_TPFLAGS_READY) != 0;
 }
 
 /* Does the address found by the handler hold a type?  Once it has, its fields
-   may be used.  What it points to must lead to `type` itself: free lists keep
-   pointers to other free objects where objects have their type. */
+   may be used.  What it points to must lead to `type` itself, by way of
+   metatypes: free lists keep pointers to other free objects where objects have
+   their type. */
+#define MAX_METATYPES 4
+
 int
 _PySampling_IsType(PyInterpreterState *interp, PyTypeObject *type)
 {
-    PyTypeObject *metatype, *metametatype;
-    unsigned long flags;
-    if (!read_type(interp, type, &metatype, &flags)) {
-        return 0;
+    for (int level = 0; level < MAX_METATYPES; level++) {
+        PyTypeObject *metatype;
+        unsigned long flags;
+        if (!read_type(interp, type, &metatype, &flags)
+            || (level > 0 && (flags & Py_TPFLAGS_TYPE_SUBCLASS) == 0))
+        {
+            return 0;
+        }
+        if (metatype == &PyType_Type) {
+            return 1;
+        }
+        type = metatype;
     }
-    if (metatype == &PyType_Type) {
-        return 1;
-    }
-    return read_type(interp, metatype, &metametatype, &flags)
-        && metametatype == &PyType_Type
-        && (flags & Py_TPFLAGS_TYPE_SUBCLASS) != 0;
+    return 0;
 }
 
 /* The class of the MRO that has the attribute, and its value; NULL: none. */

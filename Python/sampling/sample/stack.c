@@ -85,8 +85,8 @@ leaf_wants_module(struct _sampling_tables *tables,
         && _PySampling_TablesWantsModule(tables, frames[leaf].code);
 }
 
-/* Is the entry at `depth` from the root what it was in the last stack?  The name
-   of a callee is made anew: what the same words lead to may be another one. */
+/* Is the entry at `depth` from the root what it was in the last stack?  A
+   callee is looked up: what the same words lead to may be another one. */
 static int
 is_as_before(struct _sampling_tables *tables,
              const struct _sampling_buffer *buffer, PyThreadState *tstate,

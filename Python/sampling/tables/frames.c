@@ -420,8 +420,9 @@ _PySampling_TablesForgetAddresses(struct _sampling_tables *tables)
     tables->NAME##_index.used = 0; \
     tables->num_##NAME##s = 0; \
     tables->free_##NAME = NO_ROW;
-    X(code) X(place) X(callee)
+    X(code) X(place)
 #undef X
+    memset(tables->callees, 0, sizeof(tables->callees));
     tables->code_version++;
 }
 

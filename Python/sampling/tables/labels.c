@@ -131,9 +131,9 @@ add_pairs(struct _sampling_tables *tables, PyObject *pairs)
 
 /* The label set of a context. */
 
-/* As _PyHamt_Find().  Context variables are compared by identity, which runs no
-   code of the program, but takes a level of C recursion: without one left, an
-   exception would be raised. */
+/* As _PyHamt_Find().  Context variables are compared by identity, which runs
+   no code of the program, but takes a level of C recursion: without one left,
+   an exception would be raised. */
 static int
 find_in_context(PyContext *context, PyObject *variable, PyObject **value)
 {

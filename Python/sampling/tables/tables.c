@@ -6,7 +6,7 @@
 
    Stacks are kept as a tree: a node is a frame below a parent node, and a
    stack is the path from the root to a node, so stacks share what they have
-   in common.  How rows are found is in tables/rows.h. */
+   in common.  How rows are found is in tables/store.h. */
 
 #include "Python.h"
 
@@ -294,7 +294,6 @@ _PySampling_TablesNew(size_t limit_bytes)
     tables->limit_bytes = limit_bytes;
     tables->free_code = NO_ROW;
     tables->free_place = NO_ROW;
-    tables->free_callee = NO_ROW;
     if (!RESERVE(tables, nodes)) {
         _PySampling_TablesFree(tables);
         return NULL;

@@ -73,6 +73,7 @@ typedef enum {
 static inline _PySampling_Frame
 _PySampling_PseudoFrame(_PySampling_Pseudo pseudo, uint32_t value)
 {
+    Py_BUILD_ASSERT(_PySampling_PSEUDO_CALLEE < 16);    // the last one
     uintptr_t bits = ((uintptr_t)value << 4) | (uintptr_t)pseudo;
     return (_PySampling_Frame){NULL, (_Py_CODEUNIT *)bits};
 }
@@ -226,12 +227,13 @@ struct _sampling_place_row {
     uint32_t next_place;        // of the same code object, or UINT32_MAX
 };
 
-/* A C function or operator, by the words that identify it. */
-struct _sampling_callee_row {
-    uint32_t mark;              // 0: the row is free
-    uint32_t frame;             // UINT32_MAX: it has no name
-    uintptr_t word0;
-    uintptr_t word1;
+/* The frame of a callee (native/names.c).  A name costs 1 to 6 us to make, and
+   most samples are of a few callees. */
+#define _PySampling_KEPT_CALLEES 256
+
+struct _sampling_kept_callee {
+    uintptr_t words[3];         // the last is 0: none is kept here
+    uint32_t frame;
 };
 
 /* Open addressing over row numbers; the rows hold the keys. */
@@ -243,7 +245,7 @@ struct _sampling_index {
 
 #define _PySampling_TABLES(X) \
     X(string) X(function) X(frame) X(node) X(label) X(sample) X(code) \
-    X(place) X(callee) X(thread) X(coroutine)
+    X(place) X(thread) X(coroutine)
 
 struct _sampling_tables {
 #define X(name) \
@@ -253,12 +255,12 @@ struct _sampling_tables {
     struct _sampling_index name##_index;
     _PySampling_TABLES(X)
 #undef X
+    struct _sampling_kept_callee callees[_PySampling_KEPT_CALLEES];
     char *string_bytes;
     uint32_t num_string_bytes;
     uint32_t cap_string_bytes;
     uint32_t free_code;         // first free row, or UINT32_MAX
     uint32_t free_place;
-    uint32_t free_callee;
     uint32_t lost_node;         // the stack "[lost]"
     uint32_t lost_labels;       // the labels of samples whose own are lost
     uint32_t num_tasks;         // of the rows of labels

@@ -331,7 +331,7 @@ class DatabaseTest(LibraryTest):
         with profile() as run:
             asyncio.run(self.query())
         self.assertEqual(callees(run, '_connection_worker_thread'), (
-            {'_queue.SimpleQueue.get'}, {'functools.partial.__call__'}))
+            {'_queue.SimpleQueue.get'}, {'sqlite3.Connection.execute'}))
 
 
 class IdleTest(unittest.TestCase):

@@ -144,7 +144,7 @@ SLOW = [
     ('str', 'str(data)', 'CALL'),
     ('collections.deque', 'collections.deque(data)', 'CALL'),
     ('array.array', 'array.array("i", data)', 'CALL'),
-    # What is called is an object.
+    # What is called is an object, which is gone at the drain.
     ('functools.partial.__call__', 'functools.partial(sorted, data)()',
      'CALL'),
     # Operators.
@@ -230,8 +230,8 @@ FAST = [
     ('_hashlib.openssl_sha256', 'hashlib.sha256(packed)', 'CALL'),
     ('operator.itemgetter.__call__', 'first(pair)', 'CALL'),
     ('operator.attrgetter.__call__', 'real(n)', 'CALL'),
-    ('functools.partial.__call__', 'half()', 'CALL'),
-    ('functools._lru_cache_wrapper.__call__', 'cached()', 'CALL'),
+    ('builtins.pow', 'half()', 'CALL'),
+    ('sites.<lambda>', 'cached()', 'CALL'),
     ('object', 'object()', 'CALL'),
     ('xxsubtype.spamlist', 'xxsubtype.spamlist()', 'CALL'),
     ('xxsubtype.spamlist.getstate', 'spam.getstate()', 'CALL'),
