@@ -1,11 +1,10 @@
 /* Sampling profiler: the hooks that the interpreter calls.  What it keeps is
    in pycore_sampling_state.h.
 
-   Three parts never meet in one function: the clock (clock/clock.c)
-   decides WHEN to sample, capture and accounting (sample/capture.c,
-   sample/account.c) say WHAT a sample is, the tables
-   (tables/tables.h) keep WHERE it goes.  This header must not know
-   how any of them works.  What they ask of each other is in the headers beside
+   There are three parts: the clock (clock/clock.c) decides WHEN to sample,
+   capture and accounting (sample/capture.c, sample/account.c) say WHAT a
+   sample is, the tables (tables/tables.h) keep WHERE it goes.  The hooks call
+   all of them (hooks.c); this header must not know how any of them works.  What they ask of each other is in the headers beside
    their files, in Python/sampling/. */
 
 #ifndef Py_INTERNAL_SAMPLING_H
@@ -54,7 +53,8 @@ extern "C" {
 #endif
 
 /* --- Hooks.  Each is called with the GIL unless it says otherwise, leaves
-   --- errno alone, allocates no Python object and runs no Python code. */
+   --- errno alone and creates no Python object.  Only those of tasks may run
+   --- Python code: they drop references to the program's tasks. */
 
 // Of a hook that is a macro, too: one compare while nobody profiles.
 #define _PySampling_IF_ACTIVE(CALL) (_PySampling_ACTIVE() ? (CALL) : (void)0)
@@ -139,7 +139,7 @@ extern void _PySampling_BeforeDetach(PyThreadState *tstate);
 
 // The thread asks for the GIL, and another thread has it.  Called without the
 // GIL but with gil->mutex, which the holder needs to give the GIL up: takes no
-// lock and does not wait.  Maybe called several times in one wait.
+// lock and does not wait.  It may be called several times in one wait.
 extern void _PySampling_BeforeGILWait(PyThreadState *tstate);
 #define _PySampling_BeforeGILWait(TSTATE) \
     _PySampling_IF_ACTIVE(_PySampling_BeforeGILWait(TSTATE))
@@ -201,8 +201,7 @@ extern void _PySampling_AfterForkChild(void);
 // warn about them.
 extern int _PySampling_OwnThreads(void);
 
-/* --- Start-up (session/options.c), children and exit of the process
-   --- (session/autostart.c). */
+/* --- Start-up, children and exit of the process (session/autostart.c). */
 
 // In the child of a fork, when it is a whole process again: the session that
 // -X started in the parent begins anew.
