@@ -149,29 +149,21 @@ put_sample(int64_t *out, const struct _sampling_sample_row *s)
     *out++ = (int64_t)s->wall_ns;
     *out++ = (int64_t)s->task_ns;
     *out++ = (int64_t)s->delay_ns;
-    *out++ = (int64_t)s->stays.last.leaf;
-    *out++ = (int64_t)s->stays.last.line;
-    *out++ = (int64_t)s->stays.last.call;
-    *out++ = (int64_t)s->stays.second.leaf;
-    *out++ = (int64_t)s->stays.second.line;
-    *out++ = (int64_t)s->stays.second.call;
     return out;
 }
 
-#define SAMPLE_COLUMNS 17
+#define SAMPLE_COLUMNS 11
 
 /* node, thread, labels, state, thread that held the GIL (-1: not known) and
    its place (0: no wait for the GIL), count, CPU and wall time, time of
-   tasks' lives, how long others waited for that, and ticks that found the
-   thread where the one before did, and the one before that: leaf, line, call.
-   Rows that have nothing else are the last: they are no samples. */
+   tasks' lives, and how long others waited for that. */
 static PyObject *
 sample_columns(const struct _sampling_tables *tables)
 {
     Py_ssize_t used = 0;
     for (uint32_t row = 0; row < tables->num_samples; row++) {
         const struct _sampling_sample_row *s = &tables->samples[row];
-        used += _PySampling_Weighs(s) || _PySampling_HasStays(s);
+        used += _PySampling_Weighs(s);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
         NULL, used * SAMPLE_COLUMNS * (Py_ssize_t)sizeof(int64_t));
@@ -179,14 +171,9 @@ sample_columns(const struct _sampling_tables *tables)
         return NULL;
     }
     int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (int weighs = 1; weighs >= 0; weighs--) {
-        for (uint32_t row = 0; row < tables->num_samples; row++) {
-            const struct _sampling_sample_row *s = &tables->samples[row];
-            if (_PySampling_Weighs(s) == weighs
-                && (weighs || _PySampling_HasStays(s)))
-            {
-                out = put_sample(out, s);
-            }
+    for (uint32_t row = 0; row < tables->num_samples; row++) {
+        if (_PySampling_Weighs(&tables->samples[row])) {
+            out = put_sample(out, &tables->samples[row]);
         }
     }
     return bytes;
@@ -219,7 +206,7 @@ PyObject *
 _PyProfile_Export(const struct _sampling_tables *tables)
 {
     return Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:O,s:N,s:N,s:N}",
+        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", tables->options.rate_hz,
         "depth_frames", tables->options.depth_frames,
@@ -232,7 +219,6 @@ _PyProfile_Export(const struct _sampling_tables *tables)
         "nodes", node_columns(tables),
         "labels", list_of(tables, tables->num_labels, label),
         "samples", sample_columns(tables),
-        "has_stays", Py_True,
         "task_classes", list_of(tables, tables->num_coroutines, coroutine),
         "threads", list_of(tables, tables->num_threads, thread),
         "stats", _PyProfile_ExportCounters(&tables->counters));

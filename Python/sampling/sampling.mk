@@ -34,7 +34,6 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/holders.o \
 	Python/sampling/sample/leftover.o \
 	Python/sampling/sample/stack.o \
-	Python/sampling/sample/stays.o \
 	Python/sampling/sample/walk.o \
 	Python/sampling/sample/weights.o \
 	Python/sampling/session/autostart.o \

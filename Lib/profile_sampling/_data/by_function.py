@@ -5,12 +5,11 @@ format.
 """
 
 import _profile
-from profile_sampling._data import stays
 from profile_sampling._data.rows import FunctionRow, LineRow, function_rank
 from profile_sampling._data.by_state import RUNNING
 from profile_sampling._data.sums import packed
 from profile_sampling._data.tables import FRAME_COLUMNS, STATE
-from profile_sampling._data.values import COUNT, STAYS
+from profile_sampling._data.values import COUNT
 
 
 def functions(tables):
@@ -61,15 +60,11 @@ def lines_of(tables, wanted):
 
 def running_records(tables):
     """Return {function: (self, cumulative)}: how many records each has of
-    samples that were taken while it ran, and how many of them stayed (see
-    stays.py), as a tuple.
+    samples that were taken while it ran.
     """
     if COUNT not in tables.value_types:
         return {}
     keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    stays_of = dict(sums_of_frames(tables.stays(), keys,
-                                   len(tables.functions)))
-    none = (0,) * len(STAYS)
     width = tables.sample_columns
     rows = tables.samples_view()
     running = b''.join([
@@ -77,14 +72,9 @@ def running_records(tables):
         for number, state in enumerate(tables.column(STATE))
         if state == RUNNING])
     counts = tables.value_types.index(COUNT)
-    found = {}
-    for key, (own, cum) in sums_of_frames(
-            tables, keys, len(tables.functions), running):
-        self_stays, cum_stays = stays_of.get(key, (none, none))
-        found[tables.functions[key]] = (
-            (own[counts], stays.of_kind(self_stays, stays.LEAF)),
-            (cum[counts], stays.of_kind(cum_stays, stays.CALL)))
-    return found
+    return {tables.functions[key]: (own[counts], cum[counts])
+            for key, (own, cum) in sums_of_frames(
+                tables, keys, len(tables.functions), running)}
 
 
 def _ranked(rows, own):

@@ -5,7 +5,7 @@ function, with all that C functions, operators, waiting and the collector
 took there.  It must not know how they are shown.
 """
 
-from profile_sampling._data import by_state, idle, stays
+from profile_sampling._data import by_state, idle
 from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.tables import (
@@ -100,19 +100,16 @@ class _Places:
         self._nodes = tables.nodes_view()
         self._innermost, called = tables.innermost_python()
         self._numbers = {}
-        self._known = {}
         self._called = [called[node] if self._innermost[node] >= 0 else -1
                         for node in tables.column(NODE)]
-        self.of_samples = self._of(tables)
-        self._stays = tables.stays()
-        self._of_stays = self._of(self._stays)
+        self.of_samples = self._of_samples()
         self._places = list(self._numbers)
 
-    def _of(self, tables):
+    def _of_samples(self):
         """Return the number of the place of each sample."""
-        known = self._known
+        known = {}
         found = []
-        for node in tables.column(NODE):
+        for node in self._tables.column(NODE):
             frame = self._innermost[node]
             # What is not Python has no line.
             key = frame
@@ -138,9 +135,7 @@ class _Places:
     def rows(self, keys):
         """Return the SiteRows of samples with these numbers, or -1."""
         tables = self._tables
-        length = len(self._places)
-        sums = by_state.sums(tables, keys, length, stays.sums(
-            self._stays, self._of_stays, length, stays.LINE))
+        sums = by_state.sums(tables, keys, len(self._places))
         callees = self._callees(keys)
         functions = tables.functions
         used = set(keys)

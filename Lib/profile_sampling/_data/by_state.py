@@ -4,7 +4,6 @@ This file owns the sums per key and state.  It must not know what the keys
 stand for.
 """
 
-from profile_sampling._data.stays import NONE
 from profile_sampling._data.tables import KEY_COLUMNS, STATE
 from profile_sampling._data.values import COUNT, STATES
 
@@ -17,23 +16,21 @@ class StateSums:
     total            of the values that the profile is about
     by_state         the same for each of STATES
     running_records  how many samples were taken while it ran
-    stays            how many of these stayed; see stays.py
     """
 
-    __slots__ = ('total', 'by_state', 'running_records', 'stays')
+    __slots__ = ('total', 'by_state', 'running_records')
 
-    def __init__(self, by_state, running_records, stays=NONE):
+    def __init__(self, by_state, running_records):
         self.total = sum(by_state)
         self.by_state = by_state
         self.running_records = running_records
-        self.stays = stays
 
 
-def sums(tables, keys, n_keys, stays=None):
+def sums(tables, keys, n_keys):
     """Return a list of StateSums.
 
     *keys* has the key of each sample, a number below *n_keys*, or -1 for
-    samples that are left out; *stays* what stays.sums() has of these keys.
+    samples that are left out.
     """
     by_state = [[0] * len(STATES) for _ in range(n_keys + 1)]
     records = [0] * (n_keys + 1)
@@ -46,8 +43,7 @@ def sums(tables, keys, n_keys, stays=None):
         for key, state, count in zip(keys, states, counts):
             if state == RUNNING:
                 records[key] += count
-    return [StateSums(*row) for row in zip(
-        by_state[:n_keys], records, stays or [NONE] * n_keys)]
+    return [StateSums(*row) for row in zip(by_state[:n_keys], records)]
 
 
 def whole(tables):

@@ -22,7 +22,6 @@ def without_notebook(tables, filename):
     out, and those without a frame of Python; others are as they are.  Who held
     the GIL while the code waited is still said, of any thread.
     """
-    tables = tables.carried()
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)
                for function in functions]
@@ -54,7 +53,6 @@ def named(tables, name_of):
 
     name_of(filename) is that of a cell, or None.
     """
-    tables = tables.carried()
     found = Tables(tables.inherited() | {
         'whole_cpu_ns': tables.whole_cpu_ns,
         'functions': [_row(function, name_of(function.filename))

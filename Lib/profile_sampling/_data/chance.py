@@ -6,7 +6,7 @@ An interval is a pair of distances: how far down and how far up of the
 estimate the truth may be.  All are of 95 %.
 """
 
-from math import ceil, hypot, log, sqrt
+from math import ceil, hypot, sqrt
 
 from profile_sampling._data import student
 
@@ -15,17 +15,10 @@ ALPHA = 0.05
 _Z = 1.959963984540054
 # It is below that in 90 % of cases.
 _Z_FOUND = 1.2815515655446004
-# So many standard errors of what follows by chance are taken off: what is left
-# of a variance is not to be too little on average.
-_NOISE = 0.7
-# Nearer to 1 than that nothing is left of the digits of 1 - decay.
-_NO_DECAY = 1 - 1e-6
 
 
-def of_records(hits, records, stays=(0, 0)):
+def of_records(hits, records):
     """Return the interval of *hits* among *records* that fell by chance.
-
-    *stays* are as in variance_left().
 
     Wilson's interval (J. Am. Stat. Assoc. 22, 1927): the textbook's error
     sqrt(hits * (1 - share)), but asked of the truth, not of what was seen.
@@ -38,58 +31,8 @@ def of_records(hits, records, stays=(0, 0)):
     middle = (share + spread / 2) / (1 + spread)
     half = sqrt(spread * share * (1 - share) + spread * spread / 4) / (
         1 + spread)
-    left = sqrt(variance_left(hits, records, stays))
-    return (max(share - middle + half, 0.0) * records * left,
-            max(middle + half - share, 0.0) * records * left)
-
-
-def variance_left(hits, records, stays):
-    """Return how much of the variance of independent draws *hits* has.
-
-    One record is drawn in each period, at random in it, so only what changes
-    within a period falls by chance: of a long visit its ends.  How likely a
-    moment is a hit if one at some distance is, hits that follow each other
-    say.  *stays* are how many came after a hit, and how many had one two
-    records before.  What they have in common beyond chance is taken for
-
-        likeness * exp(-distance / length)
-
-    of which the likeness is less than 1 if there is something faster.  What
-    two moments of one period, which are a third of one apart on average, have
-    in common does not vary.
-
-    InternalDocs/profile_sampling/accounting.md has where this is from.
-    """
-    draws = hits * (1 - hits / records)
-    if draws <= 0:
-        return float(hits == 0)
-    after, second = stays
-    # The first of a visit comes after none.
-    visits = max(hits - after, 1)
-    ends = min(visits / draws, 1.0)
-    # Of independent draws some follow each other, too.
-    noise = _NOISE * ends * sqrt(visits * hits / records) / draws
-    near = 1 - ends - noise
-    if near <= 0:
-        return 1.0
-    far = (second - hits * hits / records) / draws - noise
-    decay = min(max(far / near, 0.0), 1.0)
-    if decay > _NO_DECAY:
-        return 1 - near
-    length = -1 / log(decay) if decay else 0.0
-    # Of exp(-distance / length), the mean of two neighbours is its square.
-    mean = length * (1 - decay)
-    if mean * mean <= near:
-        mean = sqrt(near)
-        return (1 - mean) * _left_of_visits(mean)
-    return max(1 - near / (mean * mean) * 2 * length * (1 - mean), ends / 3)
-
-
-def _left_of_visits(mean):
-    """(1 - 2 * length * (1 - mean)) / (1 - mean) for the length that has
-    this *mean* = length * (1 - exp(-1 / length)): within 0.2 %."""
-    return 1 + mean * (-1.036 + mean * (1.634 + mean * (
-        -1.403 + mean * 0.472)))
+    return (max(share - middle + half, 0.0) * records,
+            max(middle + half - share, 0.0) * records)
 
 
 def of_difference(before, after):

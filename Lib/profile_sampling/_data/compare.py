@@ -186,7 +186,7 @@ class Comparison:
         """Return the interval of a side's mean, None if it is not known."""
         intervals = []
         for run, sums in zip(runs, side):
-            if sums[:3] == run.total[:3]:
+            if sums == run.total:
                 # All of a run is measured.
                 intervals.append((0.0, 0.0))
                 continue
@@ -195,7 +195,7 @@ class Comparison:
                 return None
             intervals.append([
                 distance * period / self._unit(run) for distance
-                in chance.of_records(sums[2], run.total[2], sums[3])])
+                in chance.of_records(sums[2], run.total[2])])
         return chance.of_mean(intervals)
 
     def _floor(self, sides):
@@ -264,7 +264,7 @@ def _period(run, sums):
     if not run.rate_hz:
         return None
     return max([value / records if records else 0.0
-                for _, value, records, _ in (run.total, sums)])
+                for _, value, records in (run.total, sums)])
 
 
 def _tested(rows, least):

@@ -9,25 +9,23 @@ took, is measured from its beginning to its end and has no such error.
 A thread that runs is asked once a period, at a moment that is random in it.
 So a part that has n of all N running records has, if it were measured again,
 
-    standard error = period * sqrt(left * n * (1 - n / N))
+    standard error <= period * sqrt(n * (1 - n / N))
 
-which is that of a binomial share, in time, or what is left of it: of what
-lasts for many periods only the ends fall by chance (chance.variance_left()).
-The period is the one that was achieved: where the profiler's thread, or the
+which is that of a binomial share, in time, and is what margins are made of.
+It is reached by code that runs for a fraction of a period at a time.  Of what
+runs for many periods only the beginning and the end are random, and the
+margin is too wide.  The period is the one that was achieved: where the profiler's thread, or the
 one that runs, gets a CPU too late, a sample stands for more than was asked
 for.  It is worked out from the numbers of records, not from their weights:
 ticks that find a thread where it was are added up in one sample, and sums of
-squares of weights would give a call of 5 s an error of as much.  The source is
-this project's own measurement: simulated visits of 0.01 to 100 periods were
-inside the interval in 94 to 97 % of cases.  What differs from run to run in
-the program itself is not in it.
+squares of weights would give a call of 5 s an error of as much.  What differs from
+run to run in the program itself is not in it.
 
-A margin is 1.96 standard errors: 95 % of intervals have the true value.
+A margin is 1.96 standard errors: about 95 % of intervals or more have the
+true value.
 """
 
-from profile_sampling._data import chance
 from profile_sampling._data.losses import ticks_per_answer
-from profile_sampling._data.stays import NONE
 from profile_sampling._data.values import COUNT, STATES
 
 # Of the normal distribution, for 95 %.
@@ -66,42 +64,37 @@ class Precision:
         return max(asked_ns, min(
             each_ns, asked_ns * ticks_per_answer(tables.stats)))
 
-    def margin_ns(self, records, stays=NONE):
+    def margin_ns(self, records):
         """Return the margin of a part with that many running records.
 
-        *stays* says how many of them stayed; see stays.py.  None where the
-        margin is not known.
+        None where the margin is not known.
         """
         if not self.is_known:
             return None
-        return round(_Z * self._period_ns * self._error(records, stays))
+        return round(_Z * self._period_ns * self._error(records))
 
-    def _error(self, records, stays=NONE):
+    def _error(self, records):
         """The standard error of a number of records."""
         rest = self._records - records
         # Differences that other tools write have negative counts, too.
         if records <= 0 or rest <= 0:
             return 0.0
-        return (records * rest / self._records * chance.variance_left(
-            records, self._records, stays)) ** 0.5
+        return (records * rest / self._records) ** 0.5
 
     def are_apart(self, one, other):
-        """Whether two (value, running records, stays) differ by more than
-        chance.  Stays may be left out.
+        """Whether two (value, running records) differ by more than chance.
 
         The margin is that of the difference of independent sums, which is
         hardly smaller than that of two parts of one profile.
         """
         if not self.is_known:
             return one[0] != other[0]
-        error = (self._error(*one[1:]) ** 2
-                 + self._error(*other[1:]) ** 2) ** 0.5
+        error = (self._error(one[1]) ** 2 + self._error(other[1]) ** 2) ** 0.5
         return abs(one[0] - other[0]) > _Z * self._period_ns * error
 
 
 def ranks(rows, precision):
-    """Return (rank, is tied) for each of *rows*, (value, running records,
-    stays).
+    """Return (rank, is tied) for each of *rows*, (value, running records).
 
     The largest values come first.  Rows that are not apart from the first
     of a rank share it, as in sports: 1, 2, 2, 4.

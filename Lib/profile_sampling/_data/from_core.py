@@ -1,9 +1,8 @@
 """The tables of the core, made into what Tables takes.
 
 This file owns what the core says beyond what it measures of threads: values
-of tasks and of ticks that stayed where the one before was, of each sample, and
-the class of a task in the table of labels.  It must not know what tasks come
-to.
+of tasks, of each sample, and the class of a task in the table of labels.  It
+must not know what tasks come to.
 
 A row of labels that is a task has its class as a fifth item: 1 and a row of
 the task classes, or 0.  A class may have no counters.  Here the class is a
@@ -14,12 +13,11 @@ are of no tick: they count 0.
 from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.values import (
-    MEASURED, OF_TASKS, OFF_CLOCKS, STAYS, Function, FUNCTION_KINDS)
+    MEASURED, OF_TASKS, OFF_CLOCKS, Function, FUNCTION_KINDS)
 
 _SAMPLE, _SAMPLE_BYTES = 'q', 8
 _LABELS, _STATE, _KEY_COLUMNS = 2, 3, 6
 _COUNT = _KEY_COLUMNS
-_MORE = *OF_TASKS, *STAYS
 
 
 def has_tasks(raw):
@@ -28,11 +26,6 @@ def has_tasks(raw):
     Tables that were made by hand may have none.
     """
     return 'task_classes' in raw
-
-
-def _has_stays(raw):
-    """The same for ticks that stayed; who adds records up may not know."""
-    return raw.get('has_stays', False)
 
 
 def converted(raw):
@@ -62,22 +55,18 @@ def rows_on_clocks(raw):
 
 
 def _width(raw):
-    return (_KEY_COLUMNS + len(MEASURED) + has_tasks(raw) * len(OF_TASKS)
-            + _has_stays(raw) * len(STAYS))
+    return _KEY_COLUMNS + len(MEASURED) + has_tasks(raw) * len(OF_TASKS)
 
 
 def _samples(raw, moved):
     """Return the samples, packed, and the types of values that they have."""
     width = _width(raw)
-    stays = width - _has_stays(raw) * len(STAYS)
     if len(raw['samples']) % (width * _SAMPLE_BYTES):
         raise ValueError('the table of samples has a broken row')
     given = memoryview(raw['samples']).cast(_SAMPLE)
     measured = _KEY_COLUMNS + len(MEASURED)
-    more = [number for number in range(measured, stays)
+    more = [number for number in range(measured, width)
             if any(given[number::width])]
-    if any([any(given[number::width]) for number in range(stays, width)]):
-        more += range(stays, width)
     columns = [*range(measured), *more]
     samples = memoryview(bytearray(
         len(given) // width * len(columns) * _SAMPLE_BYTES)).cast(_SAMPLE)
@@ -91,7 +80,7 @@ def _samples(raw, moved):
         if state in OFF_CLOCKS:
             samples[place * len(columns) + _COUNT] = 0
     return samples.tobytes(), [
-        *MEASURED, *[_MORE[number - measured] for number in more]]
+        *MEASURED, *[OF_TASKS[number - measured] for number in more]]
 
 
 def _labels(raw):

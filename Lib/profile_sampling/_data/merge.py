@@ -8,14 +8,12 @@ Those of different modes are not: what a sample was taken for differs.
 """
 
 from array import array
-from itertools import compress
 
 from profile_sampling._data import content, lives, timeline
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import number_nodes, number_of
 from profile_sampling._data.tables import function_row, thread_row
-from profile_sampling._data.values import (
-    EMPTY_LABELS, NOBODY, NOT_KNOWN, STAYS, value_type)
+from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 
 MAX_BYTES = 512 << 20
 PID_LABEL = 'pid'
@@ -72,7 +70,6 @@ class Merger:
             raise ValueError(
                 f'cannot merge a profile of mode {tables.mode} with one of '
                 f'mode {self._mode}: their weights mean different things')
-        tables = tables.carried()
         self._rates.add(tables.rate_hz)
         self._depth_frames = max(self._depth_frames, tables.depth_frames)
         self._names |= tables.names
@@ -174,18 +171,6 @@ class Merger:
                 weights += [0] * new
         return places
 
-    def _put_stays_last(self):
-        """Put rows last that are no samples: those have the first numbers."""
-        is_measure = [value_type(*type_) not in STAYS for type_ in self._types]
-        if all(is_measure):
-            return
-        samples = self._rows['samples']
-        weighs = {key: any(compress(weights, is_measure))
-                  for key, weights in samples.items()}
-        self._rows['samples'] = {
-            key: samples[key] for key in sorted(
-                samples, key=weighs.__getitem__, reverse=True)}
-
     def raw(self):
         """Return the tables of all that was added, as the core gives them.
 
@@ -195,7 +180,6 @@ class Merger:
             raise ValueError('there are no profiles to merge')
         start_time_ns, duration_ns = _united(self._spans)
         rows = self._rows
-        self._put_stays_last()
         line = None
         if self._timelines:
             line = _joined(self._timelines, rows['samples'],

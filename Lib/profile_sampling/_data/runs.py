@@ -10,30 +10,27 @@ counted from the head of the function: what was written above it moves none.
 
 from array import array
 
-from profile_sampling._data import by_label, select, stays
+from profile_sampling._data import by_label, select
 from profile_sampling._data.diff import function_sums
 from profile_sampling._data.label_names import label_of
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.stays import NONE as NO_STAYS
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import (
     KEY_COLUMNS, LABELS, NODE, STATE, THREAD, Tables, function_row,
     thread_row)
 from profile_sampling._data.values import (
-    COUNT, NAMES, OF_TASKS, STATES, STAYS, Value)
+    COUNT, NAMES, OF_TASKS, STATES, Value)
 
 # What is compared other than the values of a label.
 FUNCTION, SITE, STATE_NAME, THREAD_NAME = 'function', 'site', 'state', 'thread'
 CUSTOM = 'custom'
-# Of a row: its value, the part of it that is of running code, how many records
-# of running code there are, and how many of these stayed (see stays.py).
-NOTHING = 0, 0, 0, NO_STAYS
+# Of a row: its value, the part of it that is of running code, and how many
+# records of running code there are.
+NOTHING = 0, 0, 0
 _RUNNING, _CUSTOM = STATES.index('running'), STATES.index('custom')
 # Types of values that no file has.
 _RUNNING_VALUE = 'value of running code'
 _RECORDS = 'records of running code', 'count'
-_STAYS = [(f'{value_type.kind} of running code', 'count')
-          for value_type in STAYS]
 
 
 class Question(Value):
@@ -86,8 +83,7 @@ class Run:
 
     value_type
              the ValueType of what is compared
-    total    (value, the part of running code, its records, stays) of all
-             samples
+    total    (value, the part of running code, its records) of all samples
     rows     {key: the same of a row}
     places   {key: Place}
     targets  the same of each of the targets, in order
@@ -106,7 +102,7 @@ class Run:
         self.names = NAMES[tables.names]
         self.value_type = _value_type(tables, question.value)
         reduced = _reduced(tables, self.value_type)
-        self.total = _of(reduced.totals, stays.CALL)
+        self.total = reduced.totals
         self.rows, self.places = _ROWS.get(question.by, _labels)(
             reduced, question)
         self.targets = [_target(reduced, target) for target
@@ -140,7 +136,6 @@ def _reduced(tables, value_type):
     if COUNT in tables.value_types:
         count = tables.value_column(COUNT.name)
     packed = array('q')
-    zeros = [0] * len(STAYS)
     for row in tables.row_tuples():
         packed.extend(row[:KEY_COLUMNS])
         packed.append(row[value])
@@ -149,32 +144,20 @@ def _reduced(tables, value_type):
             packed.append(0 if count is None else row[count])
         else:
             packed.extend([0, 0])
-        packed.extend(zeros)
-    for row in tables.stays().row_tuples():
-        packed.extend(row[:KEY_COLUMNS])
-        packed.extend([0, 0, 0])
-        packed.extend(row[KEY_COLUMNS:])
     return Tables(tables.facts() | {
         'mode': value_type.kind, 'samples': packed.tobytes(),
         'value_types': [(value_type.kind, value_type.unit),
-                        (_RUNNING_VALUE, value_type.unit), _RECORDS,
-                        *_STAYS],
+                        (_RUNNING_VALUE, value_type.unit), _RECORDS],
         'functions': [*map(function_row, tables.functions)],
         'threads': [*map(thread_row, tables.threads)],
         'frames': tables.frames, 'nodes': tables.nodes,
         'labels': tables.labels})
 
 
-def _of(values, kind):
-    """Return what a row has, from values of reduced tables."""
-    return *values[:3], stays.of_kind(values[3:], kind)
-
-
 def _functions(reduced, question):
     rows, places = {}, {}
-    kind = stays.CALL if question.cumulative else stays.LEAF
     for key, ((function,), sums) in function_sums(reduced).items():
-        rows[key] = _of(sums[question.cumulative], kind)
+        rows[key] = sums[question.cumulative]
         places[key] = Place(function.name, function, 0, None,
                             function.kind == 'pseudo')
     return rows, places
@@ -192,19 +175,7 @@ def _sites(reduced, question):
         key_of_sample.append(keys.setdefault(key, len(keys)))
         places.setdefault(key, place)
     sums = zip(*sums_by(reduced, key_of_sample, len(keys)))
-    return dict(zip(keys, map(_of_site, sums))), places
-
-
-def _of_site(values):
-    """Return what a call site has, of which line and leaf are one.
-
-    Ticks that stayed on both are not known: there are so many at least.
-    """
-    records = values[2]
-    on_line, at_leaf = [_of(values, kind)[-1]
-                        for kind in (stays.LINE, stays.LEAF)]
-    return *values[:3], tuple([max(0, line + leaf - records)
-                               for line, leaf in zip(on_line, at_leaf)])
+    return dict(zip(keys, sums)), places
 
 
 def _site(functions, frames, frame, callee):
@@ -222,7 +193,7 @@ def _site(functions, frames, frame, callee):
 def _labels(reduced, question):
     rows, places = {}, {}
     for row in by_label.rows_of(reduced, label_of(question.by)):
-        rows[row.value] = _of(row.values, stays.CALL)
+        rows[row.value] = tuple(row.values)
         places[row.value] = Place(row.value, None, 0, None, False)
     return rows, places
 
@@ -243,8 +214,7 @@ def _measured(reduced, column, names):
     keys = [numbers.setdefault(names[value], len(numbers))
             for value in reduced.column(column)]
     sums = zip(*sums_by(reduced, keys, len(numbers)))
-    return {name: _of(values, stays.CALL)
-            for name, values in zip(numbers, sums)}, {
+    return dict(zip(numbers, sums)), {
         name: Place(name, None, 0, None, True) for name in numbers}
 
 
@@ -255,15 +225,15 @@ NOT_LABELS = tuple(_ROWS)
 
 def _target(reduced, target):
     if target.function is None and target.label is None:
-        return _of(reduced.totals, stays.CALL)
+        return reduced.totals
     labels = None
     if target.label is not None:
         key, _ = target.label
         if key not in by_label.keys(reduced):
             return NOTHING
         labels = dict([target.label])
-    return _of(select.filtered(reduced, **_ALL | {
-        'function': target.function, 'labels': labels}).totals, stays.CALL)
+    return select.filtered(reduced, **_ALL | {
+        'function': target.function, 'labels': labels}).totals
 
 
 def _work(tables, per):

@@ -14,7 +14,6 @@ from profile_sampling._data.values import MEASURED, STATES, WALL
 
 def filtered(tables, *, function, file, state, thread, task, labels):
     """Return the samples that match; see Profile.filter()."""
-    tables = tables.carried()
     tests = []
     functions = None
     if function is not None:
@@ -41,7 +40,6 @@ def filtered(tables, *, function, file, state, thread, task, labels):
 
 def focused(tables, pattern, *, matching):
     """Return the samples with (or without) a frame that matches."""
-    tables = tables.carried()
     found = _stacks(tables, match.pattern(tables, pattern))
     return Source(tables).part([row for row in tables.row_tuples()
                                 if found[row[NODE]] == matching])
@@ -52,7 +50,6 @@ def where(tables, key, pattern):
 
     Raise ValueError for a bad pattern.
     """
-    tables = tables.carried()
     search = match.compiled(pattern).search
     values = keys.values(tables, key)
     found = {value: search(keys.text(value)) for value in set(values)}
@@ -98,16 +95,10 @@ def _span(tables, begin_ns, end_ns):
 
 def grouped(tables, key):
     """Return {value: Tables}; see Profile.group_by()."""
-    n_samples = len(tables.column(NODE))
-    tables = tables.carried()
     column, values = _values(tables, key)
     groups = {}
-    for number, row in enumerate(tables.row_tuples()):
-        value = values[row[column]]
-        if number < n_samples:
-            groups.setdefault(value, [])
-        if value in groups:
-            groups[value].append(row)
+    for row in tables.row_tuples():
+        groups.setdefault(values[row[column]], []).append(row)
     own = KEY_COLUMNS + tables.own
     ranked = [(-sum([row[own] for row in rows]), -len(rows), number)
               for number, rows in enumerate(groups.values())]

@@ -29,7 +29,6 @@ def shaped(tables, *, hide=(), fold=(), collapse=(), root=None):
     """
     if not (hide or fold or collapse or root):
         return tables
-    tables = tables.carried()
     kinds = {_KINDS.get(name) for name in fold}
     functions = bytearray([function.kind in kinds
                            for function in tables.functions])

@@ -14,7 +14,7 @@ import sys
 import _profile
 from profile_sampling._data import from_core, lives
 from profile_sampling._data.values import (
-    COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, STAYS, Frame, Function,
+    COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function,
     Thread, gil_holder, label_set, unique_value_types, value_named)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
@@ -64,8 +64,6 @@ class Tables:
     idle        if frames were left out, whether each sample is idle, as whole
                 stacks tell it: bytes; else None
 
-    What raw tables have of STAYS is not among the values: see stays().
-
     Raise ValueError when a row refers to one that does not exist.
     """
 
@@ -75,7 +73,7 @@ class Tables:
                  'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
                  'span_ns', 'task_classes', 'latencies', 'idle',
                  'is_recorded_here',
-                 '_timeline', '_stays', '_frame_cache', '_label_cache')
+                 '_timeline', '_frame_cache', '_label_cache')
 
     def __init__(self, raw):
         self.is_recorded_here = raw.get('is_recorded_here', False)
@@ -119,9 +117,6 @@ class Tables:
             for i in range(0, len(column), FRAME_COLUMNS):
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
-        self._stays = b''
-        if set(STAYS) <= set(self.value_types):
-            self._part_from_stays()
         self._choose(raw['mode'])
         self._add_up()
         if 'lives' in raw:
@@ -187,12 +182,8 @@ class Tables:
         width = self.sample_columns
         tables = self._copy()
         tables.samples = _rows(self.samples, width, numbers)
-        tables._choose_idle(numbers)
-        if self._stays:
-            length = len(self.samples_view()) // width
-            tables._stays = _rows(
-                self._stays, KEY_COLUMNS + len(STAYS), [
-                    *numbers, *range(length, self._stay_rows())])
+        if self.idle is not None:
+            tables.idle = bytes(map(self.idle.__getitem__, numbers))
         tables._add_up()
         if self.has_timeline:
             tables._timeline = lambda _: self.timeline.of_rows(
@@ -209,83 +200,6 @@ class Tables:
         tables.value_types = tuple([self.value_types[number]
                                     for number in numbers])
         tables.own = numbers.index(self.own)
-        tables._add_up()
-        return tables
-
-    def _part_from_stays(self):
-        """Keep what ticks stayed apart: a row for each sample, and after them
-        those that have nothing else."""
-        width = self.sample_columns
-        measures = [KEY_COLUMNS + number for number, value_type
-                    in enumerate(self.value_types) if value_type not in STAYS]
-        stays = [KEY_COLUMNS + self.value_types.index(value_type)
-                 for value_type in STAYS]
-        weighs = list(map(any, zip(*map(self.column, measures))))
-        whole = self.samples
-        length = sum(weighs)
-        order = range(len(weighs))
-        if not all(weighs[:length]):
-            # Another tool has written it.
-            order = sorted(order, key=lambda number: not weighs[number])
-            whole = _rows(whole, width, order)
-        self._choose_idle(order[:length])
-        keys = range(KEY_COLUMNS)
-        self.samples = _with_columns(
-            whole[:8 * width * length], width, [*keys, *measures])
-        self._stays = _with_columns(whole, width, [*keys, *stays])
-        self.value_types = tuple([self.value_types[number - KEY_COLUMNS]
-                                  for number in measures])
-
-    def _choose_idle(self, numbers):
-        if self.idle is not None:
-            self.idle = bytes(map(self.idle.__getitem__, numbers))
-
-    def _stay_rows(self):
-        return len(self._stays) // (8 * (KEY_COLUMNS + len(STAYS)))
-
-    def stays(self):
-        """Return Tables with the values STAYS; of no samples if there are none.
-
-        All rows that their samples refer to are those of these tables.
-        """
-        tables = self._copy()
-        tables.samples = self._stays
-        tables.value_types = STAYS
-        tables.own = 0
-        tables.idle = None
-        tables._stays = b''
-        tables._timeline = None
-        tables._add_up()
-        return tables
-
-    def carried(self):
-        """Return Tables with the values STAYS after all others, if there are
-        any: what is handed on when samples are chosen, added up or written.
-
-        Samples keep their numbers; after them come rows that weigh nothing.
-        """
-        if not self._stays:
-            return self
-        width, of_stays = self.sample_columns, KEY_COLUMNS + len(STAYS)
-        all_columns = width + len(STAYS)
-        packed = memoryview(bytearray(
-            8 * all_columns * self._stay_rows())).cast(_SAMPLE)
-        given = self.samples_view()
-        more = memoryview(self._stays).cast(_SAMPLE)
-        for column in range(KEY_COLUMNS):
-            packed[column::all_columns] = more[column::of_stays]
-        end = len(given) // width * all_columns
-        for column in range(KEY_COLUMNS, width):
-            packed[column:end:all_columns] = given[column::width]
-        for number in range(len(STAYS)):
-            packed[width + number::all_columns] = (
-                more[KEY_COLUMNS + number::of_stays])
-        tables = self._copy()
-        tables.samples = packed.tobytes()
-        if self.idle is not None:
-            tables.idle = self.idle.ljust(self._stay_rows(), b'\0')
-        tables.value_types = *self.value_types, *STAYS
-        tables._stays = b''
         tables._add_up()
         return tables
 

@@ -96,12 +96,6 @@ MEASURED = COUNT, CPU, WALL
 TASK = value_type('task', 'nanoseconds')
 DELAY = value_type('delay', 'nanoseconds')
 OF_TASKS = TASK, DELAY
-# How many ticks of running code found the thread where the tick before did,
-# and where the one before that did.  They are no measures, and no values of a
-# profile: margins are worked out from them (stays.py).
-STAYS = tuple([value_type(kind, 'count') for kind in (
-    'same_leaf', 'same_line', 'same_call',
-    'same_leaf_2', 'same_line_2', 'same_call_2')])
 
 
 def unique_value_types(pairs):

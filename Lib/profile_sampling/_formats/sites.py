@@ -79,7 +79,7 @@ class TimeColumns:
         """Iterate over the cells of each of the first *top* rows."""
         # The next one may share the rank of the last.
         ranks = confidence.ranks(
-            [(row.total, row.running_records, row.stays)
+            [(row.total, row.running_records)
              for row in self._sums[:top + 1]], self._precision)
         for (rank, is_tied), row in zip(ranks, self._sums[:top]):
             running, *others = [row.by_state[number]
@@ -87,7 +87,7 @@ class TimeColumns:
             yield (rank, is_tied,
                    row.total / self._whole if self._whole else 0.0,
                    row.total, running,
-                   self._precision.margin_ns(row.running_records, row.stays),
+                   self._precision.margin_ns(row.running_records),
                    *others)
 
 

@@ -4,7 +4,7 @@ This file owns what is in them.  It must not know how a table is laid out or
 which options ask for it.
 """
 
-from profile_sampling._data import by_function, by_state, keys, stays
+from profile_sampling._data import by_function, by_state, keys
 from profile_sampling._data.tables import LABELS, STATE, THREAD
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
@@ -41,9 +41,9 @@ def functions(tables, sites, top, sort='self'):
     cells = []
     for row in rows[:top]:
         function = row.function
-        counts = records.get(function, ((0,), (0,)))
+        counts = records.get(function, (0, 0))
         self_value, cum_value = row.self_values[own], row.cum_values[own]
-        self_margin, cum_margin = [sites.precision.margin_ns(*its)
+        self_margin, cum_margin = [sites.precision.margin_ns(its)
                                    for its in counts]
         name, *place = place_cells(function, 0)
         cells.append((
@@ -61,17 +61,6 @@ def functions(tables, sites, top, sort='self'):
                          sites.idle)])
 
 
-def _stays_by(tables, numbers, length):
-    """Return what stayed of each key, by the numbers that samples have."""
-    columns = THREAD, LABELS, STATE
-    known = dict(zip(zip(*map(tables.column, columns)), numbers))
-    stayed = tables.stays()
-    return stays.sums(
-        stayed, [known.get(place, -1)
-                 for place in zip(*map(stayed.column, columns))],
-        length, stays.CALL)
-
-
 _KINDS = {'C': 'C function', 'operator': 'operator',
           'pseudo': 'pseudo-frame'}
 
@@ -85,11 +74,10 @@ def by_key(tables, sites, top, key):
     numbers = {}
     of_samples = [numbers.setdefault(value, len(numbers))
                   for value in keys.values(tables, key)]
-    its_stays = _stays_by(tables, of_samples, len(numbers))
     sums, idle = [by_state.sums(tables, [
         number if its_idle == wanted else -1
-        for number, its_idle in zip(of_samples, sites.is_idle)], len(numbers),
-        its_stays) for wanted in (False, True)]
+        for number, its_idle in zip(of_samples, sites.is_idle)], len(numbers))
+        for wanted in (False, True)]
     rows = sorted(zip(numbers, sums, idle), key=lambda row: (
         -row[1].total, -row[2].total, row[0] is not None, str(row[0])))
     shared = TimeColumns(tables, sites, [row[1] for row in rows])

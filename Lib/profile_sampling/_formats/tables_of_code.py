@@ -158,8 +158,7 @@ class _Listing:
             numbers = (None,) * 3 if cum is None else (0, 0, 0)
         else:
             numbers = (sums.total, sums.by_state[_RUNNING],
-                       self._sites.precision.margin_ns(
-                           sums.running_records, sums.stays))
+                       self._sites.precision.margin_ns(sums.running_records))
         yield *numbers, cum, line, text, None
         own = self._tables.own
         least = _LEAST_SHARE * self._sites.busy

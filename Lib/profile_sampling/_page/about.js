@@ -8,7 +8,6 @@ import {element} from './dom.js';
 import {qualityLine} from './header.js';
 import {joinedValues} from './joined.js';
 import {exactly, keysOf, valuesOf} from './match.js';
-import {CALL, NO_STAYS, staysBy} from './stays.js';
 import {stateSums} from './sums.js';
 import {tableOf} from './table.js';
 import {changedSums, stateColumns, valueCell} from './tables.js';
@@ -28,13 +27,10 @@ export function rowsBy({profile, part, sites: {isIdle}}, key) {
     part, (row) => (isIdle[row] ? -1 : of[row]), texts.length);
   const idle = stateSums(
     part, (row) => (isIdle[row] ? of[row] : -1), texts.length);
-  const stayed = valuesOf(
-    {...part.profile, samples: part.profile.stays}, key).of;
-  const stays = staysBy(part, CALL, (row) => stayed[row]);
   const used = new Set(Array.from(part.rows, (row) => of[row]));
   return texts.map((text, number) => (
     {text, number, idle: idle[number].total,
-     sums: {...busy[number], stays: stays.get(number) ?? NO_STAYS}}))
+     sums: busy[number]}))
     .filter(({number}) => used.has(number))
     .sort((one, other) => other.sums.total - one.sums.total
       || other.idle - one.idle || (one.text < other.text ? -1 : 1));

@@ -11,12 +11,10 @@
 import {RUNNING} from './labels.js';
 import {Model} from './model.js';
 import {ofShape} from './shapes.js';
-import {NO_STAYS} from './stays.js';
 import {countsOf, cumulative} from './sums.js';
 import {FromRoots, ROOT, mergedNodes, selfIn} from './tree.js';
 
 /** @typedef {import('./pairs.js').PairTable} PairTable */
-/** @typedef {import('./sites.js').Hits} Hits */
 /** @typedef {import('./part.js').Part} Part */
 /** @typedef {import('./layout.js').Tree} Tree */
 
@@ -51,13 +49,12 @@ export class Against {
   /**
    * How far chance may put the two apart, as far as samples are concerned;
    * null: it is not known.
-   * @param {Hits} hits
-   * @param {Hits | undefined} otherHits
+   * @param {number} records of running code
+   * @param {number} otherRecords
    */
-  margin({records, stays}, otherHits) {
-    const own = this.model.sites.precision.margin(records, stays);
-    const other = this.rival.sites.precision.margin(
-      otherHits?.records ?? 0, otherHits?.stays ?? NO_STAYS);
+  margin(records, otherRecords) {
+    const own = this.model.sites.precision.margin(records);
+    const other = this.rival.sites.precision.margin(otherRecords);
     return own === null || other === null ? null
       : Math.hypot(own, other * this.ratio);
   }
@@ -152,9 +149,7 @@ export class TreeAgainst {
   isChance(node) {
     this.counters ??= this.records();
     const [own, its] = this.counters;
-    // What stayed in a place of a tree is not looked for: it is no less sure.
-    const margin = this.against.margin({records: own(node), stays: NO_STAYS},
-                                       {records: its(node), stays: NO_STAYS});
+    const margin = this.against.margin(own(node), its(node));
     return margin !== null && Math.abs(this.change(node)) <= margin;
   }
 

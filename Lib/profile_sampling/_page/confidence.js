@@ -9,14 +9,10 @@ import {ticksPerAnswer} from './losses.js';
 import {countsOf} from './sums.js';
 
 /** @typedef {import('./part.js').Part} Part */
-/** @typedef {import('./stays.js').Stays} Stays */
 /** @typedef {import('./sums.js').StateSums} StateSums */
 
 // Of the normal distribution, for 95 %.
 const Z = 1.96;
-// As in _data/chance.py.
-const NOISE = 0.7;
-const NO_DECAY = 1 - 1e-6;
 
 /** What margins of a part's running time are worked out from. */
 export class Precision {
@@ -39,22 +35,17 @@ export class Precision {
   /**
    * The margin of a sum of that many running records, or null.
    * @param {number} records
-   * @param {Stays} stays
    */
-  margin(records, stays) {
+  margin(records) {
     return this.isKnown
-      ? Math.round(Z * this.periodNs * this.error(records, stays)) : null;
+      ? Math.round(Z * this.periodNs * this.error(records)) : null;
   }
 
-  /**
-   * @param {number} records
-   * @param {Stays} stays
-   */
-  error(records, stays) {
+  /** @param {number} records */
+  error(records) {
     const rest = this.records - records;
-    return records > 0 && rest > 0 ? Math.sqrt(
-      records * rest / this.records
-      * varianceLeft(records, this.records, stays)) : 0;
+    return records > 0 && rest > 0
+      ? Math.sqrt(records * rest / this.records) : 0;
   }
 
   /**
@@ -66,45 +57,9 @@ export class Precision {
     const apart = Math.abs(one.total - other.total);
     return this.isKnown
       ? apart > Z * this.periodNs * Math.hypot(
-        this.error(one.records, one.stays),
-        this.error(other.records, other.stays))
+        this.error(one.records), this.error(other.records))
       : apart !== 0;
   }
-}
-
-/**
- * How much of the variance of independent draws hits have; _data/chance.py
- * says why.
- * @param {number} hits
- * @param {number} records
- * @param {Stays} stays
- */
-export function varianceLeft(hits, records, [after, second]) {
-  const draws = hits * (1 - hits / records);
-  if (draws <= 0) {
-    return Number(hits === 0);
-  }
-  const visits = Math.max(hits - after, 1);
-  const ends = Math.min(visits / draws, 1);
-  const noise = NOISE * ends * Math.sqrt(visits * hits / records) / draws;
-  const near = 1 - ends - noise;
-  if (near <= 0) {
-    return 1;
-  }
-  const far = (second - hits * hits / records) / draws - noise;
-  const decay = Math.min(Math.max(far / near, 0), 1);
-  if (decay > NO_DECAY) {
-    return 1 - near;
-  }
-  const length = decay ? -1 / Math.log(decay) : 0;
-  let mean = length * (1 - decay);
-  if (mean * mean <= near) {
-    mean = Math.sqrt(near);
-    return (1 - mean) * (1 + mean * (-1.036 + mean * (1.634 + mean * (
-      -1.403 + mean * 0.472))));
-  }
-  return Math.max(1 - near / (mean * mean) * 2 * length * (1 - mean),
-                  ends / 3);
 }
 
 /**

@@ -12,7 +12,6 @@ import {noLives} from './lives.js';
 import {GAUGES} from './losses.js';
 import {PairTable} from './pairs.js';
 import {takeApart} from './pprof.js';
-import {partedFromStays} from './stays.js';
 import {valueTypesOf} from './types.js';
 
 /** @typedef {import('./pprof.js').Parts} Parts */
@@ -51,7 +50,6 @@ const MARK = '# profile_sampling 1';
  * @property {{func: Int32Array, line: Int32Array, column: Int32Array}} frames
  * @property {Nodes} nodes
  * @property {Samples} samples
- * @property {Samples} stays with the values STAYS
  * @property {boolean} isRounded whether sums may be more than numbers can say
  * @property {string[]} [moreKeys] that a profile it is compared with has
  * @property {string[]} timelineTexts what timelineOf() reads
@@ -106,8 +104,8 @@ export function decodeProfile(bytes) {
   const functions = new Functions(facts.modules);
   const stacks = new Stacks(parts, string, functions);
   const labels = new Labels(parts, string, functions, facts.hasOpcodes);
-  const {valueTypes, samples, stays} = partedFromStays(
-    types.valueTypes, samplesOf(parts, stacks, labels, types.places));
+  const {valueTypes} = types;
+  const samples = samplesOf(parts, stacks, labels, types);
   const own = valueTypes.findLastIndex((type) => type.kind === mode);
   if (own < 0) {
     throw new Error('the profile is damaged: its mode is not known');
@@ -116,7 +114,7 @@ export function decodeProfile(bytes) {
     ...facts, mode, own, valueTypes,
     functions: functions.rows, threads: labels.threads, labels: labels.rows,
     holders: labels.holders, frames: stacks.frames(), nodes: stacks.nodes(),
-    samples, stays, timeline: null, lives: noLives(),
+    samples, timeline: null, lives: noLives(),
     isRounded: samples.values.some(isTooLarge)};
 }
 
@@ -339,12 +337,16 @@ class Stacks {
  * @param {Parts} parts
  * @param {Stacks} stacks
  * @param {Labels} labels
- * @param {[number, number][]} places
+ * @param {ReturnType<typeof valueTypesOf>} types
  * @returns {Samples}
  */
-function samplesOf(parts, stacks, labels, places) {
-  const length = parts.samples.length / 2;
+function samplesOf(parts, stacks, labels, {places, isOlder}) {
   const width = parts.types.length;
+  // Some rows of older files have nothing else than what is ignored.
+  const rows = [...Array(parts.samples.length / 2).keys()].filter(
+    (row) => !isOlder || places.some(
+      ([number]) => parts.values[row * width + number]));
+  const {length} = rows;
   const columns = {
     length, node: new Int32Array(length), thread: new Int32Array(length),
     labels: new Int32Array(length), state: new Uint8Array(length),
@@ -352,9 +354,9 @@ function samplesOf(parts, stacks, labels, places) {
     offset: new Int32Array(length),
     opcode: /** @type {string[]} */ (new Array(length).fill('')),
     values: places.map(() => new Float64Array(length))};
-  for (let i = 0; i < length; i++) {
-    const about = labels.about(parts.samples[2 * i + 1]);
-    columns.node[i] = stacks.nodeOf[parts.samples[2 * i]];
+  rows.forEach((row, i) => {
+    const about = labels.about(parts.samples[2 * row + 1]);
+    columns.node[i] = stacks.nodeOf[parts.samples[2 * row]];
     columns.thread[i] = about.thread;
     columns.labels[i] = about.labels;
     columns.state[i] = about.state;
@@ -364,8 +366,8 @@ function samplesOf(parts, stacks, labels, places) {
     columns.opcode[i] = about.opcode;
     places.forEach(([number, factor], place) => {
       columns.values[place][i] = factor
-        ? factor * parts.values[i * width + number] : 0;
+        ? factor * parts.values[row * width + number] : 0;
     });
-  }
+  });
   return columns;
 }

@@ -6,7 +6,6 @@
 
 import {lineIn} from './pairing.js';
 import {STATES} from './labels.js';
-import {NO_STAYS} from './stays.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./sites.js').FunctionRow} FunctionRow */
@@ -51,8 +50,7 @@ export function joinedFunctions({model, against}, sort) {
     model.functionRows(sort), against?.rival.functionRows(sort) ?? [],
     ({func}) => func,
     /** @returns {FunctionRow} */
-    ({func}) => ({func, self: 0, cum: 0, selfHits: noSums(),
-                  cumHits: noSums()}));
+    ({func}) => ({func, self: 0, cum: 0, selfRecords: 0, cumRecords: 0}));
 }
 
 /** @param {App} app */
@@ -146,6 +144,5 @@ function lineHere({model, against}) {
 }
 
 function noSums() {
-  return {total: 0, byState: new Array(STATES.length).fill(0), records: 0,
-          stays: NO_STAYS};
+  return {total: 0, byState: new Array(STATES.length).fill(0), records: 0};
 }

@@ -26,7 +26,6 @@ import {isOfTasks} from './types.js';
  * nodes   the tree of stacks without the frames that are left out
  * nodeOf  per sample of the profile its node there
  * value   per sample of the profile what is looked at
- * stays   rows and nodeOf of what the profile has beside its samples
  * total   the sum of the values; what sample() counted is not in it
  * isDifference  whether value is one, of which margins say nothing
  * isWhole  whether all samples of the session are in it, so that its counters
@@ -38,7 +37,6 @@ import {isOfTasks} from './types.js';
  * @property {Nodes} nodes
  * @property {Int32Array} nodeOf
  * @property {Float64Array} value
- * @property {{rows: Int32Array, nodeOf: Int32Array}} stays
  * @property {ValueType} type
  * @property {number} total
  * @property {boolean} isDifference
@@ -72,9 +70,7 @@ export function partOf(whole, query) {
     ?? profile.valueTypes[profile.own];
   const value = valuesOfType(profile, type);
   const rows = weighed(profile, chosen(profile, query), type, value);
-  const {nodes, nodeOf, staysNodeOf} = shaped(profile, query);
-  const stays = {nodeOf: staysNodeOf, rows: chosen(
-    {...profile, samples: profile.stays, isIn: undefined}, query)};
+  const {nodes, nodeOf} = shaped(profile, query);
   let total = 0;
   const isCount = type.name === 'count' && type.unit === 'count';
   for (const row of rows) {
@@ -82,7 +78,7 @@ export function partOf(whole, query) {
       total += value[row];
     }
   }
-  return {profile, rows, nodes, nodeOf, value, stays, type, total,
+  return {profile, rows, nodes, nodeOf, value, type, total,
           isDifference: type === WAITING,
           isWhole: !whole.isPart && range === null
             && ![query.focus, query.ignore, query.where].some(
@@ -178,10 +174,10 @@ function stacksWith({nodes, frames}, functions) {
  * @param {Query} query
  */
 function shaped(profile, query) {
-  const {nodes, samples, stays} = profile;
+  const {nodes, samples} = profile;
   const hidden = hiddenNodes(profile, query);
   if (hidden === null) {
-    return {nodes, nodeOf: samples.node, staysNodeOf: stays.node};
+    return {nodes, nodeOf: samples.node};
   }
   const parents = new Int32Array(nodes.length);
   const shown = new Int32Array(nodes.length);
@@ -200,8 +196,7 @@ function shaped(profile, query) {
   return {
     nodes: {length, parent: parents.subarray(0, length),
             frame: shown.subarray(0, length)},
-    nodeOf: samples.node.map((node) => moved[node]),
-    staysNodeOf: stays.node.map((node) => moved[node])};
+    nodeOf: samples.node.map((node) => moved[node])};
 }
 
 /**

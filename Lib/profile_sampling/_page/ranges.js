@@ -75,8 +75,6 @@ export function inRange(profile, range) {
     ...profile, valueTypes, isIn,
     own: own < 0 ? valueTypes.findIndex((type) => type.kind === 'wall') : own,
     spanNs: [first, Math.max(first, Math.min(range[1], end))],
-    // Nor do these have moments.
-    stays: {...profile.stays, length: 0},
     samples: {...profile.samples, values: kept.map(
       (number) => sums[line.places.indexOf(number)])}};
 }

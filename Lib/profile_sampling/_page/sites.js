@@ -8,13 +8,11 @@ import {Precision} from './confidence.js';
 import {PSEUDO, compareFunctions} from './functions.js';
 import {idleSamples} from './idle.js';
 import {RUNNING, STATES} from './labels.js';
-import {CALL, LEAF, LINE, NO_STAYS, staysBy, staysOfKind} from './stays.js';
 import {
   countsOf, innermostPython, stateSums, sumsOfFrames, usedNodes
 } from './sums.js';
 
 /** @typedef {import('./part.js').Part} Part */
-/** @typedef {import('./stays.js').Stays} Stays */
 /** @typedef {import('./sums.js').StateSums} StateSums */
 
 const NOWHERE = ['lost', 'unsampled', 'custom'].map(
@@ -108,13 +106,6 @@ class Places {
         this.ofSample[row] = this.number(-1, 0);
       }
     }
-    const {nodeOf: staysNodeOf} = part.stays;
-    this.stays = staysBy(part, LINE, (row) => {
-      const node = staysNodeOf[row];
-      const frame = innermost[node];
-      return frame >= 0 ? this.number(frames.func[frame], frames.line[frame])
-        : this.number(node ? frames.func[nodes.frame[node]] : -1, 0);
-    });
   }
 
   /**
@@ -145,8 +136,7 @@ class Places {
     return stateSums(part, (row) => (wanted(row) ? ofSample[row] : -1),
                      places.length)
       .map((sums, number) => ({
-        func: places[number][0], line: places[number][1], number,
-        sums: {...sums, stays: this.stays.get(number) ?? NO_STAYS},
+        func: places[number][0], line: places[number][1], number, sums,
         callees: callees.get(number) ?? []}))
       .filter(({number}) => used[number])
       .sort((one, other) => other.sums.total - one.sums.total
@@ -181,20 +171,12 @@ class Places {
 }
 
 /**
- * What a margin is worked out from.
- *
- * @typedef {object} Hits
- * @property {number} records
- * @property {import('./stays.js').Stays} stays
- */
-
-/**
  * @typedef {object} FunctionRow
  * @property {number} func
  * @property {number} self
  * @property {number} cum
- * @property {Hits} selfHits
- * @property {Hits} cumHits
+ * @property {number} selfRecords of running code
+ * @property {number} cumRecords
  */
 
 /**
@@ -211,13 +193,6 @@ export function functionRows(part, sort) {
   const records = sumsOfFrames(
     part, counts, frames.func, length,
     (row) => samples.state[row] === RUNNING);
-  const {stays} = part.profile;
-  const [leaves, calls] = [LEAF, CALL].map((kind) => (
-    staysOfKind(stays, kind).map((column) => sumsOfFrames(
-      {...part, ...part.stays}, column, frames.func, length))));
-  /** @type {(sums: Float64Array[], func: number) => Stays} */
-  const stayed = ([last, second], func) => (
-    last === undefined ? NO_STAYS : [last[func], second[func]]);
   const seen = new Uint8Array(length);
   const used = usedNodes(part);
   for (let node = 1; node < nodes.length; node++) {
@@ -227,10 +202,7 @@ export function functionRows(part, sort) {
   return [...functions.keys()].filter((func) => seen[func])
     .map((func) => ({
       func, self: self[func], cum: cum[func],
-      selfHits: {records: records.self[func],
-                 stays: stayed(leaves.map((sums) => sums.self), func)},
-      cumHits: {records: records.cum[func],
-                stays: stayed(calls.map((sums) => sums.cum), func)}}))
+      selfRecords: records.self[func], cumRecords: records.cum[func]}))
     .sort((one, other) => by[other.func] - by[one.func]
       || then[other.func] - then[one.func]
       || compareFunctions(functions[one.func], functions[other.func]));

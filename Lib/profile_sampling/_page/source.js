@@ -273,7 +273,7 @@ function listing(app, func, source) {
     {key: 'running', heading: 'run', kind: 'number', cell: ({sums: its}) => (
       its === undefined ? {} : valueCell(app, its.byState[RUNNING]))},
     {key: 'margin', heading: '±', kind: 'number', cell: ({sums: its}) => (
-      its === undefined ? {} : marginCell(app, its))},
+      its === undefined ? {} : marginCell(app, its.records))},
     {key: 'states', heading: 'states', kind: 'text', cell: ({sums: its}) => (
       its === undefined ? {} : stateCells(its))},
     {key: 'cum', heading: 'cum', kind: 'number', cell: (row) => (

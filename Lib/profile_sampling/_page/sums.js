@@ -7,11 +7,9 @@
 import {PYTHON} from './functions.js';
 import {RUNNING, STATES} from './labels.js';
 import {ofShape} from './shapes.js';
-import {NO_STAYS} from './stays.js';
 
 /** @typedef {import('./part.js').Part} Part */
 /** @typedef {import('./decode.js').Nodes} Nodes */
-/** @typedef {import('./stays.js').Stays} Stays */
 
 /**
  * What one key has of the value that is looked at.
@@ -20,7 +18,6 @@ import {NO_STAYS} from './stays.js';
  * @property {number} total
  * @property {number[]} byState
  * @property {number} records how many samples were taken while it ran
- * @property {Stays} stays how many of these stayed
  */
 
 /**
@@ -33,8 +30,7 @@ export function stateSums(part, keyOf, length) {
   const {profile: {samples}, rows, value} = part;
   const counts = countsOf(part);
   const sums = Array.from({length}, () => (
-    {total: 0, byState: new Array(STATES.length).fill(0), records: 0,
-     stays: NO_STAYS}));
+    {total: 0, byState: new Array(STATES.length).fill(0), records: 0}));
   for (const row of rows) {
     const key = keyOf(row);
     if (key < 0) {

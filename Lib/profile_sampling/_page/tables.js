@@ -16,7 +16,6 @@ import {
 } from './words.js';
 
 /** @typedef {import('./app.js').App} App */
-/** @typedef {import('./sites.js').Hits} Hits */
 /** @typedef {import('./sums.js').StateSums} StateSums */
 /** @typedef {import('./sites.js').SiteRow} SiteRow */
 /** @typedef {import('./sites.js').FunctionRow} FunctionRow */
@@ -41,11 +40,11 @@ export function valueCell({model: {part: {type}}}, value, faint = false) {
 /**
  * How far a sum of running time may be off.
  * @param {App} app
- * @param {Hits} hits
+ * @param {number} records of running code
  * @returns {Cell}
  */
-export function marginCell({model: {sites, part: {type}}}, {records, stays}) {
-  const margin = sites.precision.margin(records, stays);
+export function marginCell({model: {sites, part: {type}}}, records) {
+  const margin = sites.precision.margin(records);
   return margin === null ? {}
     : {text: margin ? briefAmount(margin, type) : '-', value: margin};
 }
@@ -55,8 +54,8 @@ export function marginCell({model: {sites, part: {type}}}, {records, stays}) {
  * @param {App} app
  * @param {StateSums} sums
  */
-function isWeak({model: {sites: {precision}}}, {total, records, stays}) {
-  const margin = precision.margin(records, stays);
+function isWeak({model: {sites: {precision}}}, {total, records}) {
+  const margin = precision.margin(records);
   return margin !== null && margin > total / 2;
 }
 
@@ -88,7 +87,8 @@ export function stateColumns(app, rows, sumsOf) {
     {key: 'self', heading: 'value', kind: 'number',
      cell: (row) => valueCell(app, sumsOf(row).total,
                               isWeak(app, sumsOf(row)))},
-    ...precision.isKnown ? [marginColumn(app, sumsOf)] : [],
+    ...precision.isKnown ? [
+      marginColumn(app, (row) => sumsOf(row).records)] : [],
     {key: 'states', heading: 'states', kind: 'text',
      cell: (row) => stateCells(sumsOf(row))},
     ...states.map((state) => stateColumn(app, state, sumsOf))];
@@ -106,7 +106,8 @@ export function changedSums(app, sumsOf, othersOf) {
     const sums = sumsOf(row);
     const others = othersOf(row);
     return {own: sums.total, other: others?.total ?? 0,
-            margin: app.against?.margin(sums, others)};
+            margin: app.against?.margin(sums.records,
+                                        others?.records ?? 0)};
   });
 }
 
@@ -124,12 +125,12 @@ export function stateCells({byState, total}) {
 /**
  * @template Row
  * @param {App} app
- * @param {(row: Row) => Hits} hitsOf
+ * @param {(row: Row) => number} recordsOf
  * @returns {import('./table.js').Column<Row>}
  */
-function marginColumn(app, hitsOf) {
+function marginColumn(app, recordsOf) {
   return {key: 'margin', heading: '±', kind: 'number',
-          cell: (row) => marginCell(app, hitsOf(row))};
+          cell: (row) => marginCell(app, recordsOf(row))};
 }
 
 /**
@@ -229,19 +230,19 @@ export function functionsView(app) {
       {key: 'self', heading: `self ${type.kind}`, kind: 'number',
        cell: ({self}) => valueCell(app, self)},
       {key: 'self_margin', heading: '±', kind: 'number',
-       cell: ({selfHits}) => marginCell(app, selfHits)},
+       cell: ({selfRecords}) => marginCell(app, selfRecords)},
       {key: 'cum', heading: `cum ${type.kind}`, kind: 'number',
        cell: ({cum}) => valueCell(app, cum)},
       {key: 'cum_margin', heading: '±', kind: 'number',
-       cell: ({cumHits}) => marginCell(app, cumHits)},
+       cell: ({cumRecords}) => marginCell(app, cumRecords)},
       ...changeColumns(app, (/** @type {FunctionRow} */ row) => {
         const other = otherOf(row);
         return sort === 'cum'
           ? {own: row.cum, other: other?.cum ?? 0, margin: app.against?.margin(
-            row.cumHits, other?.cumHits)}
+            row.cumRecords, other?.cumRecords ?? 0)}
           : {own: row.self, other: other?.self ?? 0,
              margin: app.against?.margin(
-               row.selfHits, other?.selfHits)};
+               row.selfRecords, other?.selfRecords ?? 0)};
       }),
       {key: 'function', heading: 'function', kind: 'text',
        cell: ({func}) => placeCell(app, func, 0)},

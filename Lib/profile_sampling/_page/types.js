@@ -25,14 +25,14 @@ const MEASURED = [
 const NS_PER_UNIT = {
   nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9};
 const MOST_TYPES = 256;
+// Counts that older versions wrote for their margins; see
+// _formats/pprof/types.py.
+const OF_OLDER_FILES = [
+  'same_leaf', 'same_line', 'same_call',
+  'same_leaf_2', 'same_line_2', 'same_call_2'];
 // Kinds of values that are those of tasks.
 export const TASK = 'task';
 export const DELAY = 'delay';
-
-// Ticks of running code that found the thread where the tick before did, and
-// where the one before that did: at the same leaf, line and call.
-export const STAYS = ['same_leaf', 'same_line', 'same_call',
-                      'same_leaf_2', 'same_line_2', 'same_call_2'];
 
 /** @param {ValueType} type */
 export function isOfTasks({kind}) {
@@ -75,13 +75,16 @@ export function valueTypesOf(pairs, byDefault, isOurs) {
   });
   const taken = new Set(found.filter(([, factor]) => factor)
     .map(([number]) => number));
+  /** @param {string} kind */
+  const isIgnored = (kind) => isOurs && OF_OLDER_FILES.includes(kind);
   pairs.forEach(([kind, unit], number) => {
-    if (!taken.has(number)) {
+    if (!taken.has(number) && !isIgnored(kind)) {
       valueTypes.push(valueType(kind, unit));
       found.push([number, 1]);
     }
   });
   return {valueTypes, places: found,
+          isOlder: pairs.some(([kind]) => isIgnored(kind)),
           mode: modeOf(pairs, byDefault, valueTypes, found)};
 }
 

@@ -196,8 +196,6 @@ struct _sampling_thread {
     // The last stack sampled while running; 0: none.
     uint32_t last_node;
     uint32_t last_labels;       // as they were then
-    uint32_t second_node;       // the stack at the tick before that one
-    uint32_t second_labels;
     uint32_t last_blocked_node;
     uint32_t last_blocked_labels;
     uint32_t root_node;         // its outermost frames; 0: not known yet

@@ -104,7 +104,8 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     if (place.node != _PySampling_NO_NODE && state == _PySampling_RUNNING
         && !thread->excluded)
     {
-        _PySampling_StaysSaw(tables, &place, capture->count);
+        thread->last_node = place.node;
+        thread->last_labels = place.labels;
     }
 }
 

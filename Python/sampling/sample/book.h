@@ -27,11 +27,6 @@ extern void _PySampling_Book(const struct _sampling_place *place,
                              _PySampling_State state, uint64_t count,
                              uint64_t cpu_ns, uint64_t wall_ns);
 
-// A capture of running code, of `count` ticks (sample/stays.c).
-extern void _PySampling_StaysSaw(struct _sampling_tables *tables,
-                                 const struct _sampling_place *place,
-                                 uint64_t count);
-
 extern _PySampling_Place
 _PySampling_PlaceBelow(const struct _sampling_place *place,
                        _PySampling_Pseudo pseudo);

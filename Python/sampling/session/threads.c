@@ -111,8 +111,6 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
         _PySampling_WeighNothing(thread);
         thread->last_node = 0;
         thread->last_labels = 0;
-        thread->second_node = 0;
-        thread->second_labels = 0;
         thread->last_blocked_node = 0;
         thread->last_blocked_labels = 0;
         thread->root_node = 0;

@@ -146,22 +146,6 @@ _PySampling_EmitDelay(const struct _sampling_event *record)
 }
 
 void
-_PySampling_EmitStays(_PySampling_Thread *thread, uint32_t node,
-                      uint32_t labels, const struct _sampling_stays *stays)
-{
-    struct _sampling_sample_row row = {
-        .node = node,
-        .thread = thread->thread_index,
-        .labels = labels,
-        .state = _PySampling_RUNNING,
-        .stays = *stays,
-    };
-    if (STATE->is_aggregating && node != 0 && _PySampling_HasStays(&row)) {
-        _PySampling_TablesAdd(STATE->tables, &row);
-    }
-}
-
-void
 _PySampling_EmitRecord(_PySampling_EventKind kind, uint32_t thread,
                        uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
 {

@@ -243,11 +243,6 @@ extern void _PySampling_EmitOfTask(const struct _sampling_event *record);
 // The same for time, in wall_ns, that a task waited for its loop because of
 // this.
 extern void _PySampling_EmitDelay(const struct _sampling_event *record);
-// Ticks that found the thread where earlier ones did; nothing if there are
-// none.  They are no records: who gets records in order can tell.
-extern void _PySampling_EmitStays(_PySampling_Thread *thread, uint32_t node,
-                                  uint32_t labels,
-                                  const struct _sampling_stays *stays);
 // Any other record.
 extern void _PySampling_EmitRecord(_PySampling_EventKind kind,
                                    uint32_t thread, uint64_t count,

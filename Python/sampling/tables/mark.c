@@ -22,8 +22,7 @@ _PySampling_TablesMark(const struct _sampling_tables *tables,
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         const struct _sampling_sample_row *s = &tables->samples[i];
         weights[i] = (struct _sampling_weight){
-            s->count, s->cpu_ns, s->wall_ns, s->task_ns, s->delay_ns,
-            s->stays};
+            s->count, s->cpu_ns, s->wall_ns, s->task_ns, s->delay_ns};
     }
     mark->coroutines = malloc((tables->num_coroutines + 1)
                               * sizeof(*mark->coroutines));
@@ -84,7 +83,6 @@ subtract_samples(struct _sampling_tables *tables,
         s->wall_ns -= mark->weights[i].wall_ns;
         s->task_ns -= mark->weights[i].task_ns;
         s->delay_ns -= mark->weights[i].delay_ns;
-        _PySampling_AddStays(&s->stays, &mark->weights[i].stays, -1);
     }
 }
 
@@ -105,7 +103,7 @@ leave_out_empty(struct _sampling_tables *tables)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < tables->num_samples; i++) {
         const struct _sampling_sample_row *s = &tables->samples[i];
-        if (_PySampling_Weighs(s) || _PySampling_HasStays(s)) {
+        if (_PySampling_Weighs(s)) {
             tables->samples[kept++] = *s;
         }
     }

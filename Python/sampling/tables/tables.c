@@ -167,23 +167,6 @@ lost_sample(struct _sampling_tables *tables, uint32_t thread)
     return sample != NULL ? sample : &tables->samples[0];
 }
 
-static void
-add_likeness(struct _sampling_likeness *likeness,
-             const struct _sampling_likeness *more, int sign)
-{
-    likeness->leaf += sign * more->leaf;
-    likeness->line += sign * more->line;
-    likeness->call += sign * more->call;
-}
-
-void
-_PySampling_AddStays(struct _sampling_stays *stays,
-                     const struct _sampling_stays *more, int sign)
-{
-    add_likeness(&stays->last, &more->last, sign);
-    add_likeness(&stays->second, &more->second, sign);
-}
-
 void
 _PySampling_TablesAdd(struct _sampling_tables *tables,
                       const struct _sampling_sample_row *sample)
@@ -206,9 +189,6 @@ _PySampling_TablesAdd(struct _sampling_tables *tables,
     row->wall_ns += sample->wall_ns;
     row->task_ns += sample->task_ns;
     row->delay_ns += sample->delay_ns;
-    if (row->node == sample->node) {
-        _PySampling_AddStays(&row->stays, &sample->stays, 1);
-    }
     _PySampling_COUNT(samples, sample->count);
 }
 
@@ -385,6 +365,5 @@ _PySampling_TablesClearSamples(struct _sampling_tables *tables)
     struct _sampling_sample_row *lost = &tables->samples[0];
     lost->count = lost->cpu_ns = lost->wall_ns = lost->task_ns
         = lost->delay_ns = 0;
-    lost->stays = (struct _sampling_stays){0};
     index_put(index, hash_sample_row(lost), 0);
 }

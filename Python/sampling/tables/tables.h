@@ -119,21 +119,6 @@ struct _sampling_label_row {
     uint64_t task_id;           // id() of the task, or 0
 };
 
-/* Ticks of running code that found the thread where an earlier tick did, with
-   the same labels: at the same leaf, on the same line, and below the same call
-   (they are on the innermost such call).  What that is good for is in
-   sample/stays.c. */
-struct _sampling_likeness {
-    uint64_t leaf;
-    uint64_t line;
-    uint64_t call;
-};
-
-struct _sampling_stays {
-    struct _sampling_likeness last;     // as the tick before did
-    struct _sampling_likeness second;   // as the one before that
-};
-
 struct _sampling_sample_row {
     uint32_t node;
     uint32_t thread;
@@ -150,7 +135,6 @@ struct _sampling_sample_row {
                                 // shared out in the end (tables/coroutines.c)
     uint64_t delay_ns;          // tasks waited for their loop because of
                                 // this: a proportion, until the end
-    struct _sampling_stays stays;
 };
 
 static inline int
@@ -159,19 +143,6 @@ _PySampling_Weighs(const struct _sampling_sample_row *s)
     return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0
         || s->task_ns != 0 || s->delay_ns != 0;
 }
-
-static inline int
-_PySampling_HasStays(const struct _sampling_sample_row *s)
-{
-    const struct _sampling_stays *t = &s->stays;
-    return t->last.line != 0 || t->last.call != 0
-        || t->second.line != 0 || t->second.call != 0;
-}
-
-// Adds, or with a sign of -1 subtracts.
-extern void _PySampling_AddStays(struct _sampling_stays *stays,
-                                 const struct _sampling_stays *more,
-                                 int sign);
 
 struct _sampling_thread_row {
     uint64_t ident;
@@ -302,7 +273,6 @@ struct _sampling_weight {
     uint64_t wall_ns;
     uint64_t task_ns;
     uint64_t delay_ns;
-    struct _sampling_stays stays;
 };
 
 struct _sampling_mark {

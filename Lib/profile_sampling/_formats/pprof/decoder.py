@@ -100,10 +100,12 @@ class _Decoder:
         values = zip(*[values] * (self._message.num_values or 0))
         for (stack, label_set), its_values in zip(self._message.samples,
                                                   values):
-            *key, holder, instruction = about[label_set]
-            key = (builder.node(stack, instruction), *key, nodes[holder])
             its_values = [its_values[place] * factor if factor else 0
                           for place, factor in columns.places]
+            if columns.is_older and not any(its_values):
+                continue
+            *key, holder, instruction = about[label_set]
+            key = (builder.node(stack, instruction), *key, nodes[holder])
             known = rows.get(key)
             if known is None:
                 self._budget.spend(400 + 40 * len(its_values))

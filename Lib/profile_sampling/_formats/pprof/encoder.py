@@ -7,7 +7,7 @@ while the interpreter ends: it imports little.
 """
 
 from profile_sampling._data import label_names, opcodes
-from profile_sampling._data.values import NOT_KNOWN, OPCODES, STAYS
+from profile_sampling._data.values import NOT_KNOWN, OPCODES
 from profile_sampling._formats.pprof import KIND_PLACES, STATE_TEXTS, wire
 from profile_sampling._formats.pprof.wire import number, payload, varint
 
@@ -105,28 +105,16 @@ class Encoder:
         encoded_stack = self._stacks()
         numbers = {}
         samples = self.samples
-        weighs = self._weighs()
         for (node, thread, labels, state, holder_thread, holder,
              *values) in self._tables.row_tuples():
             about = thread, labels, state, holder_thread, holder
             key = (encoded_stack(node),
                    self._about.get(about) or self._labels_of(*about),
-                   self._instruction(node) if weighs(values) else b'')
+                   self._instruction(node) if self._has_instructions else b'')
             known = samples.get(key)
             samples[key] = values if known is None else [
                 one + more for one, more in zip(known, values)]
             self.rows.append(numbers.setdefault(key, len(numbers)))
-
-    def _weighs(self):
-        """Return whether a sample's values weigh anything.
-
-        A place that only stands for samples below it is at no instruction.
-        """
-        if not self._has_instructions:
-            return lambda values: False
-        types = self._tables.value_types
-        measures = sum([value_type not in STAYS for value_type in types])
-        return lambda values: any(values[:measures])
 
     def _encoded_samples(self, order):
         # A full table has 100,000: this is inlined, as payload() has it.

@@ -5,8 +5,11 @@ must not know how a file is read.
 
 A file of ours has the types that the profile had.  In another tool's file,
 what is known to be samples, CPU or wall-clock time gets our kind and unit, and
-all else stays what it is.  With one of the two clocks it gets all three values
-of a session; those that the file does not have are 0.
+all else remains what it is.  With one of the two clocks it gets all three
+values of a session; those that the file does not have are 0.
+
+Older files of ours have six counts more, from which their margins were worked
+out, and samples that have no other values.  Both are ignored.
 """
 
 from profile_sampling._data.values import (
@@ -24,6 +27,8 @@ _MISSING = 0, 0
 # No tool writes a tenth of that.
 _MOST_TYPES = 256
 _OF_TASKS = [(value_type.kind, value_type.unit) for value_type in OF_TASKS]
+_OF_OLDER_FILES = ('same_leaf', 'same_line', 'same_call',
+                   'same_leaf_2', 'same_line_2', 'same_call_2')
 
 
 class Columns:
@@ -33,6 +38,7 @@ class Columns:
     value_types  tuple of (kind, unit) in the profile
     places       for each of these (number in the file, factor), with the
                  factor 0 if it is missing there
+    is_older     whether samples may have none of these values
     """
 
     def __init__(self, types, *, is_ours):
@@ -47,7 +53,11 @@ class Columns:
         if not is_ours and (CPU in found or WALL in found):
             found = {measured: found.get(measured, _MISSING)
                      for measured in MEASURED}
-        taken = {number for number, factor in found.values() if factor}
+        ignored = {number for number, kind in enumerate(self._kinds)
+                   if is_ours and kind in _OF_OLDER_FILES}
+        self.is_older = bool(ignored)
+        taken = ignored | {number for number, factor in found.values()
+                           if factor}
         others = [number for number in range(len(types))
                   if number not in taken]
         # What a profile is about is the last in its file.

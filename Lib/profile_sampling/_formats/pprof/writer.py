@@ -51,12 +51,10 @@ def import_moments():
 
 def encode(tables, *, compress=True):
     """Return the bytes of the pprof file of a profile."""
-    encoder = Encoder(tables.carried())
+    encoder = Encoder(tables)
     comments = list(lives.comments(tables))
     if _has_moments(tables):
-        # Rows of STAYS come after those of samples.
-        length = len(tables.samples) // (8 * tables.sample_columns)
-        comments.append(import_moments()(tables, encoder.rows[:length]))
+        comments.append(import_moments()(tables, encoder.rows))
     data = encoder.message(header(tables, comments))
     if not compress or zlib is None:
         return data

@@ -51,15 +51,14 @@ class NumbersTest(BrowserTest):
         own = profile._tables.own
         margin = by_site.Sites(profile._tables).precision.margin_ns
         records = by_function.running_records(profile._tables)
-        none = (0,), (0,)
         self.assertEqual(
             sorted([(row['self'], row['cum'], row['function'],
                      row.get('self_margin'), row.get('cum_margin'))
                     for row in self.table('functions')]),
             sorted([(row.self_values[own], row.cum_values[own],
                      named(row.function), *[
-                         margin(*its) for its
-                         in records.get(row.function, none)])
+                         margin(its) for its
+                         in records.get(row.function, (0, 0))])
                     for row in profile.functions()]))
 
     def check_lines(self, profile):
@@ -71,7 +70,7 @@ class NumbersTest(BrowserTest):
                      row['running'])
                     for row in self.table('sites')]),
             sorted([(row.sums.total, placed(row.function, row.line),
-                     margin(row.sums.running_records, row.sums.stays),
+                     margin(row.sums.running_records),
                      row.sums.by_state[0])
                     for row in sites.rows]))
 

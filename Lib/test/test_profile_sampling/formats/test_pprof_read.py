@@ -183,6 +183,20 @@ class RoundTripTest(FilesTest):
                          state=rng.choice(['running', 'gc', 'lost']))
             self.assertKept(b)
 
+    def test_counts_for_the_margins_of_older_versions(self):
+        """They are ignored, with the samples that have nothing else."""
+        b = Builder(value_types=[
+            ('samples', 'count'), ('cpu', 'nanoseconds'), *[
+                (f'same_{place}{which}', 'count') for which in ('', '_2')
+                for place in ('leaf', 'line', 'call')],
+            ('wall', 'nanoseconds')])
+        b.sample('a.main:1 a.f:2', values=(3, 2, 1, 1, 1, 0, 0, 0, 4))
+        b.sample('a.main:1', values=(0, 0, 0, 0, 2, 0, 0, 1, 0))
+        expected = Builder().sample('a.main:1 a.f:2', count=3, cpu_ns=2,
+                                    wall_ns=4).profile()
+        self.assertEqual(self.load(_pprof.encode(b.profile()._tables)),
+                         expected)
+
     def test_plain_and_joined_members(self):
         profile = example().profile()
         plain = _pprof.encode(profile._tables, compress=False)

@@ -81,8 +81,8 @@ class ShapeTest(unittest.TestCase):
         b.sample(['a.main:1', own, 'a.f:2', blocked], wall_ns=30,
                  state='blocked')
         b.sample(['a.main:1', own, own, blocked], wall_ns=10,
-                 state='blocked', stays=(1,) * 6)
-        b.sample('a.main:1', wall_ns=100, stays=(5, 4, 3, 2, 1, 0))
+                 state='blocked')
+        b.sample('a.main:1', wall_ns=100)
         return b.profile()
 
     def test_what_is_idle_stays_idle(self):
@@ -97,8 +97,7 @@ class ShapeTest(unittest.TestCase):
                 again = shape.shaped(tables, hide=['main'])
                 self.assertEqual(Sites(again).idle, 600)
                 for part in (tables.about('samples').about('wall'),
-                             tables.carried(), select.where(
-                                 tables, 'state', 'blocked'),
+                             select.where(tables, 'state', 'blocked'),
                              on_clocks(tables)):
                     self.assertEqual(Sites(part).idle, 600)
                 part = select.grouped(tables, 'thread')

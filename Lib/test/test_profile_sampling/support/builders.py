@@ -48,7 +48,6 @@ class Builder:
         self.labels = {(0, None, None, 0): 0}
         self.threads = []
         self.task_classes = []
-        self.has_stays = False
 
     def task_class(self, name, *, finished=0, cancelled=0, running_ns=0,
                    loop_wait_ns=0, awaiting_ns=0, longest_step_ns=0,
@@ -121,15 +120,13 @@ class Builder:
 
     def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, values=None,
                thread=0, state='running', labels=(), task=None, holder=None,
-               task_ns=0, delay_ns=0, stays=(), task_class=0):
+               task_ns=0, delay_ns=0, task_class=0):
         """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call').
 
-        *stays*, ticks that stayed at a leaf, on a line, below a call (STAYS).
         *values* instead of all that, if there is a fact 'value_types'.
         """
         if values is None:
-            values = count, cpu_ns, wall_ns, task_ns, delay_ns, *stays
-            self.has_stays |= bool(stays)
+            values = count, cpu_ns, wall_ns, task_ns, delay_ns
         if not self.threads:
             self.thread('MainThread')
         key = (self.node(stack), thread, self._labels(labels, task, task_class),
@@ -162,16 +159,14 @@ class Builder:
         if 'value_types' not in self.facts:
             # As the core gives them.
             labels = [(*row, 0)[:5] for row in labels]
-            of_tasks = {'task_classes': self.task_classes,
-                        'has_stays': self.has_stays}
+            of_tasks = {'task_classes': self.task_classes}
         return self.facts | of_tasks | {
             'labels': labels,
             'functions': list(self.functions),
             'frames': _packed('i', self.frames),
             'nodes': _packed('I', [(0, 0), *self.nodes]),
             'samples': _packed('q', [
-                key + weights + (0,) * self.has_stays * (11 - len(weights))
-                for key, weights in self.samples.items()]),
+                key + weights for key, weights in self.samples.items()]),
             'threads': list(self.threads)}
 
     def profile(self):
@@ -246,7 +241,7 @@ def reloaded(profile):
 def message_with(tables, comments):
     """Encode a pprof message with these comments in place of those of tasks
     and moments."""
-    return encoder.Encoder(tables.carried()).message(
+    return encoder.Encoder(tables).message(
         writer.header(tables, comments))
 
 

@@ -258,7 +258,7 @@ class InterpretersOnOneThreadTest(SessionTest):
 
     def check_rows(self, raw):
         samples = memoryview(raw['samples']).cast('q').tolist()
-        columns = 17
+        columns = 11
         nodes = memoryview(raw['nodes']).cast('I').tolist()
         self.assertLess(max(samples[0::columns], default=0), len(nodes) // 2)
         self.assertLess(max(samples[1::columns], default=0),
