@@ -182,7 +182,9 @@ extern void _PySampling_TypeEnd(PyTypeObject *type);
 
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeUseOfSignal(int signum);
-
+// The same.  Returns what to set.
+extern PyOS_sighandler_t _PySampling_BeforeSetSignal(
+    int signum, PyOS_sighandler_t handler);
 // The program asks for a signal's handler, which is `handler`: returns its own
 // where that is the profiler's.
 extern PyOS_sighandler_t _PySampling_HandlerOfProgram(
@@ -211,11 +213,9 @@ extern void _PySampling_ContinueInChild(PyThreadState *tstate);
 // Python code.
 extern void _PySampling_Finalize(PyThreadState *tstate);
 
-// The same in a process that is about to end at once.
+// The same in a process that is about to end at once (session/ending.c).  Gives
+// the GIL up if there is a profile to write.
 extern void _PySampling_BeforeExit(void);
-
-// The thread is about to send a signal to itself, which may end the process.
-extern void _PySampling_BeforeRaise(int signum);
 
 #else  // no profiler: no hook costs an instruction
 
@@ -244,6 +244,7 @@ extern void _PySampling_BeforeRaise(int signum);
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
 #define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeUseOfSignal(SIGNUM) ((void)(SIGNUM))
+#define _PySampling_BeforeSetSignal(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_HandlerOfProgram(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_BeforeExec() ((void)0)
 #define _PySampling_AfterFailedExec() ((void)0)
@@ -254,7 +255,6 @@ extern void _PySampling_BeforeRaise(int signum);
 #define _PySampling_ContinueInChild(TSTATE) ((void)(TSTATE))
 #define _PySampling_Finalize(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeExit() ((void)0)
-#define _PySampling_BeforeRaise(SIGNUM) ((void)(SIGNUM))
 
 #endif  // !WITH_SAMPLING_PROFILER
 

@@ -299,6 +299,9 @@ struct _sampling_runtime_state {
     int exit_children;          // children of a fork are profiled, too
     int exit_goes_on;           // for a moment: it is to start in this child
     PyThreadState *exit_writer; // it writes; then maybe the process ends
+    // A process that ends at once (session/ending.c).
+    struct _sampling_ending *ending;
+    int parks_threads;          // those of the program that take a GIL stop
     PyObject *exit_write;       // the function that does
     // Makes Python objects of tables, for exit_write; the module's.
     PyObject *(*exit_export)(const struct _sampling_tables *);

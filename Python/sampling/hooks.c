@@ -303,6 +303,13 @@ void
         errno = saved_errno;
         return;
     }
+    if (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.parks_threads)
+        && !thread->excluded
+        && _Py_atomic_load_ptr_relaxed(&_PyRuntime.sampling.exit_writer)
+           != tstate)
+    {
+        _PySampling_ParkAtEnding();
+    }
     if (thread->shadowed) {
         _PySampling_SiblingsTakeOver(thread);
     }

@@ -38,6 +38,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/weights.o \
 	Python/sampling/session/autostart.o \
 	Python/sampling/session/blocks.o \
+	Python/sampling/session/ending.o \
 	Python/sampling/session/engine.o \
 	Python/sampling/session/flush.o \
 	Python/sampling/session/fork.o \

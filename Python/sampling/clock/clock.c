@@ -451,17 +451,19 @@ _PySampling_ClockHandlerOfProgram(PyOS_sighandler_t handler)
         : _PySampling_SignalHandlerOfProgram(&clock->asking.signal, handler);
 }
 
-void
+int
 _PySampling_ClockAbandon(void)
 {
     struct _sampling_clock *clock = STATE->clock;
     // In a child that C code has forked there is no thread to wake.
-    if (clock != NULL && clock->life == THREAD_RUNS && !has_threads()
-        && !_PySampling_ForkedWithoutHooks())
+    if (clock == NULL || clock->life != THREAD_RUNS || has_threads()
+        || _PySampling_ForkedWithoutHooks())
     {
-        _Py_atomic_store_int(&clock->is_abandoned, 1);
-        _PySampling_WakeUpSampler();
+        return 0;
     }
+    _Py_atomic_store_int(&clock->is_abandoned, 1);
+    _PySampling_WakeUpSampler();
+    return 1;
 }
 
 /* In the child of a fork: the thread is not there any more. */

@@ -25,7 +25,8 @@ extern PyOS_sighandler_t
 _PySampling_ClockHandlerOfProgram(PyOS_sighandler_t handler);
 // A thread has ended: if nobody takes part any more, the sampler thread must
 // not keep the process.
-extern void _PySampling_ClockAbandon(void);
+// Returns whether nobody does.
+extern int _PySampling_ClockAbandon(void);
 // A thread takes part: there is a sampler thread again if that has happened.
 extern void _PySampling_ClockRevive(void);
 // Somebody holds a GIL: the clock does not rest any more, unless it only needs

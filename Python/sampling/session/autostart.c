@@ -1,10 +1,9 @@
 /* Sampling profiler: the session of the command line, process by process.
 
-   Owns who writes which file and when: at exit, at os._exit(), where a process
-   ends itself by a signal, in children of a fork, in programs that were
-   started with the same text.  Must not know what the text looks like
-   (session/options.c) or how a session is begun and ended
-   (session/session.c). */
+   Owns who writes which file and when: at exit, in children of a fork, in
+   programs that were started with the same text.  Must not know what the text
+   looks like (session/options.c), how a session is begun and ended
+   (session/session.c) or how a process ends at once (session/ending.c). */
 
 #include "Python.h"
 
@@ -138,6 +137,60 @@ claim_file(PyObject *out, PyObject *cwd)
     }
     Py_DECREF(path);
     return result;
+}
+
+
+/* Writing. */
+
+static void
+write_profile(struct _sampling_tables *tables)
+{
+    PyObject *raw = STATE->exit_export(tables);
+    PyObject *done = raw != NULL
+        ? PyObject_CallFunction(STATE->exit_write, "Oi", raw,
+                                STATE->exit_quiet)
+        : NULL;
+    if (done == NULL) {
+        // Not through sys.stderr: it may be locked for ever.
+        dprintf(STDERR_FILENO, "sampleprof: process %d: the profile was not "
+                "written: %s\n", (int)getpid(),
+                ((PyTypeObject *)PyErr_Occurred())->tp_name);
+        PyErr_Clear();
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(raw);
+}
+
+/* No code of the program runs meanwhile but its audit hooks and its handlers
+   of signals: in the child of a fork any other might wait for a lock that
+   nobody gives back. */
+static void
+write_at_end(PyThreadState *tstate, struct _sampling_tables *tables)
+{
+    PyThreadState_EnterTracing(tstate);
+    int was_collecting = PyGC_Disable();
+    write_profile(tables);
+    if (was_collecting) {
+        PyGC_Enable();
+    }
+    PyThreadState_LeaveTracing(tstate);
+}
+
+/* The session goes on, as the program may. */
+static void
+write_at_ending(PyThreadState *tstate)
+{
+    _PySampling_WaitForWriter(tstate);
+    if (!STATE->exit_session) {
+        return;                 // it has been written meanwhile
+    }
+    _PySampling_SetWriter(tstate);
+    struct _sampling_tables *tables;
+    if (_PySampling_Snapshot(tstate, 0, &tables) == _PySampling_OK) {
+        write_at_end(tstate, tables);
+        _PySampling_TablesFree(tables);
+    }
+    _PySampling_SetWriter(NULL);
 }
 
 
@@ -360,6 +413,7 @@ start(PyThreadState *tstate, const struct _sampling_request *request,
     _PySampling_Status status = _PySampling_Start(tstate, &request->options);
     if (status == _PySampling_OK) {
         STATE->exit_session = 1;
+        _PySampling_EndingBegin(write_at_ending);
     }
     else {
         _PySampling_Complain(request, "not profiling: %s", reason_of(status));
@@ -478,6 +532,7 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
     _PySampling_Status status = _PySampling_Start(tstate, &options);
     if (status == _PySampling_OK) {
         STATE->exit_session = 1;
+        _PySampling_EndingBegin(write_at_ending);
     }
     else {
         // Not through sys.stderr: it may be locked for ever.
@@ -488,41 +543,7 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
 }
 
 
-/* Writing. */
-
-static void
-write_profile(struct _sampling_tables *tables)
-{
-    PyObject *raw = STATE->exit_export(tables);
-    PyObject *done = raw != NULL
-        ? PyObject_CallFunction(STATE->exit_write, "Oi", raw,
-                                STATE->exit_quiet)
-        : NULL;
-    if (done == NULL) {
-        // Not through sys.stderr: it may be locked for ever.
-        dprintf(STDERR_FILENO, "sampleprof: process %d: the profile was not "
-                "written: %s\n", (int)getpid(),
-                ((PyTypeObject *)PyErr_Occurred())->tp_name);
-        PyErr_Clear();
-    }
-    Py_XDECREF(done);
-    Py_XDECREF(raw);
-}
-
-/* No code of the program runs meanwhile but its audit hooks and its handlers
-   of signals: in the child of a fork any other might wait for a lock that
-   nobody gives back. */
-static void
-write_at_end(PyThreadState *tstate, struct _sampling_tables *tables)
-{
-    PyThreadState_EnterTracing(tstate);
-    int was_collecting = PyGC_Disable();
-    write_profile(tables);
-    if (was_collecting) {
-        PyGC_Enable();
-    }
-    PyThreadState_LeaveTracing(tstate);
-}
+/* The end. */
 
 /* Ends whatever session there is, and blocks of daemon threads. */
 static void
@@ -541,48 +562,21 @@ end_session(PyThreadState *tstate)
 }
 
 
-/* Writers: at the end of the process, of the main thread or by os._exit() in
-   any; and before, when the time that was asked for is over. */
-
-static void
-set_writer(PyThreadState *tstate)
-{
-    _Py_atomic_store_ptr(&STATE->exit_writer, tstate);
-}
-
-static int
-another_writes(PyThreadState *tstate)
-{
-    PyThreadState *writer = _Py_atomic_load_ptr(&STATE->exit_writer);
-    return writer != NULL && writer != tstate;
-}
-
-/* If it is exiting the process, this is the end, and the status is left to it.
-   Without a profile to write this thread would not have run again. */
-static void
-wait_for_writer(PyThreadState *tstate)
-{
-    while (another_writes(tstate)) {
-        Py_BEGIN_ALLOW_THREADS
-        usleep(1000);
-        Py_END_ALLOW_THREADS
-    }
-}
-
 /* The program goes on without its session. */
 void
 _PySampling_WriteNow(PyThreadState *tstate)
 {
-    if (!STATE->exit_session || another_writes(tstate)) {
+    if (!STATE->exit_session || _PySampling_AnotherWrites(tstate)) {
         return;
     }
-    set_writer(tstate);
+    _PySampling_SetWriter(tstate);
     struct _sampling_tables *tables;
     if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
         write_profile(tables);
         _PySampling_TablesFree(tables);
     }
-    set_writer(NULL);
+    _PySampling_EndingOver();
+    _PySampling_SetWriter(NULL);
 }
 
 /* Those of the main interpreter have ended.  One of an interpreter that is
@@ -607,8 +601,8 @@ _PySampling_Finalize(PyThreadState *tstate)
     if (!_Py_IsMainInterpreter(tstate->interp)) {
         return;
     }
-    wait_for_writer(tstate);
-    set_writer(tstate);
+    _PySampling_WaitForWriter(tstate);
+    _PySampling_SetWriter(tstate);
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
     wait_for_helpers();
@@ -616,55 +610,7 @@ _PySampling_Finalize(PyThreadState *tstate)
     // comes to run.
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
+    _PySampling_EndingOver();
     Py_CLEAR(STATE->exit_write);
-    set_writer(NULL);
-}
-
-void
-_PySampling_BeforeExit(void)
-{
-    PyThreadState *tstate = _PyThreadState_GET();
-    wait_for_writer(tstate);
-    if (!STATE->exit_session || _PySampling_ForkedWithoutHooks()
-        || !_Py_IsMainInterpreter(tstate->interp)
-        || _PyInterpreterState_GetFinalizing(tstate->interp) != NULL)
-    {
-        return;
-    }
-    set_writer(tstate);
-    // It may be a recursion without end that has come to this.
-    tstate->py_recursion_remaining += WRITER_FRAMES;
-    end_session(tstate);
-}
-
-/* Does the signal, sent to this thread, end the process?  Asked of those by
-   which programs that have done all else end: those of crashes end one as it
-   is.  The first process of a container is not ended by any. */
-static int
-ends_process(int signum)
-{
-    struct sigaction action;
-    sigset_t blocked;
-    return (signum == SIGTERM || signum == SIGINT || signum == SIGHUP)
-        && getpid() != 1
-        && sigaction(signum, NULL, &action) == 0
-        && (action.sa_flags & SA_SIGINFO) == 0
-        && action.sa_handler == SIG_DFL
-        && pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0
-        && !sigismember(&blocked, signum);
-}
-
-void
-_PySampling_BeforeRaise(int signum)
-{
-    PyThreadState *tstate = _PyThreadState_GET();
-    if ((STATE->exit_session || another_writes(tstate))
-        && ends_process(signum))
-    {
-        _PySampling_BeforeExit();
-        if (!another_writes(tstate)) {
-            // A sandbox may refuse to send it: then the end comes later.
-            set_writer(NULL);
-        }
-    }
+    _PySampling_SetWriter(NULL);
 }

@@ -124,6 +124,7 @@ rest_in_child(void)
     }
     STATE->num_helpers = 0;
     STATE->exit_writer = NULL;
+    _PySampling_EndingForget();
     PyThreadState *tstate = _PyThreadState_GET();
     if (tstate == NULL) {
         return;
@@ -191,5 +192,6 @@ _PySampling_AfterForkChild(void)
 int
 _PySampling_OwnThreads(void)
 {
-    return _PySampling_ClockHasThread() + STATE->num_helpers;
+    return _PySampling_ClockHasThread() + _PySampling_EndingHasThread()
+        + STATE->num_helpers;
 }

@@ -18,6 +18,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <signal.h>                   // SIG_DFL
 
 #define STATE (&_PyRuntime.sampling)
 
@@ -468,6 +469,9 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
 PyOS_sighandler_t
 _PySampling_HandlerOfProgram(int signum, PyOS_sighandler_t handler)
 {
+    if (_PySampling_IsEndingHandler(handler)) {
+        return SIG_DFL;
+    }
     if (!_PySampling_ACTIVE() || signum != STATE->signal) {
         return handler;
     }
@@ -499,4 +503,11 @@ _PySampling_BeforeUseOfSignal(int signum)
         _PySampling_TimerResume(thread);
     }
     errno = saved_errno;
+}
+
+PyOS_sighandler_t
+_PySampling_BeforeSetSignal(int signum, PyOS_sighandler_t handler)
+{
+    _PySampling_BeforeUseOfSignal(signum);
+    return _PySampling_EndingHandlerFor(signum, handler);
 }

@@ -44,6 +44,29 @@ extern void _PySampling_SiblingsTakeOver(_PySampling_Thread *thread);
 
 // From now on no fork goes unnoticed in the child.
 extern void _PySampling_WatchForks(void);
+/* --- A process that ends at once (session/ending.c). */
+
+// From now on there is a profile to write: the signals that ask the process to
+// end are handled.
+extern void _PySampling_EndingBegin(void (*write)(PyThreadState *tstate));
+// There is none any more.  Does not return if such a signal has come.
+extern void _PySampling_EndingOver(void);
+// No thread of the program is left.
+extern void _PySampling_EndingAbandon(void);
+// In the child of a fork.  Async-signal-safe.
+extern void _PySampling_EndingForget(void);
+extern int _PySampling_EndingHasThread(void);
+// Instead of `handler`, which the program is about to set.
+extern PyOS_sighandler_t
+_PySampling_EndingHandlerFor(int signum, PyOS_sighandler_t handler);
+extern int _PySampling_IsEndingHandler(PyOS_sighandler_t handler);
+// With the GIL, which this thread has just taken.
+extern void _PySampling_ParkAtEnding(void);
+// Which thread writes the profile; NULL: none.
+extern void _PySampling_SetWriter(PyThreadState *tstate);
+extern int _PySampling_AnotherWrites(PyThreadState *tstate);
+extern void _PySampling_WaitForWriter(PyThreadState *tstate);
+
 // session/session.c.  Before the process ends: nobody gets samples any more.
 extern void _PySampling_EndSubscriptions(PyThreadState *tstate);
 

@@ -361,7 +361,9 @@ end_record(_PySampling_Thread *thread)
     if (!_PySampling_ForkedWithoutHooks()) {
         _PySampling_TimerDelete(thread);
     }
-    _PySampling_ClockAbandon();
+    if (_PySampling_ClockAbandon()) {
+        _PySampling_EndingAbandon();
+    }
     _PySampling_UnlockRegistry();
     for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
         free(thread->windows[i]);

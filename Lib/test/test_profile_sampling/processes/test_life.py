@@ -111,9 +111,12 @@ class EndsTest(ProgramTest):
                    'except KeyboardInterrupt:\n    print("caught")')
 
     def test_sigterm(self):
-        self.check('import os, signal, time\n'
-                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)',
-                   profile=False)
+        profile = self.check(
+            'import os, signal, time\n'
+            'def work():\n    time.sleep(0.1)\n'
+            'work()\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)')
+        self.assertGreater(sum([sample.wall_ns for sample in profile.samples
+                                if on_stack(sample, 'work')]), 90_000_000)
 
     def test_sigterm_that_is_waited_for(self):
         # It ends nothing, though nobody has a handler.

@@ -1,7 +1,10 @@
 """Programs that end themselves at once have a profile.  PITFALLS L4."""
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import unittest
 
 from ..support.sessions import environment
@@ -45,7 +48,7 @@ class ExitTest(EndTest):
         self.run_code('import _interpreters\n'
                       'i = _interpreters.create("legacy")\n'
                       '_interpreters.exec(i, "import os; os._exit(9)")',
-                      9, profile=False)
+                      9)
 
     def test_at_the_end_of_a_recursion(self):
         self.run_code('import os\n'
@@ -166,7 +169,94 @@ class ExitTest(EndTest):
 
 
 class SignalTest(EndTest):
-    """raise_signal().  uvicorn ends this way, when all is done."""
+    """Signals that end the process by their default action."""
+
+    def test_of_another_process(self):
+        # Whatever the threads do meanwhile.
+        for work in ('time.sleep(60)',
+                     'while True: pass',
+                     'threading.Thread(target=time.sleep, args=(60,)).start()',
+                     'signal.sigwait([signal.SIGUSR2])'):
+            with self.subTest(work=work):
+                self.run_code(
+                    'import os, signal, subprocess, sys, threading, time\n'
+                    'subprocess.Popen(["/bin/sh", "-c",'
+                    ' f"sleep 0.3; kill {os.getpid()}"])\n'
+                    f'def work():\n    {work}\nwork()', -signal.SIGTERM)
+                self.assertIn('work', {
+                    frame.function.qualname
+                    for sample in self.load('p.pb.gz').samples
+                    for frame in sample.stack})
+                os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+
+    def test_no_thread_of_the_program_goes_on(self):
+        # It would run Python code while the profile is written.
+        code = ('import os, signal, sys, time\n'
+                'def hook(event, arguments):\n'
+                '    if event == "open" and ".tmp" in str(arguments[0]):\n'
+                '        time.sleep(1)\n'
+                'sys.addaudithook(hook)\n'
+                'os.kill(os.getpid(), signal.SIGTERM)\n'
+                'time.sleep(0.5)\nprint("went on")')
+        self.assertEqual(self.run_code(code, -signal.SIGTERM).out, b'')
+
+    def test_sent_more_than_once(self):
+        # As timeout(1) does: to the process, and to its group.
+        self.run_code('import os, signal, time\n'
+                      'for _ in range(3):\n'
+                      '    os.kill(os.getpid(), signal.SIGTERM)\n'
+                      'time.sleep(60)', -signal.SIGTERM)
+
+    def test_while_c_code_keeps_the_gil(self):
+        # Nobody can write the profile; the process ends all the same.
+        self.run_code('import ctypes, os, signal\n'
+                      'libc = ctypes.PyDLL(None)\n'
+                      'libc.kill(os.getpid(), signal.SIGTERM)\n'
+                      'while True:\n    libc.sleep(60)', -signal.SIGTERM,
+                      profile=False)
+
+    def test_default_action_is_restored(self):
+        self.run_code(
+            'import os, signal, time\n'
+            'assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n'
+            'signal.signal(signal.SIGTERM, signal.SIG_IGN)\n'
+            'os.kill(os.getpid(), signal.SIGTERM)\n'
+            'old = signal.signal(signal.SIGTERM, signal.SIG_DFL)\n'
+            'assert old is signal.SIG_IGN\n'
+            'os.kill(os.getpid(), signal.SIGTERM)\n'
+            'time.sleep(60)', -signal.SIGTERM)
+
+    def test_workers_of_a_pool(self):
+        self.file('program.py', 'import multiprocessing, time\n'
+                  'context = multiprocessing.get_context("fork")\n'
+                  'with context.Pool(2) as pool:\n'
+                  '    print(pool.map(len, ["a", "bc"]))\n')
+        result = self.run_python('-Xsampleprof=out={pid}.pb.gz', 'program.py')
+        self.assertEqual((result.status, result.out), (0, b'[1, 2]\n'))
+        self.assertEqual(len(self.profiles()), 3)
+
+    @unittest.skipUnless(
+        os.geteuid() == 0 and shutil.which('unshare'), 'needs root, unshare')
+    def test_first_process_of_a_container(self):
+        # The kernel drops a signal that it does not handle: it goes on.
+        self.file('program.py', 'import os, signal, time\n'
+                  'assert os.getpid() == 1\n'
+                  'os.kill(1, signal.SIGTERM)\n'
+                  'end = time.monotonic() + 30\n'
+                  'while not (is_there := os.path.exists("p.pb.gz"))'
+                  ' and time.monotonic() < end:\n'
+                  '    time.sleep(0.01)\n'
+                  'os.kill(1, signal.SIGTERM)\n'
+                  'print(is_there)')
+        result = subprocess.run(
+            ['unshare', '--fork', '--pid', sys.executable,
+             '-Xsampleprof=out=p.pb.gz', 'program.py'],
+            cwd=self.directory, capture_output=True, env=environment())
+        if b'unshare failed' in result.stderr:
+            self.skipTest(result.stderr)
+        self.assertEqual((result.returncode, result.stdout), (0, b'True\n'),
+                         result.stderr)
+        self.assertIn('p.pb.gz', self.files())
 
     def test_that_ends_the_process(self):
         for signum in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:

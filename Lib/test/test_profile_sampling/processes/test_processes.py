@@ -215,8 +215,8 @@ class ForksTest(ChildrenTest):
         os.chmod(self.directory, 0o777)
         self.file('program.py', 'import os, resource\n'
                   'os.setuid(1_234_567)\n'
-                  # This process, its sampler thread, and the child.
-                  'resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))\n'
+                  # This process, two threads of the profiler's, the child.
+                  'resource.setrlimit(resource.RLIMIT_NPROC, (4, 4))\n'
                   + FORK % END)
         result = self.run_python(OPTION, 'program.py')
         self.assertEqual(result.status, 0, result.err)
