@@ -6,15 +6,13 @@ An interval is a pair of distances: how far down and how far up of the
 estimate the truth may be.  All are of 95 %.
 """
 
-from math import ceil, hypot, sqrt
+from math import hypot, sqrt
 
 from profile_sampling._data import student
 
 ALPHA = 0.05
 # A normal variable is farther off than that in 5 % of cases.
 _Z = 1.959963984540054
-# It is below that in 90 % of cases.
-_Z_FOUND = 1.2815515655446004
 
 
 def of_records(hits, records):
@@ -69,15 +67,6 @@ def welch(before, after, floor=0.0):
             student.two_sided(change / error, freedom))
 
 
-def runs_needed(half, runs, effect):
-    """Return how many runs a side would tell an *effect* in 90 % of cases.
-
-    *half* is that of the interval that so many *runs* a side gave.
-    """
-    error = half / student.quantile(ALPHA, 2 * runs - 2)
-    return ceil(runs * ((_Z + _Z_FOUND) * error / effect) ** 2)
-
-
 def benjamini_hochberg(chances):
     """Return p values adjusted for the share of false ones among those found.
 
@@ -89,19 +78,6 @@ def benjamini_hochberg(chances):
     for rank, place in sorted(enumerate(_order(chances), 1), reverse=True):
         least = min(least, chances[place] * len(chances) / rank)
         adjusted[place] = least
-    return adjusted
-
-
-def holm(chances):
-    """Return p values adjusted for a single false one among all.
-
-    Holm, Scandinavian Journal of Statistics 6, 1979.
-    """
-    adjusted = [0.0] * len(chances)
-    most = 0.0
-    for rank, place in enumerate(_order(chances)):
-        most = max(most, min(chances[place] * (len(chances) - rank), 1.0))
-        adjusted[place] = most
     return adjusted
 
 

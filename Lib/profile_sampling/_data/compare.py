@@ -10,8 +10,8 @@ SAMPLING  one run on a side: how much the samples alone may be off.  How much
           runs differ from each other is not known, so nothing is judged
 SPREAD    from two runs a side on: Welch's interval from how runs differ.
           Fewer than five are too few to judge
-TEST      five runs a side or more: Welch's test of each row, adjusted by
-          Benjamini and Hochberg, and of each gate, adjusted by Holm
+TEST      five runs a side or more: Welch's test of each row, and of each
+          gate, adjusted by Benjamini and Hochberg for how many there are
 """
 
 from profile_sampling._data import chance
@@ -71,15 +71,12 @@ class Change(Value):
 class Gate(Value):
     """What is to be said of a target.
 
-    target       the Target
-    change       its Change
-    verdict      REGRESSION, PASSED or INCONCLUSIVE
-    runs_needed  of an inconclusive one, how many runs a side, if they differ
-                 as these do, would most likely settle it; None otherwise,
-                 or if it is not known how they differ
+    target   the Target
+    change   its Change
+    verdict  REGRESSION, PASSED or INCONCLUSIVE
     """
 
-    __slots__ = 'target', 'change', 'verdict', 'runs_needed'
+    __slots__ = 'target', 'change', 'verdict'
 
 
 def of_tables(before, after, question, scale=PLAIN):
@@ -145,10 +142,12 @@ class Comparison:
         changes = [self._change(None, 'targets', number)
                    for number in range(len(self.question.targets))]
         if self.method == TEST:
-            chances = chance.holm([change.p for change in changes])
+            chances = chance.benjamini_hochberg(
+                [change.p for change in changes])
             changes = [change.with_test(p, None)
                        for change, p in zip(changes, chances)]
-        return [_gate(target, change, self.method)
+        return [Gate(target, change,
+                     _gate_verdict(change, target.least, self.method))
                 for target, change in zip(self.question.targets, changes)]
 
     def _change(self, place, *where):
@@ -292,17 +291,6 @@ def _row_verdict(row, p, least):
             or abs(row.change) < LEAST_OF_ROW * abs(row.before)):
         return UNCLEAR
     return MORE if row.change > 0 else LESS
-
-
-def _gate(target, change, method):
-    verdict = _gate_verdict(change, target.least, method)
-    needed = None
-    effect = target.least * abs(change.before)
-    if verdict == INCONCLUSIVE and method != SAMPLING and effect:
-        needed = max(MIN_RUNS, chance.runs_needed(
-            change.high - change.change,
-            min(len(change.runs_before), len(change.runs_after)), effect))
-    return Gate(target, change, verdict, needed)
 
 
 def _gate_verdict(change, least, method):

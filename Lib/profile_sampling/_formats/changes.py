@@ -204,8 +204,8 @@ class _View:
                 yield (f'fewer than {compare.MIN_RUNS} runs a side: ± is '
                        'from how runs differ (95 %); nothing is judged')
             case compare.TEST:
-                yield (f"{runs[0]} and {runs[1]} runs: Welch's t test; p of "
-                       'rows by Benjamini and Hochberg, of gates by Holm')
+                yield (f"{runs[0]} and {runs[1]} runs: Welch's t test; p is "
+                       'adjusted by Benjamini and Hochberg')
                 yield ('more, less: p <= '
                        f'{chance.ALPHA:g}, and by '
                        f'{100 * compare.LEAST_OF_TOTAL:g} % of the total '
@@ -218,11 +218,6 @@ class _View:
                    'and operators are rows of their own in some runs only')
         if comparison.gates and comparison.method != compare.TEST:
             yield f'gates need {compare.MIN_RUNS} runs a side'
-        for gate in comparison.gates:
-            if gate.runs_needed is not None:
-                yield (f'{printable(gate.target.name)}: telling '
-                       f'{100 * gate.target.least:g} % takes about '
-                       f'{gate.runs_needed:,} runs a side like these')
         if any([row.low is None for row in self.rows]):
             yield ('± ?: the rate is not known, as in sums of profiles of '
                    'several rates')

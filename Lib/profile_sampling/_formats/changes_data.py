@@ -38,8 +38,7 @@ def document(comparison):
         'total': _change(comparison.total),
         'gates': [{'target': gate.target.name,
                    'least': gate.target.least,
-                   'verdict': gate.verdict,
-                   'runs_needed': gate.runs_needed} | _change(gate.change)
+                   'verdict': gate.verdict} | _change(gate.change)
                   for gate in comparison.gates],
         'verdict': comparison.verdict(),
         'rows': [_place(row.place) | _change(row) | {'verdict': row.verdict}

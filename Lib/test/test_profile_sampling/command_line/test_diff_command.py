@@ -168,8 +168,7 @@ class OutputTest(DiffTest):
             'runs', 'rates_hz', 'durations_ns', 'python_versions', 'work'})
         self.assertEqual(set(document['total']), change)
         self.assertEqual(set(document['gates'][0]),
-                         change | {'target', 'least', 'verdict',
-                                   'runs_needed'})
+                         change | {'target', 'least', 'verdict'})
         self.assertEqual(set(document['rows'][0]), change | {
             'name', 'kind', 'file', 'line', 'in', 'verdict'})
 

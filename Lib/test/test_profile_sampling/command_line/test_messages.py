@@ -139,14 +139,6 @@ class DiffTest(ForkedCommandLineTest):
         self.assertRegex(
             text, r'\n\| <?.*total \(3 %\).* \| .*REGRESSION')
 
-    def test_how_many_runs_a_gate_needs(self):
-        noisy = [100, 140, 180, 220, 260]
-        text = self.diff(*self.runs('a', noisy), '--',
-                         *self.runs('b', noisy), '--gate', 'total',
-                         '--strict', status=4)
-        self.assertRegex(text, r'total: telling 1 % takes about [\d,]+ runs '
-                               'a side like these')
-
     def test_a_share_whose_seconds_have_the_other_sign(self):
         sides = []
         for name, f, g in ('a', 100, 500), ('b', 200, 5000):

@@ -56,12 +56,9 @@ class AdjustedTest(unittest.TestCase):
         # The sixth by itself is .0695, but the seventh is below that.
         self.assertAlmostEqual(adjusted[.0278], .0298 * 15 / 7)
 
-    def test_holm(self):
-        for p, expected in zip(chance.holm([.01, .04, .03, .005]),
-                               [.03, .06, .06, .02]):
-            self.assertAlmostEqual(p, expected)
-        self.assertEqual(chance.holm([.9, .8]), [1, 1])
-        self.assertEqual(chance.holm([]), [])
+    def test_one_and_none(self):
+        self.assertEqual(chance.benjamini_hochberg([.9]), [.9])
+        self.assertEqual(chance.benjamini_hochberg([]), [])
 
 
 class OfRecordsTest(unittest.TestCase):
