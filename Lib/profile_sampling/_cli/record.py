@@ -45,8 +45,6 @@ def _run(options):
     program.check_script(wanted)
     if options.repeat is not None:
         return repeat.run_all(wanted, options, format, output)
-    if options.versus is not None:
-        raise Failure('--versus compares with --repeat N', 2)
     program.check_output(output)
     # The program itself writes a file only, for it may close its stdout, and
     # of few formats.

@@ -167,10 +167,6 @@ class RecordTest(ProgramTest):
         self.assertSays(self.record('-q', '-5'), 2,
                         '-5 is no option of this command')
 
-    def test_no_command_to_compare_with(self):
-        self.assertSays(self.record('--repeat', '2', '--versus', ' ', 'x.py'),
-                        2, 'invalid command')
-
     def test_a_long_command(self):
         result = self.record('-o', 'p.pb.gz', '--', 'sh', '-c',
                              'exit 4; ' + 'x' * 300)
@@ -180,7 +176,7 @@ class RecordTest(ProgramTest):
     def test_this_python_cannot_be_run(self):
         options = mock.Mock(
             format=None, output='p.pb.gz', no_source=False, timeline=False,
-            repeat=None, versus=None, program=None, words=['-'],
+            repeat=None, program=None, words=['-'],
             mode='wall', rate=1, depth=None, duration=None, names=None,
             quiet=False, meta=None)
         self.enterContext(mock.patch.dict(os.environ))

@@ -202,54 +202,21 @@ class SourceTest(RecordTest):
 
 class RepeatTest(RecordTest):
 
-    ORDER = ('file = open("order", "a"); file.write("%s"); file.close(); '
-             'import work; work.work()')
-
-    def check_files(self, pattern, runs, command):
-        for run in range(1, runs + 1):
-            profile = self.load(pattern % run)
-            self.check_work(profile)
-            self.assertEqual(profile.meta['command'], command)
-
-    def test_two_in_turns(self):
-        versus = f'"{sys.executable}" -c \'{self.ORDER % "b"}\''
+    def test_files_of_all_runs(self):
         result = self.record('-q', '--repeat', '3', '-o', 'a.{n}.pb.gz',
-                             '--versus', versus, '--versus-output',
-                             'b.{n}.pb.gz', '-c', self.ORDER % 'a')
+                             '-c', 'import work; work.work()')
         self.assertEqual((result.status, result.err), (0, ''))
-        with open(os.path.join(self.directory, 'order')) as file:
-            self.assertEqual(file.read(), 'abbaab')
-        self.check_files('a.%d.pb.gz', 3, f'-c {self.ORDER % "a"}')
-        self.check_files('b.%d.pb.gz', 3,
-                         f'{sys.executable} -c {self.ORDER % "b"}')
+        for run in 1, 2, 3:
+            self.check_work(self.load(f'a.{run}.pb.gz'))
 
-    def test_each_side_has_the_format_of_its_name(self):
-        for names in (('a.{n}.html', 'b.{n}.pb.gz'),
-                      ('a.{pid}.{n}.pb.gz', 'b.{pid}.{n}.html')):
-            with self.subTest(names=names):
-                result = self.record(
-                    '-q', '--repeat', '1', '-o', names[0], '--versus',
-                    f'"{sys.executable}" -c pass', '--versus-output',
-                    names[1], '-c', 'pass')
-                self.assertEqual((result.status, result.err), (0, ''))
-                written = [name for name in self.files()
-                           if name.startswith(('a.', 'b.'))]
-                self.assertEqual(
-                    [re.sub(r'[0-9]+', 'N', name) for name in written],
-                    [re.sub(r'{.*?}', 'N', name) for name in names])
-                for name in written:
-                    path = os.path.join(self.directory, name)
-                    with open(path, 'rb') as file:
-                        self.assertEqual(file.read(9) == b'<!DOCTYPE',
-                                         name.endswith('.html'))
-                    os.unlink(path)
-
-    def test_what_a_format_cannot_have(self):
-        arguments = ['--repeat', '1', '-o', 'a.{n}.pb.gz', '--versus', 'true',
-                     '--versus-output', 'b.{n}.svg', '-c', 'pass']
-        result = self.record('--timeline', *arguments)
-        self.assertEqual(result.status, 2)
-        self.assertIn('a svg file has no time line', result.err)
+    def test_each_process_has_its_number(self):
+        result = self.record('-q', '--repeat', '2', '-o',
+                             'a.{pid}.{n}.pb.gz', '-c', 'pass')
+        self.assertEqual((result.status, result.err), (0, ''))
+        self.assertEqual(
+            sorted([re.sub(r'\.[0-9]+\.', '.N.', name, count=1)
+                    for name in self.files() if name.startswith('a.')]),
+            ['a.N.1.pb.gz', 'a.N.2.pb.gz'])
 
     def test_numbers_sort(self):
         result = self.record('-q', '--repeat', '10', '-o', '{n}.pb.gz',
@@ -289,13 +256,6 @@ class UsageTest(RecordTest):
                  'cannot write no/p.pb.gz: '),
                 (['--repeat', '2', '-o', 'p.pb.gz', 'work.py'], 2,
                  'p.pb.gz has no {n} in it'),
-                (['--versus', 'true', 'work.py'], 2, '--repeat N'),
-                (['--versus', '"', 'work.py'], 2, 'invalid command'),
-                (['--repeat', '2', '--versus', 'true', '-o', '{n}.pb.gz',
-                  'work.py'], 2, '--versus-output'),
-                (['--repeat', '2', '--versus', 'true', '-o', '{n}.pb.gz',
-                  '--versus-output', '{n}.pb.gz', 'work.py'], 2,
-                 'the same files'),
                 (['nosuch.py'], 2, 'cannot run nosuch.py: No such file'),
                 (['-q', '--repeat', '2', '-o', '{n}.pb.gz', 'nosuch.py'], 2,
                  'cannot run nosuch.py: No such file'),
