@@ -99,33 +99,48 @@ class Builder:
         return frames.tobytes(), self._tree.packed()
 
 
-class _Locations(dict):
-    """The frames of each location, by its encoded number."""
+class _Locations:
+    """The frames of each location.
+
+    *numbers* are {its number: its row}, *frames* what rows have.
+    """
 
     def __init__(self, numbers, frames, budget):
-        self._numbers = numbers
-        self._frames = frames
         self._budget = budget
         self._is_plain = all([len(its) == 1 for its in frames])
-
-    def __missing__(self, encoded):
-        [number] = unpacked(encoded)
-        if number not in self._numbers:
-            raise _missing('location', number)
-        self._budget.spend(200)
-        frames = self[encoded] = self._frames[self._numbers[number]]
-        return frames
+        if self._is_plain:
+            frames = list(chain.from_iterable(frames))
+        self._numbers = numbers
+        self._frames = frames
+        # By encoded number.
+        self._known = {}
 
     def frames(self, stack):
         """Return the frames of an encoded stack, the innermost first."""
         if stack[-1:] > b'\x7f':
             raise fault('a number is cut off')
         self._budget.need(64 * len(stack))
-        found = list(map(self.__getitem__, _split(stack)))
-        if not self._is_plain:
-            # Inlined calls make much work of few bytes.
-            self._budget.spend(8 * sum(map(len, found)))
+        numbers = _split(stack)
+        try:
+            found = list(map(self._known.__getitem__, numbers))
+        except KeyError:
+            found = list(map(self._find, numbers))
+        if self._is_plain:
+            return found
+        # Inlined calls make much work of few bytes.
+        self._budget.spend(8 * sum(map(len, found)))
         return list(chain.from_iterable(found))
+
+    def _find(self, encoded):
+        found = self._known.get(encoded)
+        if found is None:
+            [number] = unpacked(encoded)
+            if number not in self._numbers:
+                raise _missing('location', number)
+            self._budget.spend(200)
+            found = self._frames[self._numbers[number]]
+            self._known[encoded] = found
+        return found
 
 
 class _Tree:

@@ -15,7 +15,7 @@ from profile_sampling._formats.pprof.wire import number, payload, varint
 (SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING) = range(1, 7)
 (TIME_NS, DURATION_NS, PERIOD_TYPE, PERIOD, COMMENT, DEFAULT_TYPE,
  DOC_URL) = range(9, 16)
-_LABEL = 3                  # of Sample
+LABEL = 3                   # of Sample
 
 
 class Header:
@@ -181,7 +181,7 @@ class Encoder:
         data = wire.number(1, self._strings[key])
         if text is not None:
             data += wire.number(2, self._strings[text])
-        return payload(_LABEL, data + wire.number(3, number))
+        return payload(LABEL, data + wire.number(3, number))
 
     def _labels_of(self, thread, labels, state, holder_thread, holder):
         """Return the labels of a sample but those of its instruction."""

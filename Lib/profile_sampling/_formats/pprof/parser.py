@@ -8,13 +8,14 @@ places that may come later.
 from array import array
 
 from profile_sampling._formats.pprof.encoder import (
-    COMMENT, DEFAULT_TYPE, DURATION_NS, FUNCTION, LOCATION, PERIOD, SAMPLE,
-    SAMPLE_TYPE, STRING, TIME_NS)
+    COMMENT, DEFAULT_TYPE, DURATION_NS, FUNCTION, LABEL, LOCATION, PERIOD,
+    SAMPLE, SAMPLE_TYPE, STRING, TIME_NS)
 from profile_sampling._formats.pprof.wire import (
-    BYTES, VARINT, fault, fields, numbers_of, signed, unpacked, varint,
-    wrong_type)
+    BYTES, VARINT, fault, field_at, fields, numbers_of, signed, unpacked,
+    varint, wrong_type)
 
 _FACTS = TIME_NS, DURATION_NS, PERIOD, DEFAULT_TYPE
+_LABEL_KEY = LABEL << 3 | BYTES
 # Of a sample; more than there can be types.
 _MOST_VALUES = 1 << 12
 _MOST_VALUE_BYTES = 10 * _MOST_VALUES
@@ -51,6 +52,8 @@ class Message:
         self._budget = budget
         self._labels = {}
         self._label_sets = {}
+        # The label sets of samples, by all that comes from their first label.
+        self._tails = {}
         self._stacks = {}
         self._samples = {}
         parts = {SAMPLE_TYPE: self._add_type, SAMPLE: self._add_sample,
@@ -102,8 +105,17 @@ class Message:
         self.locations.append((*map(signed, numbers.values()), lines))
 
     def _add_sample(self, data):
-        stack, labels, values = [], [], []
-        for field, wire_type, value in fields(data):
+        stack, values, labels = [], [], []
+        label_set = tail = None
+        at = 0
+        while at < len(data):
+            if tail is None and data[at] == _LABEL_KEY:
+                # Most samples end with the labels of another.
+                tail = data[at:]
+                label_set = self._tails.get(tail)
+                if label_set is not None:
+                    break
+            field, wire_type, value, at = field_at(data, at)
             if field == 1:
                 if wire_type == VARINT:
                     value = varint(value)
@@ -113,14 +125,22 @@ class Message:
             elif field == 2:
                 values += _values(wire_type, value)
                 if len(values) > _MOST_VALUES:
-                    raise fault(f'a sample has more than {_MOST_VALUES} values')
-            elif field == 3:
+                    raise fault(f'a sample has more than {_MOST_VALUES} '
+                                'values')
+            elif field == LABEL:
                 if wire_type != BYTES:
                     raise fault('a label has the wrong wire type')
                 labels.append(self._known(self._labels, value, len(value)))
-        key = (self._known(self._stacks, b''.join(stack), len(data)),
-               self._known(self._label_sets, tuple(labels), 8 * len(labels)))
-        self._add_values(key, values)
+            if field != LABEL and tail is not None:
+                tail = b''
+        if label_set is None:
+            label_set = self._known(self._label_sets, tuple(labels),
+                                    8 * len(labels))
+            if tail:
+                self._budget.spend(200 + len(tail))
+                self._tails[tail] = label_set
+        stack = self._known(self._stacks, b''.join(stack), len(data))
+        self._add_values((stack, label_set), values)
 
     def _known(self, rows, key, n_bytes):
         """Return the number of a row, a new one if there is none."""

@@ -59,36 +59,42 @@ def _varint_at(data, at):
 
 
 def fields(data):
-    """Iterate over the (number, wire type, value) of a message's fields.
-
-    A value is a number without a sign, or bytes.
-    """
+    """Iterate over the (number, wire type, value) of a message's fields."""
     at = 0
     end = len(data)
     while at < end:
-        key = data[at]
+        field, wire_type, value, at = field_at(data, at)
+        yield field, wire_type, value
+
+
+def field_at(data, at):
+    """Return the number, the wire type and the value of the field that begins
+    there, and where it ends.
+
+    A value is a number without a sign, or bytes.
+    """
+    end = len(data)
+    key = data[at]
+    at += 1
+    if key > 127:
+        key, at = _varint_at(data, at - 1)
+    wire_type = key & 7
+    if key < 8:
+        raise fault('a field has number 0')
+    if wire_type == BYTES or wire_type == VARINT:
+        value = data[at] if at < end else 128
         at += 1
-        if key > 127:
-            key, at = _varint_at(data, at - 1)
-        wire_type = key & 7
-        if key < 8:
-            raise fault('a field has number 0')
-        if wire_type == BYTES or wire_type == VARINT:
-            value = data[at] if at < end else 128
-            at += 1
-            if value > 127:
-                value, at = _varint_at(data, at - 1)
-            if wire_type == VARINT:
-                yield key >> 3, wire_type, value
-                continue
-        else:
-            value = _FIXED_BYTES.get(wire_type)
-            if value is None:
-                raise fault(f'a field has the unknown wire type {wire_type}')
-        if value > end - at:
-            raise fault('a field is longer than what holds it')
-        yield key >> 3, wire_type, data[at:at + value]
-        at += value
+        if value > 127:
+            value, at = _varint_at(data, at - 1)
+        if wire_type == VARINT:
+            return key >> 3, wire_type, value, at
+    else:
+        value = _FIXED_BYTES.get(wire_type)
+        if value is None:
+            raise fault(f'a field has the unknown wire type {wire_type}')
+    if value > end - at:
+        raise fault('a field is longer than what holds it')
+    return key >> 3, wire_type, data[at:at + value], at + value
 
 
 def numbers_of(data, wanted):
