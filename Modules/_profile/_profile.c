@@ -14,8 +14,6 @@
 
 #include "../../Python/sampling/task/task.h"
 #include "_profile.h"
-#include "pprof.h"
-#include "stacks.h"
 
 /*[clinic input]
 module _profile
@@ -411,7 +409,6 @@ module_exec(PyObject *module)
     profile_state *state = get_profile_state(module);
     if (PyModule_AddFunctions(module, _PyProfile_DeliveryMethods) < 0
         || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
-        || PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
         || _PyProfile_InitLabels(module, state) < 0
         || _PyProfile_InitSubscriptions(module, state) < 0
         || _PyProfile_InitTasks(module) < 0)

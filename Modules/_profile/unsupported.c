@@ -15,8 +15,6 @@
 #include "pycore_sampling.h"          // _PySampling_MISSING
 
 #include "_profile.h"
-#include "pprof.h"
-#include "stacks.h"
 
 /* --- Who wants samples. */
 
@@ -111,8 +109,7 @@ static PyMethodDef module_methods[] = {
 static int
 module_exec(PyObject *module)
 {
-    if (PyModule_AddFunctions(module, _PyProfile_StackMethods) < 0
-        || PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
+    if (PyModule_AddFunctions(module, _PyProfile_LabelMethods) < 0
         || _PyProfile_InitLabels(module, get_profile_state(module)) < 0
         || _PyProfile_InitTasks(module) < 0)
     {

@@ -13,10 +13,10 @@ import children
 from profile_sampling._formats import FORMATS
 from report import quartiles
 
-SAVE_BAR_S = 1
-LOAD_BAR_S = 2
-REPORT_BAR_S = 3
-REPORT_BAR_MB = 400
+SAVE_BAR_S = 2
+LOAD_BAR_S = 4
+REPORT_BAR_S = 6
+REPORT_BAR_MB = 500
 _COLUMNS = ('save', 'load', 'report', 'protobuf')
 # One of the functions; see large_child.py.
 _NAME = 'f7$'

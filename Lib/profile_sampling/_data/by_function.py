@@ -4,11 +4,11 @@ This file owns the sums over the tree of stacks.  It must not know any file
 format.
 """
 
-import _profile
+from profile_sampling._data import stacks
 from profile_sampling._data.rows import FunctionRow, LineRow, function_rank
 from profile_sampling._data.by_state import RUNNING
-from profile_sampling._data.sums import packed
-from profile_sampling._data.tables import FRAME_COLUMNS, STATE
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, KEY_COLUMNS, NODE, STATE)
 from profile_sampling._data.values import COUNT
 
 
@@ -65,12 +65,7 @@ def running_records(tables):
     if COUNT not in tables.value_types:
         return {}
     keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    width = tables.sample_columns
-    rows = tables.samples_view()
-    running = b''.join([
-        rows[number * width:(number + 1) * width].tobytes()
-        for number, state in enumerate(tables.column(STATE))
-        if state == RUNNING])
+    running = [row for row in tables.row_tuples() if row[STATE] == RUNNING]
     counts = tables.value_types.index(COUNT)
     return {tables.functions[key]: (own[counts], cum[counts])
             for key, (own, cum) in sums_of_frames(
@@ -85,20 +80,14 @@ def _ranked(rows, own):
     return rows
 
 
-def sums_of_frames(tables, key_of_frame, n_keys, samples=None):
+def sums_of_frames(tables, key_of_frame, n_keys, rows=None):
     """Return a list of (key, (self values, cumulative values)).
 
-    Keys that are on the stack of no sample are left out.  *samples* are rows
-    of the table of samples, packed; without it, all.
+    Keys that are on the stack of no sample are left out.  *rows* are those
+    of some samples, as row_tuples() has them; without it, of all.
     """
-    if not n_keys:
-        return []
-    seen, own, cum = _profile.sum_stacks(
-        tables.nodes, tables.samples if samples is None else samples,
-        len(tables.value_types), packed(key_of_frame), n_keys)
-    own, cum = [list(zip(*[sums[start:start + n_keys].tolist()
-                           for start in range(0, len(sums), n_keys)]))
-                for sums in (memoryview(own).cast('q'),
-                             memoryview(cum).cast('q'))]
-    return [(key, (own[key], cum[key])) for key in range(n_keys)
-            if seen[key]]
+    if rows is None:
+        rows = tables.row_tuples()
+    samples = ((row[NODE], *row[KEY_COLUMNS:]) for row in rows)
+    return list(stacks.sums_of_keys(tables.nodes_view(), samples,
+                                    key_of_frame, n_keys).items())

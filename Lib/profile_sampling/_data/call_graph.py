@@ -8,8 +8,7 @@ recursion.  Each sum here says what it counts of that, and none counts a sample
 twice.
 """
 
-import _profile
-from profile_sampling._data.sums import packed
+from profile_sampling._data.stacks import Calls, sum_by_key
 
 
 class CallGraph:
@@ -31,32 +30,25 @@ class CallGraph:
         self.function = [numbers.setdefault(key, len(numbers))
                          for key in keys]
         self.keys = list(numbers)
-        calls, columns = _profile.find_calls(
-            paths.parents, paths.place, packed(self.function),
-            len(self.keys), by_place)
-        calls = memoryview(calls).cast('q').tolist()
-        self.calls = list(zip(calls[0::2], calls[1::2]))
-        # What each node is: a function, and a call.  Of what is on a stack
-        # already *first* has nothing, and *outer* what its frame above had
-        # called on this way.
-        (self._function, self._first_function, self._call, self._first_call,
-         self._outer_call) = columns
+        self._calls = Calls(paths.parents, paths.place, self.function,
+                            by_place=by_place)
+        self.calls = list(self._calls.pairs)
 
     def of_functions(self, cum):
         """Per function, the sum of all stacks that it is on."""
-        return _sums(self._first_function, cum, len(self.keys))
+        return sum_by_key(self._calls.first_function, cum, len(self.keys))
 
     def of_functions_alone(self, own):
         """Per function, the sum of all stacks that end with it."""
-        return _sums(self._function, own, len(self.keys))
+        return sum_by_key(self._calls.function, own, len(self.keys))
 
     def of_calls(self, cum):
         """Per call, the sum of all stacks that it is on."""
-        return _sums(self._first_call, cum, len(self.calls))
+        return sum_by_key(self._calls.first_call, cum, len(self.calls))
 
     def of_calls_alone(self, own):
         """Per call, the sum of all stacks that end with it."""
-        return _sums(self._call, own, len(self.calls))
+        return sum_by_key(self._calls.call, own, len(self.calls))
 
     def of_innermost_calls(self, cum):
         """Per call, the sum of all stacks where it is by the innermost of
@@ -66,10 +58,5 @@ class CallGraph:
         all stacks that it is on.
         """
         return [value - outer for value, outer in zip(
-            _sums(self._call, cum, len(self.calls)),
-            _sums(self._outer_call, cum, len(self.calls)))]
-
-
-def _sums(keys, values, n_keys):
-    return memoryview(
-        _profile.sum_by_key(keys, values, n_keys)).cast('q').tolist()
+            sum_by_key(self._calls.call, cum, len(self.calls)),
+            sum_by_key(self._calls.outer_call, cum, len(self.calls)))]

@@ -5,20 +5,17 @@ must not know what is made of them.
 
 Equal profiles have equal trees, whatever the order of their rows: a node's
 number follows from the functions above it, not from when it was recorded.
-There may be millions of nodes: columns are packed, and what looks at all of
-them is in C.
+There may be millions of nodes: columns are packed.
 """
 
-import sys
+from array import array
 
-import _profile
+from profile_sampling._data import stacks, trees
 from profile_sampling._data.rows import function_rank
-from profile_sampling._data.sums import packed
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE
 
 ROOT = 0
 _NO_PLACE = -1
-_ONE = (1).to_bytes(8, sys.byteorder)
 
 
 class CallPaths:
@@ -27,18 +24,15 @@ class CallPaths:
     places   list of (Function, line), sorted; lines are 0 unless asked for
     parents  per node, that of its caller; 0, the root, is its own
     place    per node, its number in *places*; -1 for the root
-    of_node  per node of the tables its node here; 0 where no sample is
+    of_node  {node of the tables: its node here} of the stacks of samples
     """
 
     def __init__(self, tables, *, by_line=False):
         self._tables = tables
-        place_of_frame = self._number_places(by_line)
-        parents, place, of_node = _profile.call_paths(
-            tables.nodes, tables.samples, len(tables.value_types),
-            packed(place_of_frame), max(1, len(self.places)))
-        self.parents = memoryview(parents).cast('I')
-        self.place = self._without_unused(memoryview(place).cast('i'))
-        self.of_node = memoryview(of_node).cast('I')
+        self.parents, place, self.of_node = trees.call_paths(
+            tables.nodes_view(), set(tables.column(NODE)),
+            self._number_places(by_line))
+        self.place = self._without_unused(place)
 
     def __len__(self):
         return len(self.parents)
@@ -56,7 +50,7 @@ class CallPaths:
         result = []
         for column in (self._tables.value_columns() if columns is None
                        else columns):
-            sums = memoryview(bytearray(8 * len(self))).cast('q')
+            sums = [0] * len(self)
             for key, value in zip(keys, column):
                 sums[key] += value
             result.append(sums)
@@ -64,12 +58,11 @@ class CallPaths:
 
     def cumulative(self, sums):
         """Return self sums with those of all that was called."""
-        return memoryview(
-            _profile.sum_subtrees(self.parents, sums)).cast('q')
+        return stacks.sum_subtrees(self.parents, sums)
 
     def children(self):
         """Return a function that iterates over the callees of a node."""
-        sizes = self.cumulative(memoryview(_ONE * len(self)).cast('q'))
+        sizes = self.cumulative([1] * len(self))
 
         def children(node):
             end = node + sizes[node]
@@ -81,8 +74,7 @@ class CallPaths:
 
     def of_places(self, sums):
         """Return the list of the sums of all nodes of each place."""
-        return memoryview(_profile.sum_by_key(
-            self.place, sums, len(self.places))).cast('q').tolist()
+        return stacks.sum_by_key(self.place, sums, len(self.places))
 
     def stacks(self, nodes, shown):
         """Iterate over the stacks of sorted nodes, root first.
@@ -133,4 +125,4 @@ class CallPaths:
             return place
         self.places = [self.places[number] for number in used[1:]]
         numbers = dict(zip(used, range(_NO_PLACE, len(self.places))))
-        return packed([numbers[number] for number in place])
+        return array('i', map(numbers.__getitem__, place))

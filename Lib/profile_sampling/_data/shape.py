@@ -69,7 +69,7 @@ def _within_libraries(tables, fold, parents):
     is_pseudo = bytes([*[tables.functions[function].kind == 'pseudo'
                          for function in of_frames], False])
     python, _ = tables.innermost_python()
-    in_folded = _of_each(is_folded, python.tolist())
+    in_folded = _of_each(is_folded, python)
     frames = tables.nodes_view()[1::NODE_COLUMNS].tolist()
     return (_bits(in_folded) & _bits(_of_each(in_folded, parents))
             & ~_bits(_of_each(is_pseudo, frames)))
@@ -79,7 +79,7 @@ def _is_within(tables, patterns):
     """Return which nodes have a function that matches on their stack."""
     none = bytearray(len(tables.functions))
     found = match.innermost(tables, _matching(tables, patterns, none))
-    return bytes(map((-1).__lt__, found.tolist()))
+    return bytes(map((-1).__lt__, found))
 
 
 # Of many flags, which are bytes, or bits of one number: loops in C.

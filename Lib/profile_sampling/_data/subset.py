@@ -8,11 +8,11 @@ these samples were chosen.
 from array import array
 from itertools import repeat
 
-import _profile
 from profile_sampling._data.numbering import number_of
 from profile_sampling._data.sums import added
 from profile_sampling._data.tables import (
     HOLDER_NODE, KEY_COLUMNS, NODE, Tables, function_row, thread_row)
+from profile_sampling._data.trees import copied
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
 
 
@@ -117,21 +117,21 @@ class _Part:
         The last two results are the new numbers of the nodes wanted.
         """
         tables = self._source.tables
-        stacks, places = array('I', stacks), array('I', places)
         old_frames = list(tables.frame_tuples())
-        nodes, frame_numbers, of_stacks, of_places = _profile.copy_stacks(
-            tables.nodes, len(old_frames), stacks, places,
-            *self._source.hidden)
+        tree, of_stacks, of_places = copied(
+            tables.nodes_view(), stacks, places, *self._source.hidden)
+        numbers = {}
+        tree.frames[1:] = array('I', [number_of(numbers, frame)
+                                      for frame in tree.frames[1:]])
         functions = {}
         frames = array('i')
-        for number in memoryview(frame_numbers).cast('I'):
+        for number in numbers:
             function, *place = old_frames[number]
             frames.append(number_of(functions, function))
             frames.extend(place)
         return ([function_row(tables.functions[number])
-                 for number in functions], frames.tobytes(), nodes,
-                dict(zip(stacks, memoryview(of_stacks).cast('I'))),
-                dict(zip(places, memoryview(of_places).cast('I'))))
+                 for number in functions], frames.tobytes(), tree.packed(),
+                of_stacks, of_places)
 
     def _samples(self, rows, stacks, places):
         """Copy samples; those that become alike are one.

@@ -19,15 +19,6 @@ def sums_by(tables, keys, n_keys):
     return result
 
 
-def packed(numbers):
-    """Return a list of numbers as a column of 32 bits."""
-    # Not by array, which imports collections: this runs at exit, too.
-    column = memoryview(bytearray(4 * len(numbers))).cast('i')
-    for place, number in enumerate(numbers):
-        column[place] = number
-    return column
-
-
 def added(one, other):
     """Return the sums of two rows of values."""
     return tuple([a + b for a, b in zip(one, other)])

@@ -11,8 +11,7 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 
 import sys
 
-import _profile
-from profile_sampling._data import from_core, lives
+from profile_sampling._data import from_core, lives, stacks
 from profile_sampling._data.values import (
     COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function,
     Thread, gil_holder, label_set, unique_value_types, value_named)
@@ -73,7 +72,8 @@ class Tables:
                  'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
                  'span_ns', 'task_classes', 'latencies', 'idle',
                  'is_recorded_here',
-                 '_timeline', '_frame_cache', '_label_cache')
+                 '_timeline', '_frame_cache', '_label_cache',
+                 '_innermost_python')
 
     def __init__(self, raw):
         self.is_recorded_here = raw.get('is_recorded_here', False)
@@ -107,10 +107,7 @@ class Tables:
         self.task_classes = lives.united(raw.get('task_classes', ()))
         self.latencies = lives.united(raw.get('latencies', ()))
         _check_labels(self.labels)
-        _profile.check_tables(
-            self.frames, self.nodes, self.samples, len(self.value_types),
-            len(raw['functions']), len(self.labels), len(self.threads),
-            len(STATES))
+        self._check(len(raw['functions']))
         if moved:
             frames = bytearray(self.frames)
             column = memoryview(frames).cast(_FRAME)
@@ -125,6 +122,33 @@ class Tables:
         self._timeline = raw.get('timeline')
         self._frame_cache = {}
         self._label_cache = {}
+        self._innermost_python = None
+
+    def _check(self, n_functions):
+        """Raise ValueError unless every row refers to existing ones."""
+        for what, rows, row_bytes in (
+                ('frames', self.frames, 4 * FRAME_COLUMNS),
+                ('nodes', self.nodes, 4 * NODE_COLUMNS),
+                ('samples', self.samples, 8 * self.sample_columns)):
+            if len(rows) % row_bytes:
+                raise ValueError(f'the table of {what} has a broken row')
+        frames = self.frames_view()
+        stacks.check_rows('functions', frames[::FRAME_COLUMNS], n_functions)
+        nodes = self.nodes_view()
+        stacks.check_nodes(nodes, len(frames) // FRAME_COLUMNS)
+        n_nodes = len(nodes) // NODE_COLUMNS
+        # Where nobody held the GIL there need not be a thread 0.
+        for what, column, n_rows, least in (
+                ('nodes', NODE, n_nodes, 0),
+                ('nodes', HOLDER_NODE, n_nodes, 0),
+                ('threads', THREAD, len(self.threads), 0),
+                ('threads', HOLDER_THREAD, max(1, len(self.threads)),
+                 NOT_KNOWN),
+                ('labels', LABELS, len(self.labels), 0),
+                ('states', STATE, len(STATES), 0)):
+            stacks.check_rows(what, self.column(column), n_rows, least)
+        for column in self.value_columns():
+            stacks.check_values(column)
 
     @property
     def length_ns(self):
@@ -299,17 +323,18 @@ class Tables:
 
     def innermost_python(self):
         """Return innermost() of the frames of Python."""
-        return self.innermost(bytes([
-            self.functions[function].kind == 'python'
-            for function in self.frames_view()[0::FRAME_COLUMNS]]))
+        if self._innermost_python is None:
+            self._innermost_python = self.innermost(bytes([
+                self.functions[function].kind == 'python'
+                for function in self.frames_view()[0::FRAME_COLUMNS]]))
+        return self._innermost_python
 
     def innermost(self, wanted):
         """Return two columns: per node, the innermost of the frames that have
         1 in *wanted*, and the frame that this one calls; -1 where there is
         none.
         """
-        return [memoryview(column).cast(_FRAME) for column
-                in _profile.innermost(self.nodes, wanted)]
+        return stacks.innermost(self.nodes_view(), wanted)
 
     def stack(self, node):
         nodes = self.nodes_view()

@@ -8,6 +8,7 @@ import re
 from array import array
 from itertools import chain
 
+from profile_sampling._data.trees import Tree
 from profile_sampling._formats.pprof.wire import fault, unpacked
 
 _INT32 = 1 << 31
@@ -37,7 +38,7 @@ class Builder:
             in zip(message.locations, natives)], budget)
         self._stacks = message.stacks
         self._nodes = {}
-        self._tree = _Tree(budget)
+        self._tree = Tree(budget.spend)
 
     def _location(self, lines, native):
         """Return the frames of a location, the innermost first."""
@@ -141,70 +142,6 @@ class _Locations:
             found = self._frames[self._numbers[number]]
             self._known[encoded] = found
         return found
-
-
-class _Tree:
-    """Nodes, each once.
-
-    Most nodes come right after their parents.  They are found there, and by
-    nothing else: that saves most of the memory of a dictionary of all.
-    """
-
-    def __init__(self, budget):
-        self._budget = budget
-        self._parents = array('I', [0])
-        self._frames = array('I', [0])
-        self._others = {}
-        # The last stack, the outermost first: the next one begins like it.
-        self._last = []
-        self._last_nodes = []
-
-    def node(self, frames):
-        """Return the node of a stack, the outermost frame first."""
-        depth = 0
-        for frame, last in zip(frames, self._last):
-            if frame != last:
-                break
-            depth += 1
-        nodes = self._last_nodes
-        del nodes[depth:]
-        self._last = frames
-        node = nodes[-1] if nodes else 0
-        for frame in frames[depth:]:
-            child = self._child(node, frame)
-            if child is None:
-                self._add(node, frames[len(nodes):])
-                break
-            nodes.append(child)
-            node = child
-        return nodes[-1] if nodes else 0
-
-    def _child(self, node, frame):
-        beside = node + 1
-        if beside == len(self._parents):
-            return None
-        if self._parents[beside] == node and self._frames[beside] == frame:
-            return beside
-        return self._others.get(node << 32 | frame)
-
-    def _add(self, node, frames):
-        """Add a branch of the tree, and its nodes to those of the stack."""
-        first = len(self._parents)
-        if first != node + 1:
-            self._budget.spend(150)
-            self._others[node << 32 | frames[0]] = first
-        self._budget.spend(24 * len(frames))
-        added = range(first, first + len(frames))
-        self._parents.append(node)
-        self._parents.extend(added[:-1])
-        self._frames.extend(frames)
-        self._last_nodes.extend(added)
-
-    def packed(self):
-        nodes = array('I', bytes(8 * len(self._parents)))
-        nodes[::2] = self._parents
-        nodes[1::2] = self._frames
-        return nodes.tobytes()
 
 
 def _numbered(what, rows):

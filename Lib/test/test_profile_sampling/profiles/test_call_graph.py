@@ -3,12 +3,9 @@
 import random
 import unittest
 
-import _profile
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.measures import measures
-from profile_sampling._data.sums import packed
-from profile_sampling._data.tables import FRAME_COLUMNS
 
 from ..support.builders import Builder, example
 from ..support.hard_profiles import recursive
@@ -101,16 +98,6 @@ class GraphTest(unittest.TestCase):
                     {key: value for key, value in found.items() if value},
                     {key: value for key, value in expected.items() if value})
 
-    def test_many_functions(self):
-        # Then calls are searched for, not found in a table.
-        for profile in self.profiles():
-            paths = CallPaths(profile._tables)
-            functions = packed(range(len(paths.places)))
-            few, many = [_profile.find_calls(
-                paths.parents, paths.place, functions, number, False)
-                for number in (len(functions), 1 << 20)]
-            self.assertEqual(few, many)
-
     def test_what_a_function_called_adds_up(self):
         for profile in self.profiles():
             paths = CallPaths(profile._tables, by_line=True)
@@ -125,82 +112,6 @@ class GraphTest(unittest.TestCase):
                 sums[paths.places[place][0]] += value
             self.assertEqual(sums, {row.function: row.cum_wall_ns
                                     for row in profile.functions()})
-
-
-class BrokenTest(unittest.TestCase):
-    """Columns that do not fit together are refused, not read beyond."""
-
-    def setUp(self):
-        tables = recursive().profile()._tables
-        self.nodes, self.samples = tables.nodes, tables.samples
-        self.n_frames = len(tables.frames_view()) // FRAME_COLUMNS
-        self.zeros = packed([0] * self.n_frames)
-        self.parents, self.places, _ = _profile.call_paths(
-            self.nodes, self.samples, 3, self.zeros, 1)
-
-    def assert_refused(self, call, *args):
-        with self.assertRaises(ValueError):
-            call(*args)
-
-    def test_paths(self):
-        for args in ((b'', self.samples, 3, self.zeros, 1),
-                     (self.nodes[:-1], self.samples, 3, self.zeros, 1),
-                     (self.nodes[:16], self.samples, 3, self.zeros, 1),
-                     (self.nodes, self.samples[:-8], 3, self.zeros, 1),
-                     (self.nodes, self.samples, 3, self.zeros[:-1], 1),
-                     (self.nodes, self.samples, 3, self.zeros, 0),
-                     (bytes(8), b'', 3, b'', -1)):
-            self.assert_refused(_profile.call_paths, *args)
-            self.assert_refused(_profile.sum_stacks, *args)
-
-    def test_calls(self):
-        one = packed([0])
-        _profile.find_calls(self.parents, self.places, one, 1, False)
-        later = packed([0, 0, 2])
-        side = packed([0, 0, 0, 1])
-        for args in ((b'', b'', one, 1, False),
-                     (self.parents, self.places[:-4], one, 1, False),
-                     (self.parents, self.places, packed([]), 1, False),
-                     (self.parents, self.places, packed([1]), 1, False),
-                     (later, packed([-1, 0, 0]), one, 1, False),
-                     (side, packed([-1, 0, 0, 0]), one, 1, False),
-                     (packed([0]), packed([-1]), b'', -1, False)):
-            self.assert_refused(_profile.find_calls, *args)
-
-    def test_sums(self):
-        self.assert_refused(_profile.sum_subtrees, self.parents, bytes(8))
-        self.assert_refused(_profile.sum_subtrees, packed([0, 1]), bytes(16))
-        self.assert_refused(_profile.sum_by_key, packed([0, 1]), bytes(16), 1)
-        self.assert_refused(_profile.sum_by_key, packed([0]), bytes(16), 1)
-        self.assert_refused(_profile.sum_by_key, packed([0]), bytes(8), -1)
-
-    def test_sums_that_no_memory_holds(self):
-        one = packed([0])
-        for n_keys in 1 << 59, 1 << 60, 1 << 61, 1 << 62, (1 << 63) - 1:
-            with self.subTest(n_keys), self.assertRaises(MemoryError):
-                _profile.sum_by_key(one, bytes(8), n_keys)
-            with self.subTest(n_keys), self.assertRaises(MemoryError):
-                _profile.sum_stacks(self.nodes, self.samples, 3, self.zeros,
-                                    n_keys)
-        for weights in 1 << 21, 1 << 56, 1 << 57, (1 << 63) - 1:
-            for sums in _profile.sum_stacks, _profile.call_paths:
-                self.assert_refused(sums, self.nodes, b'', weights,
-                                    self.zeros, 32)
-
-    def test_copies(self):
-        n_nodes = len(self.nodes) // 8
-        last, beyond = packed([n_nodes - 1]), packed([n_nodes])
-        copy, n_frames = _profile.copy_stacks, self.n_frames
-        copy(self.nodes, n_frames, last, last, b'', b'')
-        for args in ((b'', n_frames, last, last, b'', b''),
-                     (self.nodes, 0, last, last, b'', b''),
-                     (self.nodes, -1, last, last, b'', b''),
-                     (bytes(8), -1, b'', b'', b'', b''),
-                     (self.nodes, n_frames, beyond, last, b'', b''),
-                     (self.nodes, n_frames, last, beyond, b'', b''),
-                     (self.nodes, n_frames, last, last, b'\1', b''),
-                     (self.nodes, n_frames, last, last, b'', b'\1')):
-            self.assert_refused(copy, *args)
 
 
 class MeasuresTest(unittest.TestCase):

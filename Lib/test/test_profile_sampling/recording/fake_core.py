@@ -22,11 +22,6 @@ class FakeCore(types.ModuleType):
         self.session = None
         self.blocks = []
         self.calls = []
-        # What has nothing to do with sampling is as ever.
-        for name in ('call_paths', 'check_tables', 'copy_stacks',
-                     'find_calls', 'innermost', 'sum_by_key', 'sum_stacks',
-                     'sum_subtrees'):
-            setattr(self, name, getattr(_profile, name))
 
     def start(self, **options):
         self.calls.append(('start', options))

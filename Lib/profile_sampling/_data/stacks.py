@@ -1,0 +1,160 @@
+"""Stacks as a tree of nodes: whether it is whole, and its sums.
+
+This file owns what is done for each node of the tables, of which there may be
+millions.  It must not know what is added up, nor by what.
+
+A table of nodes has two columns, the parent of each node, which comes before
+it, and its frame; node 0 is the root and has neither.
+"""
+
+from operator import add, lt
+
+_NONE = -1
+_MOST = (1 << 63) - 1
+
+
+def check_nodes(nodes, n_frames):
+    """Raise ValueError unless packed nodes are a tree."""
+    if not len(nodes) or nodes[0]:
+        raise ValueError('the table of nodes has no root')
+    if not all(map(lt, nodes[2::2], range(1, len(nodes)))):
+        raise ValueError('a node comes before its parent')
+    check_rows('frames', nodes[3::2], n_frames)
+
+
+def check_rows(what, numbers, n_rows, least=0):
+    """Raise ValueError unless there are rows of these numbers."""
+    if len(numbers) and not least <= min(numbers) <= max(numbers) < n_rows:
+        raise ValueError(f'a row refers to {what} that do not exist')
+
+
+def check_values(values):
+    """Raise ValueError if a sum of these could be beyond 64 bits."""
+    if sum(map(abs, values)) > _MOST:
+        raise ValueError('the weights of all samples add up to more than 64 '
+                         'bits')
+
+
+def innermost(nodes, wanted):
+    """Return two lists: per node, the innermost of the frames that have 1 in
+    *wanted*, and the frame that this one calls; -1 where there is none."""
+    found, called = [_NONE], [_NONE]
+    add_found, add_called = found.append, called.append
+    for parent, frame in zip(nodes[2::2], nodes[3::2]):
+        if wanted[frame]:
+            add_found(frame)
+            add_called(_NONE)
+        else:
+            add_found(found[parent])
+            callee = called[parent]
+            add_called(frame if callee < 0 else callee)
+    return found, called
+
+
+def sums_of_keys(nodes, samples, key_of_frame, n_keys):
+    """Return {key: (own sums, sums with callees)} of the keys on stacks.
+
+    *samples* are tuples of a node and values.  A key that is on a stack more
+    than once counts once.
+    """
+    values_of_node = {}
+    for node, *values in samples:
+        known = values_of_node.get(node)
+        values_of_node[node] = (values if known is None
+                                else list(map(add, known, values)))
+    if not values_of_node:
+        return {}
+    parents = nodes[::2].tolist()
+    keys = [_NONE, *[key_of_frame[frame] for frame in nodes[3::2]]]
+    n_values = len(values)
+    own, cum = [[[0] * n_keys for _ in range(n_values)] for _ in range(2)]
+    on_stacks = set()
+    for node, values in values_of_node.items():
+        on_stack = set()
+        add_key = on_stack.add
+        if node:
+            for sums, value in zip(own, values):
+                sums[keys[node]] += value
+        while node:
+            add_key(keys[node])
+            node = parents[node]
+        on_stacks |= on_stack
+        for sums, value in zip(cum, values):
+            if value:
+                for key in on_stack:
+                    sums[key] += value
+    own, cum = list(zip(*own)), list(zip(*cum))
+    return {key: (own[key], cum[key]) for key in sorted(on_stacks)}
+
+
+class Calls:
+    """The calls in a tree in preorder.
+
+    pairs       {(caller, function that is called): number of the call}; a
+                caller is a function or, with *by_place*, a place
+    function, call
+                per node, its number; -1 for none
+    first_function, first_call
+                the same, -1 where it is on the stack already
+    outer_call  per node, what the function's frame above had called
+    """
+
+    def __init__(self, parents, places, function_of_place, *, by_place):
+        self.pairs = pairs = {}
+        columns = [[_NONE] for _ in range(5)]
+        (self.function, self.first_function, self.call, self.first_call,
+         self.outer_call) = columns
+        (add_function, add_first_function, add_call, add_first_call,
+         add_outer_call) = [column.append for column in columns]
+        # Per call, how often it is on the way down to a node.
+        n_open = []
+        # Per function, how deep on the way its innermost node is; 0: it is
+        # not there.
+        innermost = dict.fromkeys(function_of_place, 0)
+        way, undo = [0], [None]
+        for node in range(1, len(parents)):
+            parent = parents[node]
+            while way[-1] != parent:
+                way.pop()
+                function, outer, call = undo.pop()
+                innermost[function] = outer
+                if call >= 0:
+                    n_open[call] -= 1
+            function = function_of_place[places[node]]
+            call = first_call = _NONE
+            if parent:
+                caller = (places[parent] if by_place
+                          else self.function[parent])
+                call = pairs.setdefault((caller, function), len(pairs))
+                if call == len(n_open):
+                    n_open.append(0)
+                if not n_open[call]:
+                    first_call = call
+                n_open[call] += 1
+            outer = innermost[function]
+            innermost[function] = len(way)
+            way.append(node)
+            undo.append((function, outer, call))
+            add_function(function)
+            add_first_function(_NONE if outer else function)
+            add_call(call)
+            add_first_call(first_call)
+            add_outer_call(self.call[way[outer + 1]] if outer else _NONE)
+
+
+def sum_subtrees(parents, values):
+    """Return the values, each with those of all nodes below."""
+    sums = list(values)
+    for node in range(len(sums) - 1, 0, -1):
+        sums[parents[node]] += sums[node]
+    return sums
+
+
+def sum_by_key(keys, values, n_keys):
+    """Return the list of the sums of the values of each key; negative keys
+    are left out."""
+    sums = [0] * n_keys
+    for key, value in zip(keys, values):
+        if key >= 0:
+            sums[key] += value
+    return sums

@@ -1,0 +1,169 @@
+"""Stacks put together as another tree of nodes.
+
+This file owns how stacks that begin alike share nodes.  It must not know whose
+stacks these are.
+"""
+
+from array import array
+
+_NONE = -1
+# A place as bytes that are in the order of places.
+_PLACE_BYTES = 4
+
+
+class Tree:
+    """Nodes that are added stack by stack, each once.
+
+    Most nodes come right after their parents.  They are found there, and by
+    nothing else: that saves most of the memory of a dictionary of all.
+    *spend* is called with the bytes of memory that are needed.
+    """
+
+    def __init__(self, spend=int):
+        self._spend = spend
+        self.parents = array('I', [0])
+        self.frames = array('I', [0])
+        self._others = {}
+        # The last stack, the outermost first: the next one begins like it.
+        self._last = []
+        self._last_nodes = []
+
+    def node(self, frames):
+        """Return the node of a stack, the outermost frame first."""
+        depth = 0
+        for frame, last in zip(frames, self._last):
+            if frame != last:
+                break
+            depth += 1
+        nodes = self._last_nodes
+        del nodes[depth:]
+        self._last = frames
+        node = nodes[-1] if nodes else 0
+        for frame in frames[depth:]:
+            child = self._child(node, frame)
+            if child is None:
+                self._add(node, frames[len(nodes):])
+                break
+            nodes.append(child)
+            node = child
+        return nodes[-1] if nodes else 0
+
+    def _child(self, node, frame):
+        beside = node + 1
+        if beside == len(self.parents):
+            return None
+        if self.parents[beside] == node and self.frames[beside] == frame:
+            return beside
+        return self._others.get(node << 32 | frame)
+
+    def _add(self, node, frames):
+        """Add a branch of the tree, and its nodes to those of the stack."""
+        first = len(self.parents)
+        if first != node + 1:
+            self._spend(150)
+            self._others[node << 32 | frames[0]] = first
+        self._spend(24 * len(frames))
+        added = range(first, first + len(frames))
+        self.parents.append(node)
+        self.parents.extend(added[:-1])
+        self.frames.extend(frames)
+        self._last_nodes.extend(added)
+
+    def packed(self):
+        nodes = array('I', bytes(8 * len(self.parents)))
+        nodes[::2] = self.parents
+        nodes[1::2] = self.frames
+        return nodes.tobytes()
+
+
+def copied(nodes, leaves, places, hidden_frames=b'', hidden_nodes=b''):
+    """Return (a Tree, {leaf: its node}, {place: its node}) of some stacks.
+
+    *places* are nodes of which nothing is hidden.
+    """
+    tree = Tree()
+    places, leaves = sorted(places), sorted(leaves)
+    of_places = {place: tree.node(frames) for place, frames
+                 in zip(places, _frames_of(nodes, places))}
+    if hidden_nodes:
+        stacks = _shown(nodes, leaves, hidden_frames, hidden_nodes)
+    else:
+        stacks = _frames_of(nodes, leaves)
+        if hidden_frames:
+            stacks = ([frame for frame in stack if not hidden_frames[frame]]
+                      for stack in stacks)
+    return tree, dict(zip(leaves, map(tree.node, stacks))), of_places
+
+
+def _shown(nodes, leaves, hidden_frames, hidden_nodes):
+    for node in leaves:
+        stack = []
+        while node:
+            frame = nodes[2 * node + 1]
+            if not (hidden_nodes[node]
+                    or hidden_frames and hidden_frames[frame]):
+                stack.append(frame)
+            node = nodes[2 * node]
+        stack.reverse()
+        yield stack
+
+
+def _frames_of(nodes, leaves):
+    """Iterate over the frames of stacks, the outermost first."""
+    parents = nodes[::2].tolist()
+    frames = nodes[1::2].tolist()
+    for node in leaves:
+        stack = []
+        add_frame = stack.append
+        while node:
+            add_frame(frames[node])
+            node = parents[node]
+        stack.reverse()
+        yield stack
+
+
+def call_paths(nodes, leaves, place_of_frame):
+    """Return (parents, places, {leaf: its node}) of the tree of the stacks of
+    *leaves*, in preorder, siblings by place.
+
+    Stacks that are written root first, their places as bytes, are in the
+    order of their leaves when they are sorted.
+    """
+    encoded = [place.to_bytes(_PLACE_BYTES) for place in place_of_frame]
+    stacks = {}
+    for leaf, frames in zip(leaves, _frames_of(nodes, leaves)):
+        stack = b''.join([encoded[frame] for frame in frames])
+        stacks.setdefault(stack, []).append(leaf)
+    parents, places = array('I', [0]), array('i', [_NONE])
+    of_leaf = {}
+    way = [0]
+    last = b''
+    for stack in sorted(stacks):
+        same = _common(last, stack) // _PLACE_BYTES
+        del way[same + 1:]
+        new = stack[same * _PLACE_BYTES:]
+        if new:
+            first = len(parents)
+            added = range(first, first + len(new) // _PLACE_BYTES)
+            parents.append(way[-1])
+            parents.extend(added[:-1])
+            items = array('I', new)
+            items.byteswap()
+            places.extend(array('i', items))
+            way.extend(added)
+        for leaf in stacks[stack]:
+            of_leaf[leaf] = way[-1]
+        last = stack
+    return parents, places, of_leaf
+
+
+def _common(one, other):
+    """Return how many bytes two texts have in common where they begin."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
