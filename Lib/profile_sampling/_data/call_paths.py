@@ -58,7 +58,7 @@ class CallPaths:
 
     def cumulative(self, sums):
         """Return self sums with those of all that was called."""
-        return stacks.sum_subtrees(self.parents, sums)
+        return trees.sum_subtrees(self.parents, sums)
 
     def children(self):
         """Return a function that iterates over the callees of a node."""

@@ -142,14 +142,6 @@ class Calls:
             add_outer_call(self.call[way[outer + 1]] if outer else _NONE)
 
 
-def sum_subtrees(parents, values):
-    """Return the values, each with those of all nodes below."""
-    sums = list(values)
-    for node in range(len(sums) - 1, 0, -1):
-        sums[parents[node]] += sums[node]
-    return sums
-
-
 def sum_by_key(keys, values, n_keys):
     """Return the list of the sums of the values of each key; negative keys
     are left out."""

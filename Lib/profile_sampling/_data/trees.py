@@ -167,3 +167,11 @@ def _common(one, other):
         else:
             high = middle - 1
     return low
+
+
+def sum_subtrees(parents, values):
+    """Return the values, each with those of all nodes below."""
+    sums = array('q', values)
+    for node in range(len(sums) - 1, 0, -1):
+        sums[parents[node]] += sums[node]
+    return sums
