@@ -557,7 +557,7 @@ class AsleepWithGILTest(SessionTest):
             asleep = [s for s in own(session.profile)
                       if s.state == 'asleep_with_gil']
             named = [s for s in asleep if names(s)[-3:] == (
-                sleep.__qualname__, 'CFuncPtr.__call__', self.LEAF)]
+                sleep.__qualname__, 'usleep', self.LEAF)]
             # One that wakes up while it is read stays without a name.
             self.assertGreater(weight(named), 0.8 * weight(asleep), where)
             self.assertGreater(weight(named), 140_000_000, where)
