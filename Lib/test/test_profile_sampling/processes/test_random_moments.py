@@ -65,7 +65,7 @@ class RandomMomentsTest(ProgramTest):
         'exception': (None, 1, True),
         'handled': (signal.SIGTERM, 11, True),
         'SIGINT': (signal.SIGINT, -signal.SIGINT, True),
-        'SIGTERM': (signal.SIGTERM, -signal.SIGTERM, False),
+        'SIGTERM': (signal.SIGTERM, -signal.SIGTERM, True),
         'SIGKILL': (signal.SIGKILL, -signal.SIGKILL, False),
     }
 
