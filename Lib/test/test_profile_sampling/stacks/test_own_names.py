@@ -5,13 +5,13 @@ import importlib.util
 import os
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import unittest
 
 from test.support import import_helper
 
-from ..support.compiling import load_extension, words
+from ..support.compiling import (
+    compiler_of, include_options, load_extension)
 from ..support.manual import tick
 from ..support.packages import contained
 from ..support.sessions import Session, SessionTest, below
@@ -227,10 +227,10 @@ class CompiledTest(NamesTest):
         self.addCleanup(directory.cleanup)
         path = os.path.join(directory.name, 'compiled.so')
         process = subprocess.run(
-            [*words('CXX'), '-O0', '-fPIC', '-shared', '-fvisibility=hidden',
-             '-std=c++17', f'-I{sysconfig.get_path("include")}', *arguments,
-             f'-I{os.path.dirname(sysconfig.get_config_h_filename())}',
-             *sources, '-o', path], capture_output=True, text=True)
+            [*compiler_of('CXX'), '-O0', '-fPIC', '-shared',
+             '-fvisibility=hidden', '-std=c++17', *include_options(),
+             *arguments, *sources, '-o', path],
+            capture_output=True, text=True)
         if process.returncode:
             raise AssertionError(process.stderr)
         spec = importlib.util.spec_from_file_location('compiled', path)

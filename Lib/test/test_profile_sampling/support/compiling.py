@@ -22,19 +22,28 @@ def words(*names):
             for word in shlex.split(sysconfig.get_config_var(name) or '')]
 
 
-def run_compiler(source, path, *arguments):
-    compiler = words('CC')
+def compiler_of(name):
+    """The compiler CC or CXX of this build, as arguments; skips without."""
+    compiler = words(name)
     if not compiler or shutil.which(compiler[0]) is None:
-        raise unittest.SkipTest('needs the C compiler of this build')
+        raise unittest.SkipTest(f'needs the compiler {name} of this build')
+    return compiler
+
+
+def include_options():
     includes = {sysconfig.get_path('include'),
                 os.path.dirname(sysconfig.get_config_h_filename())}
     if sysconfig.is_python_build():
         includes.add(os.path.join(sysconfig.get_config_var('srcdir'),
                                   'Include'))
+    return [f'-I{include}' for include in sorted(includes)]
+
+
+def run_compiler(source, path, *arguments):
     process = subprocess.run(
-        [*compiler, '-O1', '-Wall', '-Werror', '-pthread',
-         *[f'-I{include}' for include in sorted(includes)],
-         *words('PY_CFLAGS_NODIST'), '-o', path, str(HERE / source),
+        [*compiler_of('CC'), '-O1', '-Wall', '-Werror', '-pthread',
+         *include_options(), *words('PY_CFLAGS_NODIST'),
+         '-o', path, str(HERE / source),
          *arguments], capture_output=True, text=True)
     if process.returncode:
         raise AssertionError(process.stderr)
