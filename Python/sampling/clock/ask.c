@@ -140,12 +140,16 @@ send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
 }
 
 /* The handler of the last signal has not run.  Is that because the thread
-   blocks the signal?  Not as long as it gets no CPU time either. */
+   blocks the signal?  Not as long as it gets no CPU time either; and the kernel
+   may keep it for long, as it gives memory back. */
 static int
-is_deaf(_PySampling_Thread *thread, uint64_t met_ns, uint64_t cpu_ns)
+is_deaf(const struct _sampling_asking *asking, _PySampling_Thread *thread,
+        uint64_t met_ns, uint64_t cpu_ns)
 {
     return met_ns - thread->asked_ns >= _PySampling_ANSWER_NS
-        && cpu_ns - thread->asked_cpu_ns >= _PySampling_ANSWER_NS / 2;
+        && cpu_ns - thread->asked_cpu_ns >= _PySampling_ANSWER_NS / 2
+        && _PySampling_ThreadBlocks(thread, &asking->proc,
+                                    thread->asked_signal);
 }
 
 /* The thread blocks the signal. */
@@ -184,10 +188,11 @@ add_span(_PySampling_Thread *thread, uint64_t wall_ns,
 /* The last signal is unanswered: the thread waits for a CPU or is in the
    kernel, or it blocks the signal.  Then it gets a note instead. */
 static void
-tick_unanswered(_PySampling_Thread *thread, uint64_t met_ns, uint64_t cpu_ns)
+tick_unanswered(const struct _sampling_asking *asking,
+                _PySampling_Thread *thread, uint64_t met_ns, uint64_t cpu_ns)
 {
     if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0) {
-        if (!is_deaf(thread, met_ns, cpu_ns)) {
+        if (!is_deaf(asking, thread, met_ns, cpu_ns)) {
             _PySampling_COUNT(ticks_busy, 1);
             return;
         }
@@ -250,7 +255,12 @@ _PySampling_Ask(struct _sampling_asking *asking,
                  uint64_t wall_ns, struct _sampling_time span)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
-    if (thread != NULL && _PySampling_IsTimed(thread, wall_ns)) {
+    if (thread != NULL
+        && (_PySampling_IsTimed(thread, wall_ns)
+            || (_Py_atomic_load_int_relaxed(&thread->is_timed)
+                && !_PySampling_ThreadBlocks(thread, &asking->proc,
+                                             STATE->signal))))
+    {
         return _PySampling_FOUND_TIMED;
     }
     if (thread != NULL && _PySampling_TimerGiveUp(thread, wall_ns)) {
@@ -305,7 +315,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
         tick_asked(asking, thread, wall_ns, met_ns, cpu_ns, found);
     }
     else {
-        tick_unanswered(thread, met_ns, cpu_ns);
+        tick_unanswered(asking, thread, met_ns, cpu_ns);
     }
     int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
     if (deaf_ticks > 0) {

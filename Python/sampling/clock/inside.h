@@ -131,6 +131,9 @@ struct _sampling_proc {
 extern void _PySampling_ProcOpen(struct _sampling_proc *proc);
 extern void _PySampling_ProcClose(struct _sampling_proc *proc);
 
+extern int _PySampling_ThreadBlocks(const _PySampling_Thread *thread,
+                                    const struct _sampling_proc *proc,
+                                    int signum);
 extern _PySampling_RunState
 _PySampling_ProbeThread(_PySampling_Thread *thread,
                         struct _sampling_proc *proc, uint64_t wall_ns,

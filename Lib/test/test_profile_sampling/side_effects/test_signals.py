@@ -75,6 +75,21 @@ class SignalsTest(ProgramTest):
                    '    got.add(signal.sigtimedwait(every, 0))\n'
                    'print(got, signal.sigpending())', '{None} set()')
 
+    def test_long_work_of_the_kernel_is_no_blocked_signal(self):
+        # To give that much memory back takes the kernel more than 20 ms, in
+        # which no handler runs.  The ticks after it are not late.
+        result = self.check(
+            SPIN +
+            'spin(0.7)\n'
+            'for _ in range(3):\n'
+            '    large = bytearray(600_000_000)\n'
+            '    del large\n'
+            '    spin(0.2)\n'
+            'print("freed")', 'freed')
+        counters = result.load('profile.pb.gz').counters
+        self.assertEqual((counters.get('ticks_unheard', 0),
+                          counters.get('captures_biased', 0)), (0, 0))
+
     def test_unblocked_after_stop(self):
         # A pending signal of ours would end the program here.
         self.check(SPIN +
