@@ -213,16 +213,20 @@ class JumpsTest(ProgramTest):
         self.assertLess(profile.total_cpu_ns, profile.duration_ns)
         return profile
 
-    def test_time_of_day(self):
+    def with_clock(self, name):
+        """The environment of a program with the clock of NAME.c."""
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         library = run_compiler(
-            'jumping_clock.c', os.path.join(directory.name, 'clock.so'),
+            f'{name}.c', os.path.join(directory.name, 'clock.so'),
             '-shared', '-fPIC', '-ldl')
         if SANITIZER:
             self.skipTest('a sanitizer has to be loaded first')
+        return environment(LD_PRELOAD=library)
+
+    def test_time_of_day(self):
         result = self.run_python(OPTION, '-c', TIMED, 'jumps',
-                                 env=environment(LD_PRELOAD=library))
+                                 env=self.with_clock('jumping_clock'))
         self.assertEqual(result.status, 0, result.err)
         _, jumped, took = result.out.decode().split()
         self.assertEqual(jumped, 'True')
@@ -231,17 +235,10 @@ class JumpsTest(ProgramTest):
     def test_clock_that_takes_a_period_to_read(self):
         # What it takes to make a record is no reason to make another, for
         # ever.
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        library = run_compiler(
-            'slow_clock.c', os.path.join(directory.name, 'clock.so'),
-            '-shared', '-fPIC', '-ldl')
-        if SANITIZER:
-            self.skipTest('a sanitizer has to be loaded first')
         result = self.run_python(
             '-Xsampleprof=rate_hz=10000,out=profile.pb.gz', '-c', 'import os\n'
             'for _ in range(1000): os.stat(".")\n',
-            env=environment(LD_PRELOAD=library))
+            env=self.with_clock('slow_clock'))
         self.assertEqual((result.status, result.out), (0, b''), result.err)
         profile = Run.load(self, 'profile.pb.gz')
         self.assertAlmostEqual(profile.total_wall_ns, profile.duration_ns,
