@@ -242,10 +242,13 @@ see_sleeper(_PySampling_Thread *thread, uint64_t cpu_ns)
 }
 
 int
-_PySampling_IsTimed(_PySampling_Thread *thread, uint64_t wall_ns)
+_PySampling_IsTimed(const struct _sampling_asking *asking,
+                    _PySampling_Thread *thread, uint64_t wall_ns)
 {
     return _Py_atomic_load_int_relaxed(&thread->is_timed)
-        && !_PySampling_TimerIsUnheard(thread, wall_ns);
+        && (!_PySampling_TimerIsUnheard(thread, wall_ns)
+            || !_PySampling_ThreadBlocks(thread, &asking->proc,
+                                         STATE->signal));
 }
 
 /* A look at the interpreter's running thread. */
@@ -255,12 +258,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
                  uint64_t wall_ns, struct _sampling_time span)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
-    if (thread != NULL
-        && (_PySampling_IsTimed(thread, wall_ns)
-            || (_Py_atomic_load_int_relaxed(&thread->is_timed)
-                && !_PySampling_ThreadBlocks(thread, &asking->proc,
-                                             STATE->signal))))
-    {
+    if (thread != NULL && _PySampling_IsTimed(asking, thread, wall_ns)) {
         return _PySampling_FOUND_TIMED;
     }
     if (thread != NULL && _PySampling_TimerGiveUp(thread, wall_ns)) {

@@ -151,7 +151,7 @@ who_runs(struct _sampling_clock *clock, uint64_t now_ns)
     {
         _PySampling_Thread *thread = _Py_atomic_load_ptr(&interp->running);
         if (thread != NULL) {
-            found = _PySampling_IsTimed(thread, now_ns)
+            found = _PySampling_IsTimed(&clock->asking, thread, now_ns)
                 ? _PySampling_FOUND_TIMED : _PySampling_FOUND_ASKED;
         }
     }

@@ -159,7 +159,8 @@ _PySampling_Ask(struct _sampling_asking *asking,
                 struct _sampling_interpreter_state *interp,
                 uint64_t wall_ns, struct _sampling_time span);
 // Does the thread's own timer do?
-extern int _PySampling_IsTimed(_PySampling_Thread *thread, uint64_t wall_ns);
+extern int _PySampling_IsTimed(const struct _sampling_asking *asking,
+                               _PySampling_Thread *thread, uint64_t wall_ns);
 
 /* --- Sleeping (clock/wakeup.c).  On the sampler thread, but for the last. */
 
