@@ -23,6 +23,8 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "thread.h"
 
+#include <pthread.h>
+
 // What a thread does during the time that a sample stands for.
 typedef enum {
     _PySampling_RUNNING = 0,
@@ -191,6 +193,8 @@ extern int _PySampling_ForkedWithoutHooks(void);
 // it is another one.
 extern int _PySampling_OwnNativeId(void);
 extern void _PySampling_ForgetNativeId(void);
+extern int _PySampling_StartThread(pthread_t *thread, size_t stack_bytes,
+                                   void *(*run)(void *), void *arg);
 
 // base/time.c.  The first one is async-signal-safe.
 extern uint64_t _PySampling_MonotonicNow(void);

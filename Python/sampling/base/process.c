@@ -5,7 +5,9 @@
    begun.
 
    C code may go on with a thread state on another thread.  pthread_self() does
-   not tell: the next thread often has that of the last. */
+   not tell: the next thread often has that of the last.
+
+   Owns how threads of our own are started, too. */
 
 #include "Python.h"
 
@@ -13,6 +15,9 @@
 
 #include "common.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>                   // getpid()
 
 /* 0: nobody has asked yet. */
@@ -39,4 +44,26 @@ _PySampling_ForkedWithoutHooks(void)
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     return state->tables != NULL
         && (state->is_unheard_child || state->owner_pid != (int)getpid());
+}
+
+/* A thread of our own, which handles no signal of the program's.  Returns an
+   error number, as pthread_create() does. */
+int
+_PySampling_StartThread(pthread_t *thread, size_t stack_bytes,
+                        void *(*run)(void *), void *arg)
+{
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, stack_bytes);
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int err = pthread_create(thread, &attr, run, arg);
+    if (err == EINVAL) {
+        // The thread-local storage of some library does not fit.
+        err = pthread_create(thread, NULL, run, arg);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return err;
 }

@@ -301,21 +301,8 @@ order(struct _sampling_clock *clock, int stop, int is_paused)
 static int
 start_thread(struct _sampling_clock *clock)
 {
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    // No signal of the program may be handled on this thread.
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int err = pthread_create(&clock->thread, &attr, run_clock, clock);
-    if (err == EINVAL) {
-        // The thread-local storage of some library does not fit.
-        err = pthread_create(&clock->thread, NULL, run_clock, clock);
-    }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return err;
+    return _PySampling_StartThread(&clock->thread, STACK_BYTES, run_clock,
+                                   clock);
 }
 
 _PySampling_Status

@@ -341,8 +341,8 @@ make_writer(const struct file *file)
         PyImport_ImportModule("profile_sampling._recording.at_exit");
     PyObject *writer = module == NULL ? NULL : PyObject_CallMethod(
         module, "writer", "OOOii(ii)(liK)", file->out, file->format, file->cwd,
-        file->duration_s, file->timeline, file->directory, file->spare, file->parent.pid,
-        file->parent.ledger, file->parent.inode);
+        file->duration_s, file->timeline, file->directory, file->spare,
+        file->parent.pid, file->parent.ledger, file->parent.inode);
     Py_XDECREF(module);
     return writer;
 }

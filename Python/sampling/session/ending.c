@@ -234,21 +234,6 @@ run_writer(void *arg)
     }
 }
 
-static int
-start_writer(struct _sampling_ending *ending)
-{
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int err = pthread_create(&ending->thread, &attr, run_writer, ending);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return err == 0;
-}
-
 
 /* From the beginning of the session to its end. */
 
@@ -280,7 +265,9 @@ _PySampling_EndingBegin(void (*write)(PyThreadState *tstate))
     }
     ending->write = write;
     sem_init(&ending->orders, 0, 0);
-    if (!start_writer(ending)) {
+    if (_PySampling_StartThread(&ending->thread, STACK_BYTES, run_writer,
+                                ending) != 0)
+    {
         free(ending);
         return;
     }
