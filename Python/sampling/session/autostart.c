@@ -265,6 +265,7 @@ struct file {
     PyObject *out;
     PyObject *format;
     PyObject *cwd;
+    int is_elsewhere;           // cwd is where the first process was
     int duration_s;
     int timeline;
     // Kept open to the end, or -1: the directory, and one more, whose number
@@ -280,6 +281,7 @@ describe_file(struct file *file, const struct _sampling_request *request)
     const wchar_t *directory = read_parent(request, &file->parent);
     file->out = text_or_none(request->out);
     file->format = text_or_none(request->format);
+    file->is_elsewhere = directory != NULL;
     file->cwd = directory != NULL
         ? PyUnicode_FromWideChar(directory, -1) : current_directory();
     file->duration_s = request->duration_s;
@@ -305,8 +307,9 @@ keep_descriptor(int fd)
 static int
 check_file(struct file *file, const struct _sampling_request *request)
 {
-    PyObject *cwd = file->cwd == Py_None
-        ? NULL : PyUnicode_EncodeFSDefault(file->cwd);
+    // No path needs to lead to the directory that we are in ourselves.
+    PyObject *cwd = file->is_elsewhere
+        ? PyUnicode_EncodeFSDefault(file->cwd) : NULL;
     PyErr_Clear();
     int directory;
     int ok = _PySampling_CanWrite(
