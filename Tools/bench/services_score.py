@@ -88,7 +88,9 @@ class Scores:
                               self.samples)
         self.biased = self.missed = None
         if stats is not None:
-            self.biased = (stats.get('captures_biased', 0)
-                           / max(stats.get('captures', 0), 1))
+            biased = stats.get('captures_biased', 0)
+            taken = (stats.get('captures', 0)
+                     + stats.get('captures_merged', 0) + biased)
+            self.biased = biased / max(taken, 1)
             self.missed = (stats.get('ticks_missed', 0)
                            / max(stats.get('ticks', 0), 1))

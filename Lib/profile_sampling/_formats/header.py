@@ -33,7 +33,9 @@ def quality(tables, sites):
                     in sampled threads; of a part by time it is not known
     """
     stats = tables.stats
-    captures = stats.get('captures', 0)
+    biased = stats.get('captures_biased', 0)
+    captures = (stats.get('captures', 0) + stats.get('captures_merged', 0)
+                + biased)
     cpu_ns = tables.whole_cpu_ns
     if cpu_ns is None:
         cpu_ns = _total(tables, 'cpu_ns')
@@ -42,8 +44,7 @@ def quality(tables, sites):
         'achieved_hz': _achieved_hz(tables, sites),
         'lost_count': sum(lost_counts(stats).values()),
         'missed_share': missed_share(stats),
-        'biased_share': (stats.get('captures_biased', 0) / captures
-                         if captures else None),
+        'biased_share': biased / captures if captures else None,
         'unsampled_share': (_state(sites, 'unsampled') / sites.busy
                             if sites.busy else None),
         'overhead_share': (overhead_ns(stats) / cpu_ns

@@ -82,9 +82,11 @@ export function qualityLine(part, sites) {
     parts.push(`${grouped(rateHz)} Hz`);
   }
   parts.push(...lossesOf(stats), `missed ${share(missedShare(stats), 1)}`);
-  const captures = stats.get('captures') ?? 0;
+  const biased = stats.get('captures_biased') ?? 0;
+  const captures = (stats.get('captures') ?? 0)
+      + (stats.get('captures_merged') ?? 0) + biased;
   if (captures) {
-    parts.push(`biased ${share(stats.get('captures_biased') ?? 0, captures)}`);
+    parts.push(`biased ${share(biased, captures)}`);
   }
   if (sites.busy) {
     const unsampled = sites.whole.byState[STATES.indexOf('unsampled')];

@@ -22,8 +22,9 @@ class ReportTest(unittest.TestCase):
     def test_known_answer(self):
         b = Builder(python_version='3.13.5', stats={
             'late': 0, 'lost_ring_full': 2, 'lost_stale': 1,
-            'lost_wall_ns': 1_200_000, 'captures': 500,
-            'captures_biased': 5, 'overhead_drain_ns': 9_000_000})
+            'lost_wall_ns': 1_200_000, 'captures': 400,
+            'captures_merged': 95, 'captures_biased': 5,
+            'overhead_drain_ns': 9_000_000})
         main = b.thread('MainThread')
         worker = b.thread('worker')
         b.sample('app.main:3 app.work:11', count=400, cpu_ns=400_000_000,
