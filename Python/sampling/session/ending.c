@@ -44,8 +44,11 @@
 /* Encoders need little of it: calls from Python to Python take none. */
 #define STACK_BYTES (1024 * 1024)
 
-/* Signals that ask a process to end.  Those of crashes end one as it is. */
-static const int ENDING_SIGNALS[] = {SIGTERM, SIGHUP, SIGINT};
+/* Signals that ask a process to end: terminals and shells, alarm(), and those
+   by which schedulers of jobs announce the end, or limit CPU time.  Those of
+   crashes end one as it is. */
+static const int ENDING_SIGNALS[] = {
+    SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
 
 struct _sampling_ending {
     pthread_t thread;

@@ -259,7 +259,9 @@ class SignalTest(EndTest):
         self.assertIn('p.pb.gz', self.files())
 
     def test_that_ends_the_process(self):
-        for signum in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                       signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2,
+                       signal.SIGXCPU):
             with self.subTest(signum=signum):
                 self.run_code('import signal\n'
                               f'signal.signal({signum}, signal.SIG_DFL)\n'
@@ -273,7 +275,7 @@ class SignalTest(EndTest):
                       'time.sleep(60)', -signal.SIGTERM)
 
     def test_like_a_crash(self):
-        for signum in signal.SIGKILL, signal.SIGUSR1:
+        for signum in signal.SIGKILL, signal.SIGABRT:
             with self.subTest(signum=signum):
                 self.run_code('import signal\n'
                               f'signal.raise_signal({signum})', -signum,
