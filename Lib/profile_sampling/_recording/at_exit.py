@@ -147,8 +147,8 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             break
         # Nothing may leave: the exit status is the program's, not ours.
         except BaseException as exc:
-            # What a handler of the program's signals raised is no fault of
-            # the file's.
+            # What a handler of the program's signals or an audit hook raised
+            # is no fault of the file's.
             is_ours = isinstance(exc, _FAULTS)
             if is_ours or not tries_left:
                 say(_failure(exc, shown, is_ours, quiet))
@@ -203,7 +203,8 @@ def _success(tables, shown, format, note):
 def _failure(exc, shown, is_ours, quiet):
     line = f'sampleprof: cannot write {_quoted(shown)}: {_reason(exc)}'
     if not is_ours:
-        return f'{line}. Handlers of signals raised it, time and again'
+        return (f'{line}. The program raised it: a handler of signals, an '
+                'audit hook or what it has replaced')
     if quiet:
         # Of a process that another one has started, it is not the user who
         # has named the file.
