@@ -11,9 +11,8 @@ runs on it.
 import _thread
 import atexit
 import os
-import time
 
-from profile_sampling import _core
+from profile_sampling import _clock, _core
 
 
 def end_after(duration_s):
@@ -22,7 +21,7 @@ def end_after(duration_s):
     In a child of a fork, too, if it is profiled.  A program that ends before
     has its profile at its end.
     """
-    limit = _Limit(time.monotonic() + duration_s)
+    limit = _Limit(_clock.monotonic() + duration_s)
     limit.wait()
     # After all that the program will have registered.
     atexit.register(limit.give_up)
@@ -43,7 +42,7 @@ class _Limit:
             _thread.start_joinable_thread, self._run, True)
 
     def _run(self):
-        left_s = self._due_s - time.monotonic()
+        left_s = self._due_s - _clock.monotonic()
         if not self._is_over.acquire(timeout=max(0, left_s)):
             self._core.write_now()
 

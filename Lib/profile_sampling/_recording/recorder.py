@@ -11,9 +11,8 @@ theirs it is none of threading's, and what it does is not sampled, but counted.
 import _thread
 import atexit
 import os
-import time
 
-from profile_sampling import _core
+from profile_sampling import _clock, _core
 from profile_sampling._data import timeline
 from profile_sampling._data.from_core import rows_on_clocks
 from profile_sampling._data.moments import Moments, key_of
@@ -58,8 +57,8 @@ class _Collector:
 
     def _subscribe(self):
         self._subscription = self._core.subscribe(**_OPTIONS)
-        self._epoch_ns = time.time_ns()
-        self._clock_ns = time.monotonic_ns()
+        self._epoch_ns = _clock.time_ns()
+        self._clock_ns = _clock.monotonic_ns()
 
     def _look_back(self):
         """Take what has been recorded so far: the beginning of the session."""
@@ -135,12 +134,12 @@ class Recorder(_Collector):
     def _run(self):
         _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
         pause_s = _SHORT_PAUSE_S
-        until_s = time.monotonic() + _MAX_WAIT_S
+        until_s = _clock.monotonic() + _MAX_WAIT_S
         while not self._is_over.acquire(timeout=pause_s):
             if self._core.is_written_at_exit():
                 pause_s = _PAUSE_S
                 self._core.call_excluded(self._collect, None)
-            elif time.monotonic() > until_s:
+            elif _clock.monotonic() > until_s:
                 # It could not be begun.
                 return
 

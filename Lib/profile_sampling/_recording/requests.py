@@ -5,9 +5,8 @@ must not know how durations are kept.
 """
 
 import sys
-import time
 
-from profile_sampling import _core
+from profile_sampling import _clock, _core
 from profile_sampling._data.label_names import ANSWERED
 from profile_sampling._recording import latencies
 from profile_sampling._recording.labels import label
@@ -73,7 +72,8 @@ class Watch:
 
     def __init__(self, changes, begin_ns=None):
         self._changes = changes
-        self._begin_ns = time.monotonic_ns() if begin_ns is None else begin_ns
+        self._begin_ns = (_clock.monotonic_ns() if begin_ns is None
+                          else begin_ns)
         self._task = self._root = None
         if latencies.is_collecting():
             self._task = _current_task()
@@ -84,8 +84,8 @@ class Watch:
         if self._begin_ns is None:
             return False
         if latencies.is_collecting():
-            latencies.add(self._changes, time.monotonic_ns() - self._begin_ns,
-                          self._root)
+            latencies.add(self._changes,
+                          _clock.monotonic_ns() - self._begin_ns, self._root)
         self._begin_ns = self._task = None
         return True
 

@@ -7,9 +7,9 @@ faster; a test holds them to the same result.
 
 import _thread
 import os
-import time
 from array import array
 
+from profile_sampling import _clock
 from profile_sampling._data import shared
 from profile_sampling._data.moments import Moments
 from profile_sampling._data.tables import Tables, function_row, thread_row
@@ -44,8 +44,8 @@ class Aggregator:
     def __init__(self, *, timeline=False):
         # Batches come on another thread than the one that wants a profile.
         self._lock = _thread.RLock()
-        self._start_time_ns = time.time_ns()
-        self._start_ns = time.monotonic_ns()
+        self._start_time_ns = _clock.time_ns()
+        self._start_ns = _clock.monotonic_ns()
         self._pid = os.getpid()
         self._generations = {}
         self._samples = {}
@@ -109,7 +109,7 @@ class Aggregator:
             'names': NAMES.index(names), 'stats': stats,
             'pid': self._pid,
             'start_time_ns': self._start_time_ns,
-            'duration_ns': time.monotonic_ns() - self._start_ns})
+            'duration_ns': _clock.monotonic_ns() - self._start_ns})
         if self._moments is not None:
             profile = profile.with_timeline(self._moments.timeline(
                 profile, {key: row for row, key in enumerate(samples)},

@@ -18,9 +18,8 @@ import _thread
 import atexit
 import os
 import sys
-import time
 
-from profile_sampling import _core
+from profile_sampling import _clock, _core
 
 # After an exception that is none of a callback's.
 PAUSE_NS = 1_000_000_000
@@ -162,7 +161,7 @@ def _serve(core, serving):
 def _serve_all(core):
     """Deliver what is due; return for how long nothing will be."""
     subscriptions = list(_subscriptions)
-    now = time.monotonic()
+    now = _clock.monotonic()
     if any([now >= subscription._due for subscription in subscriptions]):
         # A thread that is blocked accounts for itself when it goes on, which
         # may be long after.
@@ -172,7 +171,7 @@ def _serve_all(core):
             core.call_excluded(_serve_one, (subscription, now))
     core.renew_if_full()
     due = min([subscription._due for subscription in subscriptions])
-    return max(0, int((due - time.monotonic()) * 1e9))
+    return max(0, int((due - _clock.monotonic()) * 1e9))
 
 
 def _serve_one(args):

@@ -7,9 +7,8 @@ in them, of batch.
 
 import _interpreters
 import os
-import time
 
-from profile_sampling import _core
+from profile_sampling import _clock, _core
 from profile_sampling._options import (
     checked_capture, checked_rate, integer, with_hints)
 from profile_sampling._subscribing import delivery
@@ -109,11 +108,11 @@ class Subscription:
         self._errors = 0
         self._total_errors = 0
         # When it is to be served next, whatever waits.
-        self._due = time.monotonic() + batch_seconds
+        self._due = _clock.monotonic() + batch_seconds
         # Locks that are released when what waits has been delivered.
         self._asked = []
-        self.start_time_ns = time.time_ns()
-        self.start_ns = time.monotonic_ns()
+        self.start_time_ns = _clock.time_ns()
+        self.start_ns = _clock.monotonic_ns()
         self._core = _core.load().subscribe(**options)
 
     def close(self):

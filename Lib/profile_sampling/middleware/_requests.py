@@ -4,8 +4,7 @@ This file owns what its text is, whatever the protocol.  It must not know how
 a framework names its routes, which is the business of _routes.
 """
 
-import time
-
+from profile_sampling import _clock
 from profile_sampling._recording import labels
 from profile_sampling._recording.latencies import is_collecting
 from profile_sampling._recording.requests import Watch
@@ -39,7 +38,7 @@ class Middleware:
         part of; None: nobody wants to know."""
         if not is_collecting():
             return self._route(method, request), None
-        begin_ns = time.monotonic_ns()
+        begin_ns = _clock.monotonic_ns()
         block = self._route(method, request)
         return block, Watch(block._changes, begin_ns)
 

@@ -20,6 +20,7 @@ from profile_sampling.middleware import ASGIMiddleware, WSGIMiddleware
 from test.support.script_helper import assert_python_ok
 
 from ..support.builders import Builder
+from ..support.frozen import frozen_time
 from ..support.sessions import end_session
 
 MS = 1_000_000
@@ -73,6 +74,14 @@ class BlockTest(unittest.TestCase):
         self.assertEqual(set(rows), {('route', '/a'), ('route', '/b'),
                                      ('user', '0'), ('user', '1')})
         self.assertEqual(rows['user', '1'].count, 10)
+
+    def test_frozen_time(self):
+        # PITFALLS L27.
+        with profile() as block, frozen_time():
+            with request(job='frozen'):
+                time.sleep(SLEEP_S)
+        row = known(block.profile)['job', 'frozen']
+        self.assertGreaterEqual(row.longest_ns, SLEEP_S * 1e9)
 
     def test_percentiles(self):
         timed = Timed()

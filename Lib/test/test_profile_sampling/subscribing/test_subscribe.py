@@ -19,6 +19,7 @@ import profile_sampling
 from profile_sampling import Aggregator
 from profile_sampling._subscribing import batch as _batch
 
+from ..support.frozen import frozen_time
 from ..support.imports import modules_loaded_by
 from ..support.manual import first, second, tick
 from ..support.subscribers import (
@@ -127,6 +128,15 @@ class BatchesTest(SubscriberTest):
                 spin(0.01)
             self.assertTrue(recorder.batches)
 
+    def test_frozen_time(self):
+        # PITFALLS L27.
+        got = threading.Event()
+        with frozen_time():
+            with subscribe(lambda batch: got.set(),
+                           batch_seconds=0.05) as subscription:
+                self.assertTrue(got.wait(support.SHORT_TIMEOUT))
+        self.assertLess(abs(time.time_ns() - subscription.start_time_ns),
+                        3600 * 10**9)
 
     def test_blocked_threads_are_told_meanwhile(self):
         found = []
