@@ -83,8 +83,8 @@ def lines(table, width=WIDTH, color=False):
     """Return the lines of a table that has room for *width* columns.
 
     Numbers have the room that they need.  What is left is for texts: names
-    lose packages on their left, never a part of the name itself, and the
-    last text is left out where there is no room for it.
+    lose packages and classes on their left, and the last text is left out
+    where there is no room for it.
     """
     numbers = [number for number, column in enumerate(table.columns)
                if column.where != 'data' and column.kind != 'below'
@@ -232,6 +232,10 @@ def _fitted(cell, width, kind):
             return short_end(cell, width, '/')
         case 'text' | 'code':
             return start(cell, width)
+        case 'tree':
+            text = cell.lstrip(' ')
+            indent = len(cell) - len(text)
+            return cell[:indent] + short_name('', text, width - indent)
     return cell
 
 

@@ -14,8 +14,11 @@ _KIND = 16
 _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
                 'asleep_with_gil': 'asleep with GIL',
                 'loop_wait': 'loop wait'}
-# Characters of a name; what is longer no person has written.
-_NAME = 200
+# Characters of packages that are looked at; what is longer no person has
+# written.
+_PACKAGES = 200
+# Characters of a name, below which it is not cut.
+_LEAST_OF_NAME = 40
 CUT = '\N{HORIZONTAL ELLIPSIS}'
 
 
@@ -128,18 +131,31 @@ def short_end(text, width, separator):
 def short_name(module, name, width):
     """Return 'module.name' in *width* characters if that can be.
 
-    Packages are left out from the left.  The name of a function is not cut
-    below 200 characters: a line that is too long is better than no name.
+    Packages are left out from the left, then classes and outer functions.
+    What is left is cut in the middle, but not below 40 characters: a line that
+    is a bit too long is better than no name.
     """
-    name = short_end(name, _NAME, '.')
-    module = module[-_NAME:]
-    if not module:
-        return name
-    text = f'{module}.{name}'
+    module = module[-_PACKAGES:]
+    text = f'{module}.{name}' if module else name
     while len(text) > width and module:
         module = module.partition('.')[2]
         text = f'{CUT}{module}.{name}' if module else name
-    return text
+    if len(text) <= width:
+        return text
+    dot = name.find('.', len(name) + 1 - width)
+    if dot < 0:
+        dot = name.rfind('.')
+    last = name[dot + 1:]
+    if dot >= 0 and last:
+        name = f'{CUT}{last}'
+    return _without_middle(name, max(width, _LEAST_OF_NAME))
+
+
+def _without_middle(text, width):
+    if len(text) <= width:
+        return text
+    half = (width - 1) // 2
+    return text[:width - 1 - half] + CUT + text[-half:]
 
 
 def wrapped(parts, width, separator=', ', indent='  '):

@@ -134,8 +134,8 @@ class HostileNamesTest(unittest.TestCase):
         text.encode()
         for line in text.split('\n'):
             self.assertTrue(line.isprintable(), line)
-            # Names are not cut below 200 characters.
-            self.assertLessEqual(len(line), 100 + 200)
+            # Names are not cut below 40 characters.
+            self.assertLessEqual(len(line), 100 + 40)
 
     def test_command_line(self):
         from profile_sampling._cli.main import main

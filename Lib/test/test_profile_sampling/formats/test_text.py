@@ -224,20 +224,24 @@ class WidthTest(unittest.TestCase):
                 self.assertRegex(text, r'\b(app\.)?work:11\b')
                 self.assertEqual('time.sleep' in text, width >= 80)
 
-    def test_packages_are_left_out_and_names_are_not(self):
-        name = 'Class.' + 'm' * 40
+    def test_packages_and_classes_are_left_out_and_names_are_not(self):
+        name = 'Class.' + 'm' * 36
         b = Builder()
         b.sample([(b.function('package.module', name), 7)], wall_ns=1)
         for width, shown in ((200, f'package.module.{name}:7'),
-                             (80, f'\N{HORIZONTAL ELLIPSIS}module.{name}:7'),
-                             (75, f'{name}:7'), (60, f'{name}:7')):
+                             (76, f'…module.{name}:7'), (71, f'{name}:7'),
+                             (60, f'…{"m" * 36}:7')):
             with self.subTest(width=width):
                 line = report(b, width=width).splitlines()[-1]
                 self.assertTrue(line.endswith(f'  {shown}'), line)
 
     def test_a_name_that_nobody_wrote(self):
         b = Builder().sample('m.' + 'x' * 70_000, wall_ns=10 ** 15)
-        self.assertFits(report(b, width=60), 60 + 200)
+        for width in 75, 100, 200:
+            with self.subTest(width=width):
+                text = report(b, width=width)
+                self.assertFits(text, width)
+                self.assertRegex(text, 'x+…x+')
 
     def test_narrow_tables_have_no_callees(self):
         name, callee = 'function_that_waits', 'C:lib.call'
