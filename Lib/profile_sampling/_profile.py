@@ -329,19 +329,24 @@ class Profile(Sums):
         return ProfileDiff(base, self, normalize)
 
     def report(self, file=None, *, sort=None, limit=None, width=None,
-               color='auto'):
+               color='auto', mine=(), everything=False):
         """Write the text report to a text file, by default sys.stdout.
 
         sort   'self' or 'cum': rank functions by that alone
         limit  how many lines, or with *sort* functions (default 30)
         width  how many columns (default 100)
         color  'always', 'never' or 'auto': on a terminal, without NO_COLOR
+        mine   a pattern, or several: code that is yours although it is
+               installed, by names of functions and files
+        everything
+               lines of libraries, too, instead of what yours called there
 
         Raise TypeError or ValueError for a wrong argument.
         """
         from profile_sampling._formats import terminal
         terminal.write(self._tables, file, sort=sort, limit=limit,
-                       width=width, color=color)
+                       width=width, color=color, mine=mine,
+                       everything=everything)
 
     def __eq__(self, other):
         """Whether both say the same but for moments, in whatever order."""

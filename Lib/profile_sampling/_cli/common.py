@@ -4,10 +4,12 @@ This file owns how files are read and written for a command, and what is said
 when that fails.  It must not know the commands.
 """
 
+import argparse
 import os
 import sys
 
 from profile_sampling import _files, _formats
+from profile_sampling._data import pattern
 from profile_sampling._data.merge import MAX_BYTES
 from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
@@ -123,6 +125,25 @@ def _size(text):
 
 
 _size.__name__ = 'size such as 800M or 4G'
+
+
+def add_mine(parser):
+    """Add the options that say whose code is charged."""
+    parser.add_argument(
+        '--mine', metavar='PATTERN', action='append', default=[], type=_pattern,
+        help='this is my code, too, by names of functions or files; without '
+             'it, all that is not installed')
+    parser.add_argument(
+        '--all', action='store_true', dest='everything',
+        help='charge all code, and not the lines of mine for what they call')
+
+
+def _pattern(text):
+    try:
+        pattern.compiled(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from None
+    return text
 
 
 def add_max_bytes(parser):

@@ -5,13 +5,13 @@ import os
 from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    Failure, add_format, add_max_bytes, add_output, add_source, at_least,
-    choose_format, encoded, load, refuse_input, refuse_terminal, say,
+    Failure, add_format, add_max_bytes, add_mine, add_output, add_source,
+    at_least, choose_format, encoded, load, refuse_input, refuse_terminal, say,
     source_options, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.by_site import Sites
+from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import (
     report_files, tables_of, tables_of_calls, tables_of_code, tables_of_gil,
     tables_of_tasks, text)
@@ -19,7 +19,7 @@ from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
 from profile_sampling._formats.words import wrapped
 
-_MORE = ('Also:', '--functions', '--tree', '--callers NAME',
+_MORE = ('Also:', '--all', '--functions', '--tree', '--callers NAME',
          '--callees NAME', '--by KEY', '--gil', '--tasks', '--opcodes',
          '--source NAME', '--stats')
 _KNOWN = _formats.FORMATS | _formats.REPORTS
@@ -79,6 +79,7 @@ def add(commands):
                              'profile and has it in it (default: beside FILE)')
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
+    add_mine(parser)
     add_source(parser)
     add_max_bytes(parser)
     parser.add_argument('--annotate', action='store_true',
@@ -271,7 +272,7 @@ def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
     # On a thread's clock there is nothing else.
     threads = on_clocks(tables)
-    sites = Sites(threads)
+    sites = sites_of(threads, options.mine, options.everything)
     shown = (_tables_of_tasks(tables, options)
              + _tables_of_threads(threads, sites, options)
              or [site_table(threads, sites, options.top)])

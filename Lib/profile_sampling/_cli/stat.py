@@ -8,7 +8,8 @@ import json
 
 from profile_sampling import _formats
 from profile_sampling._cli import child, gather, meta, program, run
-from profile_sampling._cli.common import file_name, format_of, show
+from profile_sampling._cli.common import (
+    add_mine, file_name, format_of, show)
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -35,6 +36,7 @@ def _add(commands, name, help, description, *, report):
         help='say it to this file instead of standard error; - is stdout')
     if report:
         parser.set_defaults(format='text')
+        add_mine(parser)
     else:
         parser.add_argument('--format', choices=_FORMATS, default='text',
                             help='how to say it (default: %(default)s)')
@@ -69,7 +71,8 @@ def _say(ended, wanted, options, parts, output, format):
     else:
         said = summary.render(command, used, tables)
         if options.report and tables is not None:
-            said += '\n' + text.render(tables)
+            said += '\n' + text.render(tables, mine=options.mine,
+                                       everything=options.everything)
     show(said, options.to)
     if tables is None:
         run.say_nothing_written(wanted, parts)

@@ -1,19 +1,26 @@
 """What each line of the program cost, waiting included.
 
 This file owns the sums per call site: the line of the innermost Python
-function, with all that C functions, operators, waiting and the collector
-took there.  It must not know how they are shown.
+function, or of the innermost that is mine, with all that was called there,
+waiting and the collector.  It must not know how they are shown.
 """
 
-from profile_sampling._data import by_state, idle
+from profile_sampling._data import by_state, idle, origins
 from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import STATES
+from profile_sampling._data.values import STATES, Function
 
 # States of samples that are nowhere: no line is to blame.
 _NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
+
+
+# What is on no line of mine; rows of these come last.
+OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
+IMPORTS = Function(None, 'Imports', '', 0, 'outside')
+# Of all time: if less is mine, lines of libraries say more.
+_HARDLY_MINE = 0.01
 
 
 class SiteRow:
@@ -23,16 +30,20 @@ class SiteRow:
     line      where in it, 0 for what is not Python
     sums      its StateSums
     callees   list of (Function, value): what it called that is not Python,
-              the most expensive first; the rest was in the line itself
+              the most expensive first; the rest was in the line itself.  Of a
+              line of mine, the innermost functions that *library* was in
+    library   of a line of mine, (name, value) of what took most of its time;
+              ('', 0) for what it called without a library
     """
 
-    __slots__ = ('function', 'line', 'sums', 'callees')
+    __slots__ = ('function', 'line', 'sums', 'callees', 'library')
 
-    def __init__(self, function, line, sums, callees):
+    def __init__(self, function, line, sums, callees, library=('', 0)):
         self.function = function
         self.line = line
         self.sums = sums
         self.callees = callees
+        self.library = library
 
 
 class Sites:
@@ -47,22 +58,25 @@ class Sites:
     busy       sum of all values but the idle ones
     whole      StateSums of all that is not idle
     precision  the Precision of running time
+    is_mine    whether rows are lines of mine: None if there are hardly any
+    mine       what is mine of busy
+    tables     those that all this is of
     """
 
     __slots__ = ('rows', 'is_idle', 'idle', 'idle_rows', 'idle_threads',
-                 'nowhere', 'busy', 'whole', 'precision')
+                 'nowhere', 'busy', 'whole', 'precision', 'is_mine', 'mine',
+                 'tables', '_places')
 
-    def __init__(self, tables):
-        places = _Places(tables)
+    def __init__(self, tables, mine=None):
+        """*mine* has 1 for each function that is; without it, rows are the
+        lines of all code."""
+        self.tables = tables
+        self._places = places = _Places(tables)
         self.is_idle = is_idle = idle.samples(tables)
-        numbers = places.of_samples
-        keys = [-1 if its_idle or state in _NOWHERE else number
-                for its_idle, state, number
-                in zip(is_idle, tables.column(STATE), numbers)]
-        waits = [number if its_idle else -1
-                 for its_idle, number in zip(is_idle, numbers)]
-        self.rows = places.rows(keys)
-        self.idle_rows = places.rows(waits) if any(is_idle) else []
+        is_busy = [not its_idle and state not in _NOWHERE for its_idle, state
+                   in zip(is_idle, tables.column(STATE))]
+        self.rows = places.rows(is_busy)
+        self.idle_rows = places.rows(is_idle) if any(is_idle) else []
         self.idle = sum([row.sums.total for row in self.idle_rows])
         self.idle_threads = len({thread for its_idle, thread in zip(
             is_idle, tables.column(THREAD)) if its_idle})
@@ -73,11 +87,36 @@ class Sites:
                         if self.whole.by_state[state]]
         self.busy = self.whole.total
         self.precision = Precision(tables, self.whole)
+        self.is_mine = False
+        self.mine = 0
+        if mine is not None:
+            places = _MyPlaces(tables, mine)
+            rows = places.rows(is_busy)
+            self.mine = sum([row.sums.total for row in rows
+                             if row.function not in (OUTSIDE, IMPORTS)])
+            self.is_mine = (self.mine >= _HARDLY_MINE * self.busy > 0) or None
+            if self.is_mine:
+                self.rows, self._places = rows, places
+
+    def rows_of(self, wanted):
+        """Return the same rows of some samples alone: those that have a true
+        value in *wanted*."""
+        return self._places.rows(wanted)
+
+
+def sites_of(tables, mine=(), everything=False):
+    """Return Sites by lines of mine; see origins.mine().
+
+    With *everything*, or if hardly any time is mine, by lines of all code.
+    """
+    return Sites(tables,
+                 None if everything else origins.mine(tables, mine))
 
 
 def _ranked(rows):
     """Sort rows by value; what is equal by name, which takes longer."""
-    rows.sort(key=lambda row: -row.sums.total)
+    rows.sort(key=lambda row: (row.function in (OUTSIDE, IMPORTS),
+                               -row.sums.total))
     result = []
     for row in rows:
         if not result or result[-1][0].sums.total != row.sums.total:
@@ -85,37 +124,32 @@ def _ranked(rows):
         result[-1].append(row)
     return [row for equal in result for row in (
         equal if len(equal) == 1 else sorted(equal, key=lambda row: (
+            row.function in (OUTSIDE, IMPORTS),
             *function_rank(row.function), row.line)))]
 
 
 class _Places:
-    """The call sites of samples, as numbers.
-
-    of_samples  the number of each sample's
-    """
+    """The call sites of samples, as numbers."""
 
     def __init__(self, tables):
         self._tables = tables
         self._frames = tables.frames_view()
         self._nodes = tables.nodes_view()
-        self._innermost, called = tables.innermost_python()
+        self._innermost, self._called = self._find(tables)
         self._numbers = {}
-        self._called = [called[node] if self._innermost[node] >= 0 else -1
-                        for node in tables.column(NODE)]
-        self.of_samples = self._of_samples()
+        self._of_samples = self._number_samples()
         self._places = list(self._numbers)
 
-    def _of_samples(self):
+    def _find(self, tables):
+        """Return innermost() of the frames that are charged."""
+        return tables.innermost_python()
+
+    def _number_samples(self):
         """Return the number of the place of each sample."""
         known = {}
         found = []
         for node in self._tables.column(NODE):
-            frame = self._innermost[node]
-            # What is not Python has no line.
-            key = frame
-            if frame < 0:
-                key = (-2 - self._nodes[NODE_COLUMNS * node + 1] if node
-                       else -1)
+            key = self._key(node)
             number = known.get(key)
             if number is None:
                 number = known[key] = self._numbers.setdefault(
@@ -123,45 +157,154 @@ class _Places:
             found.append(number)
         return found
 
+    def _key(self, node):
+        """Return the number of a frame, or a negative one."""
+        frame = self._innermost[node]
+        # What is not Python has no line.
+        return (frame if frame >= 0 else
+                -2 - self._nodes[NODE_COLUMNS * node + 1] if node else -1)
+
     def _place(self, key):
-        """Return (function or None, line)."""
+        """Return (Function or None, line)."""
         if key == -1:
             return None, 0
         if key < 0:
-            return self._frames[FRAME_COLUMNS * (-2 - key)], 0
-        start = FRAME_COLUMNS * key
-        return self._frames[start], self._frames[start + 1]
+            return self._function(-2 - key), 0
+        return self._function(key), self._frames[FRAME_COLUMNS * key + 1]
 
-    def rows(self, keys):
-        """Return the SiteRows of samples with these numbers, or -1."""
+    def _function(self, frame):
+        return self._tables.functions[self._frames[FRAME_COLUMNS * frame]]
+
+    def rows(self, wanted):
+        """Return the SiteRows of the samples that are *wanted*."""
         tables = self._tables
+        keys = [number if is_wanted else -1 for number, is_wanted
+                in zip(self._of_samples, wanted)]
         sums = by_state.sums(tables, keys, len(self._places))
-        callees = self._callees(keys)
-        functions = tables.functions
+        called = self._add_up_callees(keys)
         used = set(keys)
-        rows = [SiteRow(None if function is None else functions[function],
-                        line, its_sums, callees.get(number, ()))
-                for number, ((function, line), its_sums)
-                in enumerate(zip(self._places, sums)) if number in used]
-        return _ranked(rows)
+        return _ranked([
+            SiteRow(function, line, its_sums, *called.get(number, ((),)))
+            for number, ((function, line), its_sums)
+            in enumerate(zip(self._places, sums)) if number in used])
 
-    def _callees(self, keys):
-        tables = self._tables
-        functions = tables.functions
-        called_functions = self._frames[0::FRAME_COLUMNS].tolist()
+    def _add_up_callees(self, keys):
+        """Return, by the number of a place, what SiteRow has of callees."""
         sums = {}
-        for key, called, value in zip(
-                keys, self._called,
-                tables.column(KEY_COLUMNS + tables.own)):
-            if key >= 0 and called >= 0:
-                pair = key, called_functions[called]
+        for key, node, value in zip(
+                keys, self._tables.column(NODE),
+                self._tables.column(KEY_COLUMNS + self._tables.own)):
+            called = self._callee(node) if key >= 0 else None
+            if called is not None:
+                pair = key, *called
                 sums[pair] = sums.get(pair, 0) + value
+        return self._of_places(sums)
+
+    def _callee(self, node):
+        """Return the number of what is called, or None."""
+        called = self._called[node]
+        if self._innermost[node] < 0 or called < 0:
+            return None
+        function = self._frames[FRAME_COLUMNS * called]
+        if self._tables.functions[function].kind == 'pseudo':
+            return None
+        return function,
+
+    def _of_places(self, sums):
         callees = {}
         for (key, function), value in sums.items():
-            if functions[function].kind != 'pseudo':
-                callees.setdefault(key, []).append(
-                    (functions[function], value))
-        for its_callees in callees.values():
-            its_callees.sort(key=lambda item: (-item[1],
-                                               *function_rank(item[0])))
-        return callees
+            callees.setdefault(key, []).append(
+                (self._tables.functions[function], value))
+        return {key: (_sorted(its),) for key, its in callees.items()}
+
+
+def _sorted(callees):
+    return sorted(callees, key=lambda item: (-item[1],
+                                             *function_rank(item[0])))
+
+
+class _MyPlaces(_Places):
+    """The same, of lines that are mine.
+
+    An import is charged for what it takes until it runs a line of mine.
+    """
+
+    def __init__(self, tables, mine):
+        self._mine = mine
+        super().__init__(tables)
+
+    def _find(self, tables):
+        functions = tables.functions
+        of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+        wanted = bytes([
+            is_mine or origins.is_importing(function)
+            for function, is_mine in zip(functions, self._mine)])
+        is_called = bytes([function.kind != 'pseudo'
+                           for function in functions])
+        self._leaves, _ = tables.innermost(
+            bytes(map(is_called.__getitem__, of_frames)))
+        is_wanted = bytes(map(wanted.__getitem__, of_frames))
+        self._libraries = _libraries(tables, is_wanted)
+        return tables.innermost(is_wanted)
+
+    def _key(self, node):
+        return self._innermost[node]
+
+    def _place(self, key):
+        if key < 0:
+            return OUTSIDE, 0
+        function = self._function(key)
+        if origins.is_importing(function):
+            return IMPORTS, 0
+        return function, self._frames[FRAME_COLUMNS * key + 1]
+
+    def _callee(self, node):
+        """Return (name of the library, number of the innermost function)."""
+        leaf = self._leaves[node]
+        called = self._called[node]
+        if leaf < 0 or called < 0 or self._function(called).kind == 'pseudo':
+            return None
+        library = ('' if self._innermost[node] < 0
+                   else self._libraries[node])
+        return library, self._frames[FRAME_COLUMNS * leaf]
+
+    def _of_places(self, sums):
+        # What is called without a library is in none together with others.
+        groups, leaves = {}, {}
+        for (key, library, function), value in sums.items():
+            group = library or function
+            its = groups.setdefault(key, {})
+            its[group] = its.get(group, 0) + value
+            leaves.setdefault((key, group), []).append(
+                (self._tables.functions[function], value))
+        found = {}
+        for key, its in groups.items():
+            group = min(its, key=lambda group: (-its[group], str(group)))
+            found[key] = (
+                _sorted(leaves[key, group]),
+                (group, its[group]) if isinstance(group, str) else ('', 0))
+        return found
+
+
+def _libraries(tables, is_wanted):
+    """Return, per node, the name of the outermost library below the innermost
+    frame that is wanted: that of a package, or else of the standard library.
+    """
+    functions = tables.functions
+    names = [origins.library(function) for function in functions]
+    is_package = [origin == origins.PACKAGES
+                  for origin in origins.of_functions(functions)]
+    of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+    nodes = tables.nodes_view()
+    # Of each node the number of a function, -1 for none.
+    found = [-1]
+    for parent, frame in zip(nodes[2::2], nodes[3::2]):
+        outer = found[parent]
+        function = of_frames[frame]
+        if is_wanted[frame]:
+            outer = -1
+        elif names[function] and (
+                outer < 0 or is_package[function] and not is_package[outer]):
+            outer = function
+        found.append(outer)
+    return ['' if function < 0 else names[function] for function in found]

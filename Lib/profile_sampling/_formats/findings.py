@@ -22,10 +22,10 @@ from profile_sampling._data import (
     by_gil_holder, by_instruction, by_task, opcodes)
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, STATE)
+from profile_sampling._data.tables import LABELS, STATE
 from profile_sampling._data.values import (
     NO_FRAMES, STATES, TASK, printable)
+from profile_sampling._formats.sites import called
 from profile_sampling._formats.words import brief, counted, share
 
 _LOOP_WAIT_SHARE = 0.1
@@ -99,8 +99,9 @@ def _site(sites, state):
 def _place(row):
     text = NO_FRAMES if row.function is None else row.function.name
     text = f'{text}:{row.line}' if row.line else text
-    if row.callees:
-        text += f' ({row.callees[0][0].name})'
+    module, name = called(row)
+    if name:
+        text += f' ({f"{module}.{name}" if module else name})'
     return printable(text)
 
 
@@ -128,25 +129,17 @@ def _gil_asleep(tables, sites):
 
 def _loop_blocked(tables, sites):
     blocked = STATES.index('blocked')
-    innermost, called = tables.innermost_python()
-    sums = {}
-    for node, runs_task, state, value in zip(
-            tables.column(NODE), _run_tasks(tables), tables.column(STATE),
-            tables.column(KEY_COLUMNS + tables.own)):
-        if state == blocked and runs_task:
-            key = innermost[node], called[node]
-            sums[key] = sums.get(key, 0) + value
-    ns = sum(sums.values())
+    rows = sites.rows_of([
+        state == blocked and runs_task for state, runs_task in zip(
+            sites.tables.column(STATE), _run_tasks(sites.tables))])
+    ns = sum([row.sums.total for row in rows])
     if not ns or ns < _LOOP_SHARE * sites.busy:
         return None
-    names = {}
-    for key, value in sums.items():
-        name = _waiting_call(tables, *key)
-        names[name] = names.get(name, 0) + value
-    name, longest = min(names.items(), key=lambda item: (-item[1], item[0]))
+    row = max(rows, key=lambda row: row.sums.total)
+    name, longest = _place(row), row.sums.total
     return Finding(
         'loop_blocked', f'asyncio tasks blocked their event loop for '
-        f'{brief(ns)}: {share(longest, ns)} of it at {printable(name)}',
+        f'{brief(ns)}: {share(longest, ns)} of it at {name}',
         ns=ns, share=ns / sites.busy, site=name, site_share=longest / ns)
 
 
@@ -158,21 +151,6 @@ def _run_tasks(tables):
         return tables.column(tables.value_column(TASK.name))
     tasks = label_values(tables.labels, TASKS)
     return [tasks[labels] is not None for labels in tables.column(LABELS)]
-
-
-def _waiting_call(tables, frame, called):
-    """Name a line and what it called; -1 stands for no frame."""
-    if frame < 0:
-        return NO_FRAMES
-    function, line = tables.frames_view()[
-        FRAME_COLUMNS * frame:FRAME_COLUMNS * frame + 2]
-    text = f'{tables.functions[function].name}:{line}'
-    if called >= 0:
-        callee = tables.functions[
-            tables.frames_view()[FRAME_COLUMNS * called]]
-        if callee.kind != 'pseudo':
-            text += f' ({callee.name})'
-    return text
 
 
 def _loop_wait(tables, sites):

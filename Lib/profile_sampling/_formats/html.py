@@ -17,7 +17,7 @@ import hashlib
 import os
 import re
 
-from profile_sampling._data.by_site import Sites
+from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import embedded, findings, json_text, sources
 from profile_sampling._formats.pprof import writer
 
@@ -44,7 +44,7 @@ def encode(tables, *, with_source=True, source_roots=None, base=None,
     """
     parts = [_HEAD, embedded.encoded(writer.encode(tables))]
     found = [{'rule': finding.rule, 'text': finding.text}
-             for finding in findings.findings(tables, Sites(tables))]
+             for finding in findings.findings(tables, sites_of(tables))]
     if found:
         parts += _block('findings', _packed(json_text.data(found)))
     if base is not None:

@@ -5,10 +5,11 @@ It must not know how a table is laid out.
 """
 
 from profile_sampling._data import confidence
+from profile_sampling._data.by_site import IMPORTS, OUTSIDE
 from profile_sampling._data.values import COUNT, NO_FRAMES, STATES, TASK
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import (
-    brief_amount, counted, not_shown, title)
+    CUT, brief_amount, counted, not_shown, share, title)
 
 # What stands above a state; all but the first only where there is any, and
 # of the last two, that are mostly small, no less than a share.
@@ -24,31 +25,48 @@ _HARDLY, _MOSTLY = 0.1, 0.95
 
 
 def site_table(tables, sites, top):
-    """Return the Table of the first *top* call sites."""
+    """Return the Table of the first *top* call sites.
+
+    What is on no line of mine is at the end, however many rows there are.
+    """
     own = tables.value_types[tables.own]
-    shared = TimeColumns(tables, sites, [row.sums for row in sites.rows])
+    ranked = [row for row in sites.rows
+              if row.function not in (OUTSIDE, IMPORTS)]
+    others = sites.rows[len(ranked):]
+    shared = TimeColumns(tables, sites, [row.sums for row in ranked],
+                         [row.sums for row in others])
     columns = [*shared.columns,
                *place_columns('line'),
                Column('in', 'in', 'name')]
-    rows = [(*cells, *_place(row), _in(row))
-            for cells, row in zip(shared.cells(top), sites.rows)]
-    notes = not_shown(len(sites.rows), top, 'line')
+    rows = [(*cells, *_place(row), called(row, with_share=True))
+            for cells, row in zip(shared.cells(top), [*ranked[:top], *others])]
+    notes = not_shown(len(ranked), top, 'line')
     notes += [f'[{state}] {brief_amount(value, own)}: on no line'
               for state, value in sites.nowhere]
     if sites.idle:
         notes.append(_idle(sites, own))
-    return Table('sites', '', columns, rows, value_type=own, notes=notes)
+    return Table('my_code' if sites.is_mine else 'sites', _title(sites),
+                 columns, rows, value_type=own, notes=notes)
+
+
+def _title(sites):
+    if sites.is_mine is not None or not sites.rows:
+        return ''
+    part = share(sites.mine, sites.busy) if sites.mine else 'None'
+    return (f'{part} of the time is in code of yours.  These are the library '
+            'lines.  If some of it is yours: --mine PATTERN')
 
 
 class TimeColumns:
     """The columns that say what threads did, for rows of StateSums.
 
     Rows are ranked; those that chance may have put in this order share a
-    rank and are marked.
+    rank and are marked.  *unranked* are of rows at the end.
     """
 
-    def __init__(self, tables, sites, sums):
+    def __init__(self, tables, sites, sums, unranked=()):
         self._sums = sums
+        self._unranked = unranked
         self._whole = sites.busy
         self._precision = sites.precision
         own = tables.value_types[tables.own]
@@ -62,7 +80,7 @@ class TimeColumns:
                    Column(f'self{suffix}', '', 'value', 'data')]
         for state, heading in headings.items():
             number = STATES.index(state)
-            most = sum([row.by_state[number] for row in sums])
+            most = sum([row.by_state[number] for row in [*sums, *unranked]])
             least = _LEAST_SHARES.get(state, 0) * sites.busy
             shown = state == 'running' or most > least
             if not suffix and state == 'running':
@@ -76,12 +94,15 @@ class TimeColumns:
         self.columns = columns
 
     def cells(self, top):
-        """Iterate over the cells of each of the first *top* rows."""
+        """Iterate over the cells of each of the first *top* rows, and of
+        those without a rank."""
         # The next one may share the rank of the last.
         ranks = confidence.ranks(
             [(row.total, row.running_records)
              for row in self._sums[:top + 1]], self._precision)
-        for (rank, is_tied), row in zip(ranks, self._sums[:top]):
+        for (rank, is_tied), row in [
+                *zip(ranks, self._sums[:top]),
+                *[((None, False), row) for row in self._unranked]]:
             running, *others = [row.by_state[number]
                                 for number in self._states]
             yield (rank, is_tied,
@@ -113,17 +134,23 @@ def _place(row):
     return place_cells(row.function, row.line)
 
 
-def _in(row):
-    """What most of the time of a line was in."""
+def called(row, *, with_share=False):
+    """Return the name of what most of the time of a line was in, as (module
+    or '', the rest): the outermost library, and the innermost function."""
     if not row.callees:
         return '', ''
+    library, of_library = row.library
     function, value = row.callees[0]
+    module, name = function.module or '', function.qualname
     if value < _HARDLY * row.sums.total:
-        return '', ''
-    name = function.qualname
-    if value < _MOSTLY * row.sums.total:
+        if of_library < _HARDLY * row.sums.total:
+            return '', ''
+        value, module, name = of_library, '', library
+    elif library:
+        module, name = '', f'{library} {CUT} {name}'
+    if with_share and value < _MOSTLY * row.sums.total:
         name += f' {100 * value / row.sums.total:.0f}%'
-    return function.module or '', name
+    return module, name
 
 
 def _idle(sites, own):

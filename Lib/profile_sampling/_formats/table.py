@@ -95,8 +95,8 @@ def lines(table, width=WIDTH, color=False):
               for number in numbers] for row in table.rows]
     widths = _widths(columns, cells, width)
     shown = [number for number, room in enumerate(widths) if room]
-    result = ([_painted(printable(table.title), 'title', color)]
-              if table.title else [])
+    result = [_painted(line, 'title', color) for line in wrapped(
+        printable(table.title).split(' '), width, ' ') if line]
     if not columns:
         return result
     heads = [_padded(columns[number].heading, '', widths[number],

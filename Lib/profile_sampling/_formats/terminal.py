@@ -13,7 +13,7 @@ COLORS = 'auto', 'always', 'never'
 _PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~'}
 
 
-def write(tables, file, *, sort, limit, width, color):
+def write(tables, file, *, sort, limit, width, color, mine, everything):
     """Write the report of *tables*; see Profile.report()."""
     if file is None:
         file = sys.stdout
@@ -25,7 +25,9 @@ def write(tables, file, *, sort, limit, width, color):
     if color not in COLORS:
         raise ValueError(f'color must be {", ".join(COLORS[:-1])} or '
                          f'{COLORS[-1]}, not {color!r}')
-    options = {'sort': sort, 'color': _is_colored(file, color)}
+    options = {'sort': sort, 'color': _is_colored(file, color),
+               'mine': [mine] if isinstance(mine, str) else mine,
+               'everything': everything}
     for name, number in ('top', limit), ('width', width):
         if number is not None:
             if not isinstance(number, int):

@@ -5,7 +5,7 @@ is _data's, nor know of other tables that can be asked for (tables_of.py).
 It also runs when the interpreter ends, and so imports nothing else then.
 """
 
-from profile_sampling._data.by_site import Sites
+from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._formats import header
@@ -25,11 +25,12 @@ def encode(tables, **options):
 
 
 def render(tables, *, top=TOP, sort=None, width=WIDTH, color=False,
-           name=None):
+           name=None, mine=(), everything=False):
     """Return the report: totals, quality, findings, and the *top* lines of
     the program by what they cost; with *sort*, its functions instead.
 
-    name is that of the file, and stands above all.
+    name is that of the file, and stands above all.  Lines are those of code
+    that is mine, as patterns in *mine* say, too; with *everything*, of all.
 
     Raise ValueError for an option that cannot be.
     """
@@ -37,7 +38,7 @@ def render(tables, *, top=TOP, sort=None, width=WIDTH, color=False,
         raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
     check(top, width)
     threads = on_clocks(tables)
-    sites = Sites(threads)
+    sites = sites_of(threads, mine, everything)
     if sort is None:
         shown = site_table(threads, sites, top)
     else:

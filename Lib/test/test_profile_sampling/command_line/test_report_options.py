@@ -17,6 +17,30 @@ from profile_sampling._cli.main import main
 from ..support.builders import Builder, example
 
 
+def mixed(b):
+    """Add what programs do: their own code, libraries below it, an import,
+    and a library that nothing of theirs has called."""
+    packages = '/venv/lib/python3.13/site-packages/'
+    view = b.function('shop', 'view')
+    query, load, worker = [
+        b.function(module, name, packages + 'x.py') for module, name in (
+            ('orm.query', 'Query.all'), ('orm.engine', 'load'),
+            ('pool', 'work'))]
+    to_json = b.function('json', 'dumps', '/usr/lib/python3.13/json/x.py')
+    importing = b.function('importlib._bootstrap', '_find_and_load',
+                           '<frozen importlib._bootstrap>')
+    for stack, ms in (
+            ([(view, 7), (query, 1), (load, 2), 'C:db.Cursor.fetchall'], 600),
+            ([(view, 7), (query, 3)], 200),
+            ([(view, 8), (to_json, 3), 'C:_json.encode'], 90),
+            ([(view, 8)], 10),
+            ([(view, 2), (importing, 4), (load, 9)], 50),
+            ([(view, 2), (importing, 4), (view, 1)], 2),
+            ([(worker, 5), 'C:db.ping'], 40)):
+        b.sample(stack, wall_ns=ms * 1_000_000, count=ms)
+    return b
+
+
 class ReportCase(unittest.TestCase):
     """A test that has a profile, p.pb.gz, in a directory of its own."""
 
@@ -59,7 +83,11 @@ class OptionsTest(ReportCase):
         _, last = self.text().split('\nAlso: ')
         last = ' '.join(last.split())
         options = re.findall(r'(--[a-z]+)( [A-Z]+)?', last)
-        self.assertEqual(len(options), 10)
+        self.assertEqual(len(options), 11)
+        # Of a file where a line of a library was the innermost.
+        self.save('p.pb.gz', mixed(example(pid=77).sample(
+            'app.view:9', wall_ns=10_000_000, labels={'route': '/a'},
+            task=('Task-1', 1))))
         default = self.text()
         for option, argument in options:
             with self.subTest(option=option):
@@ -67,6 +95,77 @@ class OptionsTest(ReportCase):
                     '': [], ' NAME': ['app.hook|app.work'],
                     ' KEY': ['route']}[argument])
                 self.assertNotEqual(text, default)
+
+    def rows(self, *arguments):
+        """Return the name, the share and the callee of each row."""
+        status, text, err = self.report('m.pb.gz', '--format', 'json',
+                                        *arguments)
+        self.assertEqual((status, err), (0, ''))
+        self.tables = json.loads(text)['tables']
+        return [(f'{row["function"]}:{row["line"]}',
+                 round(100 * row['self_share'], 1), row['in'])
+                for row in self.tables[0]['rows']]
+
+    def test_my_code_is_charged_for_what_it_calls(self):
+        self.save('m.pb.gz', mixed(Builder()))
+        self.assertEqual(self.rows(), [
+            ('shop.view:7', 80.6, 'orm … '
+                                  'Cursor.fetchall 75%'),
+            ('shop.view:8', 10.1, 'json … encode 90%'),
+            ('shop.view:1', 0.2, ''),
+            ('Imports:0', 5.0, 'orm \N{HORIZONTAL ELLIPSIS} load'),
+            ('Outside my code:0', 4.0, 'db.ping')])
+        self.assertEqual(self.tables[0]['name'], 'my_code')
+        self.assertEqual(self.rows('--top', '1')[1:], self.rows()[3:])
+        self.assertEqual(self.tables[0]['notes'], [])
+
+    def test_all_code(self):
+        self.save('m.pb.gz', mixed(Builder()))
+        self.assertEqual(self.rows('--all')[:2], [
+            ('orm.engine.load:2', 60.5, 'db.Cursor.fetchall'),
+            ('orm.query.Query.all:3', 20.2, '')])
+        self.assertEqual(self.tables[0]['name'], 'sites')
+
+    def test_what_is_mine_can_be_said(self):
+        self.save('m.pb.gz', mixed(Builder()))
+        for pattern in 'pool', 'packages/x.py$':
+            with self.subTest(pattern=pattern):
+                self.assertIn(('pool.work:5', 4.0, 'db.ping'),
+                              self.rows('--mine', pattern))
+        status, _, err = self.report('m.pb.gz', '--mine', '(')
+        self.assertEqual(status, 2)
+        self.assertIn("argument --mine: '(' is no regular expression", err)
+
+    def test_none_of_it_is_mine(self):
+        b = Builder()
+        work = b.function('pool', 'work', '/venv/site-packages/pool.py')
+        b.sample([(work, 5)], wall_ns=999_000, count=999)
+        self.save('m.pb.gz', b)
+        self.assertEqual(self.rows(), [('pool.work:5', 100.0, '')])
+        self.assertEqual(
+            self.tables[0]['title'], 'None of the time is in code of yours.  '
+            'These are the library lines.  If some of it is yours: --mine '
+            'PATTERN')
+        b.sample('shop.f:1', wall_ns=1_000)
+        self.save('m.pb.gz', b)
+        self.assertEqual(len(self.rows()), 2)
+        self.assertIn('0.1 % of the time', self.tables[0]['title'])
+        self.rows('--all')
+        self.assertEqual(self.tables[0]['title'], '')
+
+    def test_findings_name_my_code(self):
+        b = mixed(Builder())
+        wait = b.function('threading', 'Condition.wait',
+                          '/usr/lib/python3.13/threading.py')
+        b.sample(['shop.view:9', (wait, 3), 'C:_thread.lock.acquire',
+                  '[blocked]'], wall_ns=2_000_000_000, state='blocked')
+        self.save('m.pb.gz', b)
+        _, text, _ = self.report('m.pb.gz')
+        self.assertIn('100.0 % of it at shop.view:9 (threading '
+                      '… lock.acquire)',
+                      ' '.join(text.split()))
+        _, text, _ = self.report('m.pb.gz', '--all')
+        self.assertIn('of it at threading.Condition.wait:3', text)
 
     def test_tables(self):
         for arguments, heading in (
@@ -265,7 +364,7 @@ class FormatsTest(ReportCase):
             value_type.name: profile.total(value_type.name)
             for value_type in profile.value_types})
         [table] = document['tables']
-        self.assertEqual(table['name'], 'sites')
+        self.assertEqual(table['name'], 'my_code')
         rows = table['rows']
         self.assertEqual(list(rows[0]), table['columns'])
         self.assertEqual(

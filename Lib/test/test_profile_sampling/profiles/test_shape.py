@@ -134,14 +134,26 @@ class OriginsTest(unittest.TestCase):
                 ('m', '/src/Lib/m.py', 'stdlib'),
                 # A file of that name elsewhere says nothing.
                 ('enum', '/site-packages/enum.py', 'packages'),
-                ('enum', '/home/me/other.py', 'mine')):
+                ('enum', '/home/me/other.py', 'mine'),
+                # Programs that came with a package, and others.
+                ('__main__', '/venv/bin/uvicorn', 'packages'),
+                ('__main__', '/venv/bin/mine.py', 'mine'),
+                ('__main__', '/home/me/bin/tool', 'mine'),
+                ('__main__', r'C:\v\Scripts\x.exe\__main__.py', 'packages'),
+                # Code without a file: of -c, and of what generates some.
+                ('__main__', '<string>', 'mine'),
+                ('app', '<string>', 'stdlib'),
+                ('namedtuple_P', '<string>', 'stdlib'),
+                ('lib', '<internals>', 'packages')):
             with self.subTest(module=module, filename=filename):
                 functions = [
                     Function(*place, 1, 'python') for place in (
                         (module, 'f', filename),
-                        ('re', 'g', '/src/Lib/re/__init__.py'))]
+                        ('re', 'g', '/src/Lib/re/__init__.py'),
+                        ('app', 'h', '/home/me/app.py'),
+                        ('lib', 'i', '/venv/lib/python3.13/site-packages/l'))]
                 self.assertEqual(origins.of_functions(functions),
-                                 [expected, 'stdlib'])
+                                 [expected, 'stdlib', 'mine', 'packages'])
 
     def test_what_is_not_python(self):
         self.assertEqual(origins.of_functions(
