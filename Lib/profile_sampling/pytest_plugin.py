@@ -16,7 +16,10 @@ import io
 import profile_sampling
 import pytest
 from profile_sampling import _files, _formats
-from profile_sampling._formats.words import seconds
+from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.on_clocks import on_clocks
+from profile_sampling._formats.sites import site_text
+from profile_sampling._formats.words import seconds, share
 
 LABEL = 'test'
 _TOP = 10
@@ -117,8 +120,11 @@ class _Plugin:
         top = self._config.option.sampleprof_top
         terminalreporter.section(f'{min(top, len(rows))} slowest of '
                                  f'{len(rows)} sampled tests')
-        for line in lines_of(rows[:top]):
+        lines = lines_of(rows[:top])
+        terminalreporter.write_line(lines[0])
+        for line, (test, *_) in zip(lines[1:], rows):
             terminalreporter.write_line(line)
+            terminalreporter.write_line(most_of(self._profile, test))
         if self._lost_workers:
             terminalreporter.write_line(
                 f'{self._lost_workers} of {self._workers} workers crashed: '
@@ -148,6 +154,17 @@ def rows_of(profile):
             row[1] += sample.wall_ns
     return sorted([(test, *row) for test, row in sums.items()],
                   key=lambda row: (-row[1], row[0]))
+
+
+def most_of(profile, test):
+    """Return what is said of the line that took most of a test."""
+    part = profile.filter(labels={LABEL: test})
+    sites = sites_of(on_clocks(part._tables))
+    if not sites.rows:
+        return '    idle'
+    row = max(sites.rows, key=lambda row: row.sums.total)
+    return (f'    {share(row.sums.total, sites.busy)} of it at '
+            f'{site_text(row)}')
 
 
 def lines_of(rows):

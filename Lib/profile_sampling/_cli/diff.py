@@ -6,12 +6,12 @@ import sys
 
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    DASHES, Failure, add_format, add_max_bytes, add_output, add_source,
-    at_least, choose_format, fault, load, refuse_input, source_options,
+    DASHES, Failure, add_format, add_max_bytes, add_mine, add_output,
+    add_source, at_least, choose_format, fault, load, refuse_input, source_options,
     value_type, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
-    CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target)
+    CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target, usual_rows)
 from profile_sampling._formats import CHANGES, changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
@@ -62,10 +62,13 @@ def add_options(parser):
 
 
 def _add_what(parser):
-    parser.add_argument('--by', default=FUNCTION, metavar='WHAT',
+    parser.add_argument('--by', metavar='WHAT',
                         help=f'rows: {", ".join(NOT_LABELS)} or the name of '
                              'a label; label:thread is the label of that '
-                             'name (default: %(default)s)')
+                             'name (default: mine, the lines of my own '
+                             'code with what they call, if there are any; '
+                             'else function)')
+    add_mine(parser)
     parser.add_argument('--cum', action='store_true',
                         help='charge functions for what they called, too')
     parser.add_argument('--value', metavar='NAME',
@@ -172,7 +175,7 @@ def _compared(before, after, options):
         for path, tables in named:
             question = question or _question(options, tables)
             try:
-                side.append(Run(tables, question))
+                side.append(Run(tables, question, options.mine))
             except ValueError as exc:
                 raise Failure(f'{path}: {exc}', 2) from None
     scale = (compare.SHARE if options.share else
@@ -188,8 +191,18 @@ def _question(options, tables):
     value = options.value
     known = (tables.value_types[tables.own] if value is None
              else value_type(tables, value))
-    return Question(options.by, options.cum, known.name if known else value,
+    return Question(_by(options, tables), options.cum,
+                    known.name if known else value,
                     options.per, tuple(options.gates))
+
+
+def _by(options, tables):
+    """Return what rows are if nothing else is asked for."""
+    if options.by is not None:
+        return options.by
+    if options.cum or options.everything:
+        return FUNCTION
+    return usual_rows(tables, options.mine)
 
 
 def _check_targets(question, sides, scale):

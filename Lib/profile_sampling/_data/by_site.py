@@ -21,6 +21,9 @@ OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
 IMPORTS = Function(None, 'Imports', '', 0, 'outside')
 # Of all time: if less is mine, lines of libraries say more.
 _HARDLY_MINE = 0.01
+# Of the time of a line: a callee with less is not named, one with more needs
+# no share.
+_HARDLY, _MOSTLY = 0.1, 0.95
 
 
 class SiteRow:
@@ -104,6 +107,16 @@ class Sites:
         return self._places.rows(wanted)
 
 
+def my_sites(tables, mine):
+    """Return (for each sample the number of its row, rows) by lines of mine:
+    a row is (Function, line, name of what is called or '')."""
+    places = _MyPlaces(tables, mine)
+    called_at = {(row.function, row.line): '.'.join(filter(None, called(row)))
+                 for row in places.rows([True] * len(places.of_samples))}
+    return places.of_samples, [(*place, called_at[place])
+                               for place in places.places]
+
+
 def sites_of(tables, mine=(), everything=False):
     """Return Sites by lines of mine; see origins.mine().
 
@@ -111,6 +124,25 @@ def sites_of(tables, mine=(), everything=False):
     """
     return Sites(tables,
                  None if everything else origins.mine(tables, mine))
+
+
+def called(row, *, with_share=False):
+    """Return the name of what most of the time of a line was in, as (module
+    or '', the rest): the outermost library, and the innermost function."""
+    if not row.callees:
+        return '', ''
+    library, of_library = row.library
+    function, value = row.callees[0]
+    module, name = function.module or '', function.qualname
+    if value < _HARDLY * row.sums.total:
+        if of_library < _HARDLY * row.sums.total:
+            return '', ''
+        value, module, name = of_library, '', library
+    elif library:
+        module, name = '', f'{library} \N{HORIZONTAL ELLIPSIS} {name}'
+    if with_share and value < _MOSTLY * row.sums.total:
+        name += f' {100 * value / row.sums.total:.0f}%'
+    return module, name
 
 
 def _ranked(rows):
@@ -129,7 +161,11 @@ def _ranked(rows):
 
 
 class _Places:
-    """The call sites of samples, as numbers."""
+    """The call sites of samples, as numbers.
+
+    of_samples  the number of each sample's
+    places      list of (Function or None, line)
+    """
 
     def __init__(self, tables):
         self._tables = tables
@@ -137,8 +173,8 @@ class _Places:
         self._nodes = tables.nodes_view()
         self._innermost, self._called = self._find(tables)
         self._numbers = {}
-        self._of_samples = self._number_samples()
-        self._places = list(self._numbers)
+        self.of_samples = self._number_samples()
+        self.places = list(self._numbers)
 
     def _find(self, tables):
         """Return innermost() of the frames that are charged."""
@@ -179,14 +215,14 @@ class _Places:
         """Return the SiteRows of the samples that are *wanted*."""
         tables = self._tables
         keys = [number if is_wanted else -1 for number, is_wanted
-                in zip(self._of_samples, wanted)]
-        sums = by_state.sums(tables, keys, len(self._places))
+                in zip(self.of_samples, wanted)]
+        sums = by_state.sums(tables, keys, len(self.places))
         called = self._add_up_callees(keys)
         used = set(keys)
         return _ranked([
             SiteRow(function, line, its_sums, *called.get(number, ((),)))
             for number, ((function, line), its_sums)
-            in enumerate(zip(self._places, sums)) if number in used])
+            in enumerate(zip(self.places, sums)) if number in used])
 
     def _add_up_callees(self, keys):
         """Return, by the number of a place, what SiteRow has of callees."""

@@ -10,7 +10,7 @@ counted from the head of the function: what was written above it moves none.
 
 from array import array
 
-from profile_sampling._data import by_label, select
+from profile_sampling._data import by_label, by_site, origins, select
 from profile_sampling._data.diff import function_sums
 from profile_sampling._data.label_names import label_of
 from profile_sampling._data.on_clocks import on_clocks
@@ -22,7 +22,8 @@ from profile_sampling._data.values import (
     COUNT, NAMES, OF_TASKS, STATES, Value)
 
 # What is compared other than the values of a label.
-FUNCTION, SITE, STATE_NAME, THREAD_NAME = 'function', 'site', 'state', 'thread'
+MINE, FUNCTION, SITE, STATE_NAME, THREAD_NAME = (
+    'mine', 'function', 'site', 'state', 'thread')
 CUSTOM = 'custom'
 # Of a row: its value, the part of it that is of running code, and how many
 # records of running code there are.
@@ -36,8 +37,9 @@ _RECORDS = 'records of running code', 'count'
 class Question(Value):
     """What is asked of each run.
 
-    by          'function', 'site', 'state', 'thread' or the name of a label;
-                'label:thread' is a label, too
+    by          'mine' for lines of the user's own code, 'function', 'site',
+                'state', 'thread' or the name of a label; 'label:thread' is a
+                label, too
     cumulative  whether functions are charged what they called
     value       name of the value that is compared, such as 'cpu_ns'
     per         the unit of work: None, 'custom' for what sample() counted,
@@ -70,7 +72,8 @@ class Place(Value):
     function  Function, or None for what is none
     line      of a call site, else 0
     callee    what a call site is in: the name of a C function, an operator
-              or a pseudo function; or None
+              or a pseudo function; of a line of one's own, what was called;
+              or None
     measured  whether its values are sums of what clocks said, and no samples
               of running code decide about them
     """
@@ -90,11 +93,12 @@ class Run:
     work     how many units of work it did, or None if none were asked for
 
     What is not of running code is measured; running code is known by samples.
+    *mine* are patterns of what is the user's own code, too.
 
     Raise ValueError if the profile does not have what was asked for.
     """
 
-    def __init__(self, tables, question):
+    def __init__(self, tables, question, mine=()):
         self.mode = tables.mode
         self.rate_hz = tables.rate_hz
         self.duration_ns = tables.duration_ns
@@ -103,11 +107,18 @@ class Run:
         self.value_type = _value_type(tables, question.value)
         reduced = _reduced(tables, self.value_type)
         self.total = reduced.totals
-        self.rows, self.places = _ROWS.get(question.by, _labels)(
-            reduced, question)
+        self.rows, self.places = (
+            _mine(reduced, mine) if question.by == MINE
+            else _ROWS.get(question.by, _labels)(reduced, question))
         self.targets = [_target(reduced, target) for target
                         in question.targets]
         self.work = _work(tables, question.per)
+
+
+def usual_rows(tables, mine=()):
+    """Return what rows are if nothing is asked for: MINE, if there are any."""
+    return (MINE if by_site.sites_of(on_clocks(tables), mine).is_mine
+            else FUNCTION)
 
 
 _ALL = dict.fromkeys(
@@ -190,6 +201,24 @@ def _site(functions, frames, frame, callee):
             Place(function.name, function, line, called, False))
 
 
+def _mine(reduced, patterns):
+    """Add up by the innermost line that is mine."""
+    keys, sites = by_site.my_sites(reduced, origins.mine(reduced, patterns))
+    places = {}
+    for function, line, called in sites:
+        is_mine = function not in (by_site.OUTSIDE, by_site.IMPORTS)
+        key = function.name, line - function.first_line
+        places[key] = Place(function.name, function if is_mine else None,
+                            line, called or None, False)
+    # Functions of one name may be several, which are compared as one.
+    numbers = {key: number for number, key in enumerate(places)}
+    of_sites = [numbers[function.name, line - function.first_line]
+                for function, line, _ in sites]
+    sums = zip(*sums_by(reduced, [of_sites[key] for key in keys],
+                        len(places)))
+    return dict(zip(places, sums)), places
+
+
 def _labels(reduced, question):
     rows, places = {}, {}
     for row in by_label.rows_of(reduced, label_of(question.by)):
@@ -220,7 +249,7 @@ def _measured(reduced, column, names):
 
 _ROWS = {FUNCTION: _functions, SITE: _sites, STATE_NAME: _states,
          THREAD_NAME: _threads}
-NOT_LABELS = tuple(_ROWS)
+NOT_LABELS = MINE, *_ROWS
 
 
 def _target(reduced, target):

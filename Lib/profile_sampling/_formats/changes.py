@@ -6,7 +6,8 @@ not compute anything: that is _data's.
 
 from profile_sampling._data import chance, compare
 from profile_sampling._data.label_names import label_of
-from profile_sampling._data.runs import FUNCTION, NOT_LABELS, SITE, STATE_NAME
+from profile_sampling._data.runs import (
+    FUNCTION, MINE, NOT_LABELS, SITE, STATE_NAME)
 from profile_sampling._data.values import printable
 from profile_sampling._formats.amounts import Amounts, percent
 from profile_sampling._formats.words import long_title, state_name
@@ -89,6 +90,8 @@ class _View:
         if question.by == FUNCTION:
             which = 'cumulative' if question.cumulative else 'self'
             return f'function, by {which} {title}'
+        if question.by == MINE:
+            return f'line of my code, by {title}'
         if question.by == SITE:
             return f'call site, by {title}'
         if question.by in NOT_LABELS:

@@ -25,7 +25,7 @@ from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.tables import LABELS, STATE
 from profile_sampling._data.values import (
     NO_FRAMES, STATES, TASK, printable)
-from profile_sampling._formats.sites import called
+from profile_sampling._formats.sites import site_text
 from profile_sampling._formats.words import brief, counted, share
 
 _LOOP_WAIT_SHARE = 0.1
@@ -96,15 +96,6 @@ def _site(sites, state):
     return row, row.sums.by_state[number]
 
 
-def _place(row):
-    text = NO_FRAMES if row.function is None else row.function.name
-    text = f'{text}:{row.line}' if row.line else text
-    module, name = called(row)
-    if name:
-        text += f' ({f"{module}.{name}" if module else name})'
-    return printable(text)
-
-
 def _mostly_at(sites, rule, state, least, says):
     """A state that took at least a share, and the line that had most of it.
 
@@ -115,8 +106,8 @@ def _mostly_at(sites, rule, state, least, says):
         return None
     row, its_ns = _site(sites, state)
     return Finding(
-        rule, f'{says(ns)}{share(its_ns, ns)} of it at {_place(row)}',
-        ns=ns, share=ns / sites.busy, site=_place(row),
+        rule, f'{says(ns)}{share(its_ns, ns)} of it at {site_text(row)}',
+        ns=ns, share=ns / sites.busy, site=site_text(row),
         site_share=its_ns / ns)
 
 
@@ -136,7 +127,7 @@ def _loop_blocked(tables, sites):
     if not ns or ns < _LOOP_SHARE * sites.busy:
         return None
     row = max(rows, key=lambda row: row.sums.total)
-    name, longest = _place(row), row.sums.total
+    name, longest = site_text(row), row.sums.total
     return Finding(
         'loop_blocked', f'asyncio tasks blocked their event loop for '
         f'{brief(ns)}: {share(longest, ns)} of it at {name}',

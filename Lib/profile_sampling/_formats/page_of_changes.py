@@ -7,7 +7,7 @@ anything: that is _data's.
 
 from profile_sampling._data import compare
 from profile_sampling._data.merge import Merger
-from profile_sampling._data.runs import FUNCTION, Question
+from profile_sampling._data.runs import Question, usual_rows
 from profile_sampling._data.tables import Tables
 from profile_sampling._formats import changes, changes_data, html
 
@@ -28,7 +28,8 @@ def of_two(before, after, *, normalized=False, **options):
     """Return the bytes of the page of two Tables."""
     own = after.value_types[after.own].name
     comparison = compare.of_tables(
-        [before], [after], Question(FUNCTION, False, own, None, ()),
+        [before], [after], Question(
+            usual_rows(before), False, own, None, ()),
         compare.SHARE if normalized else compare.PLAIN)
     return encode([before], [after], comparison, **options)
 

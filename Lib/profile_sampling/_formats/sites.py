@@ -5,11 +5,12 @@ It must not know how a table is laid out.
 """
 
 from profile_sampling._data import confidence
-from profile_sampling._data.by_site import IMPORTS, OUTSIDE
-from profile_sampling._data.values import COUNT, NO_FRAMES, STATES, TASK
+from profile_sampling._data.by_site import IMPORTS, OUTSIDE, called
+from profile_sampling._data.values import (
+    COUNT, NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import (
-    CUT, brief_amount, counted, not_shown, share, title)
+    brief_amount, counted, not_shown, share, title)
 
 # What stands above a state; all but the first only where there is any, and
 # of the last two, that are mostly small, no less than a share.
@@ -20,8 +21,6 @@ _OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
 # The same where samples are counted.
 _OF_COUNTS = {'custom': 'custom'}
 _LEAST_SHARES = {'gc': 0.005, 'asleep_with_gil': 0.005}
-# Of the time of a line: a callee below is not told, above it needs no share.
-_HARDLY, _MOSTLY = 0.1, 0.95
 
 
 def site_table(tables, sites, top):
@@ -134,23 +133,14 @@ def _place(row):
     return place_cells(row.function, row.line)
 
 
-def called(row, *, with_share=False):
-    """Return the name of what most of the time of a line was in, as (module
-    or '', the rest): the outermost library, and the innermost function."""
-    if not row.callees:
-        return '', ''
-    library, of_library = row.library
-    function, value = row.callees[0]
-    module, name = function.module or '', function.qualname
-    if value < _HARDLY * row.sums.total:
-        if of_library < _HARDLY * row.sums.total:
-            return '', ''
-        value, module, name = of_library, '', library
-    elif library:
-        module, name = '', f'{library} {CUT} {name}'
-    if with_share and value < _MOSTLY * row.sums.total:
-        name += f' {100 * value / row.sums.total:.0f}%'
-    return module, name
+def site_text(row):
+    """Return the line of a SiteRow, and what it called, in a text."""
+    text = NO_FRAMES if row.function is None else row.function.name
+    text = f'{text}:{row.line}' if row.line else text
+    module, name = called(row)
+    if name:
+        text += f' ({f"{module}.{name}" if module else name})'
+    return printable(text)
 
 
 def _idle(sites, own):

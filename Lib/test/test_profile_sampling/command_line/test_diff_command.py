@@ -86,17 +86,19 @@ class OutputTest(DiffTest):
         self.assertRegex(text, r'total +400\.0 ms +500\.0 ms +\+100\.0 ms +'
                                r'measured +\+25\.0 %\n')
         self.assertRegex(text, r'\n100\.0 ms +200\.0 ms +\+100\.0 ms +'
-                               r'\d\d\.\d ms +\+100\.0 % +m\.f\n')
+                               r'\d\d\.\d ms +\+100\.0 % +m\.f:5\n')
         self.assertRegex(text, r'300\.0 ms +0\.0 ms +\d\d\.\d ms +\+0\.0 % '
-                               r'+~  m\.g\n')
+                               r'+~  m\.g:5\n')
         self.assertIn('one run each: run-to-run variation unknown', text)
-        self.assertIn('function, by self wall time', text)
+        self.assertIn('line of my code, by wall time', text)
+        self.assertIn('function, by self wall time',
+                      self.diff(*self.pair(), '--all'))
 
     def test_sides(self):
         text = self.diff(*self.sides(), '--gate', 'total:3%', status=3)
         self.assertRegex(text, r'total \(3 %\) +\+25\.0 % +0\.1 % +<\.001 +'
                                'REGRESSION\n')
-        self.assertRegex(text, r'\+99\.8 % +<\.001  more  m\.f\n')
+        self.assertRegex(text, r'\+99\.8 % +<\.001  more  m\.f:5\n')
         self.assertIn('5 and 5 runs', text)
 
     def test_few_runs(self):
@@ -109,9 +111,9 @@ class OutputTest(DiffTest):
                 (r'60\.00 %.*-15\.00 pp.*m\.g', ['--share']),
                 (r'10\.00 ms +20\.00 ms +\+10\.00 ms', ['--per', 'custom']),
                 (r'10\.00 ms +20\.00 ms', ['--per', 'event=done']),
-                (r'50\.0 ms +100\.0 ms.*m\.f\n', ['--value', 'cpu_ns']),
-                (r'50\.0 ms +100\.0 ms.*m\.f\n', ['--value', 'cpu']),
-                (r'100\.0 +200\.0 +\+100\.0 .*m\.f\n', ['--value', 'samples']),
+                (r'50\.0 ms +100\.0 ms.*m\.f:5\n', ['--value', 'cpu_ns']),
+                (r'50\.0 ms +100\.0 ms.*m\.f:5\n', ['--value', 'cpu']),
+                (r'100\.0 +200\.0 +\+100\.0 .*m\.f:5\n', ['--value', 'samples']),
                 (r'm\.f:5\n', ['--by', 'site']),
                 (r'/f:x\n', ['--by', 'route']),
                 (r'measured +\+25\.0 % +running\n', ['--by', 'state']),
@@ -120,10 +122,37 @@ class OutputTest(DiffTest):
             with self.subTest(options=options):
                 self.assertRegex(self.diff(*pair, *options), expected)
 
+    def test_my_code_is_charged_for_what_it_calls(self):
+        for name, ms in ('a.pb.gz', 900), ('b.pb.gz', 100):
+            b = Builder()
+            query, view, other = [
+                b.function(module, 'f', path + '/x.py', first_line=3)
+                for module, path in (
+                    ('orm', '/site-packages'), ('shop', '/home/me'),
+                    ('pool', '/site-packages'))]
+            b.sample([(view, 7), (query, 1), 'C:db.fetch'], count=ms,
+                     wall_ns=ms * MS)
+            b.sample([(other, 2), 'C:db.ping'], wall_ns=50 * MS, count=50)
+            b.profile().save(os.path.join(self.directory, name))
+        text = self.diff('a.pb.gz', 'b.pb.gz')
+        self.assertRegex(text, r'\n900.0 ms +100.0 ms +-800.0 ms .*'
+                               r'shop.f:7 in orm \N{HORIZONTAL ELLIPSIS} '
+                               r'fetch\n')
+        self.assertRegex(text, r'\n +50.0 ms +50.0 ms .* Outside my code')
+        self.assertIn('pool.f:2 in db.ping',
+                      self.diff('a.pb.gz', 'b.pb.gz', '--mine', 'pool'))
+        self.assertIn('db.fetch\n', self.diff('a.pb.gz', 'b.pb.gz', '--all'))
+        # Nothing of it is mine.
+        for name in 'a.pb.gz', 'b.pb.gz':
+            Builder().sample('C:db.ping', wall_ns=MS).profile().save(
+                os.path.join(self.directory, name))
+        self.assertIn('function, by self wall time',
+                      self.diff('a.pb.gz', 'b.pb.gz'))
+
     def test_a_change_that_has_two_signs(self):
         text = self.diff(self.save('a.pb.gz', 100, 300),
                          self.save('b.pb.gz', 200, 1800))
-        self.assertIn('m.f (but -15.00 % of the total)\n', text)
+        self.assertIn('m.f:5 (but -15.00 % of the total)\n', text)
 
     def test_shares_have_no_total(self):
         for format in 'text', 'markdown':
@@ -231,8 +260,8 @@ class OutputTest(DiffTest):
         self.addCleanup(os.environ.pop, 'FORCE_COLOR')
         os.environ.pop('NO_COLOR', None)
         text = self.diff(*self.sides())
-        self.assertRegex(text, r'\x1b\[31m.*m\.f\x1b\[0m\n')
-        self.assertRegex(text, r'\x1b\[2m.*m\.g\x1b\[0m\n')
+        self.assertRegex(text, r'\x1b\[31m.*m\.f:5\x1b\[0m\n')
+        self.assertRegex(text, r'\x1b\[2m.*m\.g:5\x1b\[0m\n')
 
 
 class StatusTest(DiffTest):
