@@ -94,8 +94,8 @@ typedef enum {
 } PySampling_Kind;
 
 typedef enum {
-    PySampling_STATE_RUNNING = 0,
-    PySampling_STATE_BLOCKED = 1,       // off the GIL
+    PySampling_STATE_RUNNING = 0,       // on a CPU, with the GIL
+    PySampling_STATE_WAITING = 1,       // neither
     PySampling_STATE_GIL_WAIT = 2,
     PySampling_STATE_GC = 3,
     PySampling_STATE_LOST = 4,
@@ -104,6 +104,8 @@ typedef enum {
     PySampling_STATE_ASLEEP_WITH_GIL = 7,   // in a system call
     PySampling_STATE_AWAITING = 8,          // of tasks: what they wait for
     PySampling_STATE_LOOP_WAIT = 9,         // has not happened; it has
+    PySampling_STATE_NATIVE = 10,       // on a CPU, without the GIL
+    PySampling_STATE_CPU_WAIT = 11,     // with the GIL, but without a CPU
 } PySampling_State;
 
 #define PySampling_FLAG_RESIDUE 1   // what no tick hit; stack of another one

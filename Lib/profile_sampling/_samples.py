@@ -22,7 +22,8 @@ class Sample:
     task_name  name of the asyncio task, or None
     task_id    id() of the asyncio task, or None
     task_class name of the function that the task runs, or None
-    state      'running', 'blocked', 'gil_wait', 'gc', 'asleep_with_gil',
+    state      'running', 'native', 'waiting', 'gil_wait', 'cpu_wait', 'gc',
+               'asleep_with_gil',
                'lost', 'unsampled', or 'custom' for what sample() took; of a
                task that no thread runs, 'awaiting' or 'loop_wait'
     gil_holder the GILHolder in the state 'gil_wait', else None

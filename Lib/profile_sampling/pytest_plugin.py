@@ -23,7 +23,7 @@ from profile_sampling._formats.words import seconds, share
 
 LABEL = 'test'
 _TOP = 10
-_WAITS = 'blocked', 'asleep_with_gil'
+_WAITS = 'waiting', 'asleep_with_gil'
 _FROM_WORKER = 'sampleprof'
 
 

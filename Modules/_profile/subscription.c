@@ -75,7 +75,7 @@ _PyProfile_StartHelper(PyObject *start, PyObject *run, int is_daemon)
     PyObject *args[] = {run, is_daemon ? Py_True : Py_False};
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)_PyThreadState_GET();
     int before = impl->sampling.is_excluded;
-    impl->sampling.is_excluded = _PySampling_WAITING;
+    impl->sampling.is_excluded = _PySampling_HELPER;
     PyObject *result = PyObject_Vectorcall(start, args, 1, names);
     impl->sampling.is_excluded = before;
     Py_DECREF(names);

@@ -27,7 +27,8 @@ TIMEOUT_SECONDS = 300
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|testsetup)::(.*)')
 _PROMPT = '$ '
 # A table leaves out columns of time in which there is nothing.
-_COLUMNS_OF_TIME = ('blocked', 'GIL', 'GC', 'asleep', 'idle')
+_COLUMNS_OF_TIME = ('native', 'waiting', 'GIL', 'CPU', 'wait', 'asleep', 'GC',
+                    'idle')
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 

@@ -25,7 +25,7 @@ with profile_sampling.profile() as session:
 
 for sample in session.profile.samples:
     # A wait of the loop, or of another thread, is in no task's life.
-    if sample.state == 'blocked' and sample.task_ns:
+    if sample.state == 'waiting' and sample.task_ns:
         frame = next(frame for frame in sample.stack
                      if frame.function.kind == 'python')
         print(f'{sample.wall_ns / 1e6:8.1f} ms blocked in '

@@ -28,10 +28,14 @@ FIRST STEPS
 _WORDS = '''\
 STATES OF A THREAD, the columns of the report
 
-  running          holds the GIL and runs Python or C code
-  blocked          gave the GIL up: waits, sleeps, reads, or computes in C
-                   code that lets other threads run
-  GIL wait         wants the GIL while another thread has it
+  running          on a CPU with the GIL: Python code, or C code
+  native           on a CPU without the GIL: C code that let it go, such as
+                   NumPy's and zlib's; other threads can run meanwhile
+  waiting          on no CPU and without the GIL: for a socket, a disk, a
+                   lock, a sleep
+  GIL wait         could run, but another thread has the GIL
+  CPU wait         could run, but the machine gave it no CPU: other processes,
+                   or a container's limit
   GC               the garbage collector, started by this thread
   asleep with GIL  a call sleeps and keeps the GIL: nobody else can run
   unsampled        ran too shortly for any tick; how long is known
@@ -47,8 +51,8 @@ FRAMES THAT ARE NO PYTHON FUNCTIONS
 
   time.sleep, dict.get      C functions, by the place that calls them
   int.__add__               operators, by the types they met
-  [blocked] [GIL wait] [GC gen2] [asleep with GIL] [unsampled] [lost]
-  [awaiting] [loop wait]
+  [waiting] [GIL wait] [GC gen2] [asleep with GIL] [CPU wait]
+  [unsampled] [lost] [awaiting] [loop wait]
                             what a thread did instead of running code
 
 CLOCKS
@@ -67,7 +71,8 @@ HOW TO READ A PROFILE
 
   Much GIL wait      threads compete: who holds the GIL is in the report.
                      More processes help, or C code that gives the GIL up
-  Much blocked       look at the lines that wait: sockets, locks, files
+  Much waiting       look at the lines that wait: sockets, locks, files
+  Much CPU wait      the machine is too busy: take CPU time (--value cpu)
   Much GC            many cyclic objects are made: gc.freeze(), thresholds
   asleep with GIL    a C extension that does not give the GIL up
   missed, lost       the header says how much: shares are less certain then

@@ -3,7 +3,7 @@
 This file owns what counts as idle.  It must not know how it is shown.
 
 A thread that waits for work is not slow: its time would bury what requests
-wait for.  A sample of a blocked thread is idle if
+wait for.  A sample of a thread that waits is idle if
 
 - the wait is that of a loop for more work: the function that waits, the
   innermost outside of the modules in _WAITING, is one of _LOOPS, or one of
@@ -12,16 +12,17 @@ wait for.  A sample of a blocked thread is idle if
 - or the thread is not the main one, was there for nearly all of the session
   and spent nearly all of its time in waiting at one and the same line.
 
-Being blocked is no more than to be without the GIL: a C function may compute
-there, or do something else for the program.  Only what is known to wait can
-be idle, and a thread that computed meanwhile is not.
+A C function may wait for the program's sake, as for the answer of a database.
+So only what is known to wait for work can be idle, and a thread that computed
+meanwhile is not.
 """
 
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import CPU, STATES, WALL
+from profile_sampling._data.values import CPU, NATIVE, WAITING, WALL
 
-_BLOCKED = STATES.index('blocked')
+# Off the GIL.
+_OFF = frozenset({WAITING, NATIVE})
 # Modules whose functions wait on behalf of their callers.
 _WAITING = frozenset({
     'multiprocessing.connection', 'multiprocessing.queues',
@@ -66,7 +67,7 @@ _RUN = 'threading.Thread.run'
 _MAIN = 'MainThread'
 # Of the session, and of the thread's own time.
 _PRESENT, _WAITED = 0.9, 0.99
-# CPU time, of the time in which a thread was blocked.  To wake up and wait
+# CPU time, of the time in which a thread was off the GIL.  To wake up and wait
 # again takes 10 to 70 us: with a thousand times a second that is less.  What
 # computes all the time has more, even if ten threads share a CPU.
 _COMPUTED = 0.1
@@ -78,14 +79,14 @@ def samples(tables):
         return tables.idle
     states = tables.column(STATE)
     found = bytearray(len(states))
-    if _BLOCKED not in states:
+    if WAITING not in states:
         return bytes(found)
     loops = _Loops(tables)
     nodes = tables.column(NODE)
     threads = tables.column(THREAD)
     bored = _bored_threads(tables, states, nodes, threads)
     for number, state in enumerate(states):
-        if state == _BLOCKED:
+        if state == WAITING:
             found[number] = (threads[number] in bored
                              or loops.wait_at(nodes[number]))
     return bytes(found)
@@ -149,7 +150,7 @@ def _bored_threads(tables, states, nodes, threads):
     waited, computed = {}, dict.fromkeys(candidates, 0)
     for state, node, thread, ns, cpu_ns in zip(
             states, nodes, threads, values, cpu_values):
-        if state == _BLOCKED and thread in candidates:
+        if state in _OFF and thread in candidates:
             computed[thread] += cpu_ns
             place = waits.place(node)
             if place is not None:

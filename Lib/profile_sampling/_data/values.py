@@ -9,8 +9,14 @@ from profile_sampling._data import opcodes
 
 # The clocks that sessions sample by: kinds of values.
 MODES = ('wall', 'cpu')
-STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait')
+STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
+          'cpu_wait')
+# The order in which they are told.
+SHOWN_STATES = ('running', 'native', 'waiting', 'gil_wait', 'cpu_wait',
+                'asleep_with_gil', 'gc', 'awaiting', 'loop_wait', 'unsampled',
+                'lost', 'custom')
+WAITING, NATIVE = STATES.index('waiting'), STATES.index('native')
 # States of tasks that no thread runs: they are on no clock of a thread.
 AWAITING, LOOP_WAIT = STATES.index('awaiting'), STATES.index('loop_wait')
 OFF_CLOCKS = frozenset([AWAITING, LOOP_WAIT])
@@ -136,7 +142,7 @@ class Function(Value):
     filename    path of the source; '' unless kind is 'python'
     first_line  line of its definition; 0 when there is none
     kind        'python', 'C', 'operator' or 'pseudo' (what the interpreter
-                itself was doing, such as '[blocked]')
+                itself was doing, such as '[waiting]')
     """
 
     __slots__ = ('module', 'qualname', 'filename', 'first_line', 'kind')

@@ -11,7 +11,8 @@ loop_blocked   how long a task kept its event loop from    1 %
                running others, by a blocking call
 loop_wait      how much of their lives tasks waited for      10 % of them
                their loop, and what held it
-blocked        which line threads waited at                50 %
+waiting        which line threads waited at                50 %
+cpu_wait       how long threads had no CPU                 10 %
 gc             how much the collector took                 5 %
 generic        how much of running time instructions took  20 % of it, in 100
                that could have been specialized            samples or more
@@ -24,13 +25,13 @@ from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.tables import LABELS, STATE
 from profile_sampling._data.values import (
-    NO_FRAMES, STATES, TASK, printable)
+    NO_FRAMES, STATES, TASK, WAITING, printable)
 from profile_sampling._formats.sites import site_text
 from profile_sampling._formats.words import brief, counted, share
 
 _LOOP_WAIT_SHARE = 0.1
 _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
-_BLOCKED_SHARE, _GC_SHARE = 0.5, 0.05
+_WAITING_SHARE, _CPU_WAIT_SHARE, _GC_SHARE = 0.5, 0.1, 0.05
 _GENERIC_SHARE = 0.2
 _FEW = 100
 _HELD_GIL = 'held the GIL'
@@ -52,7 +53,7 @@ def findings(tables, sites):
     if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
         return []
     found = [rule(tables, sites) for rule in (
-        _gil, _gil_asleep, _loop_blocked, _loop_wait, _blocked, _gc,
+        _gil, _gil_asleep, _loop_blocked, _loop_wait, _waiting, _cpu_wait, _gc,
         _generic, _few)]
     return [finding for finding in found if finding is not None]
 
@@ -119,9 +120,8 @@ def _gil_asleep(tables, sites):
 
 
 def _loop_blocked(tables, sites):
-    blocked = STATES.index('blocked')
     rows = sites.rows_of([
-        state == blocked and runs_task for state, runs_task in zip(
+        state == WAITING and runs_task for state, runs_task in zip(
             sites.tables.column(STATE), _run_tasks(sites.tables))])
     ns = sum([row.sums.total for row in rows])
     if not ns or ns < _LOOP_SHARE * sites.busy:
@@ -164,10 +164,21 @@ def _loop_wait(tables, sites):
     return Finding('loop_wait', text, **numbers)
 
 
-def _blocked(tables, sites):
+def _waiting(tables, sites):
     return _mostly_at(
-        sites, 'blocked', 'blocked', _BLOCKED_SHARE,
-        lambda ns: f'blocked is {share(ns, sites.busy)} of the time; ')
+        sites, 'waiting', 'waiting', _WAITING_SHARE,
+        lambda ns: f'waiting is {share(ns, sites.busy)} of the time; ')
+
+
+def _cpu_wait(tables, sites):
+    ns = _of_state(sites, 'cpu_wait', _CPU_WAIT_SHARE)
+    if not ns:
+        return None
+    return Finding(
+        'cpu_wait', f'CPU wait is {share(ns, sites.busy)} of the time: the '
+        'machine gave its CPUs to other processes, or a container has a '
+        'limit; --value cpu shows what the program itself took',
+        ns=ns, share=ns / sites.busy)
 
 
 def _gc(tables, sites):

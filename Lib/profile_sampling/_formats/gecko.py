@@ -33,9 +33,10 @@ _GECKO_VERSION = 31
 # In the order of FUNCTION_KINDS and of STATES; grey is what has none.
 _KIND_COLORS = 'yellow', 'blue', 'lightblue', 'grey'
 _STATE_COLORS = {
-    'blocked': 'brown', 'gil_wait': 'red', 'gc': 'orange', 'lost': 'darkgrey',
+    'waiting': 'brown', 'gil_wait': 'red', 'gc': 'orange', 'lost': 'darkgrey',
     'unsampled': 'transparent', 'custom': 'green',
-    'asleep_with_gil': 'purple'}
+    'asleep_with_gil': 'purple', 'native': 'magenta',
+    'cpu_wait': 'lightred'}
 _WEIGHTS = {'nanoseconds': ('tracing-ms', 1e6), 'bytes': ('bytes', 1)}
 _NO_FRAMES = Function(None, NO_FRAMES, '', 0, 'pseudo')
 _INTERVAL = 1                   # the phase of a marker

@@ -8,7 +8,8 @@ from profile_sampling._data import by_task
 from profile_sampling._data.losses import (
     lost_counts, missed_share, other_losses, overhead_ns)
 from profile_sampling._data.tables import STATE
-from profile_sampling._data.values import COUNT, OF_TASKS, STATES, printable
+from profile_sampling._data.values import (
+    COUNT, OF_TASKS, SHOWN_STATES, STATES, printable)
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, date, seconds, share, shown_order,
     state_name, title)
@@ -81,8 +82,9 @@ def lines(tables, sites, wrap):
     """Return the lines above the tables; *wrap* joins parts to lines."""
     result = wrap(_what(tables))
     result += wrap(_totals(tables, sites), '; ')
-    states = [f'{state_name(state)} {share(value, sites.busy)}'
-              for state, value in zip(STATES, sites.whole.by_state) if value]
+    by_state = dict(zip(STATES, sites.whole.by_state))
+    states = [f'{state_name(state)} {share(by_state[state], sites.busy)}'
+              for state in SHOWN_STATES if by_state[state]]
     if states:
         result += wrap(states)
     if by_task.has_tasks(tables):

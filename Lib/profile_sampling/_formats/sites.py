@@ -12,15 +12,16 @@ from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import (
     brief_amount, counted, not_shown, share, title)
 
-# What stands above a state; all but the first only where there is any, and
-# of the last two, that are mostly small, no less than a share.
-_HEADINGS = {'running': 'run', 'blocked': 'blocked', 'gil_wait': 'GIL',
-             'gc': 'GC', 'asleep_with_gil': 'asleep'}
+# What stands above a state; all but the first only where there is no less of
+# it than a share.
+_HEADINGS = {'running': 'run', 'native': 'native', 'waiting': 'waiting',
+             'gil_wait': 'GIL', 'cpu_wait': 'CPU wait',
+             'asleep_with_gil': 'asleep', 'gc': 'GC'}
 # The same where the time is that of tasks.
 _OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
 # The same where samples are counted.
 _OF_COUNTS = {'custom': 'custom'}
-_LEAST_SHARES = {'gc': 0.005, 'asleep_with_gil': 0.005}
+_LEAST_SHARE = 0.005
 
 
 def site_table(tables, sites, top):
@@ -80,8 +81,7 @@ class TimeColumns:
         for state, heading in headings.items():
             number = STATES.index(state)
             most = sum([row.by_state[number] for row in [*sums, *unranked]])
-            least = _LEAST_SHARES.get(state, 0) * sites.busy
-            shown = state == 'running' or most > least
+            shown = state == 'running' or most > _LEAST_SHARE * sites.busy
             if not suffix and state == 'running':
                 heading = title(own)
             columns.append(Column(f'{state}{suffix}', heading, 'value',

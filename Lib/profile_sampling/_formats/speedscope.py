@@ -12,7 +12,7 @@ stacks, root first, and the weight of each, as it is in our unit.  A frame is a
 function with the place of its definition.
 
 What gets lost: lines, columns and instructions; labels, tasks and who held
-the GIL; states but for the pseudo-frames, such as [blocked], that stand on
+the GIL; states but for the pseudo-frames, such as [waiting], that stand on
 stacks; counters; when the session was.  There is no time axis: stacks are in
 the order of their names, so that "Time Order" shows each function once below
 its caller.

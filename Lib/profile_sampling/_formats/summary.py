@@ -9,11 +9,12 @@ from profile_sampling._data.losses import (
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
-    CPU, OPCODES, STATES, WALL, printable)
+    CPU, OPCODES, SHOWN_STATES, STATES, WALL, printable)
 from profile_sampling._formats.words import counted
 
 _STATE_TEXTS = {
-    'running': 'running', 'blocked': 'blocked', 'gil_wait': 'GIL wait',
+    'running': 'running', 'native': 'native', 'waiting': 'waiting',
+    'gil_wait': 'GIL wait', 'cpu_wait': 'CPU wait',
     'asleep_with_gil': 'asleep with the GIL', 'gc': 'collecting garbage',
     'unsampled': 'unsampled', 'lost': 'lost'}
 _NS_PER_S = 1_000_000_000
@@ -83,7 +84,8 @@ def states(tables):
     numbers = {kind: tables.value_types.index(kind)
                for kind in (WALL, CPU) if kind in tables.value_types}
     found = {}
-    for row, state in enumerate(STATES):
+    for state in SHOWN_STATES:
+        row = STATES.index(state)
         values = {f'{kind.kind}_ns': columns[number][row]
                   for kind, number in numbers.items()}
         if state != 'custom' and any(values.values()):

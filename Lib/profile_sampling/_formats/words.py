@@ -11,7 +11,7 @@ _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 # Units that are not written out, and characters of other tools' kinds.
 _UNITS = {'count': '', 'bytes': ' B'}
 _KIND = 16
-_STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC',
+_STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC', 'cpu_wait': 'CPU wait',
                 'asleep_with_gil': 'asleep with GIL',
                 'loop_wait': 'loop wait'}
 # Characters of packages that are looked at; what is longer no person has

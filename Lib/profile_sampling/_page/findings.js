@@ -22,9 +22,9 @@ function lines(state) {
 /** @type {Record<string, Partial<Query>>} */
 const MORE = {
   gil: {view: 'gil'}, gil_asleep: lines('asleep_with_gil'),
-  loop_blocked: lines('blocked'), loop_wait: {view: 'tasks'},
-  blocked: lines('blocked'), gc: lines('gc'), generic: {view: 'source'},
-  few: {view: 'quality'}};
+  loop_blocked: lines('waiting'), loop_wait: {view: 'tasks'},
+  waiting: lines('waiting'), cpu_wait: lines('cpu_wait'), gc: lines('gc'),
+  generic: {view: 'source'}, few: {view: 'quality'}};
 
 /**
  * The findings, which are of the whole profile: of a part there are none.

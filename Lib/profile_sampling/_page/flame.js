@@ -23,12 +23,12 @@ const INSET = 4;
 const SHADES = 5;
 /** @type {[string, string][]} */
 const WAITS = [
-  ['[blocked', 'blocked'], ['[GIL wait', 'gil'], ['[GC', 'gc'],
+  ['[waiting', 'waiting'], ['[GIL wait', 'gil'], ['[GC', 'gc'],
   ['[awaiting', 'awaiting'], ['[loop wait', 'loop']];
 // What is drawn, and the class of its colour.
 /** @type {[string, string][]} */
 const LEGEND = [
-  ['Python', 'p2'], ['C', 'c'], ['operator', 'op'], ['blocked', 'blocked'],
+  ['Python', 'p2'], ['C', 'c'], ['operator', 'op'], ['waiting', 'waiting'],
   ['GIL wait', 'gil'], ['GC', 'gc'], ['other', 'other']];
 /** @type {[string, string][]} */
 const LEGEND_OF_TASKS = [['awaiting', 'awaiting'], ['loop wait', 'loop']];

@@ -6,7 +6,7 @@
 // @ts-check
 
 import {PSEUDO, PYTHON} from './functions.js';
-import {BLOCKED} from './labels.js';
+import {NATIVE, WAITING} from './labels.js';
 import {innermostPython} from './sums.js';
 
 /** @typedef {import('./part.js').Part} Part */
@@ -49,7 +49,7 @@ const RUN = 'threading.Thread.run';
 // Of the session, and of the thread's own time.
 const PRESENT_SHARE = 0.9;
 const WAITED_SHARE = 0.99;
-// CPU time, of the time in which a thread was blocked.
+// CPU time, of the time in which a thread was off the GIL.
 const COMPUTED_SHARE = 0.1;
 
 /**
@@ -59,13 +59,13 @@ const COMPUTED_SHARE = 0.1;
 export function idleSamples(part) {
   const {profile: {samples}, rows} = part;
   const found = new Uint8Array(samples.length);
-  if (!rows.some((row) => samples.state[row] === BLOCKED)) {
+  if (!rows.some((row) => samples.state[row] === WAITING)) {
     return found;
   }
   const isLoop = loopsOf(part.profile);
   const bored = boredThreads(part);
   for (const row of rows) {
-    found[row] = Number(samples.state[row] === BLOCKED
+    found[row] = Number(samples.state[row] === WAITING
       && (bored.has(samples.thread[row]) || isLoop(samples.node[row])));
   }
   return found;
@@ -138,7 +138,8 @@ function boredThreads(part) {
   const waited = new Map();
   for (const row of rows) {
     const thread = samples.thread[row];
-    if (samples.state[row] !== BLOCKED || !candidates.has(thread)) {
+    if (![WAITING, NATIVE].includes(samples.state[row])
+        || !candidates.has(thread)) {
       continue;
     }
     computed.set(thread, (computed.get(thread) ?? 0) + (cpu?.[row] ?? 0));

@@ -9,8 +9,8 @@
 /** @typedef {import('./pprof.js').Parts} Parts */
 
 export const STATES = [
-  'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
-  'asleep_with_gil', 'awaiting', 'loop_wait'];
+  'running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
+  'asleep_with_gil', 'awaiting', 'loop_wait', 'native', 'cpu_wait'];
 const STATE_TEXTS = STATES.map((state) => state.replaceAll('_', ' '));
 const OF_SAMPLES = new Set([
   'state', 'interpreter', 'thread name', 'thread id', 'thread native id',
@@ -19,7 +19,8 @@ const OF_SAMPLES = new Set([
   'gil holder thread native id']);
 export const NOT_KNOWN = -1;
 export const RUNNING = STATES.indexOf('running');
-export const BLOCKED = STATES.indexOf('blocked');
+export const WAITING = STATES.indexOf('waiting');
+export const NATIVE = STATES.indexOf('native');
 export const CUSTOM = STATES.indexOf('custom');
 // Of tasks that no thread runs: they are on no clock of a thread.
 export const AWAITING = STATES.indexOf('awaiting');
@@ -116,7 +117,9 @@ export class Labels {
         numbers.set(key, number);
       }
     }
-    const state = STATE_TEXTS.indexOf(texts.get('state') ?? 'running');
+    const text = texts.get('state') ?? 'running';
+    // That of older files.
+    const state = STATE_TEXTS.indexOf(text === 'blocked' ? 'waiting' : text);
     const interpreter = numbers.get('interpreter') ?? 0;
     return {
       thread: this.thread('thread', 'thread name', texts, numbers,

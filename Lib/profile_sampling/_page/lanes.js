@@ -15,11 +15,12 @@ const LANE = 24;
 const GAP = 3;
 const LABEL = 13;
 /** @type {Record<string, string>} */
-const COLORS = {running: 'running', blocked: 'blocked', gil_wait: 'gil',
-                gc: 'gc', asleep_with_gil: 'asleep'};
+const COLORS = {running: 'running', native: 'native', waiting: 'waiting',
+                gil_wait: 'gil', cpu_wait: 'cpu', gc: 'gc',
+                asleep_with_gil: 'asleep'};
 // The lowest first; what nobody knows is on top.
-const ORDER = ['running', 'gc', 'gil_wait', 'asleep_with_gil', 'blocked',
-               'lost', 'unsampled', 'custom'].map(
+const ORDER = ['running', 'native', 'gc', 'gil_wait', 'cpu_wait',
+               'asleep_with_gil', 'waiting', 'lost', 'unsampled', 'custom'].map(
   (state) => STATES.indexOf(state));
 
 export class LanesView {

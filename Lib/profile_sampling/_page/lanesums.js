@@ -4,7 +4,7 @@
 // nor know where a window of time comes from.
 // @ts-check
 
-import {BLOCKED, STATES} from './labels.js';
+import {WAITING, STATES} from './labels.js';
 import {WITHOUT, valuesOf} from './match.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -15,7 +15,7 @@ import {WITHOUT, valuesOf} from './match.js';
  * What one thread, task or other value of a key did.
  *
  * total  in the window of time, as is
- * busy   the same without what was blocked
+ * busy   the same without what waited
  * cells  for each column and state how many nanoseconds; column by column
  *
  * @typedef {object} Lane
@@ -114,7 +114,7 @@ export function lanesOf(model, line, key, window, columns) {
     eachColumn(time[at] - wall, time[at], window, columns, (column, ns) => {
       cells[column * STATES.length + kind] += ns;
       its.total += ns;
-      its.busy += kind === BLOCKED ? 0 : ns;
+      its.busy += kind === WAITING ? 0 : ns;
     });
   }
   /** @param {Lane} lane */
@@ -155,7 +155,7 @@ export function emptyLanes(lanes, key, [begin, end]) {
 
 /**
  * Time in a part, in cells that follow each other down a column and then
- * begin the next.  What was blocked is not counted, unless all was.
+ * begin the next.  What waited is not counted, unless all was.
  * @param {Model} model
  * @param {Timeline} line
  * @param {Range} window
@@ -167,14 +167,14 @@ export function emptyLanes(lanes, key, [begin, end]) {
 export function heatOf(model, line, window, columns, rows, cellNs) {
   const {state} = model.profile.samples;
   const isIn = isInPart(model);
-  const hasOthers = model.part.rows.some((row) => state[row] !== BLOCKED);
+  const hasOthers = model.part.rows.some((row) => state[row] !== WAITING);
   const cells = new Float64Array(columns * rows);
   const whole = /** @type {Range} */ (
     [window[0], window[0] + cells.length * cellNs]);
   const {time, row, values} = line;
   for (let at = 0; at < line.length; at++) {
     const sample = row[at];
-    if (isIn[sample] && !(hasOthers && state[sample] === BLOCKED)) {
+    if (isIn[sample] && !(hasOthers && state[sample] === WAITING)) {
       eachColumn(time[at] - values[WALL][at], Math.min(time[at], window[1]),
                  whole, cells.length, (cell, ns) => {
           cells[cell] += ns;
@@ -186,7 +186,7 @@ export function heatOf(model, line, window, columns, rows, cellNs) {
     most = Math.max(most, ns);
   }
   return {cells, columns, rows, cellNs, most,
-          what: hasOthers ? 'time that was not blocked' : 'blocked time'};
+          what: hasOthers ? 'time but for waiting' : 'time of waiting'};
 }
 
 /**

@@ -44,7 +44,7 @@ import {isOfTasks} from './types.js';
  */
 
 /** @type {ValueType} */
-const WAITING = {
+const WALL_MINUS_CPU = {
   name: 'wall_minus_cpu_ns', kind: 'wall \u2212 CPU', unit: 'nanoseconds'};
 
 /**
@@ -55,7 +55,7 @@ export function valueChoices({valueTypes, own}) {
   const names = valueTypes.map(({name}) => name);
   return [valueTypes[own], ...valueTypes.filter((_, at) => at !== own),
           ...names.includes('wall_ns') && names.includes('cpu_ns')
-            ? [WAITING] : []];
+            ? [WALL_MINUS_CPU] : []];
 }
 
 /**
@@ -79,7 +79,7 @@ export function partOf(whole, query) {
     }
   }
   return {profile, rows, nodes, nodeOf, value, type, total,
-          isDifference: type === WAITING,
+          isDifference: type === WALL_MINUS_CPU,
           isWhole: !whole.isPart && range === null
             && ![query.focus, query.ignore, query.where].some(
               ({length}) => length)};
@@ -111,7 +111,7 @@ function valuesOfType(profile, type) {
   /** @param {string} wanted */
   const column = (wanted) => samples.values[
     valueTypes.findIndex(({name}) => name === wanted)];
-  if (type !== WAITING) {
+  if (type !== WALL_MINUS_CPU) {
     return column(type.name);
   }
   const cpu = column('cpu_ns');

@@ -12,8 +12,8 @@ const CLOCKS = {wall: 'wall', cpu: 'CPU'};
 const UNITS = {count: '', bytes: ' B'};
 /** @type {Record<string, string>} */
 const STATE_NAMES = {
-  gil_wait: 'GIL wait', gc: 'GC', asleep_with_gil: 'asleep with GIL',
-  loop_wait: 'loop wait'};
+  gil_wait: 'GIL wait', gc: 'GC', cpu_wait: 'CPU wait',
+  asleep_with_gil: 'asleep with GIL', loop_wait: 'loop wait'};
 const MAX_KIND = 16;
 /** @type {Record<string, string>} */
 const ESCAPES = {'\n': '\\n', '\r': '\\r', '\t': '\\t'};

@@ -28,7 +28,7 @@
 // What a thread does during the time that a sample stands for.
 typedef enum {
     _PySampling_RUNNING = 0,
-    _PySampling_BLOCKED = 1,
+    _PySampling_WAITING = 1,        // off the GIL, and on no CPU
     _PySampling_GIL_WAIT = 2,
     _PySampling_GC = 3,
     _PySampling_LOST = 4,
@@ -38,6 +38,9 @@ typedef enum {
     // Of tasks: on no thread's clock.
     _PySampling_AWAITING = 8,
     _PySampling_LOOP_WAIT = 9,      // woken, and its loop is busy
+    // Of threads again.
+    _PySampling_NATIVE = 10,        // off the GIL, on a CPU
+    _PySampling_CPU_WAIT = 11,      // with the GIL, and had no CPU
 } _PySampling_State;
 
 // How something went that users asked for.

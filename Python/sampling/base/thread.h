@@ -105,7 +105,7 @@ struct _sampling_kernel_timer {
 typedef enum {
     _PySampling_NOT_EXCLUDED = 0,
     _PySampling_EXCLUDED = 1,       // it serves a subscriber: counted apart
-    _PySampling_WAITING = 2,        // a helper, which waits: not counted
+    _PySampling_HELPER = 2,         // it waits for others: not counted
 } _PySampling_Exclusion;
 
 /* One per thread state, created when the thread first attaches during a
@@ -196,8 +196,8 @@ struct _sampling_thread {
     // The last stack sampled while running; 0: none.
     uint32_t last_node;
     uint32_t last_labels;       // as they were then
-    uint32_t last_blocked_node;
-    uint32_t last_blocked_labels;
+    uint32_t last_off_node;     // the same without the GIL
+    uint32_t last_off_labels;
     uint32_t root_node;         // its outermost frames; 0: not known yet
     // Where the last sample found it while it held the GIL, for those who
     // waited for it; 0: no sample has.

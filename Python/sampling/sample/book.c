@@ -259,21 +259,22 @@ book_wait(const struct _sampling_place *place,
     }
 }
 
-static void
-book_block_at(const struct _sampling_place *leaf,
-              const struct _sampling_off_gil *off)
+void
+_PySampling_BookNoGIL(const struct _sampling_place *place, uint64_t count,
+                       uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns)
 {
-    _PySampling_Book(leaf, _PySampling_BLOCKED, 1, off->cpu_ns,
-                     off->blocked_ns);
-    saw_off_gil(leaf, _PySampling_BLOCKED, off->blocked_until_ns,
-                off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
-    if (off->cpu_span_ns != 0) {
-        // The wall time is booked already.
-        book_share(leaf, _PySampling_OFF_GIL,
-                   record_of(leaf, _PySampling_BLOCKED, 0,
-                             leaf->thread->account.wall_ns),
-                   (struct _sampling_time){.cpu_ns = off->cpu_span_ns},
-                   (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
+    native_ns = Py_MIN(native_ns, wall_ns);
+    uint64_t waiting_ns = wall_ns - native_ns;
+    int is_native = native_ns >= waiting_ns;
+    if (native_ns != 0 || cpu_ns != 0) {
+        _PySampling_Book(place, _PySampling_NATIVE, is_native ? count : 0,
+                         cpu_ns, native_ns);
+    }
+    if (waiting_ns != 0) {
+        struct _sampling_place leaf =
+            _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
+        _PySampling_Book(&leaf, _PySampling_WAITING, is_native ? 0 : count, 0,
+                         waiting_ns);
     }
 }
 
@@ -281,12 +282,26 @@ static void
 book_block(const struct _sampling_place *place,
            const struct _sampling_off_gil *off)
 {
-    struct _sampling_place leaf =
-        _PySampling_PlaceBelow(place, _PySampling_PSEUDO_BLOCKED);
-    book_block_at(&leaf, off);
-    if (leaf.node != _PySampling_NO_NODE && !place->thread->excluded) {
-        place->thread->last_blocked_node = leaf.node;
-        place->thread->last_blocked_labels = leaf.labels;
+    uint64_t native_ns = off->cpu_ns + off->cpu_span_ns;
+    _PySampling_BookNoGIL(place, 1, off->cpu_ns, native_ns, off->blocked_ns);
+    if (off->cpu_span_ns != 0) {
+        // The wall time is booked already.
+        book_share(place, _PySampling_OFF_GIL,
+                   record_of(place, _PySampling_NATIVE, 0,
+                             place->thread->account.wall_ns),
+                   (struct _sampling_time){.cpu_ns = off->cpu_span_ns},
+                   (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
+    }
+    // Tasks that waited meanwhile see one state, that of most of it.
+    int is_native = native_ns >= off->blocked_ns / 2;
+    struct _sampling_place leaf = is_native ? *place
+        : _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
+    saw_off_gil(&leaf, is_native ? _PySampling_NATIVE : _PySampling_WAITING,
+                off->blocked_until_ns,
+                off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
+    if (place->node != _PySampling_NO_NODE && !place->thread->excluded) {
+        place->thread->last_off_node = place->node;
+        place->thread->last_off_labels = place->labels;
     }
 }
 
@@ -359,13 +374,13 @@ _PySampling_BookHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
     {
         return 0;
     }
-    struct _sampling_place leaf = {
+    struct _sampling_place place = {
         .thread = thread,
-        .node = thread->last_blocked_node != 0
-            ? thread->last_blocked_node : _PySampling_NO_NODE,
-        .labels = thread->last_blocked_labels,
+        .node = thread->last_off_node != 0
+            ? thread->last_off_node : _PySampling_NO_NODE,
+        .labels = thread->last_off_labels,
     };
-    book_block_at(&leaf, &off);
+    book_block(&place, &off);
     _PySampling_CloseTables();
     return 1;
 }

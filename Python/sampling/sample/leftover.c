@@ -36,16 +36,12 @@ book_unshared_block(const struct _sampling_place *root, uint64_t cpu_ns,
                     uint64_t wall_ns)
 {
     const _PySampling_Thread *thread = root->thread;
-    struct _sampling_place leaf;
-    if (thread->last_blocked_node != 0) {
-        leaf = *root;
-        leaf.node = thread->last_blocked_node;
-        leaf.labels = thread->last_blocked_labels;
+    struct _sampling_place place = *root;
+    if (thread->last_off_node != 0) {
+        place.node = thread->last_off_node;
+        place.labels = thread->last_off_labels;
     }
-    else {
-        leaf = _PySampling_PlaceBelow(root, _PySampling_PSEUDO_BLOCKED);
-    }
-    _PySampling_Book(&leaf, _PySampling_BLOCKED, 0, cpu_ns, wall_ns);
+    _PySampling_BookNoGIL(&place, 0, cpu_ns, cpu_ns, wall_ns);
 }
 
 /* The samples that wait take the time, if there are any. */

@@ -34,10 +34,17 @@
 /* A thread's samples share its time with so many others. */
 #define WINDOW 16
 
+/* A wait for a CPU has a record of its own if it is at least so much of a
+   sample, 1/8. */
+#define LEAST_CPU_WAIT 8
+
+#define STATE (&_PyRuntime.sampling)
+
 /* Lock: tables_mutex. */
 struct _sampling_window {
     struct _sampling_time time; // of the thread, on no record yet
     struct _sampling_time span; // of all that are pending
+    int64_t no_cpu_ns;          // it held the GIL, and no record says so yet
     int first;
     int num;
     struct _sampling_pending pending[WINDOW];
@@ -51,6 +58,52 @@ weighed(const struct _sampling_pending *sample, struct _sampling_time weight)
     record.wall_ns = weight.wall_ns;
     record.cpu_ns = weight.cpu_ns;
     return record;
+}
+
+/* Wall time that no CPU time was spent in, of a thread that holds the GIL and
+   does not sleep: it waited for a CPU.  The two clocks are not read at one
+   moment, so a difference may be made good by the next sample; and one that is
+   small beside the sample waits, so that most have a single record. */
+static uint64_t
+take_cpu_wait(struct _sampling_window *w, struct _sampling_time weight)
+{
+    w->no_cpu_ns += (int64_t)weight.wall_ns - (int64_t)weight.cpu_ns;
+    if (w->no_cpu_ns <= (int64_t)(weight.wall_ns / LEAST_CPU_WAIT)) {
+        return 0;
+    }
+    uint64_t wait_ns = Py_MIN((uint64_t)w->no_cpu_ns, weight.wall_ns);
+    w->no_cpu_ns -= (int64_t)wait_ns;
+    return wait_ns;
+}
+
+static void
+emit_weighed(struct _sampling_window *w,
+             const struct _sampling_pending *sample,
+             struct _sampling_time weight)
+{
+    // What waits is the program's, whatever the thread does by now.
+    struct _sampling_event record = weighed(sample, weight);
+    uint64_t wait_ns = record.state == _PySampling_RUNNING
+                       || record.state == _PySampling_GC
+        ? take_cpu_wait(w, weight) : 0;
+    if (wait_ns != 0) {
+        struct _sampling_event wait = record;
+        wait.state = _PySampling_CPU_WAIT;
+        wait.node = _PySampling_TablesPseudoChild(
+            STATE->tables, record.node, _PySampling_PSEUDO_CPU_WAIT, 0);
+        wait.wall_ns = wait_ns;
+        wait.cpu_ns = 0;
+        record.wall_ns -= wait_ns;
+        // It is one sample.
+        struct _sampling_event *lesser =
+            wait_ns > record.wall_ns ? &record : &wait;
+        lesser->count = 0;
+        lesser->flags |= _PySampling_FLAG_RESIDUE;
+        _PySampling_EmitOfProgram(&wait);
+    }
+    if (record.count != 0 || record.wall_ns != 0 || record.cpu_ns != 0) {
+        _PySampling_EmitOfProgram(&record);
+    }
 }
 
 /* `all`: no sample comes any more that could take the CPU time.  Then, if no
@@ -79,9 +132,7 @@ emit_oldest(struct _sampling_window *w, int all, uint64_t unread_ns)
     w->span.cpu_ns -= oldest->span.cpu_ns;
     w->first = (w->first + 1) % WINDOW;
     w->num--;
-    // What waits is the program's, whatever the thread does by now.
-    struct _sampling_event record = weighed(oldest, weight);
-    _PySampling_EmitOfProgram(&record);
+    emit_weighed(w, oldest, weight);
 }
 
 /* A sample of the thread, which has spent `time` since the last one. */

@@ -177,7 +177,7 @@ attach_writer(void)
     if (tstate != NULL) {
         // It is no part of the profile.
         ((_PyThreadStateImpl *)tstate)->sampling.is_excluded =
-            _PySampling_WAITING;
+            _PySampling_HELPER;
         (void)_Py_atomic_add_int(&STATE->num_helpers, 1);
         PyEval_AcquireThread(tstate);
     }

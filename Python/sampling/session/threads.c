@@ -111,8 +111,8 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
         _PySampling_WeighNothing(thread);
         thread->last_node = 0;
         thread->last_labels = 0;
-        thread->last_blocked_node = 0;
-        thread->last_blocked_labels = 0;
+        thread->last_off_node = 0;
+        thread->last_off_labels = 0;
         thread->root_node = 0;
         thread->held_node = 0;
         if (is_new) {
@@ -308,7 +308,7 @@ _PySampling_ThreadStart(PyThreadState *tstate)
     int excluded =
         ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling.is_excluded;
     ((_PyThreadStateImpl *)tstate)->sampling.is_excluded = excluded;
-    if (excluded == _PySampling_WAITING) {
+    if (excluded == _PySampling_HELPER) {
         (void)_Py_atomic_add_int(&STATE->num_helpers, 1);
     }
 }
@@ -319,7 +319,7 @@ static void
 forget_helper(PyThreadState *tstate)
 {
     if (((_PyThreadStateImpl *)tstate)->sampling.is_excluded
-            == _PySampling_WAITING
+            == _PySampling_HELPER
         && _Py_atomic_load_int(&STATE->num_helpers) > 0)
     {
         (void)_Py_atomic_add_int(&STATE->num_helpers, -1);

@@ -161,8 +161,8 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
 {
     char text[64];
     switch (pseudo) {
-    case _PySampling_PSEUDO_BLOCKED:
-        strcpy(text, "[blocked]");
+    case _PySampling_PSEUDO_WAITING:
+        strcpy(text, "[waiting]");
         break;
     case _PySampling_PSEUDO_GIL_WAIT:
         strcpy(text, "[GIL wait]");
@@ -182,6 +182,9 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
         break;
     case _PySampling_PSEUDO_ASLEEP:
         strcpy(text, "[asleep with GIL]");
+        break;
+    case _PySampling_PSEUDO_CPU_WAIT:
+        strcpy(text, "[CPU wait]");
         break;
     case _PySampling_PSEUDO_UNKNOWN:
         strcpy(text, "[unknown]");

@@ -53,13 +53,14 @@ typedef struct {
 
 /* Pseudo-frames: what a thread does that is no Python frame. */
 typedef enum {
-    _PySampling_PSEUDO_BLOCKED = 1,
+    _PySampling_PSEUDO_WAITING = 1,
     _PySampling_PSEUDO_GIL_WAIT,
     _PySampling_PSEUDO_GC,          // value: the generation
     _PySampling_PSEUDO_TRUNCATED,   // value: how many frames, rounded down
     _PySampling_PSEUDO_LOST,
     _PySampling_PSEUDO_UNSAMPLED,
     _PySampling_PSEUDO_ASLEEP,
+    _PySampling_PSEUDO_CPU_WAIT,
     _PySampling_PSEUDO_UNKNOWN,     // who held the GIL
     _PySampling_PSEUDO_AWAITING,
     _PySampling_PSEUDO_LOOP_WAIT,

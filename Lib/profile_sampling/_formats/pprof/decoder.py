@@ -9,9 +9,9 @@ from array import array
 from operator import add
 
 from profile_sampling._data.losses import add_counter
-from profile_sampling._data.values import NAMES, OPCODES
+from profile_sampling._data.values import NAMES, NATIVE, OPCODES, WAITING
 from profile_sampling._formats.pprof import (
-    LIVES, MARK, TIMELINE, lives, moments)
+    BLOCKED, LIVES, MARK, TIMELINE, lives, moments)
 from profile_sampling._formats.pprof.builder import Builder
 from profile_sampling._formats.pprof.encoder import (
     DEFAULT_TYPE, DURATION_NS, PERIOD, TIME_NS)
@@ -23,6 +23,8 @@ from profile_sampling._formats.pprof.wire import numbers_of
 
 # No clock of a profiler ticks faster; other tools give a period of 1 ns.
 _SHORTEST_PERIOD_NS = 1000
+# What a set of labels says: the thread, the row of labels, the state.
+_STATE = 2
 
 
 def decode(data, budget):
@@ -105,6 +107,9 @@ class _Decoder:
             if columns.is_older and not any(its_values):
                 continue
             *key, holder, instruction = about[label_set]
+            if key[_STATE] == BLOCKED:
+                key[_STATE] = (NATIVE if columns.is_computing(its_values)
+                               else WAITING)
             key = (builder.node(stack, instruction), *key, nodes[holder])
             known = rows.get(key)
             if known is None:

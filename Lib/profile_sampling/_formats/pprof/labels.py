@@ -11,7 +11,7 @@ versions of Python: one that this version does not have is not known here.
 
 from profile_sampling._data import label_names, opcodes
 from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
-from profile_sampling._formats.pprof import STATE_TEXTS
+from profile_sampling._formats.pprof import BLOCKED, STATE_TEXTS
 from profile_sampling._formats.pprof.builder import UNKNOWN
 
 
@@ -86,7 +86,8 @@ class Labels:
                   _unsigned(values.get(label_names.INTERPRETER, 0)))
         state = texts.get(label_names.STATE, 'running')
         # Other tools have states of their own.
-        number = STATE_TEXTS.index(state) if state in STATE_TEXTS else 0
+        number = (BLOCKED if state == 'blocked' else
+                  STATE_TEXTS.index(state) if state in STATE_TEXTS else 0)
         task_id = values.get(label_names.TASK_ID)
         if task_id is not None:
             task_id = _unsigned(task_id)

@@ -69,6 +69,15 @@ class Columns:
         # Raise ValueError for types of one name.
         unique_value_types(self.value_types)
         self.places = (*found.values(), *[(number, 1) for number in others])
+        self._clocks = [place for place, measured in enumerate(found)
+                        if measured in (CPU, WALL)]
+
+    def is_computing(self, values):
+        """Return whether *values* are mostly of time on a CPU."""
+        if len(self._clocks) < 2:
+            return False
+        cpu_ns, wall_ns = [values[place] for place in self._clocks]
+        return 2 * cpu_ns > wall_ns
 
     def mode(self, default):
         """Return the kind of value that a profile is about that does not

@@ -145,7 +145,7 @@ class ReportTest(CommandLineTest):
     def test_annotate(self):
         self.assertEqual(self.run_cli('report', 'p.pb.gz', '--annotate',
                                       '-o', 'o.folded'), (0, b'', ''))
-        self.assertIn(b';time.sleep_[k];[blocked]_[j] ',
+        self.assertIn(b';time.sleep_[k];[waiting]_[j] ',
                       self.read('o.folded'))
 
     def test_formats_on_stdout(self):

@@ -275,7 +275,7 @@ class OptionsTest(ReportCase):
     def test_where(self):
         for condition, total in (('thread=^Main', '2.00s'),
                                  ('thread=interpreter 2', '61.0ms'),
-                                 ('state=running|blocked', '2.00s'),
+                                 ('state=running|waiting', '2.00s'),
                                  (r'route=^\[without\]$', '2.05s'),
                                  ('route=^(?!/a)', '2.05s'),
                                  ('route=/a', '10.0ms'),
@@ -369,7 +369,7 @@ class FormatsTest(ReportCase):
         self.assertEqual(list(rows[0]), table['columns'])
         self.assertEqual(
             (rows[0]['function'], rows[0]['file'], rows[0]['line'],
-             rows[0]['in'], rows[0]['blocked_ns']),
+             rows[0]['in'], rows[0]['waiting_ns']),
             ('app.<module>', '/src/app.py', 2, 'time.sleep', 990_000_000))
         # What is on no line is in states: [lost] and [unsampled].
         on_no_line = 1_000_000 + 499
@@ -394,7 +394,7 @@ class FormatsTest(ReportCase):
         names = head.split('\t')
         first = dict(zip(names, rows[0].split('\t'), strict=True))
         self.assertEqual(first['function'], 'app.<module>')
-        self.assertEqual(first['blocked_ns'], '990000000')
+        self.assertEqual(first['waiting_ns'], '990000000')
         self.assertEqual(len(rows), 5)
         two = self.text('--format', 'tsv', '--functions', '--stats')
         self.assertEqual(two.count('\n\n'), 1)

@@ -141,7 +141,7 @@ class CommandTest(ProgramTest):
         # Two threads want one GIL for 0.2 s.
         self.assertGreater(states['gil_wait']['wall_ns'], 100_000_000)
         # Who starts them waits for the GIL for some turns of 5 ms.
-        self.assertGreater(states['blocked']['wall_ns'], 280_000_000)
+        self.assertGreater(states['waiting']['wall_ns'], 280_000_000)
         self.assertEqual(self.files(), ['work.py'])
 
     def test_text(self):
@@ -149,7 +149,7 @@ class CommandTest(ProgramTest):
         lines = result.err.splitlines()
         self.assertEqual(lines[0], 'What work.py used')
         for end in (' real', ' user', ' sys', ' of 3 threads:', ' running',
-                    ' blocked', ' GIL wait'):
+                    ' waiting', ' GIL wait'):
             self.assertEqual(len([line for line in lines
                                   if line.endswith(end)]), 1, end)
         self.assertIn(' MB  peak memory of the largest process', result.err)

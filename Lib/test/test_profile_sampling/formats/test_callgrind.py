@@ -27,8 +27,8 @@ class ContentTest(unittest.TestCase):
         b = Builder(pid=7, python_version='3.13.5')
         b.sample('a.main:3 b.f:9', wall_ns=5, cpu_ns=4, count=2)
         b.sample('a.main:3 b.f:10', wall_ns=1)
-        b.sample('a.main:4 C:time.sleep [blocked]', wall_ns=7,
-                 state='blocked')
+        b.sample('a.main:4 C:time.sleep [waiting]', wall_ns=7,
+                 state='waiting')
         b.sample('a.main:4', wall_ns=2)
         b.sample('', wall_ns=3, state='unsampled')
         self.assertEqual(written(b), '''\
@@ -47,7 +47,7 @@ fl=(1) ???
 fn=(1) [no frames]
 0 3 1 0
 fl=(1)
-fn=(2) [blocked]
+fn=(2) [waiting]
 0 7 1 0
 fl=(2) /src/a.py
 fn=(3) a.main

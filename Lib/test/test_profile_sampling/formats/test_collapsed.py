@@ -29,11 +29,11 @@ class RenderTest(unittest.TestCase):
     def test_known_answer(self):
         b = Builder()
         b.sample('a.main:1 a.f:2', wall_ns=5_000, cpu_ns=3_000)
-        b.sample('a.main:1 C:time.sleep [blocked]', wall_ns=7_000,
-                 state='blocked')
+        b.sample('a.main:1 C:time.sleep [waiting]', wall_ns=7_000,
+                 state='waiting')
         self.assertEqual(_collapsed.render(b.profile()._tables),
                          'a.main;a.f 5\n'
-                         'a.main;time.sleep;[blocked] 7\n')
+                         'a.main;time.sleep;[waiting] 7\n')
 
     def test_the_modes_own_clock(self):
         b = Builder(mode='cpu')
@@ -61,12 +61,12 @@ class RenderTest(unittest.TestCase):
     def test_annotations(self):
         b = Builder()
         b.sample('a.f op:int.__mul__', wall_ns=1_000)
-        b.sample('a.f C:time.sleep [blocked]', wall_ns=2_000)
+        b.sample('a.f C:time.sleep [waiting]', wall_ns=2_000)
         b.sample('', wall_ns=3_000)
         self.assertEqual(_collapsed.render(b.profile()._tables, annotate=True),
                          '[no frames]_[j] 3\n'
                          'a.f;int.__mul___[i] 1\n'
-                         'a.f;time.sleep_[k];[blocked]_[j] 2\n')
+                         'a.f;time.sleep_[k];[waiting]_[j] 2\n')
 
     def test_threads_have_no_annotation(self):
         b = Builder()

@@ -23,7 +23,7 @@ class ContentTest(unittest.TestCase):
     def test_known_answer(self):
         b = Builder(python_version='3.13.5')
         b.sample('a.main:3 b.f:9', wall_ns=250_000)
-        b.sample('a.main:4 C:time.sleep', wall_ns=500_000, state='blocked')
+        b.sample('a.main:4 C:time.sleep', wall_ns=500_000, state='waiting')
         b.sample('', wall_ns=250_000, state='unsampled')
         head, *lines, end = written(b).splitlines()[3:]
         self.assertEqual(end, '}')

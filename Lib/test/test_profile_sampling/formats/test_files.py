@@ -42,7 +42,7 @@ class SaveTest(DirectoryTest):
     def test_annotated(self):
         self.path = os.path.join(self.directory, 'p.folded')
         example().profile().save(self.path, annotate=True)
-        self.assertIn(b';time.sleep_[k];[blocked]_[j] ', self.content())
+        self.assertIn(b';time.sleep_[k];[waiting]_[j] ', self.content())
 
     def test_only_collapsed_stacks_are_annotated(self):
         for name in 'p.txt', 'p.pb.gz':

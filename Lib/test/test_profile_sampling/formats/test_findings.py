@@ -64,41 +64,41 @@ class FindingsTest(unittest.TestCase):
 
     def test_a_task_that_blocks_its_loop(self):
         b = running(900)
-        b.sample('a.loop:1 a.handle:7 C:time.sleep [blocked]', count=2,
-                 wall_ns=60 * MS, state='blocked', task=('Task-1', 1))
-        b.sample('a.loop:1 a.other:2 [blocked]', wall_ns=40 * MS,
-                 state='blocked', task=('Task-2', 2))
+        b.sample('a.loop:1 a.handle:7 C:time.sleep [waiting]', count=2,
+                 wall_ns=60 * MS, state='waiting', task=('Task-1', 1))
+        b.sample('a.loop:1 a.other:2 [waiting]', wall_ns=40 * MS,
+                 state='waiting', task=('Task-2', 2))
         # Without a task there is no loop.
-        b.sample('a.f:2 [blocked]', wall_ns=50 * MS, state='blocked')
+        b.sample('a.f:2 [waiting]', wall_ns=50 * MS, state='waiting')
         self.check(b, 'loop_blocked', 'asyncio tasks blocked their event '
                    'loop for 100.0ms: 60.0 % of it at a.handle:7 '
                    '(time.sleep)', ns=100 * MS, site_share=0.6)
 
     def test_a_thread_that_works_for_a_task_blocks_no_loop(self):
         b = running(900)
-        b.sample('a.loop:1 a.handle:7 C:time.sleep [blocked]', task=('T', 1),
-                 wall_ns=40 * MS, task_ns=40 * MS, state='blocked')
-        b.sample('a.worker:1 a.save:9 C:time.sleep [blocked]', task=('T', 1),
+        b.sample('a.loop:1 a.handle:7 C:time.sleep [waiting]', task=('T', 1),
+                 wall_ns=40 * MS, task_ns=40 * MS, state='waiting')
+        b.sample('a.worker:1 a.save:9 C:time.sleep [waiting]', task=('T', 1),
                  wall_ns=60 * MS, thread=b.thread('asyncio_0'),
-                 state='blocked')
+                 state='waiting')
         self.check(b, 'loop_blocked', 'asyncio tasks blocked their event '
                    'loop for 40.0ms: 100.0 % of it at a.handle:7 '
                    '(time.sleep)', ns=40 * MS)
 
-    def test_blocked(self):
+    def test_waiting(self):
         b = running(200)
-        b.sample('a.f:2 C:time.sleep [blocked]', wall_ns=600 * MS,
-                 state='blocked')
-        b.sample('a.g:2 [blocked]', wall_ns=200 * MS, state='blocked')
-        self.check(b, 'blocked', 'blocked is 80.0 % of the time; 75.0 % of '
+        b.sample('a.f:2 C:time.sleep [waiting]', wall_ns=600 * MS,
+                 state='waiting')
+        b.sample('a.g:2 [waiting]', wall_ns=200 * MS, state='waiting')
+        self.check(b, 'waiting', 'waiting is 80.0 % of the time; 75.0 % of '
                    'it at a.f:2 (time.sleep)')
 
-    def test_idle_time_is_not_blocked(self):
+    def test_idle_time_is_not_waiting(self):
         b = running(100)
         run_once = b.function('asyncio.base_events',
                               'BaseEventLoop._run_once')
-        b.sample([(run_once, 9), 'selectors.E.select:4', '[blocked]'],
-                 wall_ns=900 * MS, state='blocked')
+        b.sample([(run_once, 9), 'selectors.E.select:4', '[waiting]'],
+                 wall_ns=900 * MS, state='waiting')
         self.assertEqual(found(b), {})
 
     def test_gc(self):
@@ -116,8 +116,8 @@ class FindingsTest(unittest.TestCase):
         b.sample('a.f:3@BINARY_OP+8', wall_ns=20 * MS)
         b.sample('a.f:3@BINARY_OP+20', wall_ns=130 * MS)
         b.sample('a.f:4@LOAD_ATTR+40', wall_ns=50 * MS)
-        b.sample('a.f:4@LOAD_ATTR+40 [blocked]', wall_ns=100 * MS,
-                 state='blocked')
+        b.sample('a.f:4@LOAD_ATTR+40 [waiting]', wall_ns=100 * MS,
+                 state='waiting')
         self.check(b, 'generic', 'instructions that were not specialized '
                    'took 20.0 % of running time; 75.0 % of it BINARY_OP at '
                    'a.f:3', ns=200 * MS, share=0.2,

@@ -99,7 +99,7 @@ def messages():
             '', 'cpu', 'wall', 'samples', 'nanoseconds', 'count', 'seconds',
             '# cpython profile_sampling', 'state', 'thread id', 'task id',
             'task name', 'opcode', 'instruction offset', 'BINARY_OP',
-            'blocked', '[blocked]', '<C>', 'a.b', '# module a',
+            'waiting', '[waiting]', '<C>', 'a.b', '# module a',
             '# names all', '# stat x 1')),
         strategies.text(max_size=8)).map(
             lambda text: text.encode('utf-8', 'surrogatepass'))

@@ -130,7 +130,7 @@ class ContentTest(Checked):
         b = Builder(pid=4000, stats={'ticks': 5})
         b.thread('MainThread', native_id=4000)
         b.sample('a.main:3 a.f:9', wall_ns=2_000_000, cpu_ns=1_000_000)
-        b.sample('a.main:3 a.f:9', wall_ns=3_000_000, state='blocked')
+        b.sample('a.main:3 a.f:9', wall_ns=3_000_000, state='waiting')
         b.sample('a.main:3 a.f:9 C:time.sleep', wall_ns=4_000_000,
                  state='running')
         b.sample('', wall_ns=500_000, state='unsampled')
@@ -144,7 +144,7 @@ class ContentTest(Checked):
             [stack_of(file, stack) for stack in samples['stack'][1:]],
             [([('[no frames]', None)], 'unsampled'),
              ([('a.main', 3), ('a.f', 9)], 'python'),
-             ([('a.main', 3), ('a.f', 9)], 'blocked'),
+             ([('a.main', 3), ('a.f', 9)], 'waiting'),
              ([('a.main', 3), ('a.f', 9), ('time.sleep', None)], 'C')])
         self.assertEqual(samples['time'], [0, 0.5, 2.5, 5.5, 9.5])
         self.assertEqual(samples['weight'], [0, 0.5, 2, 3, 4])
@@ -194,7 +194,7 @@ class ContentTest(Checked):
             b = Builder()
             for number in order:
                 b.sample(f'a.main a.f{number}', wall_ns=number,
-                         state='blocked')
+                         state='waiting')
             texts.append(_gecko.encode(b.profile()._tables))
         self.assertEqual(*texts)
 

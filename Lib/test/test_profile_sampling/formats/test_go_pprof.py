@@ -28,7 +28,7 @@ class GoPprofTest(GoTest):
             'app.hook': ('700000000ns', '700000000ns'),
             'app.work': ('200000000ns', '1000000001ns'),
             'int.__mul__': ('100000001ns', '100000001ns'),
-            '[blocked]': ('990000000ns', '990000000ns'),
+            '[waiting]': ('990000000ns', '990000000ns'),
             '[GIL wait]': ('60000000ns', '60000000ns'),
             '[lost]': ('1000000ns', '1000000ns'),
             '[GC gen0]': ('1500ns', '1500ns'),
@@ -111,17 +111,17 @@ class GoPprofTest(GoTest):
             self.assertIn(part, text)
 
     def test_traces(self):
-        b = Builder().sample('a.main:1 a.f:2 C:time.sleep [blocked]',
-                             wall_ns=4_000_000, state='blocked')
+        b = Builder().sample('a.main:1 a.f:2 C:time.sleep [waiting]',
+                             wall_ns=4_000_000, state='waiting')
         lines = self.report(b, '-traces').splitlines()
         stack = [line.split()[-1] for line in lines
-                 if line.rstrip().endswith(('[blocked]', 'time.sleep',
+                 if line.rstrip().endswith(('[waiting]', 'time.sleep',
                                             'a.f', 'a.main'))]
-        self.assertEqual(stack, ['[blocked]', 'time.sleep', 'a.f', 'a.main'])
+        self.assertEqual(stack, ['[waiting]', 'time.sleep', 'a.f', 'a.main'])
 
     def test_focus_by_label(self):
-        rows = self.table(example(), '-unit=ns', '-tagfocus=state=blocked')
-        self.assertEqual(rows['[blocked]'], ('990000000ns', '990000000ns'))
+        rows = self.table(example(), '-unit=ns', '-tagfocus=state=waiting')
+        self.assertEqual(rows['[waiting]'], ('990000000ns', '990000000ns'))
         self.assertNotIn('app.hook', rows)
 
     def test_opcodes(self):

@@ -24,7 +24,7 @@ def before():
     b = Builder(duration_ns=1_000_000)
     b.sample('a.main:3 a.f:12', wall_ns=500, cpu_ns=400, count=5)
     b.sample('a.main:4 a.old:22 C:len', wall_ns=300, cpu_ns=300, count=3)
-    b.sample('a.main:5 a.g:31', wall_ns=200, state='blocked',
+    b.sample('a.main:5 a.g:31', wall_ns=200, state='waiting',
              labels={'route': '/a'})
     return b.profile()
 
@@ -35,7 +35,7 @@ def after():
         b.function('a', name, first_line=line)
     main, f, g = range(3)
     b.sample([(main, 13), (f, 32)], wall_ns=900, cpu_ns=700, count=9)
-    b.sample([(main, 15), (g, 71)], wall_ns=150, state='blocked',
+    b.sample([(main, 15), (g, 71)], wall_ns=150, state='waiting',
              labels={'route': '/b'})
     b.sample('a.main:3 a.new:1', wall_ns=50, count=1)
     return b.profile()

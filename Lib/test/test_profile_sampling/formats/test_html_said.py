@@ -57,7 +57,7 @@ def starved(mode):
     b = Builder(mode=mode)
     b.sample('a.main:1 a.f:2', wall_ns=1_000_000_000, cpu_ns=600_000_000,
              count=950)
-    b.sample('a.main:1 a.f:3', wall_ns=500_000_000, count=1, state='blocked')
+    b.sample('a.main:1 a.f:3', wall_ns=500_000_000, count=1, state='waiting')
     return b.profile()
 
 
@@ -109,7 +109,7 @@ class SaidTest(BrowserTest):
 
     def test_findings(self):
         b = Builder()
-        b.sample('app.f:7 C:time.sleep', wall_ns=900, state='blocked')
+        b.sample('app.f:7 C:time.sleep', wall_ns=900, state='waiting')
         b.sample('app.f:8', wall_ns=100, count=1)
         tables = self.show(b.profile())._tables
         self.assertEqual(self.found(), [
@@ -120,12 +120,12 @@ class SaidTest(BrowserTest):
 
     def test_a_finding_leads_to_its_lines(self):
         b = Builder()
-        b.sample('a.f:7 C:time.sleep', wall_ns=900, state='blocked')
+        b.sample('a.f:7 C:time.sleep', wall_ns=900, state='waiting')
         b.sample('a.f:8', wall_ns=100)
         self.show(b.profile())
-        self.assertEqual(self.found()[0], 'blocked is 90.0 % of the time; '
+        self.assertEqual(self.found()[0], 'waiting is 90.0 % of the time; '
                          '100.0 % of it at a.f:7 (time.sleep)')
-        self.click('[data-rule="blocked"]', 'show')
+        self.click('[data-rule="waiting"]', 'show')
         self.assertEqual([row['site'] for row in self.table('sites')],
                          ['a.f:7'])
 

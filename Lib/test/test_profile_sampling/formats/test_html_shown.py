@@ -161,8 +161,8 @@ class PageTest(BrowserTest):
                 (profile.focus(r'a\.f'), {'focus': r'a\.f'}),
                 (profile.ignore('b'), {'ignore': 'b'}),
                 (profile.hide(r'^a\.'), {'hide': r'^a\.'}),
-                (profile.filter(state='blocked').hide('sorted'),
-                 {'where': 'state=^blocked$', 'hide': 'sorted'}),
+                (profile.filter(state='waiting').hide('sorted'),
+                 {'where': 'state=^waiting$', 'hide': 'sorted'}),
                 (profile.focus('nothing'), {'focus': 'nothing'})):
             with self.subTest(query):
                 self.look(view='functions', **query)
@@ -183,7 +183,7 @@ class PageTest(BrowserTest):
                       {'collapse': '_run_once', 'value': 'count'},
                       {'focus': r"it's|work", 'fold': 'stdlib'},
                       {'ignore': '-x'},
-                      {'where': 'state=running|blocked', 'ignore': ' x',
+                      {'where': 'state=running|waiting', 'ignore': ' x',
                        'value': 'cpu_ns'}, {'value': 'task_ns'}):
             with self.subTest(query):
                 self.look(view='functions', **query)
@@ -438,7 +438,7 @@ class PageTest(BrowserTest):
         self.show(example().profile())
         facts = self.text('#facts')
         for text in ('Wall profile of Python', '2 threads', '1,047 samples',
-                     'blocked 48.3 %', '3 samples lost (ring full 3)'):
+                     'waiting 48.3 %', '3 samples lost (ring full 3)'):
             self.assertIn(text, facts)
 
     def test_a_thread_that_only_held_the_gil_is_not_counted(self):

@@ -273,7 +273,7 @@ class TasksTest(BrowserTest):
         facts = self.text('#facts')
         self.assertIn('Tasks: 4 ended, running 16.4 %, loop wait 14.5 %, '
                       'awaiting 69.1 %', facts)
-        self.assertIn('running 18.4 %, blocked 81.6 %', facts)
+        self.assertIn('running 18.4 %, waiting 81.6 %', facts)
         self.assertNotIn('delay', facts)
         self.show(example().profile())
         self.assertNotIn('Tasks', self.text('#facts'))

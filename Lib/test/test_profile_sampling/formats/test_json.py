@@ -80,7 +80,7 @@ class JSONTest(unittest.TestCase):
                     stats={'ticks': 5})
         thread = b.thread('worker', ident=5, native_id=6, interpreter=2)
         b.sample('a.main:3 C:time.sleep', count=1, cpu_ns=2, wall_ns=3,
-                 state='blocked', labels={'route': '/'}, task=('T', 9))
+                 state='waiting', labels={'route': '/'}, task=('T', 9))
         b.sample('a.main:4@CALL+8', count=4, wall_ns=5, state='gil_wait',
                  holder=(thread, 'a.main:3'))
         self.assertEqual(written(b.profile()), {
@@ -115,7 +115,7 @@ class JSONTest(unittest.TestCase):
                 {'labels': {'route': '/'}, 'task_name': 'T', 'task_id': 9}],
             'samples': {
                 'stack': [2, 3], 'thread': [0, 0],
-                'state': ['blocked', 'gil_wait'], 'labels': [1, 0],
+                'state': ['waiting', 'gil_wait'], 'labels': [1, 0],
                 'gil_holder_stack': [-1, 1], 'gil_holder_thread': [-1, 0],
                 'values': {'count': [1, 4], 'cpu_ns': [2, 0],
                            'wall_ns': [3, 5]}}})

@@ -94,7 +94,7 @@ class EncodeTest(unittest.TestCase):
     def test_stack(self):
         b = Builder()
         f = b.function('a', 'f', '/a.py', 10)
-        b.sample([(f, 12, 5, 8, 1), 'a.g:3', 'C:time.sleep', '[blocked]'],
+        b.sample([(f, 12, 5, 8, 1), 'a.g:3', 'C:time.sleep', '[waiting]'],
                  wall_ns=1)
         profile = self.decoded(b)
         locations = {row['id']: row for row in profile['location']}
@@ -108,7 +108,7 @@ class EncodeTest(unittest.TestCase):
                           function['start_line'], line['line'],
                           line['column']))
         self.assertEqual(stack, [
-            ('[blocked]', '', 0, 0, 0),
+            ('[waiting]', '', 0, 0, 0),
             ('time.sleep', '<C>', 0, 0, 0),
             ('a.g', '/src/a.py', 1, 3, 0),
             ('a.f', '/a.py', 10, 12, 5)])
@@ -158,7 +158,7 @@ class EncodeTest(unittest.TestCase):
     def test_the_instruction_of_the_innermost_python_frame(self):
         b = Builder(names=3)
         b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+6', wall_ns=1)
-        b.sample('a.main:1@CALL_BUILTIN_O+4 C:time.sleep [blocked]',
+        b.sample('a.main:1@CALL_BUILTIN_O+4 C:time.sleep [waiting]',
                  wall_ns=2)
         self.assertEqual(self.instructions(b), [
             {'opcode': 'BINARY_OP_ADD_INT', 'instruction offset': 6,

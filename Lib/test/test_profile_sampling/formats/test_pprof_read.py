@@ -72,7 +72,7 @@ class RoundTripTest(FilesTest):
 
     def test_kinds(self):
         b = Builder()
-        b.sample('a.f:1 C:time.sleep [blocked]', wall_ns=1)
+        b.sample('a.f:1 C:time.sleep [waiting]', wall_ns=1)
         b.sample('a.f:1 op:int.__mul__', wall_ns=1)
         # Python code is told from the rest by its first line.
         b.sample([b.function('m', 'f', '<C>'),
@@ -82,7 +82,7 @@ class RoundTripTest(FilesTest):
                  row.function.kind for row in self.assertKept(b).functions()}
         self.assertEqual(kinds, {
             'a.f/src/a.py': 'python', 'time.sleep': 'C',
-            '[blocked]': 'pseudo', 'int.__mul__': 'operator',
+            '[waiting]': 'pseudo', 'int.__mul__': 'operator',
             'm.f<C>': 'python', 'm.f<operator>': 'python', '[f]': 'python'})
 
     def test_names(self):
@@ -95,7 +95,7 @@ class RoundTripTest(FilesTest):
         b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+6 op:int.__add__',
                  wall_ns=2)
         b.sample('a.main:1@CALL+4 a.f:2@BINARY_OP_ADD_INT+10', wall_ns=4)
-        b.sample('a.main:1@CALL_KW+4 C:time.sleep [blocked]', wall_ns=8)
+        b.sample('a.main:1@CALL_KW+4 C:time.sleep [waiting]', wall_ns=8)
         b.sample('a.f:9', wall_ns=16)
         b.sample('[lost]', wall_ns=32)
         self.assertEqual(self.assertKept(b).instructions(),
@@ -196,6 +196,16 @@ class RoundTripTest(FilesTest):
                                     wall_ns=4).profile()
         self.assertEqual(self.load(_pprof.encode(b.profile()._tables)),
                          expected)
+
+    def test_blocked_of_older_versions(self):
+        """It was the state of all that had given the GIL up."""
+        for cpu_ns, state in (40, 'waiting'), (60, 'native'):
+            b = Builder().sample('a.main:1', cpu_ns=cpu_ns, wall_ns=100,
+                                 state='waiting')
+            data = _pprof.encode(b.profile()._tables, compress=False)
+            self.assertEqual(data.count(b'waiting'), 1)
+            sample, = self.load(data.replace(b'waiting', b'blocked')).samples
+            self.assertEqual(sample.state, state)
 
     def test_plain_and_joined_members(self):
         profile = example().profile()

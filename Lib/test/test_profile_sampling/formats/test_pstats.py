@@ -40,12 +40,12 @@ class ContentTest(PstatsTest):
     def test_known_answer(self):
         b = Builder()
         b.sample('a.main:7 a.f:9', wall_ns=3 * SECOND_NS, count=30)
-        b.sample('a.main:8 a.f:9 C:time.sleep [blocked]',
-                 wall_ns=2 * SECOND_NS, count=1, state='blocked')
+        b.sample('a.main:8 a.f:9 C:time.sleep [waiting]',
+                 wall_ns=2 * SECOND_NS, count=1, state='waiting')
         b.sample('a.main:8 op:int.__add__', wall_ns=SECOND_NS, count=4)
         b.sample('', wall_ns=SECOND_NS // 2, count=1, state='unsampled')
         main, f = ('/src/a.py', 1, 'main'), ('/src/a.py', 1, 'f')
-        sleep, blocked = ('~', 0, '<time.sleep>'), ('~', 0, '[blocked]')
+        sleep, blocked = ('~', 0, '<time.sleep>'), ('~', 0, '[waiting]')
         self.assertEqual(self.stats(b).stats, {
             main: (35, 35, 0, 6, {}),
             f: (31, 31, 3, 5, {main: (31, 31, 3, 5)}),
@@ -120,7 +120,7 @@ class ContentTest(PstatsTest):
         stats.print_callers('hook')
         stats.print_callees('work')
         text = stats.stream.getvalue()
-        for line in ('app.py:1(<module>)', '{time.sleep}', '[blocked]',
+        for line in ('app.py:1(<module>)', '{time.sleep}', '[waiting]',
                      '{int.__mul__}'):
             self.assertIn(line, text)
         self.assertRegex(text, r'\(hook\) +<- +700 +0\.700 +0\.700 +'

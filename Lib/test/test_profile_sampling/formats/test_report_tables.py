@@ -62,8 +62,8 @@ class FunctionsTest(unittest.TestCase):
 
     def test_only_running_records_make_margins(self):
         b = build()
-        b.sample('a.main:1 a.f:2 [blocked]', wall_ns=1000 * MS, count=900,
-                 state='blocked')
+        b.sample('a.main:1 a.f:2 [waiting]', wall_ns=1000 * MS, count=900,
+                 state='waiting')
         row = [line for line in shown(b, self.functions, 9)
                if ' a.f ' in line][0].split()
         self.assertEqual(row[2:6], ['0.60s', '0.03s', '1.80s', '0.02s'])
@@ -77,18 +77,18 @@ class ByTest(unittest.TestCase):
         b = build()
         b.sample('a.h:1', wall_ns=500 * MS, count=500,
                  labels={'route': '/a'}, thread=1)
-        b.sample('a.h:2 C:x.recv [blocked]', wall_ns=2000 * MS, thread=1,
-                 state='blocked', labels={'route': '/b'})
+        b.sample('a.h:2 C:x.recv [waiting]', wall_ns=2000 * MS, thread=1,
+                 state='waiting', labels={'route': '/b'})
         self.assertEqual(shown(b, self.by, 9, 'route'), [
-            '#   self    run      ±  blocked  route',
+            '#   self    run      ±  waiting  route',
             '1  57.1%      -      -    2.00s  /b',
             '2  28.6%  1.00s  0.04s        -  [without]',
             '3  14.3%  0.50s  0.04s        -  /a'])
 
     def test_idle_time_has_a_column(self):
         b = build()
-        b.sample('a.serve:5 C:_socket.socket._accept [blocked]',
-                 wall_ns=3000 * MS, state='blocked', thread=1)
+        b.sample('a.serve:5 C:_socket.socket._accept [waiting]',
+                 wall_ns=3000 * MS, state='waiting', thread=1)
         self.assertEqual(shown(b, self.by, 9, 'thread'), [
             '#    self    run  ±   idle  thread',
             '1  100.0%  1.00s  -      -  MainThread',
@@ -120,7 +120,7 @@ class ByTest(unittest.TestCase):
 
     def test_the_file_of_python_code(self):
         b = build()
-        b.sample('[blocked]', wall_ns=5, state='blocked')
+        b.sample('[waiting]', wall_ns=5, state='waiting')
         self.assertEqual(
             [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
             ['file', '/src/a.py', '[without]'])
@@ -256,7 +256,7 @@ class OpcodesTest(unittest.TestCase):
         b.sample('a.f:7@BINARY_OP_ADD_FLOAT+8 op:float.__add__', count=30,
                  wall_ns=300 * MS)
         b.sample('a.f:7@BINARY_OP+8', count=10, wall_ns=100 * MS)
-        b.sample('a.f:8@CALL+20 C:time.sleep [blocked]', count=1,
+        b.sample('a.f:8@CALL+20 C:time.sleep [waiting]', count=1,
                  wall_ns=4000 * MS)
         self.assertEqual(shown(b, tables_of_code.opcodes, 9), [
             'Instructions by self time, with the C functions and operators '

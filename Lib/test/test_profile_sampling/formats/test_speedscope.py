@@ -32,15 +32,15 @@ class ContentTest(unittest.TestCase):
         b = Builder(pid=7, python_version='3.13.5')
         b.sample('a.main:1 a.f:2', wall_ns=5, cpu_ns=3, count=2)
         b.sample('a.main:4 a.f:9', wall_ns=10)
-        b.sample('a.main:1 C:time.sleep [blocked]', wall_ns=7,
-                 state='blocked')
+        b.sample('a.main:1 C:time.sleep [waiting]', wall_ns=7,
+                 state='waiting')
         b.sample('', wall_ns=1, state='unsampled')
         self.assertEqual(written(b), {
             '$schema': 'https://www.speedscope.app/file-format-schema.json',
             'name': 'wall profile of Python 3.13.5, process 7',
             'exporter': 'profile_sampling', 'activeProfileIndex': 0,
             'shared': {'frames': [
-                {'name': '[blocked]'},
+                {'name': '[waiting]'},
                 {'name': 'a.f', 'file': '/src/a.py', 'line': 1},
                 {'name': 'a.main', 'file': '/src/a.py', 'line': 1},
                 {'name': 'time.sleep'}, {'name': '[no frames]'}]},
@@ -220,7 +220,7 @@ class PageTest(unittest.TestCase):
         # Ours are in the order of their self times, as its rows are.
         self.assertEqual(
             [row[-1] for row in rows if row[-1]][:4],
-            ['[blocked]', 'app.hook', 'app.work', 'int.__mul__'])
+            ['[waiting]', 'app.hook', 'app.work', 'int.__mul__'])
         self.assertEqual(
             [row[:2] for row in rows if row[-1] == 'app.work'],
             [['1.00s (49%)', '200.00ms (9.8%)']])

@@ -50,7 +50,7 @@ class LayoutTest(unittest.TestCase):
         b = Builder()
         b.sample('a.main:1 a.f:2', wall_ns=25 * MILLISECOND, count=3,
                  cpu_ns=20 * MILLISECOND)
-        b.sample('a.main:7 C:time.sleep [blocked]', state='blocked',
+        b.sample('a.main:7 C:time.sleep [waiting]', state='waiting',
                  wall_ns=50 * MILLISECOND, count=1)
         b.sample('a.main:7', wall_ns=15 * MILLISECOND, count=1)
         b.sample('', wall_ns=10 * MILLISECOND, state='unsampled')
@@ -62,7 +62,7 @@ class LayoutTest(unittest.TestCase):
              ('a.main', 10, 89, 1062, 'p2'),
              ('a.f', 10, 106, 295, 'p2'),
              ('time.sleep', 305, 106, 590, 'c'),
-             ('[blocked]', 305, 123, 590, 'b'),
+             ('[waiting]', 305, 123, 590, 'b'),
              ('[no frames]', 1072, 89, 118, 'x')])
         self.assertEqual(drawing.named('a.f').title, [
             'a.f', '/src/a.py:1',

@@ -123,7 +123,7 @@ class ReportTest(unittest.TestCase):
                       'awaiting 69.1 %: --tasks\n', report)
         self.assertIn('\nwall 49.0ms in all threads; CPU 8.0ms; 13 samples\n',
                       report)
-        self.assertIn('\nrunning 18.4 %, blocked 81.6 %\n', report)
+        self.assertIn('\nrunning 18.4 %, waiting 81.6 %\n', report)
         self.assertNotIn('Tasks: ', text.render(example().profile()._tables))
 
     def test_summary_of_a_part(self):

@@ -35,22 +35,22 @@ class ReportTest(unittest.TestCase):
                  wall_ns=250_000_000, thread=main, state='gil_wait')
         b.sample('app.main:3 app.work:12', count=100, cpu_ns=100_000_000,
                  wall_ns=100_000_000, thread=main)
-        b.sample('app.main:4 C:time.sleep [blocked]', count=2,
-                 wall_ns=1_700_000_000, thread=worker, state='blocked')
+        b.sample('app.main:4 C:time.sleep [waiting]', count=2,
+                 wall_ns=1_700_000_000, thread=worker, state='waiting')
         # 1.96 * 1 ms * sqrt(900 * (1 - 900 / 1000)): 18.6 ms.
         self.assertEqual(report(b, width=67), textwrap.dedent('''\
             Wall profile of Python 3.13.5, 2.00s, 2 threads,
               2023-11-14 22:13:20 UTC
             wall 3.05s in all threads; CPU 1.00s; 1,005 samples
-            running 36.1 %, blocked 55.7 %, GIL wait 8.2 %
+            running 36.1 %, waiting 55.7 %, GIL wait 8.2 %
             Quality: 909 of 1,000 Hz, 3 samples lost (ring full 2, stale 1),
               1.200 ms wall lost, missed 0.0 %, biased 1.0 %, unsampled 0.0 %,
               overhead 0.9 %
 
-            * blocked is 55.7 % of the time; 100.0 % of it at app.main:4
+            * waiting is 55.7 % of the time; 100.0 % of it at app.main:4
               (time.sleep)
 
-            #   self    run      ±  blocked    GIL  line         in
+            #   self    run      ±  waiting    GIL  line         in
             1  55.7%      -      -    1.70s      -  app.main:4   time.sleep
             2  41.0%  1.00s  0.02s        -  0.25s  app.work:11  json.loads 40%
             3   3.3%  0.10s  0.02s        -      -  app.work:12
@@ -58,16 +58,16 @@ class ReportTest(unittest.TestCase):
 
     def test_waiting_is_charged_to_the_line_that_waits(self):
         b = Builder()
-        b.sample('a.main:1 a.f:2 C:time.sleep [blocked]', wall_ns=3_000_000,
-                 state='blocked')
+        b.sample('a.main:1 a.f:2 C:time.sleep [waiting]', wall_ns=3_000_000,
+                 state='waiting')
         b.sample('a.main:1 a.f:2 [asleep~with~GIL]', wall_ns=2_000_000,
                  state='asleep_with_gil')
         b.sample('a.main:1 a.f:2 [GC~gen0]', wall_ns=1_000_000, state='gc')
         heading, row = report(b).splitlines()[-2:]
         self.assertEqual(heading.split(), [
-            '#', 'self', 'run', '±', 'blocked', 'GC', 'asleep', 'line', 'in'])
+            '#', 'self', 'run', '±', 'waiting', 'asleep', 'GC', 'line', 'in'])
         self.assertEqual(row.split(), [
-            '1', '100.0%', '-', '-', '3.0ms', '1.0ms', '2.0ms', 'a.f:2',
+            '1', '100.0%', '-', '-', '3.0ms', '2.0ms', '1.0ms', 'a.f:2',
             'time.sleep', '50%'])
 
     def test_what_is_on_no_line(self):
@@ -245,8 +245,8 @@ class WidthTest(unittest.TestCase):
 
     def test_narrow_tables_have_no_callees(self):
         name, callee = 'function_that_waits', 'C:lib.call'
-        b = Builder().sample(f'module.{name}:7 {callee} [blocked]',
-                             wall_ns=1_000_000, state='blocked')
+        b = Builder().sample(f'module.{name}:7 {callee} [waiting]',
+                             wall_ns=1_000_000, state='waiting')
         b.sample(f'module.{name}:7 {callee} [GIL~wait]', wall_ns=1_000_000,
                  state='gil_wait')
         wide, narrow = [report(b, width=width).splitlines()[-1]
@@ -265,7 +265,7 @@ class IdleTest(unittest.TestCase):
     """Threads that have nothing to do are one line."""
 
     LOOP = ('asyncio.run:1 asyncio.base_events.BaseEventLoop._run_once:9 '
-            'selectors.EpollSelector.select:4 C:select.epoll.poll [blocked]')
+            'selectors.EpollSelector.select:4 C:select.epoll.poll [waiting]')
 
     def build(self):
         b = Builder(duration_ns=2_000_000_000)
@@ -281,10 +281,10 @@ class IdleTest(unittest.TestCase):
     def test_event_loop(self):
         b = self.build()
         b.sample(['a.main:1', (self.f[0], 9), 'selectors.E.select:4',
-                  'C:select.poll', '[blocked]'], wall_ns=1_500_000_000,
-                 state='blocked')
+                  'C:select.poll', '[waiting]'], wall_ns=1_500_000_000,
+                 state='waiting')
         b.sample(['a.main:1', (self.f[0], 9), 'a.handler:2', 'C:time.sleep',
-                  '[blocked]'], wall_ns=500_000_000, state='blocked')
+                  '[waiting]'], wall_ns=500_000_000, state='waiting')
         rows = self.tail(b)
         self.assertEqual(len(rows), 2, rows)
         self.assertEqual(rows[0].split(), [
@@ -296,11 +296,11 @@ class IdleTest(unittest.TestCase):
     def test_executor_worker_is_idle_and_its_work_is_not(self):
         b = self.build()
         worker = b.thread('pool_0')
-        b.sample([(self.f[1], 90), 'C:_queue.SimpleQueue.get', '[blocked]'],
-                 wall_ns=700_000_000, thread=worker, state='blocked')
+        b.sample([(self.f[1], 90), 'C:_queue.SimpleQueue.get', '[waiting]'],
+                 wall_ns=700_000_000, thread=worker, state='waiting')
         b.sample([(self.f[1], 90), 'a.job:3', 'C:_socket.socket.recv',
-                  '[blocked]'], wall_ns=300_000_000, thread=worker,
-                 state='blocked')
+                  '[waiting]'], wall_ns=300_000_000, thread=worker,
+                 state='waiting')
         # Waiting for the GIL is nothing that it chose.
         b.sample([(self.f[1], 90), '[GIL~wait]'.replace('~', ' ')],
                  wall_ns=100_000_000, thread=worker, state='gil_wait')
@@ -312,8 +312,8 @@ class IdleTest(unittest.TestCase):
     def test_an_accept_loop(self):
         b = self.build()
         b.sample('a.serve:5 socket.socket.accept:2 '
-                 'C:_socket.socket._accept [blocked]',
-                 wall_ns=1_000_000, state='blocked')
+                 'C:_socket.socket._accept [waiting]',
+                 wall_ns=1_000_000, state='waiting')
         b.sample('a.serve:6', wall_ns=1_000_000)
         # The builder takes the first part of a name for the module.
         self.assertEqual(len(self.tail(b)), 2)
@@ -327,8 +327,8 @@ class IdleTest(unittest.TestCase):
                 b = self.build()
                 b.sample('a.main:1', wall_ns=2_000_000_000)
                 thread = b.thread(name)
-                b.sample('a.consume:4 C:_socket.socket.recv [blocked]',
-                         wall_ns=ns, thread=thread, state='blocked')
+                b.sample('a.consume:4 C:_socket.socket.recv [waiting]',
+                         wall_ns=ns, thread=thread, state='waiting')
                 b.sample('a.consume:5', wall_ns=1_000_000, thread=thread)
                 self.assertEqual(self.tail(b)[-1].startswith('[idle]'),
                                  is_idle)
@@ -338,12 +338,12 @@ class IdleTest(unittest.TestCase):
         b = self.build()
         b.sample('a.main:1', wall_ns=2_000_000_000)
         b.sample(stack, wall_ns=2_000_000_000, cpu_ns=cpu_ns,
-                 thread=b.thread('other'), state='blocked')
+                 thread=b.thread('other'), state='waiting')
         return self.tail(b)[-1].startswith('[idle]')
 
     def test_a_thread_that_computes_without_the_gil(self):
         for share, is_idle in ((0.97, False), (0.11, False), (0.09, True)):
-            for stack in 'a.crunch:4 [blocked]', 'threading.Thread.run:995':
+            for stack in 'a.crunch:4 [waiting]', 'threading.Thread.run:995':
                 with self.subTest(stack, share=share):
                     self.assertEqual(self.in_one_place(
                         stack, round(share * 2_000_000_000)), is_idle)
@@ -356,19 +356,19 @@ class IdleTest(unittest.TestCase):
             for function in 'a.work:4', 'threading.Thread.run:995':
                 with self.subTest(call, function=function):
                     self.assertEqual(self.in_one_place(
-                        f'{function} C:{call} [blocked]'), is_idle)
+                        f'{function} C:{call} [waiting]'), is_idle)
 
     def test_a_lock_that_a_function_waits_with(self):
         self.assertTrue(self.in_one_place(
             'a.work:4 threading.Condition.wait:359 C:_thread.lock.acquire '
-            '[blocked]'))
+            '[waiting]'))
 
     def test_whatever_the_profile_is_about(self):
         b = self.build()
         b.facts['mode'] = 'cpu'
         b.sample('a.main:1', wall_ns=2_000_000_000, cpu_ns=1_000_000)
-        b.sample('a.wait:4 [blocked]', wall_ns=2_000_000_000, cpu_ns=5_000,
-                 thread=b.thread('other'), state='blocked')
+        b.sample('a.wait:4 [waiting]', wall_ns=2_000_000_000, cpu_ns=5_000,
+                 thread=b.thread('other'), state='waiting')
         self.assertTrue(self.tail(b)[-1].startswith(
             '[idle] 5.0us in 1 thread '))
 
@@ -376,14 +376,14 @@ class IdleTest(unittest.TestCase):
         b = self.build()
         thread = b.thread('worker')
         for line in 4, 5:
-            b.sample(f'a.work:{line} C:lib.query [blocked]', thread=thread,
-                     wall_ns=1_000_000_000, state='blocked')
+            b.sample(f'a.work:{line} C:lib.query [waiting]', thread=thread,
+                     wall_ns=1_000_000_000, state='waiting')
         self.assertNotIn('[idle]', report(b))
 
     def is_idle(self, module, name, below):
         b = self.build()
         b.sample([(b.function(module, name), 9), *below.split(),
-                  '[blocked]'], wall_ns=1_000_000_000, state='blocked')
+                  '[waiting]'], wall_ns=1_000_000_000, state='waiting')
         return self.tail(b)[-1].startswith('[idle]')
 
     def test_servers_that_have_nothing_to_do(self):
@@ -422,7 +422,7 @@ class IdleTest(unittest.TestCase):
     def test_idle_time_is_in_the_totals_and_no_share(self):
         b = self.build()
         b.sample(['a.main:1', (self.f[0], 9), 'selectors.E.select:4',
-                  '[blocked]'], wall_ns=1_500_000_000, state='blocked')
+                  '[waiting]'], wall_ns=1_500_000_000, state='waiting')
         b.sample('a.f:1', wall_ns=500_000_000)
         text = report(b)
         self.assertIn('wall 2.00s in all threads, 1.50s of it idle', text)

@@ -211,7 +211,7 @@ class PstatsTest(AdapterTest):
     def test_report(self):
         self.stats.sort_stats('cumulative').print_stats()
         text = self.stats.stream.getvalue()
-        for name in '(naps)', '{time.sleep}', '[blocked]':
+        for name in '(naps)', '{time.sleep}', '[waiting]':
             self.assertIn(name, text)
         seconds, = re.findall(r'([\d.]+) +[\d.]+ +\S+\(heavy\)\n', text)
         self.assertAlmostEqual(float(seconds),

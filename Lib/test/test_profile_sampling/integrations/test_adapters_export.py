@@ -175,7 +175,7 @@ class OpenTelemetryTest(unittest.TestCase):
     def test_the_leaf_is_first(self):
         stacks = [[frame[0][0] for frame in self.frames(sample)]
                   for sample in self.profiles['wall'].samples]
-        self.assertIn(['[blocked]', 'time.sleep',
+        self.assertIn(['[waiting]', 'time.sleep',
                        f'{adapters.__name__}.naps'],
                       [stack[:3] for stack in stacks])
 
@@ -186,7 +186,7 @@ class OpenTelemetryTest(unittest.TestCase):
                  for (name, _, _), _, attributes in frames}
         self.assertEqual(types[f'{adapters.__name__}.heavy'], 'cpython')
         self.assertEqual(types['time.sleep'], 'native')
-        self.assertIsNone(types['[blocked]'])
+        self.assertIsNone(types['[waiting]'])
         line, = {line for (name, _, _), line, _ in frames
                  if name == f'{adapters.__name__}.naps'}
         self.assertEqual(line, adapters.naps.__code__.co_firstlineno + 1)

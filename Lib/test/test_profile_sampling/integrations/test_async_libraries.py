@@ -73,7 +73,7 @@ def callees(run, qualname):
     sites = Sites(run.profile._tables)
     return tuple([{callee.name for row in rows
                    if row.function.qualname == qualname
-                   and row.sums.by_state[STATES.index('blocked')]
+                   and row.sums.by_state[STATES.index('waiting')]
                    for callee, _ in row.callees}
                   for rows in (sites.idle_rows, sites.rows)])
 

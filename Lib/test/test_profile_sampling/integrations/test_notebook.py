@@ -245,7 +245,7 @@ class FrameTest(BrowserTest):
         self.click('.tabs', 'Functions')
         rows = self.table('functions')
         self.assertEqual(len(rows), len(example().profile().functions()))
-        self.click('.filters', 'blocked')
+        self.click('.filters', 'waiting')
         self.assertLess(len(self.table('functions')), len(rows))
         self.click('#chips', 'undo')
         self.assertEqual(len(self.table('functions')), len(rows))
@@ -268,7 +268,7 @@ class FrameTest(BrowserTest):
         self.click('.tabs', 'Functions')
         rows = self.table('functions')
         self.assertEqual(len(rows), len(example().profile().functions()))
-        self.click('.filters', 'blocked')
+        self.click('.filters', 'waiting')
         self.assertLess(len(self.table('functions')), len(rows))
         self.assertEqual(complaints(self.driver), [])
 

@@ -94,7 +94,7 @@ class PluginTest(ProgramTest):
         self.assertGreater(
             found['test_it.py::test_fixture']['running'], 190_000_000)
         self.assertGreater(
-            found['test_it.py::test_sleep']['blocked'], 290_000_000)
+            found['test_it.py::test_sleep']['waiting'], 290_000_000)
         self.assertGreater(
             found['test_it.py::TestIt::test_gil']['gil_wait'], 30_000_000)
 

@@ -184,7 +184,7 @@ class ASGITest(ServedTest):
         own = served.below('EpollSelector.select')
         own += served.below('H11Protocol.data_received')
         own += [sample for sample in served.below('Server.run')
-                if sample.state == 'blocked'
+                if sample.state == 'waiting'
                 and python_leaf(sample).function.qualname == 'Runner.run']
         self.assertTrue(own)
         for sample in own:

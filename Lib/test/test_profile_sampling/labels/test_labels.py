@@ -298,13 +298,13 @@ class SampleTest(LabelTest):
         with manual() as session:
             with label(a=1):
                 event()
-                tick(5, 0)
+                tick(5, 5)
             sample(0)
             sample(2**40, a=2)
         self.assertEqual(self.rows(session.profile), {
             (labelled(a='1', kind='x'), 'custom'): (21, 0, 0),
             (labelled(a='1'), 'custom'): (1, 0, 0),
-            (labelled(a='1'), 'running'): (1, 0, 5),
+            (labelled(a='1'), 'running'): (1, 5, 5),
             (labelled(a='2'), 'custom'): (2**40, 0, 0)})
         on_stack = [row for row in session.profile.samples
                     if row.labels.get('kind') == 'x']

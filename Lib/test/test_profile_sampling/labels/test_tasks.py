@@ -63,7 +63,7 @@ class TasksTest(LabelTest):
 
     def test_ids(self):
         async def main():
-            tick(5, 0)
+            tick(5, 5)
             return id(asyncio.current_task())
         with manual() as session:
             task_id = asyncio.run(main())
@@ -195,15 +195,15 @@ class TasksTest(LabelTest):
             asyncio.current_task().set_name('main')
             with label(a=1), concurrent.futures.ThreadPoolExecutor(1) as pool:
                 # to_thread() takes the context along, executors do not.
-                await loop.run_in_executor(pool, tick, 1, 0)
-                await asyncio.to_thread(tick, 10, 0)
+                await loop.run_in_executor(pool, tick, 1, 1)
+                await asyncio.to_thread(tick, 10, 10)
                 await asyncio.to_thread(
                     lambda: self.assertEqual(labels(), {'a': '1'}))
                 await loop.run_in_executor(
                     pool, lambda: self.assertEqual(labels(), {}))
         with manual() as session:
             asyncio.run(main())
-        # The loop's thread is blocked meanwhile, for as long.
+        # The loop's thread waits meanwhile, for as long.
         found = Counter()
         for row in session.profile.samples:
             if row.thread.ident != threading.get_ident() and (

@@ -158,7 +158,7 @@ class EndsTest(ProgramTest):
         for name in 'python', 'with_gil', 'without_gil', 'asleep':
             self.assertTrue([s for s in profile.samples
                              if on_stack(s, name)], name)
-        self.assertGreater(states['blocked'], 0)
+        self.assertGreater(states['waiting'], 0)
 
     def test_daemon_threads_and_an_exception(self):
         self.check('raise SystemExit(4)', setup=DAEMONS)
@@ -312,7 +312,7 @@ class ForksTest(ProgramTest):
             '    r = subprocess.run([sys.executable, "-c",'
             ' "import sys; sys.exit(3)"], **options)\n'
             '    print(r.returncode)', '3 3 3 3')
-        self.assertGreater(by_state(profile.samples)['blocked'], 0)
+        self.assertGreater(by_state(profile.samples)['waiting'], 0)
 
     def test_variable_is_inherited(self):
         result = self.run_python(

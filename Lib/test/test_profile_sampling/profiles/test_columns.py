@@ -17,7 +17,7 @@ class ColumnsTest(unittest.TestCase):
         main = b.thread('MainThread', ident=5, native_id=6)
         b.thread('idle', ident=7, native_id=8, interpreter=1)
         b.sample('a.f:3@CALL+8 C:time.sleep', count=1, cpu_ns=2, wall_ns=4,
-                 state='blocked', labels={'route': '/x'}, task=('T', 9))
+                 state='waiting', labels={'route': '/x'}, task=('T', 9))
         b.sample('', count=1, wall_ns=8, state='unsampled')
         b.sample('a.f:4@CALL+20', count=1, wall_ns=16, state='gil_wait',
                  holder=(main, 'a.g:7 C:time.sleep'))
@@ -31,7 +31,7 @@ class ColumnsTest(unittest.TestCase):
             'first_line': [0, None, 1], 'line': [0, 0, 4],
             'thread': ['MainThread'] * 3, 'thread_id': [5] * 3,
             'native_id': [6] * 3, 'interpreter_id': [0] * 3,
-            'state': ['blocked', 'unsampled', 'gil_wait'],
+            'state': ['waiting', 'unsampled', 'gil_wait'],
             'task_name': ['T', None, None], 'task_id': [9, None, None],
             'gil_holder': [None, None, 'a.g (time.sleep)'],
             'label_route': ['/x', None, None],
@@ -67,7 +67,7 @@ class ColumnsTest(unittest.TestCase):
             'native_id': [6, 8], 'interpreter_id': [0, 1], 'count': [3, 0],
             'cpu_ns': [2, 0], 'wall_ns': [28, 0]})
         self.assertEqual(self.small().columns('states'), {
-            'state': ['blocked', 'gil_wait', 'unsampled'],
+            'state': ['waiting', 'gil_wait', 'unsampled'],
             'count': [1, 1, 1], 'cpu_ns': [2, 0, 0], 'wall_ns': [4, 16, 8]})
 
     def test_gil_holders(self):

@@ -68,11 +68,11 @@ class OneRunTest(unittest.TestCase):
             b = Builder(rate_hz=1000)
             b.sample('m.f:1', wall_ns=100 * MS, count=100)
             b.sample('m.g:1', wall_ns=100 * MS, count=100)
-            b.sample('m.f:1 C:time.sleep [blocked]', wall_ns=ms * MS,
-                     state='blocked')
+            b.sample('m.f:1 C:time.sleep [waiting]', wall_ns=ms * MS,
+                     state='waiting')
             runs.append(Run(b.profile()._tables, asked))
         c = compare.Comparison(runs[:1], runs[1:], asked)
-        waits = row(c, '[blocked]')
+        waits = row(c, '[waiting]')
         self.assertEqual((waits.low, waits.high), (MS, MS))
         self.assertLess(row(c, 'm.f').low, -18 * MS)
 

@@ -37,7 +37,7 @@ class InstructionsTest(unittest.TestCase):
         b = Builder(names=3)
         b.sample('a.f:7@CALL+2', count=1, cpu_ns=1, wall_ns=1)
         b.sample('a.f:7@CALL+2 C:time.sleep', count=2, cpu_ns=2, wall_ns=2)
-        b.sample('a.f:7@CALL+2 C:time.sleep [blocked]', count=4, wall_ns=4)
+        b.sample('a.f:7@CALL+2 C:time.sleep [waiting]', count=4, wall_ns=4)
         b.sample('a.f:7@CALL+2 [GIL~wait]', count=8, wall_ns=8)
         row, = self.rows(b)
         self.assertEqual(
@@ -60,7 +60,7 @@ class InstructionsTest(unittest.TestCase):
         b = Builder(names=3)
         b.sample('', wall_ns=1, state='unsampled')
         b.sample('[lost]', wall_ns=1, state='lost')
-        b.sample('C:time.sleep [blocked]', wall_ns=1, state='blocked')
+        b.sample('C:time.sleep [waiting]', wall_ns=1, state='waiting')
         self.assertEqual(self.rows(b), [])
 
     def test_specialized_unspecialized_and_deoptimized(self):

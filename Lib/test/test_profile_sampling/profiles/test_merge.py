@@ -68,7 +68,7 @@ class MergeTest(unittest.TestCase):
         self.assertEqual(facts_of(merged), facts)
 
     def test_tables_of_profiles_that_share_nothing(self):
-        one = process(11, 'a.x:1 C:time.sleep [blocked]')
+        one = process(11, 'a.x:1 C:time.sleep [waiting]')
         two = process(12, 'b.y:2 b.z:3')
         merged = self.merge(one, two)
         for profile, pid in (one, '11'), (two, '12'):

@@ -140,10 +140,10 @@ class FunctionsTest(unittest.TestCase):
         b = Builder()
         b.sample('a.f', wall_ns=1 * MS)
         b.sample('a.f op:int.__mul__', wall_ns=2 * MS)
-        b.sample('a.f C:time.sleep [blocked]', wall_ns=4 * MS)
+        b.sample('a.f C:time.sleep [waiting]', wall_ns=4 * MS)
         self.assertEqual(weights(b.profile().functions()), {
             'a.f': (1, 7), 'int.__mul__': (2, 2), 'time.sleep': (0, 4),
-            '[blocked]': (4, 4)})
+            '[waiting]': (4, 4)})
 
     def test_recursion_through_c_counts_once(self):
         b = Builder()
@@ -184,13 +184,13 @@ class LinesTest(unittest.TestCase):
         b = Builder()
         b.sample('a.f:2', wall_ns=1)
         b.sample('a.f:2 op:int.__mul__', wall_ns=2)
-        b.sample('a.f:2 C:time.sleep [blocked]', wall_ns=4)
+        b.sample('a.f:2 C:time.sleep [waiting]', wall_ns=4)
         self.assertEqual(
             {(row.function.name, row.line):
              (row.self_wall_ns, row.cum_wall_ns)
              for row in b.profile().lines()},
             {('a.f', 2): (1, 7), ('int.__mul__', 0): (2, 2),
-             ('time.sleep', 0): (0, 4), ('[blocked]', 0): (4, 4)})
+             ('time.sleep', 0): (0, 4), ('[waiting]', 0): (4, 4)})
 
     def test_instructions_of_a_line_are_one_row(self):
         b = Builder(names=3)
@@ -243,15 +243,15 @@ class ProfileTest(unittest.TestCase):
         b = Builder()
         worker = b.thread('worker', ident=5, native_id=6, interpreter=3)
         f = b.function('a', 'f', '/a.py', 10)
-        b.sample([(f, 12, 4, 8, 99), '[blocked]'], count=1, cpu_ns=2,
-                 wall_ns=3, thread=worker, state='blocked')
+        b.sample([(f, 12, 4, 8, 99), '[waiting]'], count=1, cpu_ns=2,
+                 wall_ns=3, thread=worker, state='waiting')
         sample, = b.profile().samples
         self.assertEqual(sample.stack, (
-            Frame(Function(None, '[blocked]', '', 0, 'pseudo'),
+            Frame(Function(None, '[waiting]', '', 0, 'pseudo'),
                   0, 0, -1, 0),
             Frame(Function('a', 'f', '/a.py', 10, 'python'), 12, 4, 8, 99)))
         self.assertEqual(sample.thread, Thread(5, 6, 'worker', 3))
-        self.assertEqual(sample.state, 'blocked')
+        self.assertEqual(sample.state, 'waiting')
         self.assertEqual((sample.count, sample.cpu_ns, sample.wall_ns),
                          (1, 2, 3))
 
@@ -429,7 +429,7 @@ class ReferencesTest(unittest.TestCase):
         self.assertRefused('nodes', samples=('q', 0, -1))
         self.assertRefused('threads', samples=('q', 1, 1))
         self.assertRefused('labels', samples=('q', 2, 1))
-        self.assertRefused('states', samples=('q', 3, 10))
+        self.assertRefused('states', samples=('q', 3, 12))
         self.assertRefused('threads', samples=('q', 4, 1))
         self.assertRefused('threads', samples=('q', 4, -2))
         self.assertRefused('nodes', samples=('q', 5, 3))

@@ -22,7 +22,7 @@ def small():
     b.sample('app.main:1 app.view:2', wall_ns=1, thread=main,
              labels={'route': '/a'})
     b.sample('app.main:1 db.query:5 C:time.sleep', wall_ns=2, thread=main,
-             state='blocked', labels={'route': '/b', 'shard': '1'})
+             state='waiting', labels={'route': '/b', 'shard': '1'})
     b.sample('app.main:1 db.query:5', wall_ns=4, thread=worker, state='gc')
     b.sample('app.main:3', wall_ns=8, thread=worker, task=('T1', 5))
     b.sample('', wall_ns=16, thread=worker, state='unsampled')
@@ -69,9 +69,9 @@ class FilterTest(PartsTest):
         self.assertWeighs(0, function='query', file='/src/app.py')
 
     def test_state(self):
-        self.assertWeighs(2, state='blocked')
-        self.assertWeighs(6, state=['blocked', 'gc'])
-        self.assertWeighs(6, state={'blocked', 'gc'})
+        self.assertWeighs(2, state='waiting')
+        self.assertWeighs(6, state=['waiting', 'gc'])
+        self.assertWeighs(6, state={'waiting', 'gc'})
         self.assertWeighs(0, state=[])
 
     def test_thread(self):
@@ -122,7 +122,7 @@ class FilterTest(PartsTest):
                 small().filter(**criteria)
 
     def test_nothing_more_than_the_samples_use(self):
-        part = small().filter(thread='MainThread', state='blocked')
+        part = small().filter(thread='MainThread', state='waiting')
         self.assertEqual(
             {row.function.name for row in part.functions()},
             {'app.main', 'db.query', 'time.sleep'})
@@ -133,7 +133,7 @@ class FilterTest(PartsTest):
 
     def test_facts_are_those_of_the_session(self):
         whole = example(pid=3, mode='cpu').profile()
-        part = whole.filter(state='blocked')
+        part = whole.filter(state='waiting')
         for name in ('mode', 'rate_hz', 'depth_frames', 'names', 'pid',
                      'start_time_ns', 'duration_ns', 'python_version',
                      'counters', 'value_types'):
@@ -274,7 +274,7 @@ class HideTest(PartsTest):
     def test_totals_stay(self):
         for seed in SEEDS:
             whole = random_profile(random.Random(seed))
-            for pattern in 'f', 'sleep|blocked', '/a', 'nobody':
+            for pattern in 'f', 'sleep|waiting', '/a', 'nobody':
                 with self.subTest(seed=seed, pattern=pattern):
                     hidden = whole.hide(pattern)
                     validator.check_profile(hidden)
@@ -297,7 +297,7 @@ class GroupTest(PartsTest):
         whole = small()
         for key, expected in (
                 ('state', {'gil_wait': 32, 'unsampled': 16, 'running': 9,
-                           'gc': 4, 'blocked': 2}),
+                           'gc': 4, 'waiting': 2}),
                 ('task_name', {None: 55, 'T1': 8}),
                 ('file', {'/src/app.py': 41, None: 16, '/src/db.py': 6}),
                 ('route', {None: 60, '/b': 2, '/a': 1}),

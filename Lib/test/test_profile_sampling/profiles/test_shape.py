@@ -28,7 +28,7 @@ class ShapeTest(unittest.TestCase):
     def stacks(self):
         b = Builder()
         b.sample('a.main a.f a.g C:c.sort a.key', wall_ns=1)
-        b.sample('a.main a.g a.f [blocked]', wall_ns=10)
+        b.sample('a.main a.g a.f [waiting]', wall_ns=10)
         b.sample('a.main', wall_ns=100)
         return b
 
@@ -45,7 +45,7 @@ class ShapeTest(unittest.TestCase):
     def test_root(self):
         self.assertEqual(self.shaped(self.stacks(), root=r'a\.f'),
                          {'a.f': 11, 'a.g': 1, 'c.sort': 1, 'a.key': 1,
-                          '[blocked]': 10})
+                          '[waiting]': 10})
 
     def test_all_at_once(self):
         self.assertEqual(
@@ -59,11 +59,11 @@ class ShapeTest(unittest.TestCase):
         first, inner = [b.function('json', name, '/lib/python3.13/json/x.py')
                         for name in ('loads', 'scan')]
         c = b.function('_json', 'scan', kind=1)
-        blocked = b.function(None, '[blocked]', '', kind=3)
+        blocked = b.function(None, '[waiting]', '', kind=3)
         b.sample([mine, first, inner, c, inner], wall_ns=1)
         b.sample([mine, first, inner, mine, inner, blocked], wall_ns=10)
         self.assertEqual(self.shaped(b, fold=['stdlib']), {
-            'm.f': 11, 'json.loads': 11, 'json.scan': 10, '[blocked]': 10})
+            'm.f': 11, 'json.loads': 11, 'json.scan': 10, '[waiting]': 10})
         self.assertEqual(self.shaped(b, fold=['packages']), self.shaped(b))
 
     def waits(self):
@@ -75,13 +75,13 @@ class ShapeTest(unittest.TestCase):
                             '/lib/python3.13/selectors.py')
         own = b.function('asyncio.base_events', 'BaseEventLoop.run_forever',
                          '/lib/python3.13/asyncio/base_events.py')
-        blocked = b.function(None, '[blocked]', '', kind=3)
+        blocked = b.function(None, '[waiting]', '', kind=3)
         b.sample(['a.main:1', own, loop, select, blocked], wall_ns=600,
-                 state='blocked')
+                 state='waiting')
         b.sample(['a.main:1', own, 'a.f:2', blocked], wall_ns=30,
-                 state='blocked')
+                 state='waiting')
         b.sample(['a.main:1', own, own, blocked], wall_ns=10,
-                 state='blocked')
+                 state='waiting')
         b.sample('a.main:1', wall_ns=100)
         return b.profile()
 
@@ -97,7 +97,7 @@ class ShapeTest(unittest.TestCase):
                 again = shape.shaped(tables, hide=['main'])
                 self.assertEqual(Sites(again).idle, 600)
                 for part in (tables.about('samples').about('wall'),
-                             select.where(tables, 'state', 'blocked'),
+                             select.where(tables, 'state', 'waiting'),
                              on_clocks(tables)):
                     self.assertEqual(Sites(part).idle, 600)
                 part = select.grouped(tables, 'thread')
@@ -157,7 +157,7 @@ class OriginsTest(unittest.TestCase):
 
     def test_what_is_not_python(self):
         self.assertEqual(origins.of_functions(
-            [Function(None, '[blocked]', '', 0, 'pseudo')]), [None])
+            [Function(None, '[waiting]', '', 0, 'pseudo')]), [None])
 
 
 if __name__ == '__main__':

@@ -138,10 +138,10 @@ class ShortTest(unittest.TestCase):
         self.assertEqual(lines[:3], [
             'wall profile of Python 3.13.5: 2.000 s at 1,000 Hz, 2 threads',
             '2.051 s wall, 900.002 ms CPU, 1,047 samples, 3 lost',
-            'running 48.8 %, blocked 48.3 %, GIL wait 2.9 %, GC 0.0 %, '
+            'running 48.8 %, waiting 48.3 %, GIL wait 2.9 %, GC 0.0 %, '
             'lost 0.0 %, unsampled 0.0 %'])
         self.assertEqual(lines[5].split(), ['48.3', '%', '48.3', '%',
-                                            '[blocked]'])
+                                            '[waiting]'])
         self.assertEqual(lines[-1], '... 6 more functions')
         self.assertEqual(len(lines), 11)
 

@@ -42,8 +42,8 @@ def service(**facts):
     b.sample(at + 'app.worker:31 [awaiting]', task_ns=2 * MS,
              task=('named', 0), state='awaiting', task_class=worker)
     b.sample(at + '[awaiting]', task_ns=1 * MS, state='awaiting')
-    b.sample(at + 'C:select.poll [blocked]', count=4, wall_ns=40 * MS,
-             delay_ns=2 * MS, state='blocked')
+    b.sample(at + 'C:select.poll [waiting]', count=4, wall_ns=40 * MS,
+             delay_ns=2 * MS, state='waiting')
     return b
 
 
@@ -139,8 +139,8 @@ class ValuesTest(unittest.TestCase):
 
     def test_diff_with_a_profile_without(self):
         plain = Builder()
-        plain.sample('app.main:1 C:select.poll [blocked]', wall_ns=MS,
-                     state='blocked')
+        plain.sample('app.main:1 C:select.poll [waiting]', wall_ns=MS,
+                     state='waiting')
         diff = service().profile().diff(plain.profile())
         rows = {row.function.name: row.delta for row in diff.functions()}
         self.assertEqual(rows['app.main'].cum_wall_ns, 48 * MS)
@@ -321,7 +321,7 @@ class FileTest(unittest.TestCase):
                   for sample in file['sample']]
         self.assertEqual({(label.get('task_class'), label['state'])
                           for label in labels},
-                         {('app.handle', 'running'), (None, 'blocked'),
+                         {('app.handle', 'running'), (None, 'waiting'),
                           ('app.handle', 'awaiting'), (None, 'awaiting'),
                           ('app.handle', 'loop wait'),
                           ('app.worker', 'awaiting')})

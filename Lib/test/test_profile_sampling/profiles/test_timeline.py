@@ -22,7 +22,7 @@ def two_samples():
     """a.f has 10 ms wall and 4 CPU, in two records; a.g 5 ms, in one."""
     b = Builder(duration_ns=20 * MS)
     b.sample('a.f:1', wall_ns=10 * MS, cpu_ns=4 * MS, count=7)
-    b.sample('a.g:2', wall_ns=5 * MS, cpu_ns=0, count=1, state='blocked')
+    b.sample('a.g:2', wall_ns=5 * MS, cpu_ns=0, count=1, state='waiting')
     return with_records(b.profile(), [
         (6 * MS, 0, 3, MS, 6 * MS), (15 * MS, 0, 4, 3 * MS, 4 * MS),
         (11 * MS, 1, 1, 0, 5 * MS)])
@@ -89,13 +89,13 @@ class RangeTest(unittest.TestCase):
 
     def test_a_part_has_its_records(self):
         profile = two_samples()
-        part = profile.filter(state='blocked')
+        part = profile.filter(state='waiting')
         self.assertEqual([list(column) for column in part.timeline.columns],
                          [[11 * MS], [0], [1], [0], [5 * MS]])
         self.assertEqual(values(part.between(10 * MS, 11 * MS)),
                          {'a.g': (1, 0, MS)})
         self.assertEqual(
-            values(profile.between(10 * MS, 11 * MS).filter(state='blocked')),
+            values(profile.between(10 * MS, 11 * MS).filter(state='waiting')),
             {'a.g': (1, 0, MS)})
         self.assertEqual(untimed(part), (0, 0, 0))
 
@@ -159,7 +159,7 @@ class RangeTest(unittest.TestCase):
         main = b.thread('MainThread')
         pool = b.thread('pool')
         b.sample('a.main:1', wall_ns=1000 * MS, thread=main)
-        b.sample('a.wait:1', wall_ns=1000 * MS, thread=pool, state='blocked')
+        b.sample('a.wait:1', wall_ns=1000 * MS, thread=pool, state='waiting')
         profile = with_records(b.profile(), [
             (1000 * MS, 0, 1, 0, 1000 * MS), (1000 * MS, 1, 1, 0, 1000 * MS)])
         from profile_sampling._data import idle
@@ -172,7 +172,7 @@ class ValueTest(unittest.TestCase):
     def test_a_profile_is_immutable(self):
         profile = two_samples()
         for made in (profile, profile.between(0, 7 * MS),
-                     profile.filter(state='blocked'), reloaded(profile)):
+                     profile.filter(state='waiting'), reloaded(profile)):
             for column in made.timeline.columns:
                 with self.assertRaises(TypeError):
                     column[0] = 7
@@ -215,10 +215,10 @@ class SumTest(unittest.TestCase):
     def test_parts_of_a_profile(self):
         rng = random.Random(8)
         profile = timed(random_profile(random.Random(3)), rng)
-        half = profile.filter(state=['running', 'blocked'])
+        half = profile.filter(state=['running', 'waiting'])
         rest = profile.filter(state=[
             'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
-            'asleep_with_gil'])
+            'asleep_with_gil', 'native', 'cpu_wait'])
         self.assertEqual(half + rest, profile)
         self.assertEqual(untimed(half + rest), (0, 0, 0))
 

@@ -63,7 +63,7 @@ class InASessionTest(ManualTest):
                     block.__enter__()
                 elif ns == 6000:
                     block.__exit__(None, None, None)
-                manual.leaf(ns)
+                manual.leaf(ns, ns)
             [sample] = [sample for sample in checked(block.profile).samples
                         if names(sample)[-1] == 'leaf']
             self.assertEqual((sample.count, sample.wall_ns), (2, 770))

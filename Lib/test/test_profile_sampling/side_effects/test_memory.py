@@ -76,7 +76,7 @@ class CodeTest(SessionTest):
         with Session(manual=True) as session:
             for i in range(300):
                 namespace = {'tick': tick}
-                exec('\n' * i + f'def f{i}(): tick({i}, 0)', namespace)
+                exec('\n' * i + f'def f{i}(): tick({i}, {i})', namespace)
                 namespace[f'f{i}']()
                 lines[f'f{i}'] = i + 1
         found = {s.stack[0].function.qualname:
@@ -90,7 +90,7 @@ class CodeTest(SessionTest):
         # the name of its module; at the second it is still there.  Who
         # compiles the same text again and again adds nothing.
         class Ticking:
-            __neg__ = staticmethod(functools.partial(tick, 1, 0))
+            __neg__ = staticmethod(functools.partial(tick, 1, 1))
         text = 'def f(a, stays):\n    -a\n    if stays: len("")\n'
         with Session(manual=True):
             kept = []

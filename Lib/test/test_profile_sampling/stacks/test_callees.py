@@ -27,11 +27,11 @@ class Text(str):
     """A class whose operator is Python code."""
 
     def __mod__(self, other):
-        tick(1, 0)
+        tick(1, 1)
         return self
 
     def __call__(self):
-        tick(2, 0)
+        tick(2, 2)
 
 
 class StacksTest(SessionTest):
@@ -45,12 +45,12 @@ class StacksTest(SessionTest):
 
     def test_leaf(self):
         def work():
-            tick(5, 0)
+            tick(5, 5)
         self.check(work, {('_profile.tick',): 5})
 
     def test_kinds(self):
         def work():
-            tick(5, 0)
+            tick(5, 5)
         profile = self.check(work, {('_profile.tick',): 5})
         sample, = [s for s in profile.samples if s.wall_ns]
         frame = sample.stack[0]
@@ -61,12 +61,12 @@ class StacksTest(SessionTest):
 
     def test_off(self):
         def work():
-            tick(5, 0)
+            tick(5, 5)
         self.check(work, {(): 5}, names=0)
 
     def test_opcodes_only(self):
         def work():
-            tick(5, 0)
+            tick(5, 5)
         profile = self.check(work, {(): 5}, names=2)
         sample, = [s for s in profile.samples if s.wall_ns]
         self.assertEqual(BASE_NAMES[sample.stack[0].opcode], 'CALL')
@@ -74,7 +74,7 @@ class StacksTest(SessionTest):
     def test_specialized_opcode(self):
         def work():
             for _ in range(100):
-                tick(5, 0)
+                tick(5, 5)
         profile = self.check(work, {('_profile.tick',): 500})
         specialized = {
             number: name for name, number
@@ -91,13 +91,13 @@ class StacksTest(SessionTest):
 
     def test_key_function(self):
         def work():
-            sorted([3, 1, 2], key=lambda x: tick(1, 0) or x)
+            sorted([3, 1, 2], key=lambda x: tick(1, 1) or x)
         name = f'{__name__}.{work.__qualname__}.<locals>.<lambda>'
         self.check(work, {('builtins.sorted', name, '_profile.tick'): 3})
 
     def test_callbacks_in_callbacks(self):
         def inner(match):
-            tick(1, 0)
+            tick(1, 1)
             return ''
 
         def outer(text):
@@ -112,7 +112,7 @@ class StacksTest(SessionTest):
     def test_constructor_and_init(self):
         class Thing:
             def __init__(self, **values):
-                tick(1, 0)
+                tick(1, 1)
 
         def work():
             Thing(**{})
@@ -134,18 +134,18 @@ class StacksTest(SessionTest):
         partial = functools.partial(tick, 7)
 
         def work():
-            partial(0)
+            partial(7)
         self.check(work, {('_profile.tick',): 7})
 
     def test_generator(self):
         def generate():
-            tick(1, 0)
+            tick(1, 1)
             yield
-            tick(2, 0)
+            tick(2, 2)
 
         def work():
             for _ in generate():
-                tick(4, 0)
+                tick(4, 4)
         name = f'{__name__}.{generate.__qualname__}'
         found = self.check(work, {
             (name, '_profile.tick'): 1 + 2, ('_profile.tick',): 4})
@@ -156,7 +156,7 @@ class StacksTest(SessionTest):
         for size in 1, 500, 2000:
             with self.subTest(size=size):
                 space = {'tick': tick}
-                exec('def work():\n    tick(1, 0)\n'
+                exec('def work():\n    tick(1, 1)\n'
                      + '    x = [1, (2,)]\n' * size, space)
                 space['work'].__qualname__ = 'work'
                 self.check(space['work'], {('_profile.tick',): 1})
@@ -171,7 +171,7 @@ class StacksTest(SessionTest):
                  f'    if n:\n'
                  f'        list(map(functions[(n - 1) % {count}], (n - 1,)))\n'
                  f'    else:\n'
-                 f'        tick(1, 0)\n'
+                 f'        tick(1, 1)\n'
                  + '    x = 1\n' * size, space)
             functions.append(space[f'work{i}'])
         return functions
@@ -224,7 +224,7 @@ class StacksTest(SessionTest):
                 # All left operands are on the stack before tick is called.
                 space = {'tick': tick, 'x': 1}
                 exec('def work():\n    '
-                     + 'x ** ' * depth + '(tick(1, 0) or 1)\n', space)
+                     + 'x ** ' * depth + '(tick(1, 1) or 1)\n', space)
                 # A byte holds up to 253: beyond, there is no name.
                 expected = ('_profile.tick',) if depth < 250 else ()
                 self.check(space['work'], {expected: 1})
@@ -236,13 +236,13 @@ class StacksTest(SessionTest):
 
         space = {'tick': tick, 'take': take, 'format': '{}'.format}
         arguments = ', '.join(['0'] * 400)
-        exec(f'def work():\n    format(tick(1, 0), {arguments})\n', space)
+        exec(f'def work():\n    format(tick(1, 1), {arguments})\n', space)
         self.check(space['work'], {('_profile.tick',): 1})
 
     def test_collection_asked_for(self):
         class Dying:
             def __del__(self):
-                tick(1, 0)
+                tick(1, 1)
 
         def work():
             dying = Dying()
@@ -265,7 +265,7 @@ class StacksTest(SessionTest):
             if n:
                 list(map(call_in_c, [n - 1]))
             else:
-                tick(1, 0)
+                tick(1, 1)
 
         def work():
             dying = Dying()
@@ -291,7 +291,7 @@ class StacksTest(SessionTest):
                 return self
 
             def __exit__(self, *args):
-                tick(1, 0)
+                tick(1, 1)
                 return True
 
         def work():
@@ -300,9 +300,9 @@ class StacksTest(SessionTest):
             try:
                 raise KeyError
             except KeyError:
-                tick(2, 0)
+                tick(2, 2)
             finally:
-                tick(4, 0)
+                tick(4, 4)
         self.check(work, {
             (f'{__name__}.{Manager.__qualname__}.__exit__',
              '_profile.tick'): 1, ('_profile.tick',): 2 + 4})
@@ -314,7 +314,7 @@ class TypesTest(SessionTest):
         # In UTF-8 each of them takes more than one byte.
         class Number:
             def __int__(self):
-                tick(1, 0)
+                tick(1, 1)
                 return 1
 
         for start in '', 'a', 'aa', 'aaa':
@@ -369,7 +369,7 @@ class TypesTest(SessionTest):
         with Session(manual=True, names=3):
             before = resident_bytes()
             for partial in partials:
-                partial(0)
+                partial(7)
             grown = resident_bytes() - before
         self.assertLess(grown, 1_000_000)
 
@@ -406,7 +406,7 @@ class TypesTest(SessionTest):
 
 class ThreadsTest(SessionTest):
 
-    def test_blocked(self):
+    def test_waiting(self):
         with parked_thread() as thread:
             with Session(names=3) as session:
                 time.sleep(0.05)
@@ -414,9 +414,9 @@ class ThreadsTest(SessionTest):
                  for s in session.profile.samples
                  if s.thread.native_id == thread.native_id}
         self.assertGreater(
-            paths['[blocked]', '_thread.lock.acquire'], 45_000_000)
+            paths['[waiting]', '_thread.lock.acquire'], 45_000_000)
         here = [s for s in own(session.profile)
-                if s.state == 'blocked']
+                if s.state == 'waiting']
         self.assertEqual({s.stack[1].function.name for s in here},
                          {'time.sleep'})
 

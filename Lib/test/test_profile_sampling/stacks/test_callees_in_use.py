@@ -175,7 +175,7 @@ class YieldsTest(SessionTest):
             done.set()
             asking.join()
         off_gil = [sample for sample in session.profile.samples
-                   if sample.state in ('blocked', 'gil_wait')
+                   if sample.state in ('waiting', 'gil_wait')
                    and on_stack(sample, compute.__qualname__)]
         self.assertTrue(off_gil)
         self.assertEqual([sample for sample in off_gil

@@ -32,11 +32,11 @@ class StacksTest(SessionTest):
 
     def test_generator(self):
         def gen():
-            tick(1, 0)
+            tick(1, 1)
             yield
-            tick(10, 0)
+            tick(10, 10)
             yield
-            tick(100, 0)
+            tick(100, 100)
 
         def first(g):
             next(g)
@@ -63,10 +63,10 @@ class StacksTest(SessionTest):
             try:
                 yield 1
             except KeyError:
-                tick(2, 0)
+                tick(2, 2)
                 yield 2
             finally:
-                tick(4, 0)
+                tick(4, 4)
 
         def outer():
             yield from inner()
@@ -88,16 +88,16 @@ class StacksTest(SessionTest):
 
     def test_coroutines(self):
         async def inner():
-            tick(1, 0)
+            tick(1, 1)
             await pause()
-            tick(2, 0)
+            tick(2, 2)
 
         async def outer():
             await inner()
 
         class pause:
             def __await__(self):
-                tick(4, 0)
+                tick(4, 4)
                 yield
 
         def drive():
@@ -120,13 +120,13 @@ class StacksTest(SessionTest):
 
     def test_async_generator(self):
         async def items():
-            tick(1, 0)
+            tick(1, 1)
             yield 1
-            tick(2, 0)
+            tick(2, 2)
 
         async def use():
             async for _ in items():
-                tick(4, 0)
+                tick(4, 4)
 
         def drive():
             try:
@@ -141,10 +141,10 @@ class StacksTest(SessionTest):
 
     def test_comprehensions(self):
         def comprehend():
-            [tick(1, 0) for _ in '12']          # inlined: no frame
-            {tick(10, 0) for _ in '12'}
-            {tick(100, 0): 0 for _ in '12'}
-            list(tick(1000, 0) for _ in '12')   # a generator: a frame
+            [tick(1, 1) for _ in '12']          # inlined: no frame
+            {tick(10, 10) for _ in '12'}
+            {tick(100, 100): 0 for _ in '12'}
+            list(tick(1000, 1000) for _ in '12')   # a generator: a frame
         with manual() as session:
             comprehend()
         found = {}
@@ -161,8 +161,8 @@ class StacksTest(SessionTest):
     def test_class_body_lambda_and_decorator(self):
         with manual() as session:
             class Body:
-                tick(1, 0)
-                method = lambda self: tick(2, 0)
+                tick(1, 1)
+                method = lambda self: tick(2, 2)
             Body().method()
         found = {sample.wall_ns: names(sample)[-1].rpartition('.')[2]
                  for sample in session.profile.samples}
@@ -173,7 +173,7 @@ class StacksTest(SessionTest):
         # program.  Specialized only after some calls, so call it often.
         class Made:
             def __init__(self):
-                tick(1, 0)
+                tick(1, 1)
 
         def make():
             for _ in range(50):
@@ -188,7 +188,7 @@ class StacksTest(SessionTest):
 
     def test_callbacks_from_c(self):
         def key(x):
-            tick(1, 0)
+            tick(1, 1)
             return x
         with manual() as session:
             sorted([3, 1, 2], key=key)
@@ -201,7 +201,7 @@ class StacksTest(SessionTest):
     def test_exec(self):
         namespace = {'tick': tick, '__name__': 'made.up'}
         with manual() as session:
-            exec(compile('\n\ntick(1, 0)\ndef f():\n    tick(2, 0)\nf()',
+            exec(compile('\n\ntick(1, 1)\ndef f():\n    tick(2, 2)\nf()',
                          '<some text>', 'exec'), namespace)
         found = {sample.wall_ns: (sample.stack[0].function.name,
                                   sample.stack[0].function.filename,
@@ -220,7 +220,7 @@ class StacksTest(SessionTest):
                 return False
             __hash__ = lambda self: hash('__name__')
         asked = []
-        code = compile('asked.clear()\ntick(3, 0)\nx = 1\ncount = len(asked)',
+        code = compile('asked.clear()\ntick(3, 3)\nx = 1\ncount = len(asked)',
                        '<nameless>', 'exec')
         for namespace in ({}, {'__name__': 5}, {'__name__': None},
                           {Hostile(): 1}):
@@ -236,9 +236,9 @@ class StacksTest(SessionTest):
                 self.assertEqual(namespace['count'], 0)
 
     def test_hostile_names(self):
-        names_ = ['x' * 100_000, 'a;b c', '\ud800', '\0', '\n', '[blocked]',
+        names_ = ['x' * 100_000, 'a;b c', '\ud800', '\0', '\n', '[waiting]',
                   '\U0001F600' * 5000, '']
-        code = compile('tick(3, 0)', '<hostile>', 'exec')
+        code = compile('tick(3, 3)', '<hostile>', 'exec')
         for name in names_:
             with self.subTest(name=ascii(name[:20])):
                 with manual() as session:
@@ -262,7 +262,7 @@ class StacksTest(SessionTest):
     def test_code_without_positions(self):
         # One entry of the location table (code 15: no location) says that
         # nothing is known about the first 8 instructions, and so on.
-        code = compile('tick(3, 0)', '<bare>', 'exec')
+        code = compile('tick(3, 3)', '<bare>', 'exec')
         bare = code.replace(co_linetable=b'\xff' * 8)
         self.assertEqual({position[0] for position in bare.co_positions()},
                          {None})
@@ -275,7 +275,7 @@ class StacksTest(SessionTest):
     def test_same_text_compiled_again_is_one_function(self):
         with manual() as session:
             for _ in range(100):
-                exec(compile('tick(1, 0)', '<again>', 'exec'),
+                exec(compile('tick(1, 1)', '<again>', 'exec'),
                      {'tick': tick, '__name__': 'again'})
         sample, = session.profile.samples
         self.assertEqual((sample.count, sample.wall_ns), (100, 100))

@@ -54,8 +54,8 @@ class BatchesTest(SubscriberTest):
         for sample in recorder.samples:
             found[sample.stack[0].function.qualname, sample.cpu_ns,
                   sample.wall_ns] += sample.count
-        self.assertEqual(found, {('first', 1000, 3000): 2,
-                                 ('second', 2000, 5000): 1})
+        self.assertEqual(found, {('first', 4000, 3000): 2,
+                                 ('second', 6000, 5000): 1})
 
     def test_columns_and_objects_agree(self):
         recorder = self.record(lambda: (first(), second()))
@@ -143,7 +143,7 @@ class BatchesTest(SubscriberTest):
 
         def add(batch):
             found.append(sum([sample.wall_ns for sample in batch
-                              if sample.state == 'blocked']))
+                              if sample.state == 'waiting']))
         with subscribe(add, batch_seconds=0.05) as subscription:
             time.sleep(0.5)
             before = len(found)
@@ -203,7 +203,7 @@ class FullTest(SubscriberTest):
         self.assertTrue([s for s in recorder.samples if s.is_merged])
 
     def test_what_is_lost_is_told(self):
-        code = '\n'.join(['tick(1000, 10)'] * 100)
+        code = '\n'.join(['tick(1000, 1000)'] * 100)
         # Nothing is delivered before the end, however slow this is.
         self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(60)
@@ -223,7 +223,7 @@ class FullTest(SubscriberTest):
     def test_an_aggregator_counts_what_was_lost(self):
         aggregator = Aggregator()
         with subscribe_manually(aggregator, max_events=16, batch_events=16):
-            exec('\n'.join(['tick(1000, 10)'] * 100))
+            exec('\n'.join(['tick(1000, 1000)'] * 100))
         profile = aggregator.profile()
         self.assertEqual(profile.total_wall_ns
                          + profile.counters['lost_wall_ns'], 100_000)

@@ -2,8 +2,8 @@
 
     b = Builder(mode='wall')
     worker = b.thread('worker')
-    b.sample('app.main:3 app.f:12 C:time.sleep [blocked]', wall_ns=5,
-             thread=worker, state='blocked')
+    b.sample('app.main:3 app.f:12 C:time.sleep [waiting]', wall_ns=5,
+             thread=worker, state='waiting')
     profile = b.profile()
 
 A stack is root first.  A frame is a word: module.qualname:line for Python
@@ -23,8 +23,9 @@ from profile_sampling._formats.pprof import encoder, writer
 
 from . import validator
 
-STATES = ('running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait')
+STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
+          'cpu_wait')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
 
 
@@ -194,8 +195,8 @@ def example(**facts):
     b.sample('app.<module>:1@CALL+8 app.work:11@BINARY_OP_MULTIPLY_INT+30 '
              'op:int.__mul__', count=100, cpu_ns=100_000_000,
              wall_ns=100_000_001, thread=main)
-    b.sample('app.<module>:2@CALL+16 C:time.sleep [blocked]', count=2,
-             cpu_ns=50, wall_ns=990_000_000, thread=main, state='blocked')
+    b.sample('app.<module>:2@CALL+16 C:time.sleep [waiting]', count=2,
+             cpu_ns=50, wall_ns=990_000_000, thread=main, state='waiting')
     b.sample('app.spin:5 [GIL~wait]', count=40, wall_ns=60_000_000,
              thread=worker, state='gil_wait',
              holder=(main, 'app.work:11 C:time.sleep'))

@@ -39,7 +39,7 @@ def hostile():
                  b.function('', name, '', 0, kind=2),
                  b.function(None, f'[{name}]', '', 0, kind=3)]
         b.sample(stack, wall_ns=number * 1_000_000, cpu_ns=number,
-                 thread=thread, state='blocked', task=(name, number),
+                 thread=thread, state='waiting', task=(name, number),
                  labels={name or 'empty': name})
     return b
 

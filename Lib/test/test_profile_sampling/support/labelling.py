@@ -15,7 +15,7 @@ def sums(profile):
     """
     result = Counter()
     for row in profile.samples:
-        if (row.state == 'blocked' and not row.labels
+        if (row.state == 'waiting' and not row.labels
                 and row.thread.ident != threading.get_ident()):
             continue
         key = tuple(row.labels.items())

@@ -42,8 +42,8 @@ def leaf(wall_ns, cpu_ns=0):
 
 # Two functions that can be told apart, by their names and what they spend.
 def first():
-    tick(3000, 1000)
+    tick(3000, 4000)
 
 
 def second():
-    tick(5000, 2000)
+    tick(5000, 6000)

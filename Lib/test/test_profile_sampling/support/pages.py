@@ -155,21 +155,21 @@ def idle_threads():
     b = Builder(duration_ns=1000)
     waiting = b.thread('pool', native_id=7)
     main = b.thread('MainThread', native_id=8)
-    b.sample('concurrent.futures.thread._worker:3 [blocked]', wall_ns=990,
-             thread=waiting, state='blocked')
+    b.sample('concurrent.futures.thread._worker:3 [waiting]', wall_ns=990,
+             thread=waiting, state='waiting')
     b.sample('a.main:3 a.f:2', wall_ns=500, thread=main)
     b.sample('a.main:3', state='custom', wall_ns=0, count=7, thread=main)
     worker = b.function('multiprocessing.pool', 'worker')
     for call in 'queue.get:7', 'C:time.sleep':
-        b.sample([(worker, 3), call, '[blocked]'], wall_ns=100, thread=main,
-                 state='blocked')
+        b.sample([(worker, 3), call, '[waiting]'], wall_ns=100, thread=main,
+                 state='waiting')
     for number, (stack, cpu_ns) in enumerate((
             ('a.read:4 C:_socket.socket.recv', 9), ('a.read:5', 0),
             ('a.pack:4', 900), ('a.query:4 C:sqlite3.Cursor.execute', 0),
             ('threading.Thread.run:9 C:_queue.SimpleQueue.get', 0),
             ('threading.Thread.run:9 C:_hashlib.pbkdf2_hmac', 900))):
-        b.sample(f'{stack} [blocked]', wall_ns=990, cpu_ns=cpu_ns,
-                 thread=b.thread(f'other-{number}'), state='blocked')
+        b.sample(f'{stack} [waiting]', wall_ns=990, cpu_ns=cpu_ns,
+                 thread=b.thread(f'other-{number}'), state='waiting')
     return b.profile()
 
 

@@ -5,7 +5,7 @@ from profile_sampling._data.values import STATES
 from .builders import Builder
 
 _PYTHON = 'a.f', 'a.g', 'a.C.f', 'b.f', 'b.h'
-_LEAVES = 'C:time.sleep', 'op:int.__mul__', 'C:builtins.sorted', '[blocked]'
+_LEAVES = 'C:time.sleep', 'op:int.__mul__', 'C:builtins.sorted', '[waiting]'
 _ROUTES = None, '/', '/x', 'ü'
 
 

@@ -154,13 +154,17 @@ def own(profile):
 
 
 def below(profile, function, what='wall_ns'):
-    """{names of the frames below a function, root first: weight}."""
+    """{names of the frames below a function, root first: weight}.
+
+    What the machine kept from it is its own.
+    """
     found = Counter()
     for sample in profile.samples:
         stack = [frame.function for frame in sample.stack]
         for i, there in enumerate(stack):
             if there.qualname == function.__qualname__:
-                path = tuple([f.name for f in reversed(stack[:i])])
+                path = tuple([f.name for f in reversed(stack[:i])
+                              if f.name != '[CPU wait]'])
                 found[path] += getattr(sample, what)
                 break
     return found

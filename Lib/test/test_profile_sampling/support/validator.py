@@ -7,8 +7,9 @@ names are those of the format's documentation.  PITFALLS F4.
 import gzip
 import opcode
 
-STATES = {'running', 'blocked', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait'}
+STATES = {'running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
+          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
+          'cpu_wait'}
 # As files spell them.
 STATE_TEXTS = {state.replace('_', ' ') for state in STATES}
 KINDS = {'python', 'C', 'operator', 'pseudo'}

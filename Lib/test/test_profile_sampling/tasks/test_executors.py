@@ -49,14 +49,14 @@ class ExecutorsTest(SessionTest):
 
         def work():
             awaited.wait()
-            tick(10, 0)
+            tick(10, 10)
 
         async def main():
             asyncio.current_task().set_name('main')
-            tick(1, 0)
+            tick(1, 1)
             asyncio.get_running_loop().call_soon(awaited.set)
             await asyncio.to_thread(work)
-            tick(100, 0)
+            tick(100, 100)
             return id(asyncio.current_task())
         name = f'{__name__}.{main.__qualname__}'
         self.assertEqual(self.work_of(main), {('main', name): 10})
@@ -71,9 +71,9 @@ class ExecutorsTest(SessionTest):
     def test_uvloop(self):
         async def main():
             asyncio.current_task().set_name('main')
-            await asyncio.to_thread(tick, 10, 0)
+            await asyncio.to_thread(tick, 10, 10)
             await asyncio.get_running_loop().run_in_executor(
-                None, tick, 1, 0)
+                None, tick, 1, 1)
             return id(asyncio.current_task())
         found = self.work_of(main, lambda coro: asyncio.run(
             coro, loop_factory=uvloop.new_event_loop))
@@ -92,18 +92,18 @@ class ExecutorsTest(SessionTest):
                     await loop.run_in_executor(pool, gives))
                 done = loop.create_future()
                 loop.call_soon(lambda: done.set_result(
-                    pool.submit(tick, 1000, 0)))
+                    pool.submit(tick, 1000, 1000)))
                 await asyncio.wrap_future(await done)
                 return id(asyncio.current_task())
 
             def fails():
-                tick(1, 0)
+                tick(1, 1)
                 1 / 0
 
             def gives():
-                tick(10, 0)
+                tick(10, 10)
                 # Work that makes work.
-                return pool.submit(tick, 100, 0)
+                return pool.submit(tick, 100, 100)
             found = self.work_of(main)
         self.assertEqual({name: ns for (name, _), ns in found.items()},
                          {'main': 111, None: 1000})
@@ -111,12 +111,12 @@ class ExecutorsTest(SessionTest):
     def test_work_that_runs_a_loop(self):
         async def inner():
             asyncio.current_task().set_name('inner')
-            tick(10, 0)
+            tick(10, 10)
 
         def work():
-            tick(1, 0)
+            tick(1, 1)
             asyncio.run(inner())
-            tick(1, 0)
+            tick(1, 1)
 
         async def main():
             asyncio.current_task().set_name('main')
@@ -134,7 +134,7 @@ class ExecutorsTest(SessionTest):
         def work():
             begun.set()
             go_on.wait()
-            tick(5, 0)
+            tick(5, 5)
 
         async def main():
             asyncio.current_task().set_name('main')
@@ -169,9 +169,9 @@ class ExecutorsTest(SessionTest):
                     _thread._set_sampled_work(bytes(forged))
                     await asyncio.to_thread(
                         _thread._set_sampled_work, bytes(forged))
-                    await asyncio.to_thread(tick, 1, 0)
+                    await asyncio.to_thread(tick, 1, 1)
             _thread._set_sampled_work(None)
-            tick(1, 0)
+            tick(1, 1)
         with manual() as session:
             asyncio.run(main())
         self.assertGreater(session.profile.total_wall_ns, 0)

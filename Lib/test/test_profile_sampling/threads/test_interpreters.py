@@ -218,7 +218,7 @@ class InterpretersOnOneThreadTest(SessionTest):
             self.assertLess(weight(samples), profile.duration_ns + TICK_NS)
             self.assertEqual(
                 {names(sample)[-2:] for sample in samples},
-                {('<module>', '[blocked]')})
+                {('<module>', '[waiting]')})
 
     def test_tables_exchanged_while_others_write(self):
         # No thread of another GIL may add to the new tables what it knows by

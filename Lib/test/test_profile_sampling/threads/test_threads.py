@@ -78,7 +78,7 @@ class ConservationTest(SessionTest):
         def sleep():
             time.sleep(0.5)
         states = by_state(self.check(sleep).samples)
-        self.assertGreater(states['blocked'], 500_000_000)
+        self.assertGreater(states['waiting'], 500_000_000)
 
     def test_short_sleeps(self):
         # Each of them is shorter than a tick.
@@ -100,7 +100,7 @@ class ConservationTest(SessionTest):
         self.assertAlmostEqual(states['gil_wait'] / total, 0.75, delta=0.15)
         # A thread that yields the GIL and is preempted before it asks for
         # it again counts as blocked meanwhile.
-        self.assertLess(states['blocked'] / total, 0.15)
+        self.assertLess(states['waiting'] / total, 0.15)
         for sample in there:
             if sample.state == 'gil_wait':
                 self.assertEqual(sample.stack[0].function.qualname,
@@ -155,9 +155,9 @@ class ConservationTest(SessionTest):
         is_over = True
         thread.join()
         asleep, = [s for s in found
-                   if s.state == 'blocked' and s.wall_ns > 40_000_000]
+                   if s.state == 'waiting' and s.wall_ns > 40_000_000]
         self.assertEqual(names(asleep)[-3:],
-                         (work.__qualname__, 'sleep', '[blocked]'))
+                         (work.__qualname__, 'sleep', '[waiting]'))
 
     def test_clear_loses_nothing(self):
         with parked_thread() as parked:
@@ -188,7 +188,7 @@ class WhoTest(SessionTest):
                 time.sleep(0.1)
         for thread in first, second:
             samples = of_thread(session.profile, thread.native_id)
-            self.assertEqual(set(s.state for s in samples), {'blocked'})
+            self.assertEqual(set(s.state for s in samples), {'waiting'})
             self.assertGreaterEqual(weight(samples), 100_000_000)
             self.assertEqual(samples[0].thread.ident, thread.ident)
             self.assertEqual(samples[0].thread.interpreter_id, 0)
@@ -444,7 +444,7 @@ class ForeignThreadsTest(SessionTest):
         gate.release()
         self.join(thread, None)
         samples = of_thread(session.profile, ids[0])
-        self.assertEqual({s.state for s in samples}, {'blocked'})
+        self.assertEqual({s.state for s in samples}, {'waiting'})
         self.assertGreaterEqual(weight(samples), 100_000_000)
 
     def test_one_thread_is_one_row(self):

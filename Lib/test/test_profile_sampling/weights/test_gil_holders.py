@@ -186,7 +186,7 @@ class PatternTest(SubscriberTest):
         self.assertEqual(waits(session.profile, waiter.native_id),
                          {(self.own_id, 'second', None): 2 * MS})
         waited = [s for s in of_thread(session.profile, waiter.native_id)
-                  if s.state == 'blocked']
+                  if s.state == 'waiting']
         self.assertEqual(weight(waited), 6 * MS)
 
     def test_snapshots(self):

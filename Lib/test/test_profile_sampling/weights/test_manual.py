@@ -74,18 +74,18 @@ class WeightsTest(SessionTest):
     def test_same_place_is_one_row(self):
         with manual() as session:
             for i in range(100):
-                leaf(10, i)
+                leaf(10, 10 + i)
         self.assertEqual(rows(session.profile),
-                         {(('leaf',), 'running'): (100, sum(range(100)),
+                         {(('leaf',), 'running'): (100, sum(range(10, 110)),
                                                    1000)})
 
     def test_ticks_between_safepoints_merge(self):
         # map() in C: no safepoint of this frame between the ticks.
         with manual() as session:
-            list(map(tick, range(1, 11), range(10)))
+            list(map(tick, range(1, 11), range(2, 12)))
         sample, = session.profile.samples
         self.assertEqual((sample.count, sample.wall_ns, sample.cpu_ns),
-                         (10, 55, 45))
+                         (10, 55, 65))
         stats = session.profile.counters
         self.assertEqual(stats['captures'] + stats['captures_merged'], 10)
         self.assertEqual(stats['captures_merged'], 9)
@@ -194,7 +194,7 @@ class CollectorTest(SessionTest):
     def test_del_is_under_the_collection(self):
         class Loop:
             def __del__(self):
-                tick(3, 2)
+                tick(3, 3)
 
         def collect():
             gc.collect(1)
@@ -215,7 +215,7 @@ class CollectorTest(SessionTest):
 
     def test_callbacks(self):
         def callback(phase, info):
-            tick(10, 7)
+            tick(10, 12)
         with manual() as session:
             gc.callbacks.append(callback)
             self.addCleanup(gc.callbacks.clear)
@@ -226,7 +226,7 @@ class CollectorTest(SessionTest):
                                      sample.cpu_ns, sample.wall_ns)
                  for sample in session.profile.samples}
         self.assertEqual(found, {
-            f'[GC gen{generation}]': ('gc', 2, 14, 20)
+            f'[GC gen{generation}]': ('gc', 2, 24, 20)
             for generation in range(3)})
 
     def test_clear_in_a_collection(self):
@@ -239,7 +239,7 @@ class CollectorTest(SessionTest):
         with manual() as session:
             gc.collect()
             gc.callbacks.remove(callback)
-            leaf(1)
+            leaf(1, 1)
         self.assertEqual([[(s.state, s.wall_ns) for s in profile.samples]
                           for profile in taken], [[('gc', 10)]] * 2)
         sample, = session.profile.samples
@@ -253,7 +253,7 @@ class CollectorTest(SessionTest):
         self.addCleanup(gc.callbacks.clear)
         gc.collect()
         gc.callbacks.remove(callback)
-        leaf(1)
+        leaf(1, 1)
         sample, = checked(_profile.stop()).samples
         self.assertEqual(sample.state, 'running')
 
@@ -268,7 +268,7 @@ class CollectorTest(SessionTest):
         gc.callbacks.remove(callback)
         self.assertFalse(_profile.running())
         with manual() as session:
-            leaf(1)
+            leaf(1, 1)
         sample, = session.profile.samples
         self.assertEqual(sample.state, 'running')
         self.assertFalse(on_stack(sample, '[GC gen2]'))
@@ -329,25 +329,25 @@ class SnapshotsTest(SessionTest):
             profile = session.snapshot()
         sample, = of_thread(profile, thread.native_id)
         self.assertEqual((sample.state, sample.wall_ns, sample.thread.name),
-                         ('blocked', 5, 'sleeper'))
+                         ('waiting', 5, 'sleeper'))
 
 
 class AttachAndDetachTest(SessionTest):
 
-    def test_blocked_thread(self):
+    def test_waiting_thread(self):
         # The other thread sleeps in lock.acquire() while this one ticks.
         with manual() as session:
             with sessions.parked_thread() as thread:
-                tick(100, 7)
+                tick(100, 107)
                 profile = session.snapshot()
         sample, = of_thread(profile, thread.native_id)
         self.assertEqual((sample.state, sample.wall_ns, sample.cpu_ns),
-                         ('blocked', 100, 0))
-        self.assertEqual(names(sample)[-1], '[blocked]')
+                         ('waiting', 100, 0))
+        self.assertEqual(names(sample)[-1], '[waiting]')
         self.assertTrue(names(sample)[-2].endswith('parked'))
         own = of_thread(profile, threading.get_native_id())
         self.assertEqual([(s.state, s.wall_ns, s.cpu_ns) for s in own],
-                         [('running', 100, 7)])
+                         [('running', 100, 107)])
 
     def test_each_snapshot_adds_what_is_new(self):
         with manual() as session:
@@ -356,7 +356,7 @@ class AttachAndDetachTest(SessionTest):
                     tick(ns, 0)
                     profile = session.snapshot()
         sample, = of_thread(profile, thread.native_id)
-        self.assertEqual((sample.state, sample.wall_ns), ('blocked', 111))
+        self.assertEqual((sample.state, sample.wall_ns), ('waiting', 111))
 
     def test_every_thread_sums_to_the_clock(self):
         # 20 threads, each registered at time 0, wait; time passes; some of

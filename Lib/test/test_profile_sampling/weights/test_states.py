@@ -1,0 +1,112 @@
+"""Does the state of a sample say what the thread did?
+
+A C function computes and sleeps, with the GIL and without it, for times that
+it is given, and says what it took on its CPU clock.
+"""
+
+import ctypes
+import tempfile
+import threading
+import time
+import unittest
+
+from ..support.compiling import compile_extension
+from ..support.sessions import (
+    Session, SessionTest, by_state, names, one_cpu, own, spinning_processes,
+    thrice)
+
+US, MS = 1_000, 1_000_000
+
+
+def delayed_ns():
+    """How long this thread has waited for a CPU, says the kernel."""
+    path = f'/proc/self/task/{threading.get_native_id()}/schedstat'
+    try:
+        with open(path) as file:
+            return int(file.read().split()[1])
+    except OSError:
+        raise unittest.SkipTest(f'needs {path}') from None
+
+
+class StatesTest(SessionTest):
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.path = compile_extension('states', directory.name)
+
+    def function(self, library):
+        function = library(self.path).compute_and_sleep
+        function.argtypes = ctypes.c_int64, ctypes.c_int64
+        function.restype = ctypes.c_int64
+        return function
+
+    def run_calls(self, library, times, compute_ns, sleep_ns):
+        """Return the profile of its calls, their wall and their CPU time."""
+        function = self.function(library)
+        wall_ns = cpu_ns = 0
+        with Session(rate_hz=1000) as session:
+            for _ in range(times):
+                began_ns = time.monotonic_ns()
+                cpu_ns += function(compute_ns, sleep_ns)
+                wall_ns += time.monotonic_ns() - began_ns
+        return session.profile, wall_ns, cpu_ns
+
+    def assertNear(self, value, expected, share):
+        self.assertAlmostEqual(value / expected, 1, delta=share)
+
+    @thrice
+    def test_long_calls_without_the_gil(self):
+        profile, wall_ns, cpu_ns = self.run_calls(
+            ctypes.CDLL, 100, 3 * MS, 7 * MS)
+        states = by_state(own(profile))
+        self.assertNear(states['native'], cpu_ns, 0.02)
+        self.assertNear(states['waiting'], wall_ns - cpu_ns, 0.02)
+        cpu = by_state(own(profile), 'cpu_ns')
+        self.assertNear(cpu['native'], cpu_ns, 0.02)
+        self.assertEqual(cpu['waiting'], 0)
+        self.assertEqual({names(sample)[-1] for sample in own(profile)
+                          if sample.state == 'waiting'}, {'[waiting]'})
+
+    @thrice
+    def test_short_calls_without_the_gil(self):
+        # Points on their axis choose some 1,000: 3 % of chance.
+        profile, wall_ns, cpu_ns = self.run_calls(
+            ctypes.CDLL, 4000, 80 * US, 120 * US)
+        states = by_state(own(profile))
+        self.assertNear(states['native'], cpu_ns, 0.1)
+        self.assertNear(states['native'] + states['waiting'], wall_ns, 0.05)
+
+    @thrice
+    def test_calls_with_the_gil(self):
+        profile, wall_ns, cpu_ns = self.run_calls(
+            ctypes.PyDLL, 100, 6 * MS, 14 * MS)
+        states = by_state(own(profile))
+        self.assertNear(states['running'], cpu_ns, 0.1)
+        self.assertNear(states['asleep_with_gil'], wall_ns - cpu_ns, 0.05)
+        self.assertLess(states['cpu_wait'], 0.03 * wall_ns)
+        self.assertLess(states['native'] + states['waiting'], 0.01 * wall_ns)
+
+    @thrice
+    def test_no_cpu(self):
+        with one_cpu(), spinning_processes(3):
+            before_ns = delayed_ns()
+            profile, wall_ns, _ = self.run_calls(ctypes.PyDLL, 10, 50 * MS, 0)
+            waited_ns = delayed_ns() - before_ns
+        states = by_state(own(profile))
+        self.assertGreater(waited_ns, 0.5 * wall_ns)
+        self.assertNear(states['cpu_wait'], waited_ns, 0.05)
+        self.assertEqual(by_state(own(profile), 'cpu_ns')['cpu_wait'], 0)
+
+    @thrice
+    def test_always_a_cpu(self):
+        before_ns = delayed_ns()
+        profile, wall_ns, _ = self.run_calls(ctypes.PyDLL, 20, 50 * MS, 0)
+        waited_ns = delayed_ns() - before_ns
+        self.assertLess(abs(by_state(own(profile))['cpu_wait'] - waited_ns),
+                        0.02 * wall_ns)
+
+
+if __name__ == '__main__':
+    unittest.main()
