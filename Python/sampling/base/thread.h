@@ -56,6 +56,7 @@ struct _sampling_account {
     uint64_t cpu_ns;            // same, on the thread's CPU clock
     uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
     uint64_t off_since_read_ns; // wall time without the GIL since then
+    uint64_t hooks_since_read_ns;   // of it the profiler's work
     struct _sampling_carries carried;
     struct _sampling_axes axes;
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached

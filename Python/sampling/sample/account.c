@@ -97,6 +97,7 @@ carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
     _Py_atomic_store_uint64_relaxed(&a->cpu_ns, cpu_ns);  // the clock looks
     a->cpu_read_wall_ns = wall_ns;
     a->off_since_read_ns = 0;
+    a->hooks_since_read_ns = 0;
 }
 
 static void
@@ -222,6 +223,7 @@ carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
     }
     a->hook_ns += took_ns;
     a->off_since_read_ns += took_ns;
+    a->hooks_since_read_ns += took_ns;
     advance(a, wall_ns);
 }
 
@@ -284,21 +286,23 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     }
     int is_booked = off->blocked_ns != 0 || off->wait_ns != 0;
     uint64_t cpu_before_ns = c->off_cpu_ns;
+    uint64_t hooks_ns = a->hooks_since_read_ns;
     if (is_booked
         || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS)
     {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     uint64_t own_cpu_ns = c->off_cpu_ns - cpu_before_ns;
+    own_cpu_ns -= Py_MIN(own_cpu_ns, hooks_ns);
     if (blocked_ns == 0) {
         // It has let others run, and goes on where it was: to wait costs CPU
         // time, too, and nothing else has burnt it.
         c->run.cpu_ns += own_cpu_ns;
-        c->off_cpu_ns = cpu_before_ns;
+        c->off_cpu_ns -= own_cpu_ns;
     }
     if (off->blocked_ns != 0 && blocked_is_exact) {
         off->cpu_ns = own_cpu_ns;
-        c->off_cpu_ns = cpu_before_ns;
+        c->off_cpu_ns -= own_cpu_ns;
     }
     else if (off->blocked_ns != 0) {
         // As dense as in the interval itself.

@@ -43,22 +43,24 @@ class StatesTest(SessionTest):
         return function
 
     def run_calls(self, library, times, compute_ns, sleep_ns):
-        """Return the profile of its calls, their wall and their CPU time."""
+        """Return the profile of its calls, their wall and their CPU time, and
+        how long the thread waited for a CPU."""
         function = self.function(library)
         wall_ns = cpu_ns = 0
+        before_ns = delayed_ns()
         with Session(rate_hz=1000) as session:
             for _ in range(times):
                 began_ns = time.monotonic_ns()
                 cpu_ns += function(compute_ns, sleep_ns)
                 wall_ns += time.monotonic_ns() - began_ns
-        return session.profile, wall_ns, cpu_ns
+        return session.profile, wall_ns, cpu_ns, delayed_ns() - before_ns
 
     def assertNear(self, value, expected, share):
         self.assertAlmostEqual(value / expected, 1, delta=share)
 
     @thrice
     def test_long_calls_without_the_gil(self):
-        profile, wall_ns, cpu_ns = self.run_calls(
+        profile, wall_ns, cpu_ns, _ = self.run_calls(
             ctypes.CDLL, 100, 3 * MS, 7 * MS)
         states = by_state(own(profile))
         self.assertNear(states['native'], cpu_ns, 0.02)
@@ -72,7 +74,7 @@ class StatesTest(SessionTest):
     @thrice
     def test_short_calls_without_the_gil(self):
         # Points on their axis choose some 1,000: 3 % of chance.
-        profile, wall_ns, cpu_ns = self.run_calls(
+        profile, wall_ns, cpu_ns, _ = self.run_calls(
             ctypes.CDLL, 4000, 80 * US, 120 * US)
         states = by_state(own(profile))
         self.assertNear(states['native'], cpu_ns, 0.1)
@@ -80,32 +82,32 @@ class StatesTest(SessionTest):
 
     @thrice
     def test_calls_with_the_gil(self):
-        profile, wall_ns, cpu_ns = self.run_calls(
+        profile, wall_ns, cpu_ns, delayed = self.run_calls(
             ctypes.PyDLL, 100, 6 * MS, 14 * MS)
         states = by_state(own(profile))
         self.assertNear(states['running'], cpu_ns, 0.1)
-        self.assertNear(states['asleep_with_gil'], wall_ns - cpu_ns, 0.05)
-        self.assertLess(states['cpu_wait'], 0.03 * wall_ns)
+        self.assertNear(states['asleep_with_gil'], wall_ns - cpu_ns - delayed,
+                        0.05)
+        self.assertAlmostEqual(states['cpu_wait'], delayed,
+                               delta=0.03 * wall_ns)
         self.assertLess(states['native'] + states['waiting'], 0.01 * wall_ns)
 
     @thrice
     def test_no_cpu(self):
         with one_cpu(), spinning_processes(3):
-            before_ns = delayed_ns()
-            profile, wall_ns, _ = self.run_calls(ctypes.PyDLL, 10, 50 * MS, 0)
-            waited_ns = delayed_ns() - before_ns
+            profile, wall_ns, _, delayed = self.run_calls(
+                ctypes.PyDLL, 10, 50 * MS, 0)
         states = by_state(own(profile))
-        self.assertGreater(waited_ns, 0.5 * wall_ns)
-        self.assertNear(states['cpu_wait'], waited_ns, 0.05)
+        self.assertGreater(delayed, 0.5 * wall_ns)
+        self.assertNear(states['cpu_wait'], delayed, 0.05)
         self.assertEqual(by_state(own(profile), 'cpu_ns')['cpu_wait'], 0)
 
     @thrice
     def test_always_a_cpu(self):
-        before_ns = delayed_ns()
-        profile, wall_ns, _ = self.run_calls(ctypes.PyDLL, 20, 50 * MS, 0)
-        waited_ns = delayed_ns() - before_ns
-        self.assertLess(abs(by_state(own(profile))['cpu_wait'] - waited_ns),
-                        0.02 * wall_ns)
+        profile, wall_ns, _, delayed = self.run_calls(
+            ctypes.PyDLL, 20, 50 * MS, 0)
+        self.assertAlmostEqual(by_state(own(profile))['cpu_wait'], delayed,
+                               delta=0.02 * wall_ns)
 
 
 if __name__ == '__main__':
