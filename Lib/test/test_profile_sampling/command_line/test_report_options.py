@@ -158,7 +158,7 @@ class OptionsTest(ReportCase):
         wait = b.function('threading', 'Condition.wait',
                           '/usr/lib/python3.13/threading.py')
         b.sample(['shop.view:9', (wait, 3), 'C:_thread.lock.acquire',
-                  '[blocked]'], wall_ns=2_000_000_000, state='blocked')
+                  '[waiting]'], wall_ns=2_000_000_000, state='waiting')
         self.save('m.pb.gz', b)
         _, text, _ = self.report('m.pb.gz')
         self.assertIn('100.0 % of it at shop.view:9 (threading '
