@@ -6,7 +6,7 @@ from profile_sampling._cli.common import (
     Failure, add_format, add_max_bytes, add_output, add_source, choose_format,
     encoded, fault, load, refuse_input, refuse_terminal, say, source_options,
     write)
-from profile_sampling._data import by_label
+from profile_sampling._data import by_label, content
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import PID_LABEL, Merger
 from profile_sampling._data.tables import Tables
@@ -38,8 +38,13 @@ def _run(options):
     refuse_input(options.output, paths)
     merger = Merger(options.max_bytes)
     nameless = 0
+    seen = {}
     for path in paths:
         tables = load(path, options.max_bytes)
+        if tables.pid is not None:
+            first = seen.setdefault(content.digest(tables), path)
+            if first != path:
+                raise Failure(f'{path} is a copy of {first}', 2)
         try:
             merger.add(tables)
         except ValueError as exc:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shutil
 import unittest
 
 from profile_sampling import Profile, _formats
@@ -150,6 +151,13 @@ class CommandTest(ForkedCommandLineTest):
         before = self.files()
         self.assertFails(status, message, 'merge', *arguments)
         self.assertEqual(self.files(), before)
+
+    def test_copies(self):
+        # PITFALLS F10.
+        shutil.copy(os.path.join(self.directory, '11.pb.gz'),
+                    os.path.join(self.directory, 'copy.pb.gz'))
+        self.assertRefused(2, 'copy.pb.gz is a copy of 11.pb.gz',
+                           '11.pb.gz', '12.pb.gz', 'copy.pb.gz')
 
     def test_usage(self):
         for message, arguments in (
