@@ -35,6 +35,11 @@ class WreckedProgramTest(ProgramTest):
                 'import os; os.close(1); os.close(0)',
                 'import sys; sys.argv = None; del sys.orig_argv',
                 'import sys; sys.setrecursionlimit(60)',
+                'import sys; sys.setrecursionlimit(801)\n'
+                'def depth(n):\n'
+                '    try: return depth(n + 1)\n'
+                '    except RecursionError: return n\n'
+                'print(depth(0))',
                 'import sys; sys.exit = None; sys.excepthook = None',
                 'import os; os.environ.clear()',
                 'import gc; gc.set_threshold(1)',
