@@ -19,7 +19,7 @@ from profile_sampling._data.tables import (
     KEY_COLUMNS, LABELS, NODE, STATE, THREAD, Tables, function_row,
     thread_row)
 from profile_sampling._data.values import (
-    COUNT, NAMES, OF_TASKS, STATES, Value)
+    COUNT, NAMES, OF_TASKS, STATES, WALL, Value)
 
 # What is compared other than the values of a label.
 MINE, FUNCTION, SITE, STATE_NAME, THREAD_NAME = (
@@ -29,6 +29,7 @@ CUSTOM = 'custom'
 # records of running code there are.
 NOTHING = 0, 0, 0
 _RUNNING, _CUSTOM = STATES.index('running'), STATES.index('custom')
+_CPU_WAIT = STATES.index('cpu_wait')
 # Types of values that no file has.
 _RUNNING_VALUE = 'value of running code'
 _RECORDS = 'records of running code', 'count'
@@ -91,6 +92,8 @@ class Run:
     places   {key: Place}
     targets  the same of each of the targets, in order
     work     how many units of work it did, or None if none were asked for
+    cpu_wait_share
+             of its wall time, if that is compared
 
     What is not of running code is measured; running code is known by samples.
     *mine* are patterns of what is the user's own code, too.
@@ -113,6 +116,15 @@ class Run:
         self.targets = [_target(reduced, target) for target
                         in question.targets]
         self.work = _work(tables, question.per)
+        self.cpu_wait_share = (_cpu_wait_share(tables)
+                               if self.value_type == WALL else 0)
+
+
+def _cpu_wait_share(tables):
+    walls = tables.column(tables.value_column(WALL.name))
+    waited = sum([ns for ns, state in zip(walls, tables.column(STATE))
+                  if state == _CPU_WAIT])
+    return waited / sum(walls) if waited else 0
 
 
 def usual_rows(tables, mine=()):
@@ -150,7 +162,7 @@ def _reduced(tables, value_type):
     for row in tables.row_tuples():
         packed.extend(row[:KEY_COLUMNS])
         packed.append(row[value])
-        if row[STATE] == _RUNNING:
+        if row[STATE] in (_RUNNING, _CPU_WAIT):
             packed.append(row[value])
             packed.append(0 if count is None else row[count])
         else:

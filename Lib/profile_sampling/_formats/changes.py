@@ -25,6 +25,8 @@ _GATE_WORDS = {compare.REGRESSION: 'REGRESSION',
                compare.PASSED: 'no regression',
                compare.INCONCLUSIVE: 'inconclusive'}
 _UNKNOWN = '?'
+# Of the time that is compared.
+_BUSY = 0.05
 
 
 def text(comparison, *, top=TOP, width=None, color=False):
@@ -224,7 +226,17 @@ class _View:
         if any([row.low is None for row in self.rows]):
             yield ('± ?: the rate is not known, as in sums of profiles of '
                    'several rates')
+        yield from self._busy()
         yield '~: may be chance'
+
+    def _busy(self):
+        """Say so if a side had too little of the machine."""
+        shares = [max([run.cpu_wait_share for run in side]) for side in
+                  (self.comparison.before, self.comparison.after)]
+        if max(shares) >= _BUSY:
+            yield ('CPU wait is up to {:.0%} of the time before and {:.0%} '
+                   'after: the machine was busy. CPU time does not depend on '
+                   'that: --value cpu'.format(*shares))
 
 
 def _wrapped(notes, width):

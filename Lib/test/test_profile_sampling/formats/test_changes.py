@@ -63,6 +63,23 @@ class WordsTest(unittest.TestCase):
             self.assertRegex(text, rf' ms +-  ~  m\.{name}\n')
 
 
+class BusyTest(unittest.TestCase):
+
+    def test_a_side_without_a_cpu(self):
+        sides = []
+        for running, waited in (100, 1), (100, 40):
+            b = Builder(rate_hz=1000)
+            b.sample('m.f:5', wall_ns=running * MS, cpu_ns=running * MS)
+            b.sample('m.f:5 [CPU~wait]', wall_ns=waited * MS,
+                     state='cpu_wait')
+            sides.append([b.profile()._tables])
+        for value, is_said in ('wall_ns', True), ('cpu_ns', False):
+            text = changes.text(compare.of_tables(
+                *sides, Question('function', False, value, None, ())))
+            self.assertEqual('CPU wait is up to 1% of the time before and 29% '
+                             'after: the machine was busy.' in text, is_said)
+
+
 class WidthTest(unittest.TestCase):
 
     def text(self, **options):
