@@ -101,6 +101,18 @@ class Sums:
         from profile_sampling._data import by_task
         return by_task.rows_of_label(self._tables, key)
 
+    def slow_requests(self, key, share=0.01):
+        """Return a list of SlowRequestsRow: what the slowest requests with
+        each value of a label did, beside all others.
+
+        The slowest are at least that share of them, and one.  Requests are
+        the blocks of request() and what middleware saw.  Values of which all
+        requests took about as long are left out, and so are all of a part of
+        a profile, since the times of requests are of all of it.
+        """
+        from profile_sampling._data import by_task
+        return by_task.slow_requests(self._tables, key, share)
+
     def loop_holders(self):
         """Return a list of LoopHolderRow: what ran in an event loop, or held
         the GIL that it waited for, while tasks waited for the loop, the

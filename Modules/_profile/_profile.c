@@ -381,6 +381,35 @@ _profile_settle_task(PyObject *module, PyObject *task)
     Py_RETURN_NONE;
 }
 
+/*[clinic input]
+_profile.times_of
+
+    task: object
+    /
+
+Return what a task has spent in this session: (running, loop wait, 0).
+
+Of None it is this thread: (CPU time, 0, waiting for the GIL).  None if nothing
+is known.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_times_of(PyObject *module, PyObject *task)
+/*[clinic end generated code: output=3ba54dd309f53f11 input=e01abeee8373602a]*/
+{
+    uint64_t running_ns, loop_wait_ns = 0, gil_wait_ns = 0;
+    int is_known = task != Py_None
+        ? _PySampling_TaskTimes(task, &running_ns, &loop_wait_ns)
+        : _PySampling_ThreadTimes(_PyThreadState_GET(), &running_ns,
+                                  &gil_wait_ns);
+    if (!is_known) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("KKK", (unsigned long long)running_ns,
+                         (unsigned long long)loop_wait_ns,
+                         (unsigned long long)gil_wait_ns);
+}
+
 PyDoc_STRVAR(module_doc, "The core of the sampling profiler.\n\n"
 "Use the profile_sampling package.");
 
@@ -392,6 +421,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_IS_WRITTEN_AT_EXIT_METHODDEF
     _PROFILE_WRITE_NOW_METHODDEF
     _PROFILE_STATS_METHODDEF
+    _PROFILE_TIMES_OF_METHODDEF
     _PROFILE_TICK_METHODDEF
     _PROFILE_BEGIN_BLOCK_METHODDEF
     _PROFILE_END_BLOCK_METHODDEF

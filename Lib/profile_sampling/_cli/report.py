@@ -330,6 +330,7 @@ def _tables_of_tasks(tables, options):
     if not options.tasks:
         return []
     if options.by:
-        return [tables_of_tasks.by_label(tables, options.top, key)
-                for key in options.by]
+        return [table for key in options.by for table in (
+            tables_of_tasks.by_label(tables, options.top, key),
+            *tables_of_tasks.slow_requests(tables, options.top, key))]
     return tables_of_tasks.tasks(tables, options.top)

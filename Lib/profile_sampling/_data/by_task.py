@@ -10,7 +10,8 @@ does; it waits for its loop, or awaits something, while none does.
 from profile_sampling._data import by_label
 from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
 from profile_sampling._data.rows import (
-    AwaitedRow, LoopHolderRow, TaskRow, TaskLabelRow, function_rank)
+    AwaitedRow, LoopHolderRow, RequestTimes, SlowRequestsRow, TaskLabelRow,
+    TaskRow, function_rank)
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, HOLDER_NODE, LABELS, NODE, NODE_COLUMNS, STATE)
 from profile_sampling._data.values import (
@@ -108,6 +109,29 @@ def rows_of_label(tables, key):
             value, *its_own, sum(others), *_times(latencies.get(value)),
             awaited.get((value, False), ())))
     return _ranked(found)
+
+
+def slow_requests(tables, key, share):
+    """Return a list of SlowRequestsRow; see Profile.slow_requests()."""
+    if _is_part(tables):
+        return []
+    found = [(row.sum_ns, row.value, row.split(share))
+             for row in tables.latencies if row.key == key]
+    found.sort(key=lambda item: (-item[0], item[1]))
+    return [SlowRequestsRow(value, *map(_request_times, halves))
+            for _, value, halves in found
+            if all([count for count, *_ in halves])]
+
+
+def _request_times(sums):
+    count, *sums = sums
+    total, *spent = [round(ns / count) for ns in sums]
+    rest = total
+    for place, ns in enumerate(spent):
+        # To wait for the GIL costs CPU time, too.
+        spent[place] = min(ns, rest)
+        rest -= spent[place]
+    return RequestTimes(count, total, *spent, rest)
 
 
 def _times(latency):

@@ -8,6 +8,7 @@ Counters are of a whole profile: no part of its samples has a part of them.
 """
 
 from profile_sampling._data.histogram import CORE_BITS, Histogram
+from profile_sampling._data.sums import added
 from profile_sampling._data.values import FUNCTION_KINDS, Function, Value
 
 
@@ -58,10 +59,14 @@ class Latency(Value):
     sum_ns      all of them together
     longest_ns  the longest one
     times       Histogram of them
+    spent       tuple of (bucket, count, sum_ns, running_ns, loop_wait_ns,
+                gil_wait_ns), by bucket: of the blocks of a bucket of which it
+                is known, how many they are, how long they took and what they
+                did
     """
 
     __slots__ = ('key', 'value', 'roots', 'count', 'sum_ns', 'longest_ns',
-                 'times')
+                 'times', 'spent')
 
     @property
     def what(self):
@@ -74,7 +79,31 @@ class Latency(Value):
             tuple(sorted({*self.roots, *other.roots})),
             self.count + other.count, self.sum_ns + other.sum_ns,
             max(self.longest_ns, other.longest_ns),
-            self.times.plus(other.times))
+            self.times.plus(other.times),
+            _united(self.spent, other.spent))
+
+    def split(self, share):
+        """Return the sums of *spent*, count first, of the slowest and of all
+        others.
+
+        The slowest are those of whole buckets, until they are at least that
+        share of all.
+        """
+        slowest, others = (0,) * 5, (0,) * 5
+        wanted = share * sum([count for _, count, *_ in self.spent])
+        for _, *sums in sorted(self.spent, reverse=True):
+            if slowest[0] < wanted:
+                slowest = added(slowest, sums)
+            else:
+                others = added(others, sums)
+        return slowest, others
+
+
+def _united(one, other):
+    found = {}
+    for bucket, *sums in (*one, *other):
+        found[bucket] = added(found.get(bucket, (0,) * len(sums)), sums)
+    return tuple([(bucket, *sums) for bucket, sums in sorted(found.items())])
 
 
 def of_core(function, *counters):

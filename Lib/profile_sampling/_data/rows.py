@@ -251,6 +251,32 @@ class TaskLabelRow(_LifeRow):
         return self.value
 
 
+class RequestTimes(Value):
+    """What some requests did, for each of them in the mean.
+
+    count         how many they are
+    mean_ns       how long one took: the sum of the following
+    running_ns    threads ran its task; of a request in no task, its thread
+                  was on a CPU
+    loop_wait_ns  its task could have run, but the loop was busy
+    gil_wait_ns   the thread of a request in no task waited for the GIL
+    waiting_ns    the rest: it awaited something, or its thread waited
+    """
+
+    __slots__ = ('count', 'mean_ns', 'running_ns', 'loop_wait_ns',
+                 'gil_wait_ns', 'waiting_ns')
+
+
+class SlowRequestsRow(Value):
+    """What the slowest requests with one value of a label did.
+
+    value            the text of the label
+    slowest, others  RequestTimes of the slowest ones and of all others
+    """
+
+    __slots__ = 'value', 'slowest', 'others'
+
+
 class LoopHolderRow(Value):
     """How long others waited for their loop while something held it.
 

@@ -10,6 +10,11 @@ from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import brief, not_shown
 
+# Of the requests of a value, at least one.
+_SLOWEST = 0.01
+_OF_REQUESTS = (('mean', 'mean'), ('running', 'running'),
+                ('loop_wait', 'loop wait'), ('gil_wait', 'GIL wait'),
+                ('waiting', 'waiting'))
 # How many things that tasks awaited are told.
 _AWAITED = 3
 _UNKNOWN, _NO_TASK, _WITHOUT = '[unknown]', '[no task]', '[without]'
@@ -137,6 +142,30 @@ def by_label(tables, top, key):
                   for row in rows[:top]],
                  value_type=TASK,
                  notes=not_shown(len(rows), top, 'value') + notes)
+
+
+def slow_requests(tables, top, key):
+    """The Table of what the slowest requests did, beside all others; or none,
+    if nothing is known of them."""
+    key = label_of(key)
+    rows = by_task.slow_requests(tables, key, _SLOWEST)
+    if not rows:
+        return []
+    columns = [
+        Column('share', '', 'text', 'data'), Column('count', 'count', 'count'),
+        *[Column(f'{name}_ns', heading, 'time', 'both' if name == 'mean' or any(
+            [getattr(part, f'{name}_ns') for row in rows
+             for part in (row.slowest, row.others)]) else 'data')
+          for name, heading in _OF_REQUESTS],
+        Column('value', key, 'text')]
+    cells = []
+    for row in rows[:top]:
+        for share, part in ('slowest', row.slowest), ('others', row.others):
+            cells.append((share, *part._fields(), f'{row.value}, {share}'))
+    return [Table(f'slow_requests_by_{key}',
+                  f'What the slowest {_SLOWEST:.0%} did, for each request',
+                  columns, cells, value_type=TASK,
+                  notes=not_shown(len(rows), top, 'value'))]
 
 
 def _of_all():

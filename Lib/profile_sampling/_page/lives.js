@@ -138,7 +138,7 @@ function readLine([kind, ...fields], found) {
     const known = found.latencies.get(key);
     found.latencies.set(key, known === undefined ? row
       : bothLatencies(known, row));
-  } else {
+  } else if (kind !== 'spent') {
     throw damagedLives();
   }
 }

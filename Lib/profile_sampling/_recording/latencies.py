@@ -19,6 +19,7 @@ from _collections import deque
 
 from profile_sampling._data.histogram import BITS, Histogram, bucket
 from profile_sampling._data.lives import Latency
+from profile_sampling._data.sums import added
 
 # Values of labels, beyond which requests are of others; and roots of a value.
 _MAX_VALUES, _MAX_ROOTS = 1024, 16
@@ -56,9 +57,10 @@ class Collector:
     """What has ended since it began; see collect()."""
 
     def __init__(self):
-        # By (key, value): count, sum, longest, {bucket: count}, {root}.
+        # By (key, value): count, sum, longest, {bucket: count}, {root},
+        # {bucket: [count, sum, running, loop wait, GIL wait]}.
         self.rows = {}
-        # (what, nanoseconds, root) that are not in there yet.
+        # (what, nanoseconds, root, what it spent) that are not in there yet.
         self.pending = deque()
         self.is_counting = False
 
@@ -74,11 +76,11 @@ class Collector:
         finally:
             self.is_counting = False
 
-    def _add(self, what, ns, root):
+    def _add(self, what, ns, root, spent):
         key, _ = what
         if what not in self.rows and len(self.rows) >= _MAX_VALUES:
             what = key, OTHERS
-        row = self.rows.setdefault(what, [0, 0, 0, {}, set()])
+        row = self.rows.setdefault(what, [0, 0, 0, {}, set(), {}])
         row[0] += 1
         row[1] += ns
         row[2] = max(row[2], ns)
@@ -86,6 +88,9 @@ class Collector:
         row[3][number] = row[3].get(number, 0) + 1
         if root is not None and len(row[4]) < _MAX_ROOTS:
             row[4].add(root)
+        if spent is not None:
+            row[5][number] = added(row[5].get(number, (0,) * 5),
+                                   (1, ns, *spent))
 
 
 def collect():
@@ -125,26 +130,29 @@ def end(collector):
 
 
 def _latency(what, row):
-    count, sum_ns, longest_ns, counts, roots = row
+    count, sum_ns, longest_ns, counts, roots, spent = row
     return Latency(*what, tuple(sorted(roots)), count, sum_ns, longest_ns,
                    Histogram(BITS, [counts.get(number, 0) for number
-                                    in range(max(counts) + 1)]))
+                                    in range(max(counts) + 1)]),
+                   tuple([(number, *sums) for number, sums
+                          in sorted(spent.items())]))
 
 
 def is_collecting():
     return bool(_shared.collectors)
 
 
-def add(labels, ns, root):
-    """Add a request: its labels, how long it took, and the name of the
-    function that its task runs, or None."""
+def add(labels, ns, root, spent):
+    """Add a request: its labels, how long it took, the name of the function
+    that its task runs, or None, and what it spent, or None."""
     for reference in list(_shared.collectors):
         collector = reference()
         if collector is None:
             continue
         for key, value in labels.items():
             if value is not None:
-                collector.pending.append(((key, value), max(ns, 0), root))
+                collector.pending.append(((key, value), max(ns, 0), root,
+                                          spent))
         if len(collector.pending) > _MAX_PENDING and (
                 _shared.lock.acquire(blocking=False)):
             try:

@@ -4,6 +4,7 @@ This file owns when a request begins and ends, and which task it is in.  It
 must not know how durations are kept.
 """
 
+import _thread
 import sys
 
 from profile_sampling import _clock, _core
@@ -68,16 +69,19 @@ class request:
 class Watch:
     """The time of one request, from the beginning to stop()."""
 
-    __slots__ = ('_changes', '_begin_ns', '_task', '_root')
+    __slots__ = ('_changes', '_begin_ns', '_task', '_root', '_thread',
+                 '_times')
 
     def __init__(self, changes, begin_ns=None):
         self._changes = changes
         self._begin_ns = (_clock.monotonic_ns() if begin_ns is None
                           else begin_ns)
-        self._task = self._root = None
+        self._task = self._root = self._times = None
         if latencies.is_collecting():
             self._task = _current_task()
             self._root = _root(self._task)
+            self._thread = _thread.get_ident()
+            self._times = _core.load().times_of(self._task)
 
     def stop(self):
         """Return whether it had not been stopped yet."""
@@ -85,9 +89,24 @@ class Watch:
             return False
         if latencies.is_collecting():
             latencies.add(self._changes,
-                          _clock.monotonic_ns() - self._begin_ns, self._root)
+                          _clock.monotonic_ns() - self._begin_ns, self._root,
+                          self._spent())
         self._begin_ns = self._task = None
         return True
+
+    def _spent(self):
+        """Return what it ran, waited for its loop and waited for the GIL, in
+        nanoseconds, or None if that is not known.
+
+        A task may have ended, and what is in no task may end in another
+        thread.
+        """
+        if self._times is None or (
+                self._task is None and self._thread != _thread.get_ident()):
+            return None
+        times = _core.load().times_of(self._task)
+        return times and [max(now - then, 0)
+                          for now, then in zip(times, self._times)]
 
     def answered(self):
         """The same; what comes then is labelled as work for later."""

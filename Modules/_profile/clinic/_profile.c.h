@@ -597,4 +597,16 @@ PyDoc_STRVAR(_profile_settle_task__doc__,
 
 #define _PROFILE_SETTLE_TASK_METHODDEF    \
     {"settle_task", (PyCFunction)_profile_settle_task, METH_O, _profile_settle_task__doc__},
-/*[clinic end generated code: output=32d685cd6d51b711 input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_times_of__doc__,
+"times_of($module, task, /)\n"
+"--\n"
+"\n"
+"Return what a task has spent in this session: (running, loop wait, 0).\n"
+"\n"
+"Of None it is this thread: (CPU time, 0, waiting for the GIL).  None if nothing\n"
+"is known.");
+
+#define _PROFILE_TIMES_OF_METHODDEF    \
+    {"times_of", (PyCFunction)_profile_times_of, METH_O, _profile_times_of__doc__},
+/*[clinic end generated code: output=975d3db8ae2bbd69 input=a9049054013a1b77]*/

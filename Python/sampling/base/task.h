@@ -38,6 +38,8 @@ struct _sampling_task {
     uint64_t step_ns;           // of the step that it is in
     uint64_t longest_step_ns;
     uint64_t life_ns;           // all that is on records, or carried
+    uint64_t running_ns;        // of that
+    uint64_t loop_wait_ns;      // of that
     unsigned int serial;        // of the tables that `coroutine` is a row of
     uint32_t coroutine;
 };

@@ -254,6 +254,7 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     uint64_t asked_ns = now_ns - wait_ns;
     carry_hook(thread, a->detached_ns);
     a->off_since_read_ns += blocked_ns + wait_ns;
+    a->gil_wait_ns += wait_ns;
     advance(a, now_ns);
 
     uint64_t period_ns = _PySampling_PeriodNow();
@@ -452,6 +453,20 @@ void
 _PySampling_AccountAttach(_PySampling_Thread *thread)
 {
     thread->account.detached_ns = 0;
+}
+
+
+int
+_PySampling_ThreadTimes(PyThreadState *tstate, uint64_t *cpu_ns,
+                        uint64_t *gil_wait_ns)
+{
+    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
+    if (thread == NULL || !_PySampling_IN_EPOCH(thread)) {
+        return 0;
+    }
+    *cpu_ns = _PySampling_CpuNow(thread);
+    *gil_wait_ns = thread->account.gil_wait_ns;
+    return 1;
 }
 
 

@@ -132,6 +132,10 @@ extern int _PySampling_AccountIsLong(const _PySampling_Thread *thread,
 // Has it not run for so long that its samples wait no longer?
 extern int _PySampling_AccountIsIdle(const _PySampling_Thread *thread,
                                      uint64_t now_ns);
+// The calling thread's CPU time, and how long it has waited for its GIL in this
+// session.  Returns 0 if it takes no part.
+extern int _PySampling_ThreadTimes(PyThreadState *tstate, uint64_t *cpu_ns,
+                                   uint64_t *gil_wait_ns);
 // Carries what it has spent with the GIL.
 extern void _PySampling_AccountAdvance(_PySampling_Thread *thread,
                                        uint64_t now_ns);

@@ -98,6 +98,7 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     task->is_whole = is_new && _PySampling_HasNotBegun(told);
     task->since_ns = task->left_ns = now_ns;
     task->awaited_ns = task->life_ns = 0;
+    task->running_ns = task->loop_wait_ns = 0;
     task->ran_ns = task->num_steps = 0;
     task->step_ns = task->longest_step_ns = 0;
     task->serial = 0;
@@ -185,6 +186,7 @@ run_until(struct _sampling_task *task, uint64_t now_ns)
     task->ran_ns += ns;
     task->step_ns += ns;
     task->life_ns += ns;
+    task->running_ns += ns;
     task->longest_step_ns = Py_MAX(task->longest_step_ns, task->step_ns);
 }
 
@@ -214,6 +216,7 @@ add_waits(struct _sampling_waiting *w, uint64_t now_ns)
     }
     task->awaited_ns = 0;
     task->life_ns += awaited_ns + loop_wait_ns;
+    task->loop_wait_ns += loop_wait_ns;
     add_steps(w->tables, task);
     struct _sampling_coroutine_row *row =
         &w->tables->coroutines[task->coroutine];
@@ -408,6 +411,23 @@ record_of_object(PyObject *object)
     const _PySampling_ToldTask told = {
         .task = object, .layout = like->told.layout};
     return _PySampling_RecordOfTask(&told);
+}
+
+int
+_PySampling_TaskTimes(PyObject *object, uint64_t *running_ns,
+                      uint64_t *loop_wait_ns)
+{
+    struct _sampling_task *task = record_of_object(object);
+    if (task == NULL || task->epoch != _PySampling_EPOCH()) {
+        return 0;
+    }
+    uint64_t now_ns = _PySampling_WallNow();
+    uint64_t ns = now_ns - Py_MIN(task->since_ns, now_ns);
+    *running_ns = task->running_ns
+        + (task->state == _PySampling_TASK_RUNS ? ns : 0);
+    *loop_wait_ns = task->loop_wait_ns
+        + (task->state == _PySampling_TASK_IS_WOKEN ? ns : 0);
+    return 1;
 }
 
 /* What it has spent so far has the labels that it has now. */

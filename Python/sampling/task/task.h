@@ -37,6 +37,10 @@ extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 // With the GIL.  Puts what a task has spent so far on records, before what
 // they belong to changes.
 extern void _PySampling_TaskSettle(PyObject *task);
+// How long it has run and waited for its loop in this session.  Returns 0 if
+// nothing is known of it.
+extern int _PySampling_TaskTimes(PyObject *task, uint64_t *running_ns,
+                                 uint64_t *loop_wait_ns);
 
 // task/waits.c.  Lock: tables_mutex, but for the period.
 /* A task that waits, or did.  Its stack is walked once, if at all. */

@@ -15,6 +15,7 @@ tool has changed them, and lines of fields between tabs: a class of tasks is
 and the latencies of a value of a label are
 
     label KEY VALUE COUNT SUM LONGEST TIMES ROOT...
+    spent KEY VALUE BUCKET:COUNT:SUM:RUNNING:LOOP_WAIT:GIL_WAIT,...
 
 A histogram is BUCKET:COUNT,...  Files that another tool has added up have a
 comment of each: they belong together if their totals do.
@@ -29,7 +30,7 @@ from profile_sampling._formats.pprof.packed import number, pack, unpack
 
 _VERSION = '1'
 _WHAT = 'table of tasks'
-_CLASS, _LABEL = 'class', 'label'
+_CLASS, _LABEL, _SPENT = 'class', 'label', 'spent'
 # What a line takes as objects, for each of its bytes.
 _COST = 40
 _ESCAPES = {'\\\\': '\\', '\\t': '\t', '\\n': '\n'}
@@ -38,7 +39,8 @@ _ESCAPES = {'\\\\': '\\', '\\t': '\t', '\\n': '\n'}
 def comments(tables):
     """Iterate over the comments that have the counters: one, or none."""
     lines = [*map(_class_fields, tables.task_classes),
-             *map(_label_fields, tables.latencies)]
+             *map(_label_fields, tables.latencies),
+             *[_spent_fields(row) for row in tables.latencies if row.spent]]
     if lines:
         data = '\n'.join(['\t'.join(map(_escaped, fields))
                           for fields in lines])
@@ -57,6 +59,11 @@ def _class_fields(row):
 def _label_fields(row):
     return (_LABEL, row.key, row.value, str(row.count), str(row.sum_ns),
             str(row.longest_ns), _histogram_text(row.times), *row.roots)
+
+
+def _spent_fields(row):
+    return (_SPENT, row.key, row.value, ','.join(
+        [':'.join(map(str, sums)) for sums in row.spent]))
 
 
 def _histogram_text(histogram):
@@ -100,8 +107,10 @@ def _read_line(fields, classes, latencies):
             classes.append(_task_class(*fields))
         case [kind, *fields] if kind == _LABEL and len(fields) >= 6:
             latencies.append(_latency(*fields))
+        case [kind, *fields] if kind == _SPENT and len(fields) == 3:
+            latencies.append(_spent(*fields))
         case _:
-            raise _damaged('a line is neither')
+            raise _damaged('a line is nothing that is known')
 
 
 def _task_class(kind, line, module, qualname, filename, *numbers):
@@ -117,7 +126,19 @@ def _task_class(kind, line, module, qualname, filename, *numbers):
 def _latency(key, value, count, sum_ns, longest_ns, times, *roots):
     return Latency(_text(key), _text(value), tuple(map(_text, roots)),
                    *_numbers([count, sum_ns, longest_ns]),
-                   _histogram(times, BITS))
+                   _histogram(times, BITS), ())
+
+
+def _spent(key, value, text):
+    rows = [tuple(_numbers(item.split(':')))
+            for item in filter(None, text.split(','))]
+    places = [place for place, *_ in rows]
+    if any([len(row) != 6 for row in rows]) or places != sorted(
+            set(places)) or max(places, default=0) >= most_buckets(BITS):
+        raise _damaged('there is no such bucket')
+    # united() adds it to the latencies of the label.
+    return Latency(_text(key), _text(value), (), 0, 0, 0, Histogram(BITS),
+                   tuple(rows))
 
 
 def _numbers(texts):

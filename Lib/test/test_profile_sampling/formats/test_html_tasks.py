@@ -33,7 +33,7 @@ def latency(value, roots, times, key='route'):
     for ns in times:
         counts[histogram.bucket(ns, histogram.BITS)] += 1
     return Latency(key, value, tuple(roots), len(times), sum(times),
-                   max(times), histogram.Histogram(histogram.BITS, counts))
+                   max(times), histogram.Histogram(histogram.BITS, counts), ())
 
 
 def requests(*, most=60):

@@ -1,6 +1,7 @@
 """How long requests take: exactly, whatever was sampled."""
 
 import asyncio
+import ctypes
 import io
 import os
 import signal
@@ -12,7 +13,8 @@ import unittest
 import profile_sampling
 from profile_sampling import Profile, labels, profile, request
 from profile_sampling._data import by_task
-from profile_sampling._data.histogram import BITS, bucket
+from profile_sampling._data.histogram import BITS, Histogram, bucket
+from profile_sampling._data.lives import Latency
 from profile_sampling._formats import tables_of_tasks
 from profile_sampling._formats.table import lines
 from profile_sampling._recording import latencies
@@ -304,6 +306,110 @@ class SessionTest(unittest.TestCase):
         self.assertIsNone(next(iter(part.tasks_by('route')), None))
 
 
+class SlowTest(unittest.TestCase):
+    """What the slowest requests did, by clocks beside."""
+
+    def of(self, block, key):
+        """Return the only SlowRequestsRow, also if it was in a file."""
+        row, = block.profile.slow_requests(key)
+        file = io.BytesIO()
+        block.profile.save(file)
+        file.seek(0)
+        loaded = Profile.load(file)
+        self.assertEqual(loaded.slow_requests(key), [row])
+        self.assertEqual(Profile.merge(loaded, loaded)
+                         .slow_requests(key)[0].slowest.count,
+                         2 * row.slowest.count)
+        for part in row.slowest, row.others:
+            self.assertEqual(
+                part.mean_ns, part.running_ns + part.loop_wait_ns
+                + part.gil_wait_ns + part.waiting_ns)
+        return row
+
+    def test_loop_wait(self):
+        """One of thirty is ready while another task keeps the loop."""
+        async def wait():
+            with request(route='/'):
+                await asyncio.sleep(0.001)
+
+        async def hold():
+            await asyncio.sleep(0)
+            time.sleep(0.2)
+
+        async def main():
+            for number in range(30):
+                holder = [hold()] if number == 7 else []
+                await asyncio.gather(wait(), *holder)
+        with profile() as block:
+            asyncio.run(main())
+        row = self.of(block, 'route')
+        self.assertEqual((row.slowest.count, row.others.count), (1, 29))
+        self.assertGreater(row.slowest.loop_wait_ns, 190 * MS)
+        self.assertLess(row.slowest.running_ns, 50 * MS)
+        self.assertEqual(row.slowest.gil_wait_ns, 0)
+        self.assertLess(row.others.loop_wait_ns, 50 * MS)
+
+    def test_thread(self):
+        """One of ten computes in a thread, the others sleep."""
+        with profile() as block:
+            for number in range(10):
+                with request(job='bill'):
+                    if number == 3:
+                        end = time.thread_time() + 0.2
+                        while time.thread_time() < end:
+                            pass
+                    else:
+                        time.sleep(0.002)
+        row = self.of(block, 'job')
+        self.assertEqual((row.slowest.count, row.others.count), (1, 9))
+        self.assertAlmostEqual(row.slowest.running_ns, 200 * MS,
+                               delta=10 * MS)
+        self.assertLess(row.others.running_ns, 1 * MS)
+        self.assertGreaterEqual(row.others.waiting_ns, 1 * MS)
+
+    def test_gil_wait(self):
+        """Another thread has the GIL for 0.2 seconds."""
+        usleep = ctypes.PyDLL(None).usleep
+        go = threading.Event()
+        thread = threading.Thread(target=lambda: (go.wait(), usleep(200_000)))
+        thread.start()
+        with profile() as block:
+            for number in range(10):
+                with request(job='bill'):
+                    if number == 3:
+                        go.set()
+                        time.sleep(0.02)
+        thread.join()
+        row = self.of(block, 'job')
+        self.assertGreater(row.slowest.gil_wait_ns, 150 * MS)
+
+    def test_it_ends_in_another_thread(self):
+        """Then nothing is known of it but how long it took."""
+        blocks = [request(job='bill') for _ in range(3)]
+        with profile() as block:
+            for one in blocks:
+                one.__enter__()
+                thread = threading.Thread(target=one.answered)
+                thread.start()
+                thread.join()
+                one.__exit__(None, None, None)
+        self.assertEqual(known(block.profile)['job', 'bill'].count, 3)
+        self.assertEqual(block.profile.slow_requests('job'), [])
+
+    def test_report(self):
+        spent = (5, 99, 990, 100, 90, 0), (9, 1, 500, 20, 400, 30)
+        b = Builder()
+        raw = b.raw()
+        raw['latencies'] = (Latency(
+            'route', '/', (), 100, 1490, 500, Histogram(
+                BITS, [0] * 5 + [99] + [0] * 3 + [1]), spent),)
+        table, = tables_of_tasks.slow_requests(
+            Profile._from_raw(raw)._tables, 10, 'route')
+        self.assertEqual(table.rows, [
+            ('slowest', 1, 500, 20, 400, 30, 50, '/, slowest'),
+            ('others', 99, 10, 1, 1, 0, 8, '/, others')])
+
+
 class RootsTest(unittest.TestCase):
     """Which tasks are part of a request, on made-up profiles."""
 
@@ -325,7 +431,8 @@ class RootsTest(unittest.TestCase):
         tables = b.profile()._tables
         tables.latencies = (latencies._latency(
             ('route', '/'),
-            [2, 36 * MS, 20 * MS, {bucket(18 * MS, BITS): 2}, {'a.root'}]),)
+            [2, 36 * MS, 20 * MS, {bucket(18 * MS, BITS): 2}, {'a.root'},
+             {}]),)
         row, other = by_task.rows_of_label(tables, 'route')
         self.assertEqual((row.value, row.count, row.mean_ns, row.longest_ns),
                          ('/', 2, 18 * MS, 20 * MS))
