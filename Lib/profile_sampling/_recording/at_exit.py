@@ -13,7 +13,7 @@ import sys
 from profile_sampling import _core, _files, _formats
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
-from profile_sampling._recording import latencies
+from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
 from profile_sampling._recording.ledger import Ledger
 
@@ -80,7 +80,8 @@ def writer(out, format, cwd, duration_s, has_timeline, kept, parent):
         if recorder is not None:
             recorder.finish(raw)
         is_written = write(raw, out, format, cwd, quiet, encode, say,
-                           '' if quiet else children.said(), kept)
+                           '' if quiet else
+                           children.said() + native_threads.said(raw), kept)
         if is_written and os.getpid() != ledger.pid:
             ledger.wrote(own_ns())
         return is_written

@@ -11,6 +11,7 @@ import unittest
 
 from profile_sampling import Profile
 
+from ..support.compiling import compile_extension
 from ..support.sessions import environment
 from .recorded import PROG, WORK, WORK_NS, RecordTest
 
@@ -138,6 +139,23 @@ class PythonTest(RecordTest):
                 self.assertEqual(len(told), is_told, result.err)
                 for seconds in told:
                     self.assertGreater(float(seconds), WORK_NS / 1e9)
+
+    def test_threads_that_run_no_python(self):
+        # PITFALLS U5.
+        path = compile_extension('native_threads', self.directory)
+        code = ('import ctypes\n'
+                f'library = ctypes.CDLL({path!r})\n'
+                'library.compute_in_a_thread(%d)\n')
+        for cpu_ms, is_said in (400, True), (10, False):
+            with self.subTest(cpu_ms=cpu_ms):
+                result = self.record('-o', 'p.pb.gz', '-c', code % cpu_ms)
+                self.assertEqual((result.status, len(result.said())), (0, 1))
+                said = re.findall(
+                    r'\)\. Not in it: (0\.\d\d) s CPU of threads that run no '
+                    r'Python\. Look: ', result.err)
+                self.assertEqual(len(said), is_said, result.err)
+                for seconds in said:
+                    self.assertAlmostEqual(float(seconds), 0.4, delta=0.05)
 
     def test_children_that_do_nothing_are_not_told(self):
         result = self.record('-o', 'p.pb.gz', '-c',
