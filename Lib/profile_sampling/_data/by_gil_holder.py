@@ -4,6 +4,7 @@ This file owns the sums per waiter and holder.  It must not know any file
 format.
 """
 
+from profile_sampling._data import origins
 from profile_sampling._data.rows import GILHolderRow, function_rank
 from profile_sampling._data.sums import added
 from profile_sampling._data.tables import HOLDER_NODE, KEY_COLUMNS
@@ -39,19 +40,28 @@ def rows(tables):
 
 
 def held(tables):
-    """Return {name of a GILHolder: how long others waited for it}."""
+    """Return ({name of a GILHolder: how long others waited for it}, {name of
+    a library: the same}).
+
+    What is mine is of no library.
+    """
     of_node = {}
     for node, value in zip(
             tables.column(HOLDER_NODE),
             tables.column(KEY_COLUMNS + ranked_by(tables))):
         if node:
             of_node[node] = of_node.get(node, 0) + value
-    sums = {}
+    names, libraries = {}, {}
+    origin = dict(zip(tables.functions, origins.of_functions(
+        tables.functions)))
     for node, value in of_node.items():
         # The name is the same in each thread.
-        name = tables.gil_holder(NOT_KNOWN, node).name
-        sums[name] = sums.get(name, 0) + value
-    return sums
+        holder = tables.gil_holder(NOT_KNOWN, node)
+        names[holder.name] = names.get(holder.name, 0) + value
+        library = origins.library(holder.function)
+        if library and origin.get(holder.function) != origins.MINE:
+            libraries[library] = libraries.get(library, 0) + value
+    return names, libraries
 
 
 def ranked_by(tables):

@@ -7,7 +7,7 @@ A task is running while a thread runs one of its steps, whatever that thread
 does; it waits for its loop, or awaits something, while none does.
 """
 
-from profile_sampling._data import by_label
+from profile_sampling._data import by_label, origins
 from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
 from profile_sampling._data.rows import (
     AwaitedRow, LoopHolderRow, RequestTimes, SlowRequestsRow, TaskLabelRow,
@@ -15,9 +15,16 @@ from profile_sampling._data.rows import (
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, HOLDER_NODE, LABELS, NODE, NODE_COLUMNS, STATE)
 from profile_sampling._data.values import (
-    AWAITING, DELAY, LOOP_WAIT, NOT_KNOWN, TASK)
+    AWAITING, DELAY, LOOP_WAIT, NOT_KNOWN, TASK, WALL)
 
 _P50, _P99 = 0.5, 0.99
+# What calls the function that an executor was given, and what awaits it.
+_WORKERS = frozenset({
+    'anyio._backends._asyncio.WorkerThread.run',
+    'concurrent.futures.thread._WorkItem.run'})
+_AWAIT_THREADS = frozenset({
+    'anyio._backends._asyncio.AsyncIOBackend.run_sync_in_worker_thread',
+    'asyncio.threads.to_thread'})
 # Where the sums of a key are.
 _RUNNING, _LOOP_WAIT, _AWAITING = range(3)
 
@@ -101,14 +108,55 @@ def rows_of_label(tables, key):
         spawned.append(later is not None or bool(
             roots and its_class not in roots))
     sums, awaited = _lives(tables, list(zip(values, spawned)))
+    given = _given_to_threads(tables, values)
     found = []
     for value in {**dict.fromkeys([value for value, _ in sums]), **latencies}:
         its_own, others = [sums.get((value, flag), (0, 0, 0))
                            for flag in (False, True)]
         found.append(TaskLabelRow(
             value, *its_own, sum(others), *_times(latencies.get(value)),
-            awaited.get((value, False), ())))
+            _with_given(awaited.get((value, False), ()), given.get(value))))
     return _ranked(found)
+
+
+def _given_to_threads(tables, values):
+    """Return {value of a label: the Function of mine that threads ran most of
+    their time for it}: what has been given to an executor."""
+    functions, frames = tables.functions, tables.frames_view()
+    nodes = tables.nodes_view()
+    workers = {number for number, function in enumerate(functions)
+               if function.name in _WORKERS}
+    if not workers:
+        return {}
+    origin = origins.of_functions(functions)
+    # Parents have smaller numbers.  -1: not below a worker; -2: at it.
+    of_node = [-1]
+    for parent, frame in zip(nodes[NODE_COLUMNS::NODE_COLUMNS],
+                             nodes[NODE_COLUMNS + 1::NODE_COLUMNS]):
+        function = frames[FRAME_COLUMNS * frame]
+        its = of_node[parent]
+        if function in workers:
+            its = -2
+        elif its == -2 and origin[function] == origins.MINE:
+            its = function
+        of_node.append(its)
+    sums = {}
+    for node, labels, ns in zip(tables.column(NODE), tables.column(LABELS),
+                                tables.column(tables.value_column(WALL.name))):
+        if of_node[node] >= 0:
+            its = sums.setdefault(values[labels], {})
+            its[of_node[node]] = its.get(of_node[node], 0) + ns
+    return {value: functions[max(its, key=its.get)]
+            for value, its in sums.items()}
+
+
+def _with_given(rows, function):
+    """Name what a thread ran in place of the library's function that waits
+    for the thread."""
+    return tuple([
+        AwaitedRow(function, row.ns) if function is not None
+        and row.function is not None and row.function.name in _AWAIT_THREADS
+        else row for row in rows])
 
 
 def slow_requests(tables, key, share):

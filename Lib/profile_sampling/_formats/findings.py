@@ -34,6 +34,8 @@ _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _WAITING_SHARE, _CPU_WAIT_SHARE, _GC_SHARE = 0.5, 0.1, 0.05
 _GENERIC_SHARE = 0.2
 _FEW = 100
+# Of the time that threads waited.
+_ONE_HOLDER = 0.1
 _HELD_GIL = 'held the GIL'
 
 
@@ -70,7 +72,11 @@ def _gil(tables, sites):
         return None
     text = f'GIL wait is {share(ns, sites.busy)} of the time'
     numbers = {'ns': ns, 'share': ns / sites.busy}
-    held = by_gil_holder.held(tables)
+    held, libraries = by_gil_holder.held(tables)
+    if libraries and max(held.values()) < _ONE_HOLDER * ns:
+        # Many did, each for a little.
+        held = {f'functions of {name}': value
+                for name, value in libraries.items()}
     if held:
         said, more = _holder({(name, _HELD_GIL): value
                               for name, value in held.items()}, ns)

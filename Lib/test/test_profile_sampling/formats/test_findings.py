@@ -47,6 +47,20 @@ class FindingsTest(unittest.TestCase):
                                   state='gil_wait')
         self.assertNotIn('gil', found(few))
 
+    def test_gil_of_many_holders(self):
+        """Functions of a library that had it for a little each."""
+        b = running(400)
+        for number in range(20):
+            function = b.function('sql.orm', f'f{number}',
+                                  '/usr/lib/python3/dist-packages/sql/orm.py')
+            b.sample('a.f:2 [GIL~wait]', wall_ns=20 * MS, state='gil_wait',
+                     holder=(0, [(function, 9)]))
+        b.sample('a.f:3 [GIL~wait]', wall_ns=50 * MS, state='gil_wait',
+                 holder=(0, 'a.g:1'))
+        b.sample('a.f:2 [GIL~wait]', wall_ns=150 * MS, state='gil_wait')
+        self.check(b, 'gil', 'GIL wait is 60.0 % of the time; 66.7 % of it '
+                   'while functions of sql held the GIL')
+
     def test_gil_of_unknown_holders(self):
         b = running(500).sample('a.f:2 [GIL~wait]', wall_ns=500 * MS,
                                 state='gil_wait')

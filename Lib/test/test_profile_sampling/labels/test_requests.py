@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import functools
 import io
 import os
 import signal
@@ -408,6 +409,27 @@ class SlowTest(unittest.TestCase):
         self.assertEqual(table.rows, [
             ('slowest', 1, 500, 20, 400, 30, 50, '/, slowest'),
             ('others', 99, 10, 1, 1, 0, 8, '/, others')])
+
+
+class ThreadsTest(unittest.TestCase):
+
+    def test_what_a_thread_was_given(self):
+        """It is awaited, not the library's function that waits for it."""
+        # A file of no library.
+        space = {'__name__': 'app', 'sleep': time.sleep}
+        exec(compile(f'def work():\n    sleep({SLEEP_S})\n', '/srv/app.py',
+                     'exec'), space)
+
+        async def main():
+            with request(route='/'):
+                await asyncio.to_thread(
+                    functools.partial(space['work']))
+        with profile() as block:
+            asyncio.run(main())
+        row, = [row for row in block.profile.tasks_by('route')
+                if row.value == '/']
+        self.assertEqual(row.awaited[0].function.name, 'app.work')
+        self.assertGreater(row.awaited[0].ns, SLEEP_S * 1e9 / 2)
 
 
 class RootsTest(unittest.TestCase):
