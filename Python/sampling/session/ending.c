@@ -48,7 +48,7 @@
    by which schedulers of jobs announce the end, or limit CPU time.  Those of
    crashes end one as it is. */
 static const int ENDING_SIGNALS[] = {
-    SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
+    SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGPIPE};
 
 struct _sampling_ending {
     pthread_t thread;
@@ -123,6 +123,16 @@ begin_ending(struct _sampling_ending *ending, int signum)
         || sem_post(&ending->orders) != 0;
 }
 
+/* The call that the signal came in would fail if the handler returned, which
+   no program expects that has not caught SIGPIPE.  Async-signal-safe. */
+static void
+wait_for_end(struct _sampling_ending *ending)
+{
+    while (_PySampling_MonotonicNow() < ending->limit_ns) {
+        usleep(POLL_US);
+    }
+}
+
 /* On any thread, maybe of a child that C code is about to make another
    program of.  Async-signal-safe. */
 static void
@@ -131,8 +141,15 @@ handle_ending(int signum)
     int saved_errno = errno;
     struct _sampling_ending *ending = _Py_atomic_load_ptr(&STATE->ending);
     if (ending == NULL || !STATE->exit_session
-        || _PySampling_ForkedWithoutHooks() || begin_ending(ending, signum))
+        || _PySampling_ForkedWithoutHooks()
+        // Who has the GIL cannot wait for the writer thread, which needs it.
+        || (signum == SIGPIPE && _PyThreadState_GET() != NULL)
+        || begin_ending(ending, signum))
     {
+        die_by(signum);
+    }
+    else if (signum == SIGPIPE && !is_first_process()) {
+        wait_for_end(ending);
         die_by(signum);
     }
     errno = saved_errno;

@@ -268,6 +268,24 @@ class SignalTest(EndTest):
                               f'signal.raise_signal({signum})', -signum)
                 os.unlink(os.path.join(self.directory, 'p.pb.gz'))
 
+    def test_broken_pipe(self):
+        # PITFALLS L26.  The call does not return.
+        code = ('import ctypes, os, signal\n'
+                'signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n'
+                'reader, writer = os.pipe()\n'
+                'os.close(reader)\n'
+                'try:\n'
+                '    %s\n'
+                'finally:\n'
+                '    print("went on", flush=True)\n')
+        result = self.run_code(code % 'os.write(writer, b"x")',
+                               -signal.SIGPIPE)
+        self.assertEqual(result.out, b'')
+        os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+        # C code that keeps the GIL keeps it from the writer, too.
+        self.run_code(code % 'ctypes.PyDLL(None).write(writer, b"x", 1)',
+                      -signal.SIGPIPE, profile=False)
+
     def test_in_a_thread(self):
         self.run_code('import signal, threading, time\n'
                       'threading.Thread(target=signal.raise_signal,'
