@@ -57,10 +57,6 @@
    after less than this.  It is not blocked then, it waits. */
 #define YIELD_NS 5000
 
-/* If another thread had requested the GIL, giving it up includes waiting until
-   that thread has it, which takes that long at the most. */
-#define FORCED_YIELD_NS 200000
-
 /* What takes longer than this is not the hook alone: the thread waited for a
    CPU. */
 #define MAX_HOOK_NS 100000
@@ -186,9 +182,9 @@ split_off_gil(_PySampling_Thread *thread, uint64_t now_ns,
     }
     *blocked_ns = asked_ns - from_ns;
     *wait_ns = now_ns - asked_ns;
-    uint64_t yield_ns =
-        thread->is_yielding ? FORCED_YIELD_NS : YIELD_NS;
-    if (*wait_ns != 0 && *blocked_ns < yield_ns) {
+    // Giving it up includes waiting until another thread has it, however long
+    // the kernel lets that one wait for a CPU.
+    if (thread->is_yielding || (*wait_ns != 0 && *blocked_ns < YIELD_NS)) {
         *wait_ns += *blocked_ns;
         *blocked_ns = 0;
     }

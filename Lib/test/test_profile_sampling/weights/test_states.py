@@ -12,8 +12,8 @@ import unittest
 
 from ..support.compiling import compile_extension
 from ..support.sessions import (
-    Session, SessionTest, by_state, names, one_cpu, own, spinning_processes,
-    thrice)
+    Session, SessionTest, by_state, names, on_stack, one_cpu, own,
+    spinning_processes, thrice)
 
 US, MS = 1_000, 1_000_000
 
@@ -101,6 +101,25 @@ class StatesTest(SessionTest):
         self.assertGreater(delayed, 0.5 * wall_ns)
         self.assertNear(states['cpu_wait'], delayed, 0.05)
         self.assertEqual(by_state(own(profile), 'cpu_ns')['cpu_wait'], 0)
+
+    @thrice
+    def test_yielding_without_a_cpu(self):
+        # A thread that is made to give the GIL up waits until another one has
+        # it, which may have to wait for a CPU.
+        def work():
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                pass
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        with one_cpu(), spinning_processes(3), Session() as session:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        states = by_state([s for s in session.profile.samples
+                           if on_stack(s, work.__qualname__)])
+        self.assertGreater(states['gil_wait'], 1_000 * MS)
+        self.assertLess(states['waiting'], 0.02 * sum(states.values()))
 
     @thrice
     def test_always_a_cpu(self):
