@@ -15,7 +15,7 @@ from array import array
 from itertools import compress
 
 from profile_sampling._data.sums import added
-from profile_sampling._data.tables import KEY_COLUMNS
+from profile_sampling._data.tables import KEY_COLUMNS, THREAD
 from profile_sampling._data.values import MEASURED
 
 # More are made fewer, by having neighbours be one: four minutes of a thread at
@@ -203,6 +203,30 @@ def _parts(timeline, begin_ns, end_ns):
                 count = 0
             if count or any(values):
                 yield (min(time_ns, end_ns), row, count, *values)
+
+
+def by_thread(tables):
+    """Return, for each thread, [(begin_ns, sample, count, cpu_ns, wall_ns),
+    ...] in the order of time; what is at no known moment is at the end, with
+    None.  Return None if the profile has no time line."""
+    line = tables.timeline
+    numbers = value_numbers(tables)
+    if line is None or not len(line) or numbers is None:
+        return None
+    threads = tables.column(THREAD)
+    columns = list(tables.value_columns())
+    rest = [columns[number] for number in numbers]
+    found = [[] for _ in tables.threads]
+    for time_ns, row, *values in zip(*line.columns):
+        found[threads[row]].append((max(time_ns - values[-1], 0), row, *values))
+        for column, value in zip(rest, values):
+            column[row] -= value
+    for rows in found:
+        rows.sort()
+    for row, values in enumerate(zip(*rest)):
+        if any(values):
+            found[threads[row]].append((None, row, *values))
+    return found
 
 
 def sums(timeline):

@@ -14,6 +14,7 @@ from profile_sampling._formats import gecko as _gecko
 
 from ..support import hard_profiles
 from ..support.builders import Builder, example
+from ..support.timed import with_records
 
 COLORS = {'transparent', 'purple', 'green', 'orange', 'yellow', 'lightblue',
           'blue', 'brown', 'magenta', 'red', 'lightred', 'darkgrey', 'grey'}
@@ -125,6 +126,21 @@ class ContentTest(Checked):
                      hard_profiles.hostile, hard_profiles.deep):
             with self.subTest(make.__name__):
                 self.check(written(make()))
+
+    def test_moments(self):
+        b = Builder()
+        b.sample('a.f:1', count=2, wall_ns=3_000_000)
+        b.sample('a.g:1', count=1, wall_ns=2_500_000)
+        profile = with_records(b.profile(), [
+            (1_000_000, 0, 1, 0, 1_000_000), (3_000_000, 1, 1, 0, 2_000_000),
+            (8_000_000, 0, 1, 0, 2_000_000)])
+        file = json.loads(_gecko.encode(profile._tables))
+        self.check(file)
+        samples = file['threads'][0]['samples']
+        self.assertEqual(samples['time'], [0, 1, 3, 8, 8.5])
+        self.assertEqual(
+            [stack_of(file, stack)[0][0][0] for stack in samples['stack'][1:]],
+            ['a.f', 'a.g', 'a.f', 'a.g'])
 
     def test_known_answer(self):
         b = Builder(pid=4000, stats={'ticks': 5})

@@ -12,6 +12,7 @@ from ..support.builders import Builder, example
 from ..support.browser import browser, complaints, needs_browser, wait_for
 from ..support.speedscope import (
     check_schema, imported, needs_node, needs_speedscope, page_with)
+from ..support.timed import with_records
 
 
 def written(builder):
@@ -26,7 +27,26 @@ def stacks(file, profile):
                                      strict=True)}
 
 
+def with_moments():
+    """f, g, nothing, f; and 5 ns of g at a moment that is not known."""
+    b = Builder()
+    b.sample('a.f:1', count=2, wall_ns=30)
+    b.sample('a.g:1', count=1, wall_ns=25)
+    return with_records(b.profile(), [
+        (10, 0, 1, 0, 10), (30, 1, 1, 0, 20), (80, 0, 1, 0, 20)])
+
+
 class ContentTest(unittest.TestCase):
+
+    def test_moments(self):
+        file = json.loads(_speedscope.encode(with_moments()._tables))
+        names = [frame['name'] for frame in file['shared']['frames']]
+        *_, thread = file['profiles']
+        self.assertEqual(
+            [([names[frame] for frame in stack], weight) for stack, weight
+             in zip(thread['samples'], thread['weights'], strict=True)],
+            [(['a.f'], 10), (['a.g'], 20), ([], 30), (['a.f'], 20),
+             (['a.g'], 5)])
 
     def test_known_answer(self):
         b = Builder(pid=7, python_version='3.13.5')
@@ -133,6 +153,7 @@ class SchemaTest(unittest.TestCase):
                      hard_profiles.hostile, hard_profiles.deep):
             with self.subTest(make.__name__):
                 check_schema(written(make()))
+        check_schema(json.loads(_speedscope.encode(with_moments()._tables)))
 
     def test_the_check_finds_faults(self):
         good = written(example())
