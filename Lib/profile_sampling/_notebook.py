@@ -135,6 +135,7 @@ def _run(shell, options, code):
     parts = _compiled(shell, source, name)
     # The cell may change the directory.
     path = options.output and _formats.fixed(options.output)
+    before = set(sys._current_frames())
     block = profile(options.mode, rate_hz=options.rate,
                     depth_frames=options.depth, names=options.names,
                     timeline=options.timeline)
@@ -146,7 +147,7 @@ def _run(shell, options, code):
         found = block.profile
         # None if the block could not begin, which raises its own error.
         if found is not None:
-            found = _told(shell, found, name, options)
+            found = _told(shell, found, name, options, before)
             shell.user_ns[VARIABLE] = found
             if path is not None:
                 _formats.write(found._tables, path(), **_formats.sourcing(
@@ -189,11 +190,11 @@ def _refuse_await(tree):
                        '"with profile_sampling.profile() as block:"')
 
 
-def _told(shell, found, name, options):
+def _told(shell, found, name, options, before):
     """Return the Profile with cells by their names."""
     tables = found._tables
     if not options.all:
-        tables = cells.without_notebook(tables, name)
+        tables = cells.without_notebook(tables, name, before)
 
     def cell(filename):
         known = shell.compile.format_code_name(filename)

@@ -4,7 +4,7 @@ This file owns which functions are of cells, and what of stacks and threads is
 the notebook's own.  It must not know any notebook's interface.
 """
 
-from profile_sampling._data import match
+from profile_sampling._data import match, origins
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
     NODE, NODE_COLUMNS, THREAD, Tables, function_row, thread_row)
@@ -15,12 +15,14 @@ _NOTEBOOK = 'IPython', 'ipykernel'
 _CODE = '<module>', '<cell line:'
 
 
-def without_notebook(tables, filename):
+def without_notebook(tables, filename, before=()):
     """Return Tables in which stacks begin at the code of one cell.
 
-    *filename* is that of the code.  Threads of the notebook itself are left
-    out, and those without a frame of Python; others are as they are.  Who held
-    the GIL while the code waited is still said, of any thread.
+    *filename* is that of the code, *before* the idents of threads that were
+    there before it.  Threads of the notebook itself are left out, those without
+    a frame of Python, and those of before in which no code of mine ran; others
+    are as they are.  Who held the GIL while the code waited is still said, of
+    any thread.
     """
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)
@@ -34,6 +36,10 @@ def without_notebook(tables, filename):
     # Of a thread that hardly ran nothing may be known but its state.
     python, _ = tables.innermost_python()
     known = {row[THREAD] for row in rows if python[row[NODE]] >= 0}
+    mine = match.innermost(tables, origins.mine(tables))
+    known -= {number for number, thread in enumerate(tables.threads)
+              if thread.ident in before} - {
+                  row[THREAD] for row in rows if mine[row[NODE]] >= 0}
     left_out = {row[THREAD] for row in rows if notebooks[row[NODE]] >= 0
                 or row[THREAD] not in known} - threads
     # Below the cell's outermost call.

@@ -150,6 +150,56 @@ struct cython_function {
     PyObject *kept[3];
 };
 
+/* The one of what is kept that is "Class.name". */
+static void
+qualify(PyInterpreterState *interp, PyObject *const *kept, int num_kept,
+        struct _sampling_text *name)
+{
+    for (int i = 0; i < num_kept; i++) {
+        struct _sampling_text text;
+        text.size = 0;
+        if (_PySampling_ReadText(interp, kept[i], &text)
+            && is_qualified(&text, name))
+        {
+            *name = text;
+            return;
+        }
+    }
+}
+
+/* Those that are compiled for the limited API have a layout of their own, which
+   differs between versions: the name of the module is before the dict, in the
+   object or in a PyCFunction, and __name__ and __qualname__ are behind it. */
+static int
+name_limited_cython(PyInterpreterState *interp, PyTypeObject *type,
+                    PyObject *object, struct _sampling_name *name)
+{
+    const char *last = strrchr(type->tp_name, '.');
+    Py_ssize_t at = type->tp_dictoffset;
+    PyObject *word;
+    if (last == NULL || strcmp(last, ".cython_function_or_method") != 0
+        || at <= (Py_ssize_t)sizeof(PyObject)
+        || type->tp_basicsize < at + 3 * (Py_ssize_t)sizeof(word)
+        || !read_pointer(interp, object, at + 2 * sizeof(word), &word)
+        || !_PySampling_ReadText(interp, word, &name->qualname))
+    {
+        return 0;
+    }
+    for (Py_ssize_t i = sizeof(PyObject); i < at; i += sizeof(word)) {
+        PyCFunctionObject function;
+        if (read_pointer(interp, object, i, &word)
+            && (_PySampling_ReadText(interp, word, &name->module)
+                || (READ(interp, (PyCFunctionObject *)word, &function)
+                    && function.ob_base.ob_type == &PyCFunction_Type
+                    && _PySampling_ReadText(interp, function.m_module,
+                                            &name->module))))
+        {
+            return 1;
+        }
+    }
+    return 1;
+}
+
 static int
 name_cython(PyInterpreterState *interp, PyTypeObject *type, PyObject *object,
             struct _sampling_text *name)
@@ -163,16 +213,7 @@ name_cython(PyInterpreterState *interp, PyTypeObject *type, PyObject *object,
     {
         return 0;
     }
-    for (int i = 0; i < 3; i++) {
-        struct _sampling_text text;
-        text.size = 0;
-        if (_PySampling_ReadText(interp, f.kept[i], &text)
-            && is_qualified(&text, name))
-        {
-            *name = text;
-            break;
-        }
-    }
+    qualify(interp, f.kept, 3, name);
     return 1;
 }
 
@@ -277,7 +318,9 @@ _PySampling_NameCallable(struct _sampling_tables *tables,
                          PyObject *object, struct _sampling_name *name)
 {
     struct _sampling_text *qualname = &name->qualname;
-    if (name_nanobind(tables, interp, type, object, name)) {
+    if (name_nanobind(tables, interp, type, object, name)
+        || name_limited_cython(interp, type, object, name))
+    {
         return 1;
     }
     if (!name_attribute(interp, type, object, qualname)

@@ -46,6 +46,10 @@ CELLS = {
                 '    while time.monotonic() < end:\n'
                 '        pass\n'
                 '    return 7\n',
+    # A thread that is there before: it is none of the cell's.
+    'thread': 'import queue, threading\n'
+              'threading.Thread(target=queue.Queue().get, name="waits",\n'
+              '                 daemon=True).start()',
     'cell': '%%sampleprof -r 2000 --mode wall\n'
             'f(0.2)\n'
             'f(0.1)\n',
@@ -130,10 +134,10 @@ class KernelTest(unittest.TestCase):
     def test_cells_have_names_and_the_notebook_is_left_out(self):
         facts = json.loads(self.printed('facts'))
         self.assertEqual(facts['rate'], 2000)
-        self.assertIn('__main__.<In[3]>', facts['names'])
+        self.assertIn('__main__.<In[4]>', facts['names'])
         self.assertIn('__main__.f', facts['names'])
-        self.assertLess({'In[2]', 'In[3]'}, set(facts['files']))
-        self.assertIn('__main__.<In[3]>', facts['roots'])
+        self.assertLess({'In[2]', 'In[4]'}, set(facts['files']))
+        self.assertIn('__main__.<In[4]>', facts['roots'])
         # What shows the value of an expression is called by the cell.
         self.assertFalse([name for name in facts['roots']
                           if name.startswith(('ipykernel', 'runpy'))])
@@ -145,7 +149,7 @@ class KernelTest(unittest.TestCase):
         path = os.path.join(self.directory, 'a cell.html')
         profile = Profile.load(path)
         self.assertEqual(profile.rate_hz, 5000)
-        self.assertEqual(profile.meta['command'], 'In[5]')
+        self.assertEqual(profile.meta['command'], 'In[6]')
 
     def test_a_statement(self):
         self.assertEqual(self.printed('line'), 'b  c\n')

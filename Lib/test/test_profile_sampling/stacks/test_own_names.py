@@ -247,12 +247,19 @@ class CompiledTest(NamesTest):
         return path
 
     def test_cython(self):
+        self.check_cython()
+
+    def test_cython_for_the_limited_api(self):
+        self.check_cython('-DCYTHON_LIMITED_API=1',
+                          '-DPy_LIMITED_API=0x030C0000')
+
+    def check_cython(self, *options):
         import_helper.import_module('Cython')
         source = self.source(CYTHON_SOURCE, 'compiled.pyx')
         subprocess.run([sys.executable, '-m', 'cython', '-3', source],
                        check=True)
         module = self.load(source.replace('.pyx', '.c'),
-                           arguments=['-x', 'c', '-std=c11'])
+                           arguments=['-x', 'c', '-std=c11', *options])
         group, inner, typed = module.Group(), module.outer(), module.Typed()
 
         def work():
