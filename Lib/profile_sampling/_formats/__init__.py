@@ -36,7 +36,7 @@ PPROF = FORMATS['pprof']
 # What a process writes itself when it ends; record makes the others afterwards.
 AT_EXIT = 'pprof', 'collapsed', 'text'
 # What can hold a time line.
-WITH_TIMELINE = 'pprof', 'html'
+WITH_TIMELINE = 'pprof', 'html', 'speedscope', 'gecko', 'gecko-gz'
 # What is no text.
 BINARY = 'pprof', 'pstats', 'gecko-gz'
 
@@ -64,6 +64,9 @@ def choose(path, format=None, known=FORMATS):
     # at the end.
     if name.startswith('callgrind.out') and 'callgrind' in known:
         return 'callgrind'
+    if os.path.isdir(path):
+        raise ValueError(f'{os.fsdecode(path)!r} is a directory; give the '
+                         'name of a file in it')
     raise ValueError(f'cannot tell the format from the name '
                      f'{os.fsdecode(path)!r}; known extensions: '
                      f'{", ".join(by_extension(known))}; or give a format: '

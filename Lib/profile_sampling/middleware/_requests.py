@@ -8,20 +8,22 @@ from profile_sampling import _clock
 from profile_sampling._recording import labels
 from profile_sampling._recording.latencies import is_collecting
 from profile_sampling._recording.requests import Watch
-from profile_sampling.middleware._routes import finder
+from profile_sampling.middleware._routes import (
+    django_route, finder, flask_route, starlette_route)
 
 # Clients may send any text: a label for each would be without bound.
 METHODS = frozenset(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH',
                      'POST', 'PUT', 'QUERY', 'TRACE'])
 OTHER_METHOD = '(other)'
 NO_ROUTE = '(none)'
+_FINDERS = flask_route, django_route, starlette_route
 
 
 class Middleware:
 
     def __init__(self, app, route=None, label='route'):
         self.app = app
-        self._find = finder(app) if route is None else route
+        self._find = finder(app) if route is None else _checked(route)
         self._name = label
         self._label('')         # the name may be wrong
 
@@ -54,7 +56,23 @@ class Middleware:
             warnings.warn(f'{self._find!r} raised {type(exc).__name__}',
                           RuntimeWarning)
             return method
+        if template is not None and not isinstance(template, str):
+            import warnings
+            warnings.warn(f'{self._find!r} returned '
+                          f'{type(template).__name__}, not str or None',
+                          RuntimeWarning)
+            return method
         return f'{method} {NO_ROUTE if template is None else template}'
+
+
+def _checked(route):
+    if route in _FINDERS:
+        name = route.__name__
+        raise TypeError(f'route={name} has to be called: route={name}(app)')
+    if not callable(route):
+        raise TypeError('route must be a function of the request, or None, '
+                        f'not {type(route).__name__}')
+    return route
 
 
 def known(method):

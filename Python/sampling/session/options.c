@@ -293,8 +293,10 @@ _PySampling_CanWrite(const struct _sampling_request *request, const char *cwd,
         && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
     {
         ok = 0;
-        (void)_PySampling_Complain(request, "out=%ls: is no regular file of "
-                                   "this user, and is not replaced", out);
+        (void)_PySampling_Complain(
+            request, "out=%ls: %s", out, S_ISDIR(st.st_mode)
+            ? "is a directory; give the name of a file in it"
+            : "is no regular file of this user, and is not replaced");
     }
     else {
         const char *name = directory_of(path);

@@ -318,7 +318,7 @@ class KeysTest(ProgramTest):
     UNWRITABLE = {'none/x.txt': 'directory none: No such file',
                   '{pid}/x.txt': 'No such file',
                   '/none/x.txt': 'directory /none: No such file',
-                  '.': 'no regular file', 'link.txt': 'no regular file',
+                  '.': 'is a directory', 'link.txt': 'no regular file',
                   'file/x.txt': 'Not a directory',
                   '/dev/full/x.txt': 'Not a directory'}
 

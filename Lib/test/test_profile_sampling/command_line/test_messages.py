@@ -149,7 +149,7 @@ class DiffTest(ForkedCommandLineTest):
                              count=ms)
                 sides.append(self.save(f'{name}{number}.pb.gz', b))
         text = self.diff(*sides[:5], '--', *sides[5:], '--share')
-        self.assertRegex(text, r'm\.f \(but \+[\d.]+ m?s in all\)')
+        self.assertRegex(text, r'm\.f:1 \(but \+[\d.]+ m?s in all\)')
 
 
 class RecordTest(ProgramTest):

@@ -8,7 +8,8 @@ import wsgiref.util
 import wsgiref.validate
 from wsgiref.simple_server import WSGIServer
 
-from profile_sampling.middleware import ASGIMiddleware, WSGIMiddleware
+from profile_sampling.middleware import (
+    ASGIMiddleware, WSGIMiddleware, flask_route, starlette_route)
 
 from .served import (
     Served, ServedTest, chunks, get_many, held, nap, serving_wsgi, work_one,
@@ -181,6 +182,16 @@ class ValuesTest(unittest.TestCase):
             raise KeyError(environ['PATH_INFO'])
         with self.assertWarnsRegex(RuntimeWarning, 'raised KeyError$'):
             self.assertEqual(self.value('GET', route), 'GET')
+
+    def test_what_is_no_route(self):
+        for route, message in ((flask_route, r'route=flask_route\(app\)'),
+                               (starlette_route, 'has to be called'),
+                               ('/things', 'a function of the request')):
+            for middleware in WSGIMiddleware, ASGIMiddleware:
+                with self.assertRaisesRegex(TypeError, message):
+                    middleware(None, route)
+        with self.assertWarnsRegex(RuntimeWarning, 'returned dict'):
+            self.assertEqual(self.value('GET', lambda environ: {}), 'GET')
 
     def test_name_of_the_label(self):
         seen = []
