@@ -149,7 +149,7 @@ class Profile(Sums):
         return self._tables.timeline
 
     def save(self, path, format=None, *, annotate=False, min_share=None,
-             source=True):
+             source=True, idle=False):
         """Write the profile to a file, whole or not at all.
 
         *path* may also be a binary file object, or the system's name of an
@@ -167,7 +167,9 @@ class Profile(Sums):
         text of the profile's functions in it, as it is now, unless *source*
         is false; of a profile that was loaded, only from where this program
         imports modules, or from *source* if that is a directory or a list of
-        them.  The file is its owner's alone.  '{pid}' in *path* stands
+        them.  Threads that had nothing to do are only in files that have all
+        that there is, pprof, 'profile-json' and 'html', unless *idle* is true.
+        The file is its owner's alone.  '{pid}' in *path* stands
         for the number of this process.  A link or another user's file at
         *path* is refused.
 
@@ -185,7 +187,8 @@ class Profile(Sums):
         data = _formats.encode(
             self._tables, format, **_formats.annotation(format, annotate),
             **_formats.pruning(format, min_share),
-            **_formats.sourcing(format, source))
+            **_formats.sourcing(format, source),
+            **_formats.idling(format, idle))
         if is_file:
             _files.write_to(path, data)
         else:
@@ -329,7 +332,7 @@ class Profile(Sums):
         return ProfileDiff(base, self, normalize)
 
     def report(self, file=None, *, sort=None, limit=None, width=None,
-               color='auto', mine=(), everything=False):
+               color='auto', mine=(), everything=False, idle=False):
         """Write the text report to a text file, by default sys.stdout.
 
         sort   'self' or 'cum': rank functions by that alone
@@ -340,13 +343,14 @@ class Profile(Sums):
                installed, by names of functions and files
         everything
                lines of libraries, too, instead of what yours called there
+        idle   threads that had nothing to do, too
 
         Raise TypeError or ValueError for a wrong argument.
         """
         from profile_sampling._formats import terminal
         terminal.write(self._tables, file, sort=sort, limit=limit,
                        width=width, color=color, mine=mine,
-                       everything=everything)
+                       everything=everything, idle=idle)
 
     def __eq__(self, other):
         """Whether both say the same but for moments, in whatever order."""

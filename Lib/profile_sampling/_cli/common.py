@@ -138,6 +138,12 @@ def add_mine(parser):
         help='charge all code, and not the lines of mine for what they call')
 
 
+def add_idle(parser):
+    parser.add_argument(
+        '--idle', action='store_true',
+        help='show threads that had nothing to do, too')
+
+
 def _pattern(text):
     try:
         pattern.compiled(text)

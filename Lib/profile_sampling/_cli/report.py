@@ -5,11 +5,11 @@ import os
 from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
-    Failure, add_format, add_max_bytes, add_mine, add_output, add_source,
-    at_least, choose_format, encoded, load, refuse_input, refuse_terminal, say,
+    Failure, add_format, add_idle, add_max_bytes, add_mine, add_output,
+    add_source, at_least, choose_format, encoded, load, refuse_input, refuse_terminal, say,
     source_options, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import keys, select, shape
+from profile_sampling._data import idle, keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import (
@@ -17,7 +17,7 @@ from profile_sampling._formats import (
     tables_of_tasks, text)
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
-from profile_sampling._formats.words import wrapped
+from profile_sampling._formats.words import brief_amount, wrapped
 
 _MORE = ('Also:', '--all', '--functions', '--tree', '--callers NAME',
          '--callees NAME', '--by KEY', '--gil', '--tasks', '--opcodes',
@@ -80,6 +80,7 @@ def add(commands):
     parser.add_argument('--open', action='store_true',
                         help='the same, and open it in a browser')
     add_mine(parser)
+    add_idle(parser)
     add_source(parser)
     add_max_bytes(parser)
     parser.add_argument('--annotate', action='store_true',
@@ -170,7 +171,8 @@ def _run(options):
     is_report = format == 'text' or format in _formats.REPORTS
     try:
         arguments = {**_formats.annotation(format, options.annotate),
-                     **_formats.pruning(format, options.min_share)}
+                     **_formats.pruning(format, options.min_share),
+                     **_formats.idling(format, options.idle)}
         if format == 'html':
             arguments |= source_options(options)
     except ValueError as exc:
@@ -185,9 +187,22 @@ def _run(options):
             data = _report(tables, path, format, options)
         else:
             data = encoded(tables, format, **arguments)
+            _say_idle(tables, format, options.idle)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     write(options.output, data)
+
+
+def _say_idle(tables, format, is_shown):
+    """Say how much a file for a viewer does not have: no line of it can."""
+    if format not in _formats.WITHOUT_IDLE or is_shown:
+        return
+    total = tables.totals[tables.own]
+    ns = total - idle.left_out(tables).totals[tables.own]
+    if ns:
+        type_ = tables.value_types[tables.own]
+        say(f'{brief_amount(ns, type_)} of {brief_amount(total, type_)} are '
+            'idle and left out (--idle)')
 
 
 def _page(options):
@@ -272,6 +287,8 @@ def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
     # On a thread's clock there is nothing else.
     threads = on_clocks(tables)
+    if options.idle:
+        threads = idle.included(threads)
     sites = sites_of(threads, options.mine, options.everything)
     shown = (_tables_of_tasks(tables, options)
              + _tables_of_threads(threads, sites, options)
@@ -304,23 +321,24 @@ def _tables_of_threads(tables, sites, options):
     """
     top = options.top
     shown = []
+    busy = idle.left_out(tables, sites.is_idle)
     if options.functions or options.sort:
-        shown.append(tables_of.functions(tables, sites, top,
+        shown.append(tables_of.functions(busy, sites, top,
                                          options.sort or 'self'))
     if options.tree:
-        shown.append(tables_of_calls.tree(tables, top))
-    shown += [tables_of_calls.neighbours(tables, top, pattern, True)
+        shown.append(tables_of_calls.tree(busy, top))
+    shown += [tables_of_calls.neighbours(busy, top, pattern, True)
               for pattern in options.callers]
-    shown += [tables_of_calls.neighbours(tables, top, pattern, False)
+    shown += [tables_of_calls.neighbours(busy, top, pattern, False)
               for pattern in options.callees]
     shown += [tables_of.by_key(tables, sites, top, key)
               for key in options.by if not options.tasks]
     if options.gil:
         shown += tables_of_gil.gil(tables, top)
     if options.opcodes:
-        shown.append(tables_of_code.opcodes(tables, top))
+        shown.append(tables_of_code.opcodes(busy, top))
     for pattern in options.source:
-        shown += tables_of_code.source(tables, sites, _LISTINGS, pattern)
+        shown += tables_of_code.source(busy, sites, _LISTINGS, pattern)
     if options.stats:
         shown.append(tables_of_code.counters(tables))
     return shown

@@ -9,7 +9,7 @@ import json
 from profile_sampling import _formats
 from profile_sampling._cli import child, gather, meta, program, run
 from profile_sampling._cli.common import (
-    add_mine, file_name, format_of, show)
+    add_idle, add_mine, file_name, format_of, show)
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -37,6 +37,7 @@ def _add(commands, name, help, description, *, report):
     if report:
         parser.set_defaults(format='text')
         add_mine(parser)
+        add_idle(parser)
     else:
         parser.add_argument('--format', choices=_FORMATS, default='text',
                             help='how to say it (default: %(default)s)')
@@ -72,7 +73,8 @@ def _say(ended, wanted, options, parts, output, format):
         said = summary.render(command, used, tables)
         if options.report and tables is not None:
             said += '\n' + text.render(tables, mine=options.mine,
-                                       everything=options.everything)
+                                       everything=options.everything,
+                                       idle=options.idle)
     show(said, options.to)
     if tables is None:
         run.say_nothing_written(wanted, parts)

@@ -92,6 +92,22 @@ def samples(tables):
     return bytes(found)
 
 
+def left_out(tables, is_idle=None):
+    """Return the same without the samples that are idle; *is_idle* is what
+    samples() has said of them, if that is known."""
+    if is_idle is None:
+        is_idle = samples(tables)
+    if 1 not in is_idle:
+        return tables
+    kept = [number for number, its_idle in enumerate(is_idle) if not its_idle]
+    return tables.with_samples(kept).with_idle(bytes(len(kept)))
+
+
+def included(tables):
+    """Return the same, with idle samples like all others."""
+    return tables.with_idle(bytes(len(tables.column(STATE))))
+
+
 class _Loops:
     """Which stacks are those of a loop that waits."""
 

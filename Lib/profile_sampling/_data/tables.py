@@ -60,8 +60,8 @@ class Tables:
     is_recorded_here
                 whether this process, or one that it ran for that, recorded
                 it; else a file says so, and it may name what it likes
-    idle        if frames were left out, whether each sample is idle, as whole
-                stacks tell it: bytes; else None
+    idle        whether each sample is idle: bytes; None: stacks tell it, of
+                which nothing was left out
 
     Raise ValueError when a row refers to one that does not exist.
     """
@@ -212,6 +212,12 @@ class Tables:
         if self.has_timeline:
             tables._timeline = lambda _: self.timeline.of_rows(
                 {old: new for new, old in enumerate(numbers)})
+        return tables
+
+    def with_idle(self, idle):
+        """Return the same tables, of whose samples these are idle: bytes."""
+        tables = self._copy()
+        tables.idle = idle
         return tables
 
     def with_values(self, numbers):

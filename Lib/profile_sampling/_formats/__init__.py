@@ -37,6 +37,10 @@ PPROF = FORMATS['pprof']
 AT_EXIT = 'pprof', 'collapsed', 'text'
 # What can hold a time line.
 WITH_TIMELINE = 'pprof', 'html', 'speedscope', 'gecko', 'gecko-gz'
+# What shows threads that had nothing to do only if it is asked for; the others
+# have all that there is.
+WITHOUT_IDLE = ('collapsed', 'text', 'speedscope', 'pstats', 'svg',
+                'callgrind', 'dot', 'gecko', 'gecko-gz')
 # What is no text.
 BINARY = 'pprof', 'pstats', 'gecko-gz'
 
@@ -144,8 +148,24 @@ def check_timeline(format):
                          + ', '.join(WITH_TIMELINE))
 
 
+def idling(format, idle):
+    """Return the options of encode() that keep idle time, if *idle*."""
+    return {'idle': True} if idle and format in WITHOUT_IDLE else {}
+
+
 def encoder(format):
     """Return the function that makes bytes of tables in *format*."""
+    encode = _encoder(format)
+    if format not in WITHOUT_IDLE or format == 'text':
+        return encode
+    from profile_sampling._data.idle import left_out
+
+    def encode_busy(tables, *, idle=False, **options):
+        return encode(tables if idle else left_out(tables), **options)
+    return encode_busy
+
+
+def _encoder(format):
     match format:
         case 'pprof':
             from profile_sampling._formats.pprof import writer

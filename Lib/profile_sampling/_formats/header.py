@@ -123,7 +123,7 @@ def _totals(tables, sites):
                      else ' in all threads')
             if sites.idle:
                 text += (f', {brief_amount(sites.idle, value_type)} of it '
-                         'idle')
+                         'idle and left out (--idle)')
         yield text
 
 

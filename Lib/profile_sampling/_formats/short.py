@@ -6,6 +6,7 @@ _data's.
 """
 
 from profile_sampling._data import by_function
+from profile_sampling._data.idle import left_out
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.sums import sums_by
@@ -26,15 +27,16 @@ _CELL = 'style="text-align: left"'
 def text(tables):
     """Return the report of str(): no line break at its end."""
     tables = on_clocks(tables)
-    lines = [_heading(tables), _totals(tables)]
-    states = _states(tables)
+    busy = left_out(tables)
+    lines = [_heading(tables), _totals(tables, busy)]
+    states = _states(busy)
     if states:
         lines.append(states)
-    rows = by_function.functions(tables)
+    rows = by_function.functions(busy)
     if rows:
         lines += ['', f'{"self":>8} {"cum":>8}  function']
         lines += [f'{own:>8} {cum:>8}  {name}'
-                  for own, cum, name in _shares(tables, rows[:_TOP])]
+                  for own, cum, name in _shares(busy, rows[:_TOP])]
         lines += _more(rows, _TOP)
     return '\n'.join(lines)
 
@@ -42,13 +44,14 @@ def text(tables):
 def html(tables):
     """Return a table for a notebook, with nothing but what is in it."""
     tables = on_clocks(tables)
-    rows = by_function.functions(tables)
-    facts = [_heading(tables), _totals(tables), _states(tables)]
+    busy = left_out(tables)
+    rows = by_function.functions(busy)
+    facts = [_heading(tables), _totals(tables, busy), _states(busy)]
     parts = ['<div>', *[f'{_escaped(fact)}<br>' for fact in facts if fact],
              '<table>', f'<tr><th>self</th><th>cum</th><th {_CELL}>function'
              f'</th><th {_CELL}>place</th></tr>']
     for row, (own, cum, name) in zip(rows, _shares(
-            tables, rows[:_TOP_NOTEBOOK], width=None)):
+            busy, rows[:_TOP_NOTEBOOK], width=None)):
         function = row.function
         place = (f'{printable(function.filename)}:{function.first_line}'
                  if function.filename else function.kind)
@@ -91,7 +94,7 @@ def _heading(tables):
     return f'{text}, {threads:,} {"thread" if threads == 1 else "threads"}'
 
 
-def _totals(tables):
+def _totals(tables, busy):
     texts = []
     for number in shown_order(tables):
         value_type = tables.value_types[number]
@@ -100,7 +103,12 @@ def _totals(tables):
         name = 'samples' if value_type == COUNT else title(value_type)
         texts.append(f'{amount(tables.totals[number], value_type)} {name}')
     lost = sum(lost_counts(tables.stats).values())
-    return ', '.join([*texts, f'{lost:,} lost'])
+    texts.append(f'{lost:,} lost')
+    idle = tables.totals[tables.own] - busy.totals[busy.own]
+    if idle:
+        value_type = tables.value_types[tables.own]
+        texts.append(f'{amount(idle, value_type)} idle left out')
+    return ', '.join(texts)
 
 
 def _states(tables):

@@ -13,10 +13,7 @@ from profile_sampling._formats.words import not_shown
 
 
 def functions(tables, sites, top, sort='self'):
-    """The Table of functions, self and cumulative values in one row.
-
-    Shares are of all time, idle or not.
-    """
+    """The Table of functions, self and cumulative values in one row."""
     own = tables.own
     rows = by_function.functions(tables)
     if sort == 'cum':
@@ -55,10 +52,8 @@ def functions(tables, sites, top, sort='self'):
     ranked = 'cumulative' if sort == 'cum' else 'self'
     return Table('functions', f'Functions by {ranked} time' if suffix else
                  f'Functions by {ranked} values', columns, cells,
-                 value_type=value_type, notes=[
-                     *not_shown(len(rows), top, 'function'),
-                     *['Shares are of all time, idle or not.'] * bool(
-                         sites.idle)])
+                 value_type=value_type,
+                 notes=not_shown(len(rows), top, 'function'))
 
 
 _KINDS = {'C': 'C function', 'operator': 'operator',

@@ -13,7 +13,7 @@ COLORS = 'auto', 'always', 'never'
 _PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~'}
 
 
-def write(tables, file, *, sort, limit, width, color, mine, everything):
+def write(tables, file, *, sort, limit, width, color, mine, everything, idle):
     """Write the report of *tables*; see Profile.report()."""
     if file is None:
         file = sys.stdout
@@ -27,7 +27,7 @@ def write(tables, file, *, sort, limit, width, color, mine, everything):
                          f'{COLORS[-1]}, not {color!r}')
     options = {'sort': sort, 'color': _is_colored(file, color),
                'mine': [mine] if isinstance(mine, str) else mine,
-               'everything': everything}
+               'everything': everything, 'idle': idle}
     for name, number in ('top', limit), ('width', width):
         if number is not None:
             if not isinstance(number, int):

@@ -6,6 +6,7 @@ It also runs when the interpreter ends, and so imports nothing else then.
 """
 
 from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.idle import included, left_out
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._formats import header
@@ -25,12 +26,13 @@ def encode(tables, **options):
 
 
 def render(tables, *, top=TOP, sort=None, width=WIDTH, color=False,
-           name=None, mine=(), everything=False):
+           name=None, mine=(), everything=False, idle=False):
     """Return the report: totals, quality, findings, and the *top* lines of
     the program by what they cost; with *sort*, its functions instead.
 
     name is that of the file, and stands above all.  Lines are those of code
     that is mine, as patterns in *mine* say, too; with *everything*, of all.
+    With *idle*, threads that had nothing to do are like all others.
 
     Raise ValueError for an option that cannot be.
     """
@@ -38,12 +40,14 @@ def render(tables, *, top=TOP, sort=None, width=WIDTH, color=False,
         raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
     check(top, width)
     threads = on_clocks(tables)
+    if idle:
+        threads = included(threads)
     sites = sites_of(threads, mine, everything)
     if sort is None:
         shown = site_table(threads, sites, top)
     else:
         from profile_sampling._formats.tables_of import functions
-        shown = functions(threads, sites, top, sort)
+        shown = functions(left_out(threads, sites.is_idle), sites, top, sort)
     return with_tables(tables, sites, [shown], width=width, color=color,
                        name=name)
 

@@ -21,7 +21,7 @@ import {grouped, printable} from './words.js';
  * @param {import('./model.js').Model} model
  * @param {string} key
  */
-export function rowsBy({profile, part, sites: {isIdle}}, key) {
+export function rowsBy({profile, whole: part, isIdle}, key) {
   const {of, texts} = valuesOf(profile, key);
   const busy = stateSums(
     part, (row) => (isIdle[row] ? -1 : of[row]), texts.length);

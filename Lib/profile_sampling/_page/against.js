@@ -137,7 +137,7 @@ export class TreeAgainst {
         (sums) => (/** @type {number} */ node) => sums[node]);
     }
     return [model, rival].map(({part}) => {
-      const same = new Same(tree, treeOf(new Model(ofRecords(part))));
+      const same = new Same(tree, treeOf(new Model(ofRecords(part), true)));
       return (/** @type {number} */ node) => {
         const found = same.of(node);
         return found < 0 ? 0 : same.other.cum[found];

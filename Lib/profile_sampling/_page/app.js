@@ -13,7 +13,8 @@ import {changesView, comparedLines, sideTools} from './differences.js';
 import {chipsOf} from './chips.js';
 import {button, byId, element, keepingFocus} from './dom.js';
 import {
-  asides, qualityLine, statesLine, totalsLine, whatLine} from './header.js';
+  asides, idleLine, qualityLine, statesLine, totalsLine, whatLine
+} from './header.js';
 import {faultsOf} from './faults.js';
 import {findingLines} from './findings.js';
 import {gilView} from './gil.js';
@@ -364,17 +365,17 @@ export class App {
   }
 
   facts() {
-    const {part, sites} = this.model;
+    const {part, whole, sites} = this.model;
     return [
       element('h1', {}, this.title()),
-      ...[whatLine(part), totalsLine(part, sites), statesLine(sites),
+      ...[whatLine(part), totalsLine(whole, sites), statesLine(sites),
           tasksLine(this),
           ['Quality: ' + qualityLine(part, sites).join(', ')],
           ...comparedLines(this),
           ...asides(part).map((text) => [text])]
         .filter((texts) => texts.length)
         .map((texts) => element('p', {}, texts.join(', '))),
-      ...findingLines(this)];
+      ...idleLine(this), ...findingLines(this)];
   }
 
   tools() {

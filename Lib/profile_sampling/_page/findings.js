@@ -31,7 +31,8 @@ const MORE = {
  * @param {App} app
  */
 export function findingLines(app) {
-  const isWhole = partKey({...app.query, value: ''}) === partKey(NO_QUERY)
+  const isWhole = partKey(
+    {...app.query, value: '', idle: false}) === partKey(NO_QUERY)
     && app.side === app.sides[0];
   const views = app.views().map(([view]) => view);
   return app.findings.filter(() => isWhole).map(({rule, text}) => element(

@@ -4,6 +4,7 @@
 // _formats/header.py.  It must not know where they are shown.
 // @ts-check
 
+import {button, element} from './dom.js';
 import {RUNNING, STATES, CUSTOM} from './labels.js';
 import {
   lostCounts, lostTimes, missedShare, otherLosses, overheadNs
@@ -41,7 +42,8 @@ export function totalsLine(part, sites) {
   const text = `${titleOf(type)} ${type.name === 'count'
     ? counted(part.total, 'sample') : briefAmount(part.total, type)} `
     + `${isOfTasks(type) ? 'of all tasks' : 'in all threads'}${sites.idle
-      ? `, ${briefAmount(sites.idle, type)} of it idle` : ''}`;
+      ? `, ${briefAmount(sites.idle, type)} of it idle and left out`
+      : ''}`;
   const others = valueTypes.flatMap((one, at) => {
     // Tasks have a line of their own.
     if (one === type || isOfTasks(one)) {
@@ -57,6 +59,21 @@ export function totalsLine(part, sites) {
       : `${titleOf(one)} ${briefAmount(sum, one)}`];
   });
   return [text, ...others];
+}
+
+/**
+ * How much is left out since threads had nothing to do, and its switch.
+ * @param {import('./app.js').App} app
+ */
+export function idleLine(app) {
+  const {whole: {total, type}, sites} = app.model;
+  const {idle} = app.query;
+  return idle || sites.idle ? [element(
+    'p', {class: 'idle'}, idle ? 'idle included '
+      : `idle left out: ${briefAmount(sites.idle, type)} of ${
+        briefAmount(total, type)} `,
+    button(idle ? 'Leave out' : 'Show', () => app.change({idle: !idle})))]
+    : [];
 }
 
 /** @param {Sites} sites */

@@ -4,8 +4,9 @@
 // must not know how anything is shown.
 // @ts-check
 
+import {idleSamples} from './idle.js';
 import {functionsLike} from './match.js';
-import {partOf} from './part.js';
+import {partOf, withoutRows} from './part.js';
 import {partKey} from './query.js';
 import {functionRows, sitesOf} from './sites.js';
 import {selfOfNodes} from './sums.js';
@@ -18,10 +19,17 @@ import {FromLeaves, FromRoots} from './tree.js';
 const KEPT = 6;
 
 export class Model {
-  /** @param {import('./part.js').Part} part */
-  constructor(part) {
-    this.profile = part.profile;
-    this.part = part;
+  /**
+   * @param {import('./part.js').Part} whole
+   * @param {boolean} hasIdle whether idle samples are like all others
+   */
+  constructor(whole, hasIdle) {
+    this.profile = whole.profile;
+    this.whole = whole;
+    this.isIdle = hasIdle ? new Uint8Array(whole.profile.samples.length)
+      : idleSamples(whole);
+    // What is shown.
+    this.part = withoutRows(whole, this.isIdle);
     this.known = new Map();
   }
 
@@ -54,7 +62,7 @@ export class Model {
   }
 
   get sites() {
-    return this.once('sites', () => sitesOf(this.part));
+    return this.once('sites', () => sitesOf(this.whole, this.isIdle));
   }
 
   /** Who called whom, from the roots. */
@@ -124,7 +132,7 @@ export class Models {
   of(query) {
     const key = partKey(query);
     const model = this.kept.get(key)
-      ?? new Model(partOf(this.profile, query));
+      ?? new Model(partOf(this.profile, query), query.idle);
     this.kept.delete(key);
     this.kept.set(key, model);
     if (this.kept.size > KEPT) {

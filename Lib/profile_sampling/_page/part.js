@@ -71,18 +71,43 @@ export function partOf(whole, query) {
   const value = valuesOfType(profile, type);
   const rows = weighed(profile, chosen(profile, query), type, value);
   const {nodes, nodeOf} = shaped(profile, query);
-  let total = 0;
-  const isCount = type.name === 'count' && type.unit === 'count';
-  for (const row of rows) {
-    if (!isCount || profile.samples.state[row] !== CUSTOM) {
-      total += value[row];
-    }
-  }
-  return {profile, rows, nodes, nodeOf, value, type, total,
+  return {profile, rows, nodes, nodeOf, value, type,
+          total: sumOfRows(profile, rows, type, value),
           isDifference: type === WALL_MINUS_CPU,
           isWhole: !whole.isPart && range === null
             && ![query.focus, query.ignore, query.where].some(
               ({length}) => length)};
+}
+
+/**
+ * @param {Part} part
+ * @param {Uint8Array} isOut per sample whether it is left out
+ * @returns {Part}
+ */
+export function withoutRows(part, isOut) {
+  if (!isOut.includes(1)) {
+    return part;
+  }
+  const rows = part.rows.filter((row) => !isOut[row]);
+  return {...part, rows,
+          total: sumOfRows(part.profile, rows, part.type, part.value)};
+}
+
+/**
+ * @param {Profile} profile
+ * @param {Int32Array} rows
+ * @param {ValueType} type
+ * @param {Float64Array} value
+ */
+function sumOfRows({samples}, rows, type, value) {
+  let total = 0;
+  const isCount = type.name === 'count' && type.unit === 'count';
+  for (const row of rows) {
+    if (!isCount || samples.state[row] !== CUSTOM) {
+      total += value[row];
+    }
+  }
+  return total;
 }
 
 /**

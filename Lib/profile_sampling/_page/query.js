@@ -23,6 +23,7 @@
  * by         key of the pivot
  * up         whether graphs and trees begin at the leaves
  * flip       whether the flame graph grows upwards
+ * idle       whether threads that had nothing to do are shown
  * side       of two profiles 'base', or '': the new one
  * scale      how they are compared: 'share', or '': as they are
  *
@@ -47,6 +48,7 @@
  * @property {string} by
  * @property {boolean} up
  * @property {boolean} flip
+ * @property {boolean} idle
  * @property {string} side
  * @property {string} scale
  */
@@ -56,7 +58,7 @@ export const NO_QUERY = Object.freeze({
   value: '', where: [], focus: [], ignore: [], hide: [], fold: [],
   collapse: [], root: '', view: 'flame', selected: '', search: '',
   sort: 'self', by: 'thread', time: '', than: '', zoom: '', lanes: 'thread',
-  lane: '', up: false, flip: false, side: '', scale: ''});
+  lane: '', up: false, flip: false, idle: false, side: '', scale: ''});
 /** @type {('focus' | 'ignore' | 'hide' | 'fold' | 'collapse')[]} */
 const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
 /** @type {('value' | 'root' | 'view' | 'selected' | 'search' | 'sort' | 'by'
@@ -64,8 +66,8 @@ const LISTS = ['focus', 'ignore', 'hide', 'fold', 'collapse'];
  *          | 'scale')[]} */
 const TEXTS = ['value', 'root', 'view', 'selected', 'search', 'sort', 'by',
                'time', 'than', 'zoom', 'lanes', 'lane', 'side', 'scale'];
-/** @type {('up' | 'flip')[]} */
-const FLAGS = ['up', 'flip'];
+/** @type {('up' | 'flip' | 'idle')[]} */
+const FLAGS = ['up', 'flip', 'idle'];
 
 export const FOLDS = ['C', 'operators', 'pseudo', 'stdlib', 'packages'];
 
@@ -100,7 +102,10 @@ export function toFragment(query) {
  */
 export function fromFragment(fragment) {
   const params = new URLSearchParams(fragment.replace(/^#/, ''));
-  const query = {...NO_QUERY, up: params.has('up'), flip: params.has('flip')};
+  const query = {...NO_QUERY};
+  for (const name of FLAGS) {
+    query[name] = params.has(name);
+  }
   query.where = params.getAll('where').flatMap((text) => {
     const at = text.indexOf('=');
     return at > 0 ? [/** @type {[string, string]} */ (
@@ -133,10 +138,10 @@ export function unreadOf(fragment) {
  * @param {Query} query
  */
 export function partKey(query) {
-  const {value, where, focus, ignore, hide, fold, collapse, root, time}
+  const {value, where, focus, ignore, hide, fold, collapse, root, time, idle}
     = query;
   return JSON.stringify(
-    [value, where, focus, ignore, hide, fold, collapse, root, time]);
+    [value, where, focus, ignore, hide, fold, collapse, root, time, idle]);
 }
 
 /**
@@ -154,11 +159,11 @@ export function toOptions(query, kind) {
     ['from', range[1] ?? ''], ['to', range[2] ?? ''],
     ...listed(query, 'hide'), ...listed(query, 'fold'),
     ...listed(query, 'collapse'), ['root', query.root], ['value', kind]];
-  return options.filter(([, text]) => text)
+  return [...options.filter(([, text]) => text)
     .map(([name, text]) => (
       // Else it would be taken for an option of its own.
-      `--${name}${text.startsWith('-') ? '=' : ' '}${quoted(text)}`))
-    .join(' ');
+      `--${name}${text.startsWith('-') ? '=' : ' '}${quoted(text)}`)),
+          ...query.idle ? ['--idle'] : []].join(' ');
 }
 
 /**

@@ -6,7 +6,6 @@
 
 import {Precision} from './confidence.js';
 import {PSEUDO, compareFunctions} from './functions.js';
-import {idleSamples} from './idle.js';
 import {RUNNING, STATES} from './labels.js';
 import {
   countsOf, innermostPython, stateSums, sumsOfFrames, usedNodes
@@ -52,12 +51,12 @@ const NOWHERE = ['lost', 'unsampled', 'custom'].map(
 
 /**
  * @param {Part} part
+ * @param {Uint8Array} isIdle per sample of the profile
  * @returns {Sites}
  */
-export function sitesOf(part) {
+export function sitesOf(part, isIdle) {
   const {profile: {samples}, rows} = part;
   const places = new Places(part);
-  const isIdle = idleSamples(part);
   const busyRows = places.rows((row) => (
     !isIdle[row] && !NOWHERE.includes(samples.state[row])));
   const idleRows = isIdle.includes(1)

@@ -248,9 +248,7 @@ export function functionsView(app) {
        cell: ({func}) => placeCell(app, func, 0)},
       {key: 'place', heading: 'place', kind: 'text',
        cell: ({func}) => ({text: placeOf(app, func)})}],
-    rows, app.choosing(({func}) => func)),
-    ...model.sites.idle ? [element(
-      'p', {class: 'note'}, 'Shares are of all time, idle or not.')] : []];
+    rows, app.choosing(({func}) => func))];
 }
 
 /**

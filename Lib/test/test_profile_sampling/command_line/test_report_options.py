@@ -153,6 +153,57 @@ class OptionsTest(ReportCase):
         self.rows('--all')
         self.assertEqual(self.tables[0]['title'], '')
 
+    def test_idle_time_is_left_out_and_comes_back(self):
+        b = Builder(duration_ns=1_000_000_000)
+        b.thread('MainThread')
+        b.sample('shop.main:3 shop.f:1', wall_ns=300_000_000, count=300)
+        b.sample('concurrent.futures.thread._worker:3 C:_queue.SimpleQueue.get '
+                 '[waiting]', wall_ns=1_000_000_000, thread=b.thread('pool'),
+                 state='waiting')
+        self.save('m.pb.gz', b)
+        for options, row in (
+                (['--functions'], r'100.0% 100.0% 300.0ms .* shop.f '),
+                (['--tree'], r'100.0% 100.0% 300.0ms 300.0ms +shop.f'),
+                (['--callers', 'shop.f'], r'100.0% 100.0% 300.0ms shop.main'),
+                (['--source', 'shop.f'], r'300.0ms 300.0ms .* 1 ')):
+            for option, shown in ([], False), (['--idle'], True):
+                with self.subTest(options=options + option):
+                    status, text, _ = self.report('m.pb.gz', *options, *option)
+                    text = ' '.join(text.split()) + ' '
+                    self.assertEqual('of it idle and left out' in text,
+                                     not shown)
+                    if not shown:
+                        self.assertRegex(text, row)
+                        self.assertNotIn('SimpleQueue', text)
+                    elif options != ['--source', 'shop.f']:
+                        self.assertIn('23.1%', text)
+
+    def test_files_for_viewers_have_no_idle_time(self):
+        b = Builder(duration_ns=1_000_000_000)
+        b.thread('MainThread')
+        b.sample('shop.f:1', wall_ns=300_000_000)
+        b.sample('concurrent.futures.thread._worker:3 C:_queue.SimpleQueue.get '
+                 '[waiting]', wall_ns=1_000_000_000, thread=b.thread('pool'),
+                 state='waiting')
+        self.save('m.pb.gz', b)
+        for name in ('o.collapsed', 'o.speedscope.json', 'o.svg',
+                     'o.gecko.json', 'o.dot', 'o.callgrind'):
+            with self.subTest(name=name):
+                status, _, err = self.report('m.pb.gz', '-o', name)
+                self.assertEqual(err, 'python -m profile_sampling: 1.00s of '
+                                      '1.30s are idle and left out (--idle)\n')
+                with open(name) as file:
+                    self.assertNotIn('SimpleQueue', file.read())
+                self.assertEqual(
+                    self.report('m.pb.gz', '-o', name, '--idle'), (0, '', ''))
+                with open(name) as file:
+                    self.assertIn('SimpleQueue', file.read())
+        for name in 'o.pb', 'o.json':
+            self.assertEqual(self.report('m.pb.gz', '-o', name), (0, '', ''))
+        self.assertEqual(Profile.load('o.pb').total_wall_ns, 1_300_000_000)
+        with open('o.json') as file:
+            self.assertIn('SimpleQueue', file.read())
+
     def test_findings_name_my_code(self):
         b = mixed(Builder())
         wait = b.function('threading', 'Condition.wait',

@@ -12,6 +12,7 @@ from profile_sampling import Profile
 from profile_sampling._cli.main import main
 from profile_sampling._data import by_function, by_gil_holder, by_site, keys
 from profile_sampling._data import opcodes as _opcodes
+from profile_sampling._data.idle import left_out
 from profile_sampling._formats import html as _html
 
 from ..support import hard_profiles
@@ -21,6 +22,11 @@ from ..support.pages import (
     READ_TREE, READY, BrowserTest, idle_threads, in_tasks, named, placed,
     profiles, shown)
 from ..support.random_profiles import random_profile
+
+
+def busy(profile):
+    """What a page shows: without threads that had nothing to do."""
+    return Profile._from_tables(left_out(profile._tables))
 
 
 @needs_browser
@@ -36,6 +42,18 @@ class NumbersTest(BrowserTest):
                 with self.subTest(name, check=check.__name__):
                     check(profile)
 
+    def test_idle_time_comes_back(self):
+        profile = self.show(idle_threads(), view='functions')
+        self.check_functions(profile)
+        self.assertEqual(self.text('p.idle'),
+                         'idle left out: 4.1us of 7.6us Show')
+        self.click('p.idle', 'Show')
+        self.assertEqual(self.text('p.idle'), 'idle included Leave out')
+        self.check_functions(profile, idle='1')
+        self.look(view='sites', idle='1')
+        self.assertEqual(sum([row['self'] for row in self.table('sites')]),
+                         profile.total_wall_ns)
+
     def test_full_tables(self):
         """But for the whole call tree, which nobody opens."""
         profile = self.show(hard_profiles.full().profile())
@@ -46,8 +64,10 @@ class NumbersTest(BrowserTest):
             self.look(**query)
         self.assertRegex(self.text('.note'), 'frames? smaller|^$')
 
-    def check_functions(self, profile):
-        self.look(view='functions')
+    def check_functions(self, profile, **query):
+        self.look(view='functions', **query)
+        if not query:
+            profile = busy(profile)
         own = profile._tables.own
         margin = by_site.Sites(profile._tables).precision.margin_ns
         records = by_function.running_records(profile._tables)
@@ -75,6 +95,7 @@ class NumbersTest(BrowserTest):
                     for row in sites.rows]))
 
     def check_call_tree(self, profile):
+        profile = busy(profile)
         own = profile._tables.own
         for up in (), ('1',):
             self.look(view='tree', **{'up': up} if up else {})
@@ -89,6 +110,7 @@ class NumbersTest(BrowserTest):
                 sorted(expected), up)
 
     def check_callers(self, profile):
+        profile = busy(profile)
         rows = profile.functions()
         own = profile._tables.own
         for row in rows[:3]:
@@ -254,7 +276,8 @@ class PageTest(BrowserTest):
                       {'fold': ['C', 'pseudo']}):
             with self.subTest(**query):
                 self.show(idle_threads(), view='sites', **query)
-                self.assertIn(', 4.1us of it idle', self.text('#facts'))
+                self.assertIn(', 4.1us of it idle and left out',
+                              self.text('#facts'))
 
     def test_a_flame_graph_by_keys(self):
         profile = self.show(example().profile(), view='flame')

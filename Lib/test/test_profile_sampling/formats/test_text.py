@@ -425,7 +425,7 @@ class IdleTest(unittest.TestCase):
                   '[waiting]'], wall_ns=1_500_000_000, state='waiting')
         b.sample('a.f:1', wall_ns=500_000_000)
         text = report(b)
-        self.assertIn('wall 2.00s in all threads, 1.50s of it idle', text)
+        self.assertIn('wall 2.00s in all threads, 1.50s of it idle and left out (--idle)', text)
         self.assertIn('\nrunning 100.0 %\n', text)
 
 
