@@ -3,7 +3,9 @@
 This file owns what is said of them.  It must not know where it is said.
 """
 
-import os
+# The program may replace open().
+from _io import FileIO
+from posix import listdir
 
 from profile_sampling._recording.children import own_ns, seconds
 
@@ -18,7 +20,7 @@ def said(raw):
     """Return what is worth a word, or ''; *raw* are the core's tables."""
     known = {str(native_id) for _, native_id, *_ in raw['threads']}
     try:
-        others = [name for name in os.listdir(_TASKS) if name not in known]
+        others = [name for name in listdir(_TASKS) if name not in known]
     except OSError:
         return ''       # there is no /proc
     # Threads that deliver to subscribers run Python, and are in no profile.
@@ -32,10 +34,10 @@ def said(raw):
 def _cpu_ns(task):
     """Return the CPU time of a thread, 0 for one of ours."""
     try:
-        with open(f'{_TASKS}/{task}/comm', 'rb') as file:
+        with FileIO(f'{_TASKS}/{task}/comm') as file:
             if file.read().startswith(_OURS):
                 return 0
-        with open(f'{_TASKS}/{task}/schedstat', 'rb') as file:
+        with FileIO(f'{_TASKS}/{task}/schedstat') as file:
             return int(file.read().split()[0])
     except OSError:
         return 0        # it has ended

@@ -53,6 +53,7 @@ class WreckedProgramTest(ProgramTest):
                 'import os; os.umask(0o777)',
                 'import sys; sys.settrace(lambda *a: 1/0)',
                 'import sys; sys.setprofile(lambda f, e, a: None)',
+                'import builtins, io; builtins.open = io.open = None',
                 'import builtins; builtins.print = None'):
             with self.subTest(code=code):
                 self.check(code)
