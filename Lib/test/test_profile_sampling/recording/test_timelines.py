@@ -22,6 +22,10 @@ MS = 1_000_000
 SPIN_S = 0.04
 
 
+def tearDownModule():
+    asyncio.set_event_loop_policy(None)     # as it was
+
+
 def spin():
     end = time.thread_time() + SPIN_S
     while time.thread_time() < end:
