@@ -40,10 +40,13 @@ class Children:
                         in (('with files of their own', len(left)),
                             ('that left none', len(found) - len(left) - late),
                             ('that still run', late)) if number])
-        return said + not_in_it(
-            uncovered_ns(ns, left), 'for those of Python use record -- '
-            'COMMAND, or PYTHONSAMPLEPROF instead of -X',
-            'them' if left else 'it')
+        advice = ('for those of Python use record -- COMMAND, or '
+                  'PYTHONSAMPLEPROF instead of -X')
+        if left:
+            advice = ('how they began and ended, and other programs: '
+                      f'{advice}')
+        return said + not_in_it(uncovered_ns(ns, left), advice,
+                                'them' if left else 'it')
 
 
 def uncovered_ns(ns, covered):

@@ -465,10 +465,32 @@ class ProgramsTest(ChildrenTest):
         said = re.search(
             r'\. Child processes with files of their own: 1\. Child processes '
             r'that left none: 1\. Not in them: (\d\.\d\d) s CPU of child '
-            r'processes; for those of Python use record -- COMMAND, or '
-            r'PYTHONSAMPLEPROF instead of -X\. Look', result.err)
+            r'processes; how they began and ended, and other programs: for '
+            r'those of Python use record -- COMMAND, or PYTHONSAMPLEPROF '
+            r'instead of -X\. Look', result.err)
         self.assertGreaterEqual(float(said[1]), 0.4)
         self.assertLess(float(said[1]), 0.6)
+
+    def test_children_that_take_long_to_end(self):
+        # PITFALLS L34.  Their profiles are whole.
+        self.file('program.py', """if True:
+            import os, time
+            class Slow:
+                def __del__(self, clock=time.process_time):
+                    end = clock() + 0.2
+                    while clock() < end: pass
+            if os.fork():
+                os.wait()
+            else:
+                import builtins
+                builtins.slow = Slow()
+            """)
+        result = self.run_python(OPTION, 'program.py')
+        said = re.search(
+            r'files of their own: 1\. Not in them: (\d\.\d\d) s CPU of child '
+            r'processes; how they began and ended, and other programs',
+            result.err)
+        self.assertGreaterEqual(float(said[1]), 0.2)
 
     def test_children_that_still_run(self):
         # The fork server ends after the program.
