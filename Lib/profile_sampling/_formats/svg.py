@@ -35,12 +35,14 @@ _LONG = 200
 _SHADES = 5
 _KINDS = {'C': 'c', 'operator': 'o', 'pseudo': 'x'}
 # Pseudo-frames with a colour of their own, by how they begin.
-_WAITS = {'[waiting': 'b', '[GIL wait': 'g', '[GC': 'm'}
+_WAITS = {'[waiting': 'b', '[GIL wait': 'g', '[CPU wait': 'u',
+          '[GC': 'm'}
 # What is drawn, its class and its colour; all are told apart without red and
 # green, and black is readable on them.
 _LEGEND = (('Python', 'p2', '#f0b35a'), ('C', 'c', '#8ec3ea'),
            ('operator', 'o', '#7fd1c0'), ('waiting', 'b', '#c3c9d4'),
-           ('GIL wait', 'g', '#e79ac6'), ('GC', 'm', '#b8a4e3'),
+           ('GIL wait', 'g', '#e79ac6'), ('CPU wait', 'u', '#9aa0ac'),
+           ('GC', 'm', '#b8a4e3'),
            ('other', 'x', '#d9d9d9'))
 _SHADE_COLORS = '#f7cf8f', '#f5c274', '#f0b35a', '#ecc95c', '#e8a868'
 _STYLE = ''.join([

@@ -18,7 +18,7 @@ import {
 import {faultsOf} from './faults.js';
 import {findingLines} from './findings.js';
 import {gilView} from './gil.js';
-import {AWAITING, LOOP_WAIT, STATES} from './labels.js';
+import {AWAITING, LOOP_WAIT, SHOWN_STATES, STATES} from './labels.js';
 import {exactly} from './match.js';
 import {valueChoices} from './part.js';
 import {missingIn, paired} from './pairing.js';
@@ -429,7 +429,9 @@ export class App {
       used.delete(AWAITING);
       used.delete(LOOP_WAIT);
     }
-    return STATES.filter((_, number) => used.has(number)).map((state) => {
+    const shown = SHOWN_STATES.filter(
+      (state) => used.has(STATES.indexOf(state)));
+    return shown.map((state) => {
       const pattern = exactly(state);
       const isOn = where.some(([key, text]) => (
         key === 'state' && text === pattern));

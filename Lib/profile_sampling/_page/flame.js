@@ -23,13 +23,14 @@ const INSET = 4;
 const SHADES = 5;
 /** @type {[string, string][]} */
 const WAITS = [
-  ['[waiting', 'waiting'], ['[GIL wait', 'gil'], ['[GC', 'gc'],
+  ['[waiting', 'waiting'], ['[GIL wait', 'gil'], ['[CPU wait', 'cpu'],
+  ['[GC', 'gc'],
   ['[awaiting', 'awaiting'], ['[loop wait', 'loop']];
 // What is drawn, and the class of its colour.
 /** @type {[string, string][]} */
 const LEGEND = [
   ['Python', 'p2'], ['C', 'c'], ['operator', 'op'], ['waiting', 'waiting'],
-  ['GIL wait', 'gil'], ['GC', 'gc'], ['other', 'other']];
+  ['GIL wait', 'gil'], ['CPU wait', 'cpu'], ['GC', 'gc'], ['other', 'other']];
 /** @type {[string, string][]} */
 const LEGEND_OF_TASKS = [['awaiting', 'awaiting'], ['loop wait', 'loop']];
 

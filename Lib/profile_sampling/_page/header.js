@@ -5,7 +5,7 @@
 // @ts-check
 
 import {button, element} from './dom.js';
-import {RUNNING, STATES, CUSTOM} from './labels.js';
+import {CUSTOM, RUNNING, SHOWN_STATES, STATES} from './labels.js';
 import {
   lostCounts, lostTimes, missedShare, otherLosses, overheadNs
 } from './losses.js';
@@ -78,8 +78,8 @@ export function idleLine(app) {
 
 /** @param {Sites} sites */
 export function statesLine({whole, busy}) {
-  return STATES.map((state, number) => (
-    [stateName(state), whole.byState[number]]))
+  return SHOWN_STATES.map((state) => (
+    [stateName(state), whole.byState[STATES.indexOf(state)]]))
     .filter(([, value]) => value)
     .map(([name, value]) => `${name} ${share(Number(value), busy)}`);
 }

@@ -11,6 +11,10 @@
 export const STATES = [
   'running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
   'asleep_with_gil', 'awaiting', 'loop_wait', 'native', 'cpu_wait'];
+// The order in which they are told.
+export const SHOWN_STATES = [
+  'running', 'native', 'waiting', 'gil_wait', 'cpu_wait', 'asleep_with_gil',
+  'gc', 'awaiting', 'loop_wait', 'unsampled', 'lost', 'custom'];
 const STATE_TEXTS = STATES.map((state) => state.replaceAll('_', ' '));
 const OF_SAMPLES = new Set([
   'state', 'interpreter', 'thread name', 'thread id', 'thread native id',
