@@ -404,7 +404,8 @@ class SampleRecord:
 
     @property
     def is_residue(self):
-        """Is it what no tick had hit, on the stack of another sample?"""
+        """Is it what no tick had hit, or the lesser part of a sample that was
+        in two states?  Then its count is 0."""
         return bool(self._flags & _RESIDUE)
 
     @property

@@ -31,7 +31,8 @@ typedef enum {
 #define _PySampling_MIN_EVENTS 16       // room of a subscription
 #define _PySampling_MAX_EVENTS (1 << 24)
 
-#define _PySampling_FLAG_RESIDUE 1  // no tick had hit it; stack of another
+#define _PySampling_FLAG_RESIDUE 1  // count is 0: no tick had hit it, or it is
+                                    // the lesser part of a sample
 #define _PySampling_FLAG_MERGED 2   // of several samples: the ring was full
 
 struct _sampling_event {
