@@ -22,6 +22,14 @@ __all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
            'stop', 'subscribe']
 
 
+# What profiles make, to be named in annotations and tests of a class.
+_ROWS = ('AwaitedRow', 'CallRow', 'CallSiteRow', 'CalleeRow', 'FunctionDiff',
+         'FunctionRow', 'GILHolderRow', 'InstructionRow', 'LabelDiff',
+         'LabelRow', 'LineDiff', 'LineRow', 'LoopHolderRow', 'RequestTimes',
+         'SlowRequestsRow', 'TaskLabelRow', 'TaskRow')
+_VALUES = 'Frame', 'Function', 'GILHolder', 'Thread', 'ValueType'
+
+
 def __getattr__(name):
     try:
         home = _home_of(name)
@@ -44,6 +52,10 @@ def _home_of(name):
         from profile_sampling._subscribing import aggregate as home
     elif name == 'Task':
         home = _core.load()
+    elif name in _ROWS:
+        from profile_sampling._data import rows as home
+    elif name in _VALUES:
+        from profile_sampling._data import values as home
     elif name == 'request':
         from profile_sampling._recording import requests as home
     else:
@@ -64,4 +76,4 @@ def unload_ipython_extension(shell):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROWS, *_VALUES})

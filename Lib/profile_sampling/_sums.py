@@ -38,6 +38,31 @@ class Sums:
         from profile_sampling._data import by_function
         return by_function.lines(self._tables)
 
+    def call_sites(self, *, mine=(), everything=False):
+        """Return a list of CallSiteRow, the most expensive first: what the
+        report shows.
+
+        Time is charged to the innermost line of the user's own code, with all
+        that it called; two rows at the end are for imports and for what is
+        outside of that code.  *mine* are patterns of names and files that are
+        the user's, too.  With *everything*, and where hardly anything is the
+        user's, rows are of the innermost Python lines of all code.  Threads
+        that had nothing to do are left out.
+        """
+        from profile_sampling._data import by_site, on_clocks
+        return by_site.public_rows(by_site.sites_of(
+            on_clocks.on_clocks(self._tables), mine, everything))
+
+    def findings(self, *, mine=()):
+        """Return a list of Finding: what stands out, as the report says it.
+
+        Their attributes are rule, text and numbers, a dict.
+        """
+        from profile_sampling._data import by_site, on_clocks
+        from profile_sampling._formats import findings
+        return findings.findings(self._tables, by_site.sites_of(
+            on_clocks.on_clocks(self._tables), mine))
+
     def instructions(self):
         """Return a list of InstructionRow, the most expensive first.
 

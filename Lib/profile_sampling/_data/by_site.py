@@ -7,7 +7,7 @@ waiting and the collector.  It must not know how they are shown.
 
 from profile_sampling._data import by_state, idle, origins
 from profile_sampling._data.confidence import Precision
-from profile_sampling._data.rows import function_rank
+from profile_sampling._data.rows import CallSiteRow, function_rank
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
 from profile_sampling._data.values import STATES, Function
@@ -143,6 +143,16 @@ def called(row, *, with_share=False):
     if with_share and value < _MOSTLY * row.sums.total:
         name += f' {100 * value / row.sums.total:.0f}%'
     return module, name
+
+
+def public_rows(sites):
+    """Return a list of CallSiteRow; see Profile.call_sites()."""
+    return [CallSiteRow(
+        row.function, row.line, '.'.join(filter(None, called(row))),
+        row.sums.total,
+        {state: ns for state, ns in zip(STATES, row.sums.by_state) if ns},
+        sites.precision.margin_ns(row.sums.running_records))
+            for row in sites.rows]
 
 
 def _ranked(rows):

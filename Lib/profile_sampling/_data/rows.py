@@ -98,6 +98,21 @@ class LineRow(_CumulativeRow):
     __slots__ = ('function', 'line', *_CUMULATIVE)
 
 
+class CallSiteRow(Value):
+    """What a line cost with all that it called, and what it was doing.
+
+    function  the Function; one of the kind 'outside' is all that is on no line
+              of mine
+    line      where in it, 0 where there is none
+    called    name of what most of that time was in, or ''
+    total     of the value that the profile is about: the sum of states
+    states    {state: the same}, of states that were
+    margin    how far the running part may be off; None if it is not known
+    """
+
+    __slots__ = 'function', 'line', 'called', 'total', 'states', 'margin'
+
+
 class CalleeRow(_PlainRow):
     """What was directly below an instruction, and for how long.
 

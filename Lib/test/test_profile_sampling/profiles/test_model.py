@@ -7,7 +7,8 @@ import sys
 import unittest
 from unittest import mock
 
-from profile_sampling import Profile
+import profile_sampling
+from profile_sampling import CallSiteRow, Profile
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import Frame, Function, Thread
 
@@ -20,6 +21,50 @@ def weights(rows):
     """{name: (self, cum) in wall ms}"""
     return {row.function.name: (row.self_wall_ns // MS, row.cum_wall_ns // MS)
             for row in rows}
+
+
+class CallSitesTest(unittest.TestCase):
+
+    def profile(self):
+        b = Builder(rate_hz=1000)
+        lib = b.function('sql.orm', 'get', '/x/site-packages/sql/orm.py', 3)
+        b.sample(['app.view:7', (lib, 4), 'C:db.fetch', '[waiting]'],
+                 count=1, wall_ns=900 * MS, state='waiting')
+        b.sample(['app.view:7', (lib, 5)], count=60, wall_ns=60 * MS)
+        b.sample([(lib, 9)], count=40, wall_ns=40 * MS)
+        return b.profile()
+
+    def rows(self, **options):
+        rows = self.profile().call_sites(**options)
+        self.assertTrue(all([type(row) is CallSiteRow for row in rows]))
+        self.assertTrue(all([row.total == sum(row.states.values())
+                             for row in rows]))
+        return [(row.function.name, row.line, row.called, row.states)
+                for row in rows]
+
+    def test_mine(self):
+        self.assertEqual(self.rows(), [
+            ('app.view', 7, 'sql \N{HORIZONTAL ELLIPSIS} fetch',
+             {'waiting': 900 * MS, 'running': 60 * MS}),
+            ('Outside my code', 0, 'sql.orm.get', {'running': 40 * MS})])
+
+    def test_all(self):
+        self.assertEqual(
+            [(name, line) for name, line, *_ in self.rows(everything=True)],
+            [('sql.orm.get', 4), ('sql.orm.get', 5), ('sql.orm.get', 9)])
+        self.assertEqual(self.rows(mine=['sql']),
+                         self.rows(everything=True))
+
+    def test_findings(self):
+        found = self.profile().findings()
+        self.assertEqual([finding.rule for finding in found], ['waiting'])
+        self.assertIn('app.view:7', found[0].text)
+        self.assertEqual(found[0].numbers['ns'], 900 * MS)
+
+    def test_classes_can_be_named(self):
+        for name in profile_sampling._ROWS + profile_sampling._VALUES:
+            self.assertIs(type(getattr(profile_sampling, name)), type)
+            self.assertIn(name, dir(profile_sampling))
 
 
 class FunctionsTest(unittest.TestCase):
