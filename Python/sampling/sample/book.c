@@ -19,6 +19,10 @@
 
 #define STATE (&_PyRuntime.sampling)
 
+/* Of a capture.  What takes longer than this is not the drain alone: the
+   thread waited for a CPU, or a container had used its share up. */
+#define MAX_DRAIN_NS 1000000
+
 static struct _sampling_event
 record_of(const struct _sampling_place *place, _PySampling_State state,
           uint64_t count, uint64_t time_ns)
@@ -126,11 +130,12 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
         }
         _PySampling_CloseTables();
     }
+    uint64_t most_ns = (uint64_t)buffer->num_captures * MAX_DRAIN_NS;
     buffer->num_captures = 0;
     buffer->used = 0;
     _PySampling_SlotsKeep(buffer->slots);
     uint64_t took_ns = _PySampling_MonotonicNow() - before_ns;
-    _PySampling_COUNT(overhead_drain_ns, took_ns);
+    _PySampling_COUNT(overhead_drain_ns, Py_MIN(took_ns, most_ns));
     thread->drained_ns += took_ns;
 }
 

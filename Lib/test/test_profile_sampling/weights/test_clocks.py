@@ -244,6 +244,19 @@ class JumpsTest(ProgramTest):
         self.assertAlmostEqual(profile.total_wall_ns, profile.duration_ns,
                                delta=0.1 * profile.duration_ns)
 
+    def test_overhead_without_a_cpu(self):
+        # PITFALLS T49.  Who waits for a CPU in the profiler's work takes
+        # none.
+        result = self.run_python(
+            '-Xsampleprof=out=profile.pb.gz', '-c', 'import os\n'
+            'for _ in range(1000): os.stat(".")\n',
+            env=self.with_clock('starved_clock'))
+        self.assertEqual(result.status, 0, result.err)
+        counters = Run.load(self, 'profile.pb.gz').counters
+        self.assertGreater(counters['overhead_drain_ns'], 0)
+        self.assertLessEqual(counters['overhead_drain_ns'],
+                             counters['captures'] * 1_000_000)
+
     def test_stopped_for_a_while(self):
         stopped_s = 1.5
         program = subprocess.Popen(
