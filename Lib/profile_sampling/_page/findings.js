@@ -22,9 +22,21 @@ function lines(state) {
 /** @type {Record<string, Partial<Query>>} */
 const MORE = {
   gil: {view: 'gil'}, gil_asleep: lines('asleep_with_gil'),
-  loop_blocked: lines('waiting'), loop_wait: {view: 'tasks'},
+  loop_blocked: {...lines('waiting'), value: 'task_ns'}, loop_wait: {view: 'tasks'},
   waiting: lines('waiting'), cpu_wait: lines('cpu_wait'), gc: lines('gc'),
   generic: {view: 'source'}, few: {view: 'quality'}};
+
+/**
+ * What tasks did on their loop's thread is in a value of theirs, if the profile
+ * has it.
+ * @param {string} rule
+ * @param {App} app
+ */
+function moreOf(rule, {profile}) {
+  const {value = '', ...more} = MORE[rule];
+  return profile.valueTypes.some(({name}) => name === value)
+    ? {...more, value} : more;
+}
 
 /**
  * The findings, which are of the whole profile: of a part there are none.
@@ -38,5 +50,5 @@ export function findingLines(app) {
   return app.findings.filter(() => isWhole).map(({rule, text}) => element(
     'p', {class: 'finding', dataset: {rule}}, printable(text), ' ',
     ...views.includes(MORE[rule]?.view ?? '')
-      ? [button('show', () => app.change(MORE[rule]))] : []));
+      ? [button('show', () => app.change(moreOf(rule, app)))] : []));
 }

@@ -129,6 +129,18 @@ class SaidTest(BrowserTest):
         self.assertEqual([row['site'] for row in self.table('sites')],
                          ['a.f:7'])
 
+    def test_a_blocked_loop_leads_to_what_tasks_waited_for(self):
+        b = Builder()
+        task = {'task': ('T', 1), 'state': 'waiting'}
+        b.sample('a.g:7 C:time.sleep', wall_ns=300, task_ns=300, **task)
+        # A thread that works for the task.
+        b.sample('a.f:8 C:time.sleep', wall_ns=900,
+                 thread=b.thread('worker'), **task)
+        self.show(b.profile())
+        self.click('[data-rule="loop_blocked"]', 'show')
+        self.assertEqual([row['site'] for row in self.table('sites')],
+                         ['a.g:7'])
+
     def test_faults_of_an_address(self):
         self.show(example().profile())
         for query, words in (
