@@ -12,6 +12,7 @@ from profile_sampling._cli.common import (
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target, usual_rows)
+from profile_sampling._data.values import did_you_mean
 from profile_sampling._formats import CHANGES, changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
@@ -215,8 +216,8 @@ def _check_targets(question, sides, scale):
                           'without --share', 2)
     if question.by not in NOT_LABELS and not any(
             [value is not None for run in runs for value in run.rows]):
-        raise Failure(f'no sample of any file has the label {question.by!r}',
-                      2)
+        raise Failure(f'no sample of any file has the label {question.by!r}'
+                      + did_you_mean(question.by, NOT_LABELS), 2)
 
 
 def _page(before, after, comparison, options):

@@ -1,14 +1,19 @@
 """The arguments of the command line, and which command they are for."""
 
 import argparse
+import re
 import signal
 import sys
 
 from profile_sampling._cli import (
     child, diff, help, listing, merge, record, report, stat)
 from profile_sampling._cli.common import DASHES, PROG, Failure, say
-from profile_sampling._data.values import printable
+from profile_sampling._data.values import did_you_mean, printable
 
+# What argparse says of a word that is none of several, and of an option.
+_CHOICE = re.compile("invalid choice: '(.*)' \\(choose from (.*)\\)")
+_QUOTED = re.compile("'?([^', ]+)'?")
+_UNRECOGNIZED = 'unrecognized arguments: '
 # To these -- means something among the arguments.
 _WITH_DASHES = 'record', 'stat', 'exec', 'diff'
 
@@ -24,8 +29,29 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message):
-        self.exit(2, printable(
-            f'{self.prog}: error: {message} (see --help)') + '\n')
+        self.exit(2, printable(f'{self.prog}: error: {message}'
+                               f'{self._hint(message)} (see --help)') + '\n')
+
+    def _hint(self, message):
+        """Return which choice or option a message is likely about."""
+        choice = _CHOICE.search(message)
+        if choice is not None:
+            return did_you_mean(choice[1], _QUOTED.findall(choice[2]))
+        if message.startswith(_UNRECOGNIZED):
+            given, *_ = message.removeprefix(_UNRECOGNIZED).split()
+            return did_you_mean(given.partition('=')[0],
+                                self._known_options())
+        return ''
+
+    def _known_options(self):
+        """Return the options, also of all commands."""
+        found = []
+        for action in self._actions:
+            found += action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    found += parser._known_options()
+        return found
 
 
 def main(arguments=None):

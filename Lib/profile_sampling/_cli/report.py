@@ -67,8 +67,8 @@ def add(commands):
     add_output(parser)
     parser.add_argument('-n', '--top', metavar='N',
                         type=at_least(1, 'positive number'),
-                        default=text.TOP,
-                        help='rows of a table (default: %(default)s)')
+                        help=f'rows of a table (default: {text.TOP}, of '
+                             'which text has those with 0.5 %% or more)')
     parser.add_argument('--width', metavar='N',
                         type=at_least(MIN_WIDTH, 'number of columns '
                                        f'(at least {MIN_WIDTH})'),
@@ -290,9 +290,13 @@ def _report(tables, path, format, options):
     if options.idle:
         threads = idle.included(threads)
     sites = sites_of(threads, options.mine, options.everything)
+    is_all = options.top is not None
+    options.top = options.top or text.TOP
     shown = (_tables_of_tasks(tables, options)
              + _tables_of_threads(threads, sites, options)
              or [site_table(threads, sites, options.top)])
+    for table in shown if is_all else ():
+        table.least_share = 0
     match format:
         case 'json':
             report = report_files.as_json(tables, sites, shown, path)
@@ -340,7 +344,8 @@ def _tables_of_threads(tables, sites, options):
     for pattern in options.source:
         shown += tables_of_code.source(busy, sites, _LISTINGS, pattern)
     if options.stats:
-        shown.append(tables_of_code.counters(tables))
+        shown += [tables_of_code.quality(tables, sites),
+                  tables_of_code.counters(tables)]
     return shown
 
 

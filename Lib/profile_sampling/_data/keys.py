@@ -9,7 +9,7 @@ from profile_sampling._data.label_names import TASKS, label_of, named
 from profile_sampling._data.merge import PID_LABEL
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, LABELS, NODE, STATE, THREAD)
-from profile_sampling._data.values import STATES
+from profile_sampling._data.values import STATES, did_you_mean
 
 # What there is beside labels.  A label of the same name is reached as
 # 'label:task'.
@@ -27,7 +27,7 @@ def check(tables, key):
             _TASK if label == TASKS else named(label, _OWN)
             for label in labels]]
         raise ValueError(f'no sample has the label {key!r}; there are: '
-                         + ', '.join(known))
+                         + ', '.join(known) + did_you_mean(key, known))
 
 
 def _label(key):

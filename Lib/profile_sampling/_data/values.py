@@ -21,6 +21,8 @@ WAITING, NATIVE = STATES.index('waiting'), STATES.index('native')
 AWAITING, LOOP_WAIT = STATES.index('awaiting'), STATES.index('loop_wait')
 OFF_CLOCKS = frozenset([AWAITING, LOOP_WAIT])
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
+# How alike two words are if one may be meant by the other: difflib's ratio.
+_ALIKE = 0.7
 # What stands for the stack of a sample that has none.
 NO_FRAMES = '[no frames]'
 # What a session names beyond Python frames, by the core's bits.
@@ -243,6 +245,13 @@ def label_set(rows, row):
             # An inner label hides an outer one of the same name.
             labels.setdefault(key, value)
     return dict(sorted(labels.items())), task_name, task_id
+
+
+def did_you_mean(given, known):
+    """Return a question about what was given, '' if nothing is like it."""
+    import difflib
+    close = difflib.get_close_matches(given, known, 1, _ALIKE)
+    return f'. Did you mean {close[0]!r}?' if close else ''
 
 
 def printable(text):

@@ -16,8 +16,17 @@ from profile_sampling._formats.words import (
 
 _RUNNING = STATES.index('running')
 _WALL = 'wall_ns'
-# Of the ticks, from which on a line says why.
-_MISSED_SHARE = 0.01
+# Of the ticks that are due, and of the rate that was asked for.
+_MISSED_SHARE, _ACHIEVED = 0.01, 0.75
+# What quality() may say, the share from which on it does harm, and what helps.
+_FAULTS = (
+    ('unsampled', 0.01, '{} of the time met no tick: a higher rate meets '
+                        'more'),
+    ('overhead', 0.05, 'the profiler took {} of the CPU time: a lower rate '
+                       'takes less'),
+    ('biased', 0.05, '{} of the samples came late: single lines are less '
+                     'certain'),
+)
 
 
 def quality(tables, sites):
@@ -89,7 +98,7 @@ def lines(tables, sites, wrap):
         result += wrap(states)
     if by_task.has_tasks(tables):
         result += wrap(_tasks(tables))
-    result += wrap(_quality(tables, sites))
+    result += wrap(f'Quality: {_quality(tables, sites)}'.split(' '), ' ')
     for more in _asides(tables):
         result += wrap([more])
     return result
@@ -122,8 +131,9 @@ def _totals(tables, sites):
             text += (' of all tasks' if value_type in OF_TASKS
                      else ' in all threads')
             if sites.idle:
-                text += (f', {brief_amount(sites.idle, value_type)} of it '
-                         'idle and left out (--idle)')
+                yield text
+                text = (f'{brief_amount(sites.idle, value_type)} of it idle '
+                        'and left out (--idle)')
         yield text
 
 
@@ -138,36 +148,44 @@ def _tasks(tables):
 
 
 def _quality(tables, sites):
+    """Say that it is good, or what is not and what helps."""
     facts = quality(tables, sites)
-    parts = []
-    if facts['achieved_hz'] is not None:
-        parts.append(f'{facts["achieved_hz"]:,} of {facts["rate_hz"]:,} Hz')
-    elif tables.rate_hz:
-        parts.append(f'{tables.rate_hz:,} Hz')
-    parts += _losses(tables)
-    for name in 'missed', 'biased', 'unsampled', 'overhead':
+    faults = losses(tables)
+    if sum(lost_counts(tables.stats).values()):
+        faults[-1] += ': a lower rate or a smaller --depth loses less'
+    faults = [', '.join(faults)] * bool(faults)
+    achieved = facts['achieved_hz']
+    if facts['missed_share'] > _MISSED_SHARE:
+        faults.append('the machine was busy, and the clock waited for a CPU '
+                      f'at {100 * facts["missed_share"]:.1f} % of the ticks: '
+                      'profile again when it is not')
+    elif achieved and achieved < _ACHIEVED * tables.rate_hz:
+        faults.append(f'the machine was busy, with {achieved:,} of '
+                      f'{tables.rate_hz:,} samples a second: profile again '
+                      'when it is not')
+    for name, least, says in _FAULTS:
         value = facts[f'{name}_share']
-        if value is not None:
-            parts.append(f'{name} {100 * value:.1f} %')
-    return ['Quality: ' + parts[0], *parts[1:]]
+        if value is not None and value > least:
+            faults.append(says.format(f'{100 * value:.1f} %'))
+    return '; '.join(faults) or 'good'
 
 
-def _losses(tables):
-    """Every nonzero counter of something lost, in words."""
+def losses(tables):
+    """Return every nonzero counter of something lost, in words: a list."""
     counts = lost_counts(tables.stats)
     times = {key.removeprefix('lost_').removesuffix('_ns'): value
              for key, value in tables.stats.items()
              if key.startswith('lost_') and key.endswith('_ns') and value}
     others = other_losses(tables.stats)
     if not (counts or times or others):
-        return ['nothing lost']
+        return []
     text = counted(sum(counts.values()), 'sample') + ' lost'
     reasons = [f'{_words(reason)} {count:,}'
                for reason, count in counts.items() if reason]
     if reasons:
         reasons[0] = f'{text} ({reasons[0]}'
         reasons[-1] += ')'
-    return [*(reasons or [text]),
+    return [*(reasons or [text] * bool(counts)),
             *[f'{seconds(ns)} {"CPU" if clock == "cpu" else clock} lost'
               for clock, ns in times.items()], *others]
 
@@ -178,10 +196,6 @@ def _words(identifier):
 
 def _asides(tables):
     """What readers have to know that is in no table."""
-    missed = missed_share(tables.stats)
-    if missed > _MISSED_SHARE:
-        yield (f'Missed: at {100 * missed:.1f} % of the ticks the kernel let '
-               'the clock wait for a CPU while the program ran')
     count = _custom(tables)
     if count:
         weigh = 'weighs no time and is' if count == 1 else (

@@ -56,7 +56,7 @@ def _table(table):
             'columns': [key for _, key in columns],
             'rows': [{key: _plain(row[number]) for number, key in columns}
                      for row in table.rows],
-            'notes': table.notes}
+            'notes': table.all_notes()}
 
 
 def _plain(cell):
@@ -111,6 +111,7 @@ def as_markdown(tables, sites, shown, name):
 
 
 def _markdown(table):
+    rows, notes = table.for_people()
     columns = [(number, column) for number, column in enumerate(table.columns)
                if column.where != 'data']
     if table.title:
@@ -121,10 +122,10 @@ def _markdown(table):
         yield _line([column.heading for _, column in columns])
         yield _line(['---' if column.kind in texts else '---:'
                      for _, column in columns])
-        for row in table.rows:
+        for row in rows:
             yield _line([_shown(row[number], column, table)
                          for number, column in columns])
-    for note in table.notes:
+    for note in notes:
         yield ''
         yield _escaped(note)
 

@@ -10,7 +10,7 @@ from profile_sampling._data.values import (
     COUNT, NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import (
-    brief_amount, counted, not_shown, share, title)
+    brief_amount, counted, share, title)
 
 # What stands above a state; all but the first only where there is no less of
 # it than a share.
@@ -40,13 +40,13 @@ def site_table(tables, sites, top):
                Column('in', 'in', 'name')]
     rows = [(*cells, *_place(row), called(row, with_share=True))
             for cells, row in zip(shared.cells(top), [*ranked[:top], *others])]
-    notes = not_shown(len(ranked), top, 'line')
-    notes += [f'[{state}] {brief_amount(value, own)}: on no line'
+    notes = [f'[{state}] {brief_amount(value, own)}: on no line'
               for state, value in sites.nowhere]
     if sites.idle:
         notes.append(_idle(sites, own))
     return Table('my_code' if sites.is_mine else 'sites', _title(sites),
-                 columns, rows, value_type=own, notes=notes)
+                 columns, rows, value_type=own, notes=notes,
+                 more=(len(ranked) - len(ranked[:top]), 'line'))
 
 
 def _title(sites):

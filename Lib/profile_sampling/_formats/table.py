@@ -7,7 +7,8 @@ are.
 
 from profile_sampling._data.values import printable
 from profile_sampling._formats.words import (
-    brief, brief_amount, short_end, short_name, start, wrapped)
+    brief, brief_amount, counted, short_end, short_name, start,
+    wrapped)
 
 WIDTH, MIN_WIDTH = 100, 60
 # Below that width a text has few columns.
@@ -18,6 +19,13 @@ _GAP = 2
 # Characters of a text below which a column is left out, if it has as many;
 # the first text has twice as many.
 _LEAST, _LEAST_OF_PATH = 8, 14
+# Characters of a text for which margins, and for which other columns of
+# numbers are left out.
+_WANTED, _NEEDED = 40, 16
+_NOTHING = '', '-', '0.00s', '0.0ms', '0.0us'
+# Of the whole: what has less is counted and not shown, after some rows.
+_LEAST_SHARE, _ROWS = 0.005, 5
+_SHARES = 'share', 'self_share', 'cum_share'
 # As CPython colours the names in tracebacks, and what counts.
 _RESET = '\x1b[0m'
 _COLORS = {'title': '\x1b[1m', 'heading': '\x1b[1m', 'name': '\x1b[35m',
@@ -66,33 +74,71 @@ class Table:
     rows     list of tuples, a cell for each column
     notes    lines below it
     value_type  of the cells that are values
+    more     (how many rows are not in it, what one is called, and several),
+             if rows are ranked
+    least_share  rows with less are not for people
     """
 
-    __slots__ = ('key', 'title', 'columns', 'rows', 'notes', 'value_type')
+    __slots__ = ('key', 'title', 'columns', 'rows', 'notes', 'value_type',
+                 'more', 'least_share')
 
-    def __init__(self, key, title, columns, rows, *, value_type, notes=()):
+    def __init__(self, key, title, columns, rows, *, value_type, notes=(),
+                 more=None):
         self.key = key
         self.title = title
         self.columns = columns
         self.rows = rows
         self.notes = list(notes)
         self.value_type = value_type
+        self.more = more
+        self.least_share = _LEAST_SHARE
+
+    def all_notes(self):
+        """Return the notes, and how many rows are not in it."""
+        return self._counted(0) + self.notes
+
+    def for_people(self):
+        """Return (rows, notes) without the rows that have hardly anything.
+
+        A row without a rank is in no ranking, and is not counted.
+        """
+        numbers = [number for number, column in enumerate(self.columns)
+                   if column.key in _SHARES]
+        rows = self.rows
+        if self.more is not None and numbers:
+            rows = [row for number, row in enumerate(rows)
+                    if number < _ROWS and row[0] is not None
+                    or max([row[its] or 0 for its in numbers])
+                    >= self.least_share]
+        small = [row[0] is None for row in self.rows].count(False) - [
+            row[0] is None for row in rows].count(False)
+        return rows, self._counted(small) + self.notes
+
+    def _counted(self, small):
+        if self.more is None:
+            return []
+        rest, *nouns = self.more
+        if not rest + small:
+            return []
+        text = counted(rest + small, *[f'more {noun}' for noun in nouns])
+        return [f'{text} under {100 * self.least_share:g} %' if small
+                else f'... {text}']
 
 
 def lines(table, width=WIDTH, color=False):
     """Return the lines of a table that has room for *width* columns.
 
-    Numbers have the room that they need.  What is left is for texts: names
-    lose packages and classes on their left, and the last text is left out
-    where there is no room for it.
+    No line is longer.  Where there is no room, columns are left out and texts
+    are cut: see _widths().
     """
+    rows, notes = table.for_people()
     numbers = [number for number, column in enumerate(table.columns)
                if column.where != 'data' and column.kind != 'below'
                and (column.where != 'wide' or width >= _WIDE)]
     columns = [table.columns[number] for number in numbers]
     scale = _scale(table)
     cells = [[_cell(row[number], table.columns[number], table, scale)
-              for number in numbers] for row in table.rows]
+              for number in numbers] for row in rows]
     widths = _widths(columns, cells, width)
     shown = [number for number, room in enumerate(widths) if room]
     result = [_painted(line, 'title', color) for line in wrapped(
@@ -103,7 +149,7 @@ def lines(table, width=WIDTH, color=False):
                      columns[number].kind, False) for number in shown]
     result.append(_painted((' ' * _GAP).join(heads).rstrip(), 'heading',
                            color))
-    for row, raw in zip(cells, table.rows):
+    for row, raw in zip(cells, rows):
         texts = []
         for number in shown:
             kind = columns[number].kind
@@ -115,13 +161,14 @@ def lines(table, width=WIDTH, color=False):
         for column, cell in zip(table.columns, raw):
             if column.kind == 'below' and cell:
                 result += _below(column, cell, width)
-    for note in table.notes:
+    for note in notes:
         result += wrapped(printable(note).split(' '), width, ' ')
     return result
 
 
 def _below(column, cell, width):
-    parts = below(cell)
+    parts = [f'{short_name("", printable(name), width - len(_INDENT) - 16)} '
+             f'{brief(ns)}' for name, ns in cell]
     if column.heading:
         parts[0] = f'{column.heading} {parts[0]}'
     return [_INDENT + line for line
@@ -181,23 +228,29 @@ def _length(cell):
 def _widths(columns, cells, width):
     """Return the room of each column; 0 for one that is left out.
 
-    That is a text that is nowhere, and one for which there is no room.
+    That is a text that is nowhere, and what there is no room for: columns in
+    which there is nothing, margins, ranks, and the values that are least.
+    Then paths get shorter, and then names; the last of them may be left out.
     """
-    widths = []
-    texts = []
-    least = {}
+    widths = [max([len(column.heading), *[_length(row[number])
+                                          for row in cells]])
+              for number, column in enumerate(columns)]
     for number, column in enumerate(columns):
-        lengths = [_length(row[number]) for row in cells]
-        is_text = column.kind in _TEXTS
-        if is_text and not any(lengths):
-            widths.append(0)
-            continue
-        widths.append(max([len(column.heading), *lengths]))
-        if is_text:
-            texts.append(number)
-            least[number] = (min(widths[number], _LEAST_OF_PATH)
-                             if column.kind == 'path' else _LEAST)
-    rest = width - sum([room + _GAP for room in widths if room]) + _GAP
+        if column.kind in _TEXTS and not any([_length(row[number])
+                                              for row in cells]):
+            widths[number] = 0
+    _leave_out(columns, cells, widths, width)
+    texts = [number for number, column in enumerate(columns)
+             if column.kind in _TEXTS and widths[number]]
+    least = {number: min(widths[number], _LEAST_OF_PATH
+                         if columns[number].kind == 'path' else _LEAST)
+             for number in texts}
+    rest = width - _total(widths)
+    for number in texts:
+        if rest < 0 and columns[number].kind == 'path':
+            cut = min(-rest, widths[number] - least[number])
+            widths[number] -= cut
+            rest += cut
     while texts and rest < 0:
         room = rest + sum([widths[number] for number in texts])
         needed = _LEAST + sum([least[number] for number in texts])
@@ -208,6 +261,46 @@ def _widths(columns, cells, width):
         rest += widths[left_out] + _GAP
         widths[left_out] = 0
     return widths
+
+
+def _total(widths):
+    return sum([room + _GAP for room in widths if room]) - _GAP
+
+
+def _leave_out(columns, cells, widths, width):
+    """Take columns of numbers away until texts have room, if that helps."""
+    def lacks(wanted):
+        return _total([min(room, wanted) if column.kind in _TEXTS else room
+                       for column, room in zip(columns, widths)]) > width
+
+    for wanted, numbers in _expendable(columns, cells):
+        if not lacks(wanted):
+            break
+        for number in numbers:
+            widths[number] = 0
+
+
+def _expendable(columns, cells):
+    """Iterate over (room that a text is to have, columns that are left out if
+    it has less), in their order."""
+    of_kind = {}
+    for number, column in enumerate(columns):
+        of_kind.setdefault(column.kind, []).append(number)
+    yield _WANTED, [
+        number for kind in ('value', 'margin', 'time', 'flag')
+        for number in of_kind.get(kind, ())
+        if all([row[number] in _NOTHING for row in cells])]
+    yield _WANTED, of_kind.get('margin', ())
+    yield _NEEDED, [number for number, column in enumerate(columns)
+                    if column.key in ('rank', 'is_tied')]
+    # Of the values of a table at least two are left: of states those with
+    # most, which are wider or come first.
+    values = [number for kind in ('value', 'time')
+              for number in of_kind.get(kind, ())]
+    values.sort(key=lambda number: sum([row[number] not in _NOTHING
+                                        for row in cells]))
+    for number in values[:-2]:
+        yield _NEEDED, [number]
 
 
 def _share_out(widths, texts, least, room):

@@ -9,7 +9,6 @@ from profile_sampling._data.tables import LABELS, STATE, THREAD
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import not_shown
 
 
 def functions(tables, sites, top, sort='self'):
@@ -53,7 +52,7 @@ def functions(tables, sites, top, sort='self'):
     return Table('functions', f'Functions by {ranked} time' if suffix else
                  f'Functions by {ranked} values', columns, cells,
                  value_type=value_type,
-                 notes=not_shown(len(rows), top, 'function'))
+                 more=(len(rows) - len(cells), 'function'))
 
 
 _KINDS = {'C': 'C function', 'operator': 'operator',
@@ -81,8 +80,8 @@ def by_key(tables, sites, top, key):
     columns = [*shared.columns,
                Column(f'idle{suffix}', 'idle', 'value',
                       'both' if sites.idle else 'data'),
-               Column('value', key, 'text')]
+               Column('value', key, 'path' if key == 'file' else 'text')]
     cells = [(*cells, its_idle.total, keys.text(value))
              for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
     return Table(f'by_{key}', '', columns, cells, value_type=value_type,
-                 notes=not_shown(len(rows), top, 'value'))
+                 more=(len(rows) - len(cells), 'value'))

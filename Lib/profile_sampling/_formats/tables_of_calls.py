@@ -136,9 +136,9 @@ def neighbours(tables, top, pattern, are_callers):
                       value / (tables.totals[own] or 1), value, *place))
     what = 'Callers' if are_callers else 'Callees'
     text = found[0] if len(found) == 1 else counted(len(found), 'function')
-    notes = not_shown(len(rows), top, 'function')
     return Table(what.lower(),
                  f'{what} of {text}, which have '
                  f'{brief_amount(total, value_type)}, '
                  f'{share(total, tables.totals[own])}', columns, cells,
-                 value_type=value_type, notes=notes)
+                 value_type=value_type,
+                 more=(len(rows) - len(cells), 'function'))

@@ -5,12 +5,17 @@ This file owns what is in them.  It must not know how a table is laid out.
 
 from profile_sampling._data import by_function, by_instruction, match
 from profile_sampling._data.values import COUNT, OPCODES, STATES
-from profile_sampling._formats import source_text
+from profile_sampling._formats import header, source_text
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import not_shown
 
 _RUNNING = STATES.index('running')
+_QUALITY = (
+    ('missed', 'the ticks: the clock waited for a CPU'),
+    ('biased', 'the captures: taken at the next safe point, not at the tick'),
+    ('unsampled', 'the time: too short to meet a tick'),
+    ('overhead', 'the CPU time: the profiler\'s own in sampled threads'))
 # Instructions below a line of source: of all time, and how many.
 _LEAST_SHARE, _INSTRUCTIONS = 0.005, 5
 
@@ -43,12 +48,12 @@ def opcodes(tables, top):
               row.base_opname or '?', *place_cells(row.function, row.line),
               row.column, row.instruction_offset, _callee(row, own))
              for row in rows[:top]]
-    notes = [*not_shown(len(rows), top, 'instruction'),
-             'spec: samples that saw it specialized; deopt: that did not, '
+    notes = ['spec: samples that saw it specialized; deopt: that did not, '
              'although others did']
     return Table('opcodes', 'Instructions by self time, with the C functions '
                  'and operators they were in', columns, cells,
-                 value_type=value_type, notes=notes)
+                 value_type=value_type, notes=notes,
+                 more=(len(rows) - len(cells), 'instruction'))
 
 
 def _specialized(row):
@@ -65,6 +70,22 @@ def _callee(row, own):
         return '', ''
     function = row.callees[0].function
     return function.module or '', function.qualname
+
+
+def quality(tables, sites):
+    """The Table of what says how far a profile can be trusted."""
+    facts = header.quality(tables, sites)
+    rows = [(f'{100 * facts[f"{name}_share"]:.1f} %', name, what)
+            for name, what in _QUALITY
+            if facts[f'{name}_share'] is not None]
+    if facts['achieved_hz'] is not None:
+        rows.insert(0, (f'{facts["achieved_hz"]:,} of '
+                        f'{facts["rate_hz"]:,} Hz', 'rate',
+                        'records per second of running time'))
+    rows.append((', '.join(header.losses(tables)) or '0', 'lost', 'samples'))
+    return Table('quality', 'Quality', [
+        Column('value', 'value', 'text'), Column('fact', 'fact', 'text'),
+        Column('meaning', 'of', 'text')], rows, value_type=COUNT)
 
 
 def counters(tables):

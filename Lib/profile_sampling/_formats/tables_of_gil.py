@@ -8,7 +8,6 @@ import re
 from profile_sampling._data import by_gil_holder
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import not_shown
 
 # Kinds of threads that have a column of their own, and a row.
 _THREADS = 6
@@ -54,7 +53,7 @@ def _places(rows, own, value_type, total, top):
                       '' if callee is None else callee.name))
     return Table('gil', 'Waits for the GIL, and who held it', columns, cells,
                  value_type=value_type,
-                 notes=not_shown(len(ranked), top, 'pair'))
+                 more=(len(ranked) - len(cells), 'pair'))
 
 
 def _matrix(rows, own, value_type, total):

@@ -25,29 +25,33 @@ def encode(tables, **options):
     return render(tables, **options).encode()
 
 
-def render(tables, *, top=TOP, sort=None, width=WIDTH, color=False,
+def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
            name=None, mine=(), everything=False, idle=False):
     """Return the report: totals, quality, findings, and the *top* lines of
     the program by what they cost; with *sort*, its functions instead.
 
     name is that of the file, and stands above all.  Lines are those of code
     that is mine, as patterns in *mine* say, too; with *everything*, of all.
-    With *idle*, threads that had nothing to do are like all others.
+    Without *top*, lines with hardly anything are only counted.  With *idle*,
+    threads that had nothing to do are like all others.
 
     Raise ValueError for an option that cannot be.
     """
     if sort is not None and sort not in SORTS:
         raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
-    check(top, width)
+    check(TOP if top is None else top, width)
     threads = on_clocks(tables)
     if idle:
         threads = included(threads)
     sites = sites_of(threads, mine, everything)
     if sort is None:
-        shown = site_table(threads, sites, top)
+        shown = site_table(threads, sites, top or TOP)
     else:
         from profile_sampling._formats.tables_of import functions
-        shown = functions(left_out(threads, sites.is_idle), sites, top, sort)
+        shown = functions(left_out(threads, sites.is_idle), sites,
+                          top or TOP, sort)
+    if top is not None:
+        shown.least_share = 0
     return with_tables(tables, sites, [shown], width=width, color=color,
                        name=name)
 
@@ -74,11 +78,25 @@ def with_tables(tables, sites, shown, *, width, color, name=None, more=()):
         result.append('')
     for finding in found:
         result += wrap(f'* {finding.text}'.split(' '), ' ')
-    for table in shown:
-        result += ['', *lines(table, width, color)]
+    tables = [line for table in shown
+              for line in ('', *lines(table, width, color))]
+    result += tables
+    signs = list(_signs(tables))
+    if signs:
+        result += ['', *wrap(signs, '; ')]
     if more:
         result += ['', *more]
     return '\n'.join(result) + '\n'
+
+
+def _signs(lines):
+    """Say what signs in lines of tables mean."""
+    if any(['\N{PLUS-MINUS SIGN}' in line for line in lines]):
+        yield ('\N{PLUS-MINUS SIGN} how far it may be off, in 95 of 100 '
+               'profiles')
+    # Behind the rank.
+    if any([line.lstrip(' 0123456789').startswith('= ') for line in lines]):
+        yield '= chance may have ranked these rows'
 
 
 def _nothing(tables):

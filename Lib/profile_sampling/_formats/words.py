@@ -17,8 +17,6 @@ _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC', 'cpu_wait': 'CPU wait',
 # Characters of packages that are looked at; what is longer no person has
 # written.
 _PACKAGES = 200
-# Characters of a name, below which it is not cut.
-_LEAST_OF_NAME = 40
 CUT = '\N{HORIZONTAL ELLIPSIS}'
 
 
@@ -129,11 +127,11 @@ def short_end(text, width, separator):
 
 
 def short_name(module, name, width):
-    """Return 'module.name' in *width* characters if that can be.
+    """Return 'module.name' in *width* characters.
 
-    Packages are left out from the left, then classes and outer functions.
-    What is left is cut in the middle, but not below 40 characters: a line that
-    is a bit too long is better than no name.
+    Packages are left out from the left, then classes and outer functions, then
+    the library before an ellipsis.
+    What is left is cut in the middle.
     """
     module = module[-_PACKAGES:]
     text = f'{module}.{name}' if module else name
@@ -142,27 +140,36 @@ def short_name(module, name, width):
         text = f'{CUT}{module}.{name}' if module else name
     if len(text) <= width:
         return text
+    library, gap, name = name.rpartition(f' {CUT} ')
+    last = name.rpartition('.')[2]
+    if gap and len(library + gap + last) <= width:
+        return library + gap + last
     dot = name.find('.', len(name) + 1 - width)
     if dot < 0:
         dot = name.rfind('.')
     last = name[dot + 1:]
     if dot >= 0 and last:
         name = f'{CUT}{last}'
-    return _without_middle(name, max(width, _LEAST_OF_NAME))
+    return _without_middle(name, width)
 
 
 def _without_middle(text, width):
     if len(text) <= width:
         return text
-    half = (width - 1) // 2
-    return text[:width - 1 - half] + CUT + text[-half:]
+    half = max(width - 1, 0) // 2
+    return text[:width - 1 - half] + CUT + text[len(text) - half:]
 
 
 def wrapped(parts, width, separator=', ', indent='  '):
-    """Return lines of parts that are not broken apart."""
+    """Return lines of parts that are not broken apart; one that is longer
+    than a line loses its middle, a path its beginning."""
     lines = []
     line = ''
+    room = width - len(indent) - len(separator)
     for number, part in enumerate(parts):
+        if len(part) > room:
+            part = (short_end(part, room, '/') if '/' in part
+                    else _without_middle(part, room))
         if number + 1 < len(parts):
             part += separator
         if line.strip() and len(line) + len(part.rstrip()) > width:

@@ -55,14 +55,14 @@ class ReportCase(unittest.TestCase):
     def save(self, name, builder):
         builder.profile().save(name)
 
-    def report(self, *arguments):
+    def report(self, *arguments, command='report'):
         """Return (status, stdout, stderr)."""
         streams = [io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='\n')
                    for _ in range(2)]
         with contextlib.redirect_stdout(streams[0]), \
                 contextlib.redirect_stderr(streams[1]):
             try:
-                status = main(['report', *arguments]) or 0
+                status = main([command, *arguments]) or 0
             except SystemExit as exc:
                 status = exc.code
         for stream in streams:
@@ -203,6 +203,65 @@ class OptionsTest(ReportCase):
         self.assertEqual(Profile.load('o.pb').total_wall_ns, 1_300_000_000)
         with open('o.json') as file:
             self.assertIn('SimpleQueue', file.read())
+
+    def test_no_line_is_longer_than_it_may_be(self):
+        b = mixed(example(pid=77))
+        long = 'package.' * 9 + 'a_name_that_is_long' * 4
+        for task in 'T', 'U':
+            b.sample(f'{long}:1 C:{long} [waiting]', wall_ns=400_000_000,
+                     count=400, state='waiting', labels={'route': '/' + long},
+                     task=(long, 1), task_ns=40_000_000,
+                     task_class=b.task_class(long, lives=[90_000_000] * 2))
+        b.sample(f'{long}:1', wall_ns=900_000_000, state='gil_wait',
+                 holder=(0, f'{long}:2 C:{long}'))
+        self.save('m.pb.gz', b)
+        for options in ([], ['--all'], ['--functions'], ['--tree'],
+                        ['--callers', 'name'], ['--callees', 'shop'],
+                        ['--by', 'route'], ['--by', 'file'],
+                        ['--by', 'thread'], ['--gil'], ['--tasks'],
+                        ['--tasks', '--by', 'route'], ['--opcodes'],
+                        ['--source', 'name'], ['--stats']):
+            for width in '60', '80', '100':
+                with self.subTest(options=options, width=width):
+                    _, text, err = self.report('m.pb.gz', '--width', width,
+                                               *options)
+                    self.assertEqual(err, '')
+                    self.assertLessEqual(max(map(len, text.splitlines())),
+                                         int(width), text)
+
+    def test_paths_lose_their_beginning(self):
+        b = Builder()
+        for name in 'first', 'second':
+            b.sample([(b.function('m', name, f'/{"directory/" * 12}{name}.py'),
+                       1)], wall_ns=1_000_000)
+        self.save('m.pb.gz', b)
+        _, text, _ = self.report('m.pb.gz', '--by', 'file', '--width', '60')
+        self.assertRegex(text, r'\.\.\.(/directory)+/first\.py\n')
+        self.assertRegex(text, r'\.\.\.(/directory)+/second\.py\n')
+
+    def test_the_figures_of_quality(self):
+        text = ' '.join(self.text('--stats').split())
+        self.assertIn('991 of 1,000 Hz rate', text)
+        self.assertIn('3 samples lost', text)
+
+    def test_did_you_mean(self):
+        for arguments, hint in (
+                (['reprot'], "Did you mean 'report'?"),
+                (['report', 'p.pb.gz', '--functons'],
+                 "Did you mean '--functions'?"),
+                (['report', 'p.pb.gz', '--by', 'rout'],
+                 "Did you mean 'route'?"),
+                (['report', 'p.pb.gz', '--sort', 'selv'],
+                 "Did you mean 'self'?"),
+                (['diff', 'p.pb.gz', 'p.pb.gz', '--by', 'functon'],
+                 "Did you mean 'function'?")):
+            with self.subTest(arguments=arguments):
+                status, _, err = self.report(*arguments[1:],
+                                             command=arguments[0])
+                self.assertEqual(status, 2)
+                self.assertIn(hint, err)
+        status, _, err = self.report('p.pb.gz', '--no-such-thing')
+        self.assertNotIn('Did you mean', err)
 
     def test_findings_name_my_code(self):
         b = mixed(Builder())
@@ -436,7 +495,7 @@ class FormatsTest(ReportCase):
             '--source', 'app.hook', '--stats'))
         self.assertEqual([table['name'] for table in document['tables']], [
             'functions', 'tree', 'callers', 'callees', 'by_route',
-            'gil_threads', 'gil', 'opcodes', 'source', 'stats'])
+            'gil_threads', 'gil', 'opcodes', 'source', 'quality', 'stats'])
         for table in document['tables']:
             self.assertTrue(table['rows'], table)
 
@@ -448,7 +507,7 @@ class FormatsTest(ReportCase):
         self.assertEqual(first['waiting_ns'], '990000000')
         self.assertEqual(len(rows), 5)
         two = self.text('--format', 'tsv', '--functions', '--stats')
-        self.assertEqual(two.count('\n\n'), 1)
+        self.assertEqual(two.count('\n\n'), 2)
 
     def test_markdown(self):
         text = self.text('--format', 'markdown', '--functions')

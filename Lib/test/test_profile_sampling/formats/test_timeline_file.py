@@ -111,7 +111,7 @@ class RoundTripTest(unittest.TestCase):
 
     def test_other_formats(self):
         profile = timed(example().profile(), random.Random(2))
-        for format in 'collapsed', 'speedscope', 'profile-json', 'text':
+        for format in 'collapsed', 'svg', 'profile-json', 'text':
             plain, with_line = io.BytesIO(), io.BytesIO()
             example().profile().save(plain, format)
             profile.save(with_line, format)
