@@ -259,6 +259,7 @@ struct _sampling_runtime_state {
     void (*handler)(int signum, void *siginfo, void *context);
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
+    void *read_clock;           // clock_gettime(); NULL: not found yet; relaxed
     uint64_t deadline_ns;       // of the clock's next look; relaxed
     // While no run needs looks the clock rests, until a thread that attaches
     // wakes it.  Pairs with interp->running, both sequentially consistent.

@@ -24,6 +24,7 @@
 #include "thread.h"
 
 #include <pthread.h>
+#include <time.h>                     // clockid_t
 
 // What a thread does during the time that a sample stands for.
 typedef enum {
@@ -200,6 +201,7 @@ extern int _PySampling_StartThread(pthread_t *thread, size_t stack_bytes,
                                    void *(*run)(void *), void *arg);
 
 // base/time.c.  The first one is async-signal-safe.
+typedef int (*_PySampling_ReadClock)(clockid_t clock, struct timespec *now);
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_WallAt(uint64_t monotonic_ns);

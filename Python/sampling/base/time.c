@@ -2,7 +2,11 @@
 
    Owns the clocks: the monotonic one, a thread's CPU clock, and the ones that
    tests move by hand in a manual session.  Who only wants to know the time
-   does not ask which of them it is. */
+   does not ask which of them it is.
+
+   A library that is loaded before the C library (libfaketime) may tell the
+   program another time.  The kernel's timers and waits know nothing of it, so
+   the C library's own function is called. */
 
 #include "Python.h"
 
@@ -10,13 +14,34 @@
 
 #include "common.h"
 
+#include <dlfcn.h>                    // dlsym()
 #include <time.h>
+
+/* Is first called when a session starts: no signal handler gets here. */
+static _PySampling_ReadClock
+find_read_clock(void)
+{
+    _PySampling_ReadClock found = NULL;
+    void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL) {
+        found = (_PySampling_ReadClock)dlsym(library, "clock_gettime");
+        dlclose(library);       // it is loaded all the same
+    }
+    return found != NULL ? found : clock_gettime;
+}
 
 static uint64_t
 read_clock(clockid_t clock)
 {
     struct timespec ts;
-    if (clock_gettime(clock, &ts) != 0) {
+    _PySampling_ReadClock read = (_PySampling_ReadClock)
+        _Py_atomic_load_ptr_relaxed(&_PyRuntime.sampling.read_clock);
+    if (read == NULL) {
+        read = find_read_clock();
+        _Py_atomic_store_ptr_relaxed(&_PyRuntime.sampling.read_clock,
+                                     (void *)read);
+    }
+    if (read(clock, &ts) != 0) {
         return 0;       // the thread has ended
     }
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;

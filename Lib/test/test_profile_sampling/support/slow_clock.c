@@ -3,6 +3,19 @@
 
 #include "changed_clock.h"
 
+#include <string.h>
+
+/* The profiler asks the C library itself: here, whoever comes first. */
+__attribute__((visibility("default")))
+void *
+dlopen(const char *file, int mode)
+{
+    void *(*open)(const char *, int) =
+        (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    int is_libc = file != NULL && strcmp(file, "libc.so.6") == 0;
+    return open(is_libc ? NULL : file, mode);
+}
+
 static void
 change(clockid_t clock, struct timespec *now)
 {
