@@ -10,7 +10,8 @@
 #include "inside.h"
 
 #include <linux/futex.h>
-#include <sched.h>                    // sched_setscheduler()
+#include <sched.h>                    // SCHED_OTHER
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,8 +33,9 @@
 /* Lets the sampler thread preempt whoever has its CPU when it wakes up: else
    it gets the CPU when the program blocks, and finds nobody running.  Linux
    6.12 and later do that for a thread with a short slice, which anyone may
-   have; a real-time policy does it everywhere, where it is permitted.  For
-   others, ticks_missed shows it. */
+   have; ticks_missed shows it where they do not.  Not where system calls are
+   filtered: systemd's SystemCallFilter=~@resources ends the process for this
+   one. */
 void
 _PySampling_AskForPromptWakeUps(void)
 {
@@ -45,20 +47,16 @@ _PySampling_AskForPromptWakeUps(void)
         uint32_t priority;
         uint64_t runtime_ns, deadline_ns, period_ns;
     } attr = {.size = sizeof(attr)};
+    if (prctl(PR_GET_SECCOMP) != 0) {
+        return;
+    }
     if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0
         || (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
     {
         return;         // as the program was started
     }
     attr.runtime_ns = SLICE_NS;
-    if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0
-        && syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) == 0
-        && attr.runtime_ns == SLICE_NS)
-    {
-        return;
-    }
-    const struct sched_param lowest = {.sched_priority = 1};
-    (void)sched_setscheduler(0, SCHED_FIFO, &lowest);
+    (void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
 /* Waits until the deadline, or until the clock gets an order.  0: no

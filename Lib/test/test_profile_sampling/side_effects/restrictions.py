@@ -20,17 +20,19 @@ SYSTEM_CALLS = {
     'x86_64': {
         'setitimer': 38, 'timer_create': 222, 'timer_settime': 223,
         'timer_delete': 226, 'tgkill': 234, 'process_vm_readv': 310,
-        'close_range': 436},
+        'sched_setattr': 314, 'close_range': 436},
     'aarch64': {
         'setitimer': 103, 'timer_create': 107, 'timer_settime': 110,
         'timer_delete': 111, 'tgkill': 131, 'process_vm_readv': 270,
-        'close_range': 436},
+        'sched_setattr': 274, 'close_range': 436},
 }
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 SECCOMP_RET_ALLOW = 0x7fff0000
 SECCOMP_RET_ERRNO = 0x00050000
+SECCOMP_RET_KILL_PROCESS = 0x80000000
+FORBIDS = SECCOMP_RET_ERRNO | errno.EPERM
 # Instructions of the kernel's packet filter.
 BPF_LOAD_WORD = 0x20
 BPF_JUMP_IF_EQUAL = 0x15
@@ -43,23 +45,23 @@ class Filter(ctypes.Structure):
     _fields_ = [('length', ctypes.c_ushort), ('code', ctypes.c_void_p)]
 
 
-def filter_code(numbers):
-    """A filter by which the system calls of these numbers are not allowed."""
+def filter_code(numbers, action):
+    """A filter that does this to system calls of these numbers."""
     instructions = [(BPF_LOAD_WORD, 0, 0, 0)]       # the system call's number
     for i, number in enumerate(numbers):
         instructions.append(
             (BPF_JUMP_IF_EQUAL, len(numbers) - i, 0, number))
     instructions += [(BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW),
-                     (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM)]
+                     (BPF_RETURN, 0, 0, action)]
     return b''.join([struct.pack('=HBBI', *i) for i in instructions])
 
 
-def without_system_calls(*names):
+def without_system_calls(*names, action=FORBIDS):
     known = SYSTEM_CALLS.get(platform.machine())
     if known is None:
         raise unittest.SkipTest('knows no system calls of this machine')
     numbers = [known[name] for name in names]
-    buffer = ctypes.create_string_buffer(filter_code(numbers))
+    buffer = ctypes.create_string_buffer(filter_code(numbers, action))
     program = Filter(len(numbers) + 3, ctypes.addressof(buffer))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 

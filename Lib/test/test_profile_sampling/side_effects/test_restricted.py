@@ -43,6 +43,18 @@ poll = library.poll
 poll.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int]
 print(sum([poll(None, 0, 1) != 0 for _ in range(300)]))
 '''
+# When the sampler thread has begun: the scheduling policies of all threads.
+POLICIES = '''
+import os, time
+time.sleep(0.2)
+found = set()
+for thread in os.listdir("/proc/self/task"):
+    with open(f"/proc/self/task/{thread}/comm") as file:
+        found.add((file.read().strip(), os.sched_getscheduler(int(thread))))
+print({("sampleprof" if name == "sampleprof" else "python", policy)
+       for name, policy in found} == {("python", 0), ("sampleprof", 0)}
+      or found)
+'''
 LATE = 'ticks answered late'
 
 
@@ -126,6 +138,20 @@ class SystemCallsTest(RestrictedTest):
         # No table of descriptors of the clock's own, so it asks /proc
         # nothing, and does not know who sleeps.
         self.check_calls(restrictions.without_system_calls('close_range'))
+
+
+    def test_a_call_that_ends_the_process(self):
+        # As in a unit of systemd with SystemCallFilter=~@resources.
+        _, profile = self.check(PROGRAM, restrictions.without_system_calls(
+            'sched_setattr', action=restrictions.SECCOMP_RET_KILL_PROCESS))
+        self.check_whole(profile)
+
+    def test_no_real_time_policy(self):
+        # Not even for root, where no short slice is to be had.
+        result = self.run_python(
+            OPTION, '-c', POLICIES,
+            **restrictions.without_system_calls('sched_setattr'))
+        self.assertEqual(result.out, b'True\n', result.err)
 
 
 class StacksTest(RestrictedTest):
