@@ -190,6 +190,11 @@ extern PyOS_sighandler_t _PySampling_BeforeSetSignal(
 extern PyOS_sighandler_t _PySampling_HandlerOfProgram(
     int signum, PyOS_sighandler_t handler);
 
+// The program has changed which signals this thread blocks.
+extern void _PySampling_AfterSignalMask(void);
+#define _PySampling_AfterSignalMask() \
+    _PySampling_IF_ACTIVE(_PySampling_AfterSignalMask())
+
 // Around exec: a signal on its way would outlive the handler.
 // Export for '_posixsubprocess' shared extension.
 PyAPI_FUNC(void) _PySampling_BeforeExec(void);
@@ -246,6 +251,7 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_BeforeUseOfSignal(SIGNUM) ((void)(SIGNUM))
 #define _PySampling_BeforeSetSignal(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_HandlerOfProgram(SIGNUM, HANDLER) (HANDLER)
+#define _PySampling_AfterSignalMask() ((void)0)
 #define _PySampling_BeforeExec() ((void)0)
 #define _PySampling_AfterFailedExec() ((void)0)
 #define _PySampling_BeforeFork() ((void)0)

@@ -100,12 +100,14 @@ typedef struct {
    sum: _PySampling_Measure() sets it. */
 #define _PySampling_COUNTERS(X) \
     X(ticks)                /* the clock fired */ \
+    X(ticks_timed)          /* of these, by a thread's own timer */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
     X(ticks_idle)           /* no run of the interpreter was looked at */ \
-    X(ticks_own)            /* taken by the thread itself, no signal */ \
+    X(ticks_own)            /* the signal came too late: the thread took it */ \
+    X(ticks_withdrawn)      /* the clock got no CPU to send the signal */ \
     X(ticks_missed)         /* the run it fell into had ended by then */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
-    X(ticks_noted)          /* the holder slept or is deaf: no signal */ \
+    X(ticks_noted)          /* the holder slept, or takes none: no signal */ \
     X(ticks_unheard)        /* no signal may or can reach the holder */ \
     X(signals_sent)         /* a thread was asked to capture */ \
     X(signals_late)         /* the session, or the thread's part, had ended */ \
@@ -113,6 +115,8 @@ typedef struct {
     X(signals_stray)        /* not ours */ \
     X(signals_unanswered)   /* blocked by the thread, or not sent */ \
     X(signals_moved)        /* the program took the signal: chose another */ \
+    X(timers_begun)         /* how often threads began to have timers */ \
+    X(timers_ended)         /* because a thread slept with the GIL */ \
     X(calls_interrupted)    /* system calls with the GIL cut short */ \
     X(captures)             /* stacks copied by the signal handler */ \
     X(captures_merged)      /* same instruction as the last: weight added */ \
@@ -269,18 +273,13 @@ struct _sampling_runtime_state {
     uint64_t clock_woken_ns;
     uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
-    // How long a run is not looked at, because its ticks are its own.
-    uint64_t own_ns;
-    uint64_t visit_ns;          // what a visit to a safepoint takes
-    int has_one_cpu;
-    // Timers of threads (clock/timer.c).  Owner: who holds the GIL.
-    int uses_timers;            // relaxed
+    // Timers of threads (clock/run.c, clock/ask.c).  Owner: who holds the GIL.
+    int uses_timers;            // atomic
     int has_no_timers;          // nor ever will in this session; relaxed
-    uint64_t trial_ns;          // looked at, nobody asleep; the clock's
+    uint64_t trial_ns;          // looked at, nobody asleep; relaxed
     uint64_t last_run_ns;       // began then, of those that may be timed
     uint64_t runs_apart_ns;     // that they are from each other, on average
-    uint64_t put_off_ns;        // what they took of all runs that are over
-    uint64_t deadline_seeds[2]; // by _PySampling_Deadlines
+    uint64_t deadline_seed;
     struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards tables, *tables and changes of session.  Never held while a

@@ -26,9 +26,6 @@
    a few times only where that takes as long as a period. */
 #define MAX_HOOK_RECORDS 8
 
-/* In how many runs a tick that was put off is waited for at safepoints. */
-#define MAX_OVERDUE_RUNS 1000
-
 /* The thread's record, if it takes part in the session.  Called without the
    GIL, too: the load pairs with the stores in session/threads.c. */
 static _PySampling_Thread *
@@ -61,7 +58,7 @@ end_run(PyThreadState *tstate)
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        _PySampling_AwaitSignal(thread);
+        _PySampling_RunEnd(thread);
     }
 }
 
@@ -75,56 +72,29 @@ look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
 }
 
-/* A tick that was put off is not waited for in run after run, if they are all
-   too short for it: then the end of the first that is not has it. */
+/* From here on the thread has the GIL, for its timer and for the clock.
+   `at_once`: as in RunOpen(). */
 static void
-look_for_overdue(PyThreadState *tstate, _PySampling_Thread *thread,
-                 int is_in_c)
-{
-    if (thread->overdue.after_ns != 0
-        && thread->overdue.num_runs < MAX_OVERDUE_RUNS)
-    {
-        thread->overdue.num_runs++;
-        look_at_safepoints(tstate, thread, is_in_c);
-    }
-}
-
-/* Returns 0 if the clock has to look at the run that begins. */
-static int
-open_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t now_ns,
-         int is_in_c)
-{
-    int is_near = _PySampling_OwnIsNear(thread, now_ns);
-    // On one CPU the sampler thread stops it at its own deadline.
-    if (is_near && !_PyRuntime.sampling.has_one_cpu) {
-        look_at_safepoints(tstate, thread, is_in_c);
-    }
-    return _PySampling_TimerOpen(thread, is_near);
-}
-
-/* From here on the thread has the GIL, for its timer and for the clock.  It was
-   `now_ns` a moment ago. */
-static void
-begin_run(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t now_ns)
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int at_once)
 {
     _PySampling_ENTER_HOOK(thread);
-    thread->resumed.frame = NULL;
-    thread->visits_ns = 0;
     int is_in_c = !thread->is_yielding;
-    look_for_overdue(tstate, thread, is_in_c);
-    int is_timed = open_run(tstate, thread, now_ns, is_in_c);
+    if (_PySampling_RunAwaitsOverdue(thread)) {
+        look_at_safepoints(tstate, thread, is_in_c);
+        at_once = 0;
+    }
+    int is_timed = _PySampling_RunOpen(thread, at_once);
     int books = thread->account.detached_ns != 0
         && _PySampling_BookHooks(tstate, thread, thread->attached_ns);
     for (int i = 0; books && i < MAX_HOOK_RECORDS; i++) {
         // It takes time to make a record: the run begins after that.  The last
         // one, if there are so many, is part of the run.
-        is_timed = open_run(tstate, thread, _PySampling_MonotonicNow(),
-                            is_in_c);
+        is_timed = _PySampling_RunOpen(thread, 0);
         books = _PySampling_BookHooksAgain(thread, thread->attached_ns);
     }
     _PySampling_AccountAttach(thread);
     thread->is_yielding = 0;
-    if (is_timed && _PySampling_TimerIsSoon(thread)) {
+    if (_PySampling_RunAwaitsDue(thread)) {
         look_at_safepoints(tstate, thread, is_in_c);
     }
     _PySampling_LEAVE_HOOK(thread);
@@ -149,29 +119,37 @@ _PySampling_AfterFailedExec(void)
         int saved_errno = errno;
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
-            _PySampling_TimerBeginRun(thread);
-            begin_run(tstate, thread, thread->attached_ns);
+            _PySampling_RunPrepare(thread);
+            begin_run(tstate, thread, 1);
         }
         errno = saved_errno;
     }
 }
 
-/* Has the thread been sent to this safepoint only because a tick is due soon?
-   A signal that comes meanwhile finds it in no hook. */
-static int
-only_waits(PyThreadState *tstate, _PySampling_Thread *thread,
-           uint64_t *came_ns)
+/* If it blocks the signal now, one that came just before is not to be seen. */
+void
+(_PySampling_AfterSignalMask)(void)
 {
-    int is_overdue = thread->overdue.after_ns != 0;
-    if ((!is_overdue && !_PySampling_TimerIsSoon(thread))
-        || _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0
-        || _PySampling_HasCaptures(tstate))
-    {
-        return 0;
+    int saved_errno = errno;
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread != NULL) {
+        _PySampling_ReadMask(thread);
+        end_run(tstate);
+        _PySampling_RunPrepare(thread);
+        begin_run(tstate, thread, 1);
     }
-    *came_ns = _PySampling_MonotonicNow();
-    return !_PySampling_TimerIsDue(thread, *came_ns)
-        && !(is_overdue && *came_ns >= _PySampling_OverdueFrom(thread));
+    errno = saved_errno;
+}
+
+/* Does the thread come only for a tick that is not due yet?  A signal that
+   comes meanwhile finds it in no hook. */
+static int
+only_waits(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    return _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
+        && !_PySampling_HasCaptures(tstate)
+        && _PySampling_RunOnlyWaits(thread);
 }
 
 void
@@ -179,7 +157,6 @@ _PySampling_Safepoint(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
-    uint64_t came_ns;
     if (thread == NULL) {
         // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
@@ -188,21 +165,20 @@ _PySampling_Safepoint(PyThreadState *tstate)
             _PySampling_AfterAttach(tstate);
         }
     }
-    else if (only_waits(tstate, thread, &came_ns)) {
+    else if (only_waits(tstate, thread)) {
         thread->resumed.frame = NULL;
-        _PySampling_OwnVisited(thread, came_ns);
     }
     else if (!thread->in_hook) {
         _PySampling_ENTER_HOOK(thread);
-        int is_due = thread->overdue.after_ns == 0
-            || _PySampling_CaptureOverdue(tstate, thread,
-                                          _PySampling_WallNow(), 0);
+        _PySampling_RunSayMask(thread);
         if (_PySampling_HAS_TICK(thread)) {
-            _PySampling_CaptureDue(tstate, thread, 0);
+            _PySampling_CaptureDue(tstate, thread);
         }
         thread->resumed.frame = NULL;
         drain_and_answer(tstate, thread);
-        if (!is_due || _PySampling_TimerIsSoon(thread)) {
+        if (_PySampling_HAS_OVERDUE(thread)
+            || _PySampling_RunAwaitsDue(thread))
+        {
             // At the next safepoint, maybe.
             _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         }
@@ -220,38 +196,22 @@ void
     }
 }
 
-/* The run is over before the overdue tick was due: it goes on to the next. */
-static void
-put_off_further(_PySampling_Thread *thread)
-{
-    uint64_t *after_ns = &thread->overdue.after_ns;
-    uint64_t due_ns = _PySampling_OverdueFrom(thread);
-    uint64_t left_ns = due_ns - Py_MIN(due_ns, thread->run_end_ns);
-    *after_ns = Py_MAX(Py_MIN(left_ns, *after_ns), 1);
-}
-
 void
 (_PySampling_BeforeDetach)(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
-    // Not one that is put off only now.
-    int is_overdue = thread != NULL && thread->overdue.after_ns != 0;
+    // Not a tick that is put off only now.
+    int was_overdue = thread != NULL && _PySampling_HAS_OVERDUE(thread);
     end_run(tstate);
     if (thread == NULL) {
         errno = saved_errno;
         return;
     }
     _PySampling_ENTER_HOOK(thread);
-    if (is_overdue
-        && !_PySampling_CaptureOverdue(tstate, thread,
-                                       _PySampling_AccountRunEnd(thread),
-                                       !thread->is_yielding))
-    {
-        put_off_further(thread);
-    }
     if (_PySampling_HAS_TICK(thread)) {
-        _PySampling_CaptureLast(tstate, thread, !thread->is_yielding);
+        _PySampling_CaptureLast(tstate, thread, was_overdue,
+                                !thread->is_yielding);
     }
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
@@ -265,10 +225,7 @@ void
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountDetach(thread);
-    if (_PySampling_ClockMissed(thread)) {
-        _PySampling_COUNT(ticks_missed, 1);
-    }
-    _PySampling_TimerRan(thread);
+    _PySampling_ClockRunIsOver(thread);
     _PySampling_AccountDetached(thread);
     _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
@@ -313,13 +270,12 @@ void
     if (thread->shadowed) {
         _PySampling_SiblingsTakeOver(thread);
     }
-    _PySampling_TimerBeginRun(thread);
-    uint64_t now_ns = thread->attached_ns;
+    _PySampling_RunPrepare(thread);
+    int at_once = 1;
     if (thread->account.detached_ns != 0) {
         _PySampling_ENTER_HOOK(thread);
-        if (_PySampling_BookOffGIL(tstate, thread, now_ns, 0)) {
-            now_ns = _PySampling_MonotonicNow();
-        }
+        at_once = !_PySampling_BookOffGIL(tstate, thread, thread->attached_ns,
+                                          0);
         _PySampling_LEAVE_HOOK(thread);
     }
     _PySampling_HoldersTake(thread);
@@ -333,6 +289,6 @@ void
     if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
         _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
     }
-    begin_run(tstate, thread, now_ns);
+    begin_run(tstate, thread, at_once);
     errno = saved_errno;
 }

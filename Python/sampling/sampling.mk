@@ -11,12 +11,9 @@ SAMPLING_OBJS= \
 	Python/sampling/clock/ask.o \
 	Python/sampling/clock/clock.o \
 	Python/sampling/clock/deadlines.o \
-	Python/sampling/clock/kernel_timers.o \
-	Python/sampling/clock/own.o \
 	Python/sampling/clock/probe.o \
+	Python/sampling/clock/run.o \
 	Python/sampling/clock/signal.o \
-	Python/sampling/clock/timer.o \
-	Python/sampling/clock/trial.o \
 	Python/sampling/clock/wakeup.o \
 	Python/sampling/native/callables.o \
 	Python/sampling/native/depths.o \

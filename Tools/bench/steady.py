@@ -2,7 +2,7 @@
 
 A session begins with questions of the sampler thread.  It gives threads timers
 of their own when looks that stand for half a second of running time have found
-nobody asleep with the GIL (clock/trial.c).
+nobody asleep with the GIL (clock/ask.c).
 """
 
 import ctypes

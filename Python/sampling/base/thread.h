@@ -87,9 +87,17 @@ struct _sampling_call {
 
 typedef enum {
     _PySampling_NOT_ASKED = 0,
-    _PySampling_ASKING,         // the clock is about to send the signal
+    _PySampling_ASKING,         // the clock asks the kernel what it does
+    _PySampling_SENDING,        // and is about to send the signal
     _PySampling_ASKED,          // it is sent; the handler clears this
 } _PySampling_Asked;
+
+/* What the thread has found when it last asked for its signal mask. */
+typedef enum {
+    _PySampling_MASK_UNKNOWN = 0,
+    _PySampling_TAKES_SIGNAL,
+    _PySampling_BLOCKS_SIGNAL,
+} _PySampling_Mask;
 
 typedef enum {
     _PySampling_NO_TIMER = 0,
@@ -141,29 +149,24 @@ struct _sampling_thread {
     int note_asleep;            // ticks at which it slept
     uint64_t asleep_span_ns;    // what these stand for
     struct _sampling_call sleeper;  // what it slept in
-    // Ticks for which the clock sends notes only: the thread left a signal
-    // unanswered.  Written by both, relaxed: it is a hint.
-    int deaf_ticks;
+    // Does the thread take signals?  Written by the thread, before it reads
+    // `asked`; read by the clock, after it has stored that.
+    int mask;                   // _PySampling_Mask
     // Owner: the clock thread.
     uint64_t asked_ns;
-    uint64_t asked_cpu_ns;
     uint64_t seen_wall_ns;
     uint64_t seen_cpu_ns;
     uint64_t seen_delay_ns;     // how long it had waited for a CPU
     uint64_t seen_slices;       // how often it had got one
     int seen_asleep;            // in a system call, with the GIL
     int sleepy_ticks;           // it slept with the GIL lately
-    // The thread's own timers (clock/timer.c).  Owner: the thread; the clock
+    // The thread's own timer (clock/run.c).  Owner: the thread; the clock
     // reads what is relaxed.
-    struct _sampling_kernel_timer timers[2];    // what fires next, and then
+    struct _sampling_kernel_timer timer;
     int timer_signal;
     int is_timed;               // its run is: the clock need not look; relaxed
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
     uint64_t timer_fires_ns;
-    uint64_t tick_ns;           // how long the last tick took of it
-    uint64_t put_off_ns;        // how much later its next deadline is
-    uint64_t ahead_put_off_ns;  // the one that was set ahead
-    uint64_t timer_took_ns;     // of the program's time, in this run
     uint64_t run_end_ns;        // before the timer was cleared
     uint64_t drained_ns;        // since then
     uint64_t usual_run_ns;      // how long it holds the GIL, on average
@@ -180,7 +183,7 @@ struct _sampling_thread {
     int is_yielding;            // the GIL, between two instructions
     int is_leaving;             // giving the GIL up: the handler looks
     uint64_t flight_ns;         // how long a signal usually takes to stop it
-    uint64_t visits_ns;         // what safepoints took of its run for a tick
+    uint64_t visits_ns;         // of its run, for the overdue tick
     struct _sampling_overdue overdue;
     struct _sampling_call resumed;  // what that run began in
     int excluded;               // _PySampling_Exclusion

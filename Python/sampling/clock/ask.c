@@ -11,11 +11,18 @@
      asked = ASKING
      (fence)                            running = NULL        about to detach
      running still this thread?         (fence)
-       no:  asked = NOT_ASKED           wait while asked == ASKING
-       yes: does it sleep?
+       no:  asked = NOT_ASKED           wait while asked == ASKING, for 1 ms at
+       yes: does it sleep?              most: then it takes the question back
+            asked = SENDING if ASKING   wait while asked == SENDING
             tgkill()  ----------------> handler: capture; asked = NOT_ASKED
-            asked = ASKED if not yet    asked == ASKED: it blocks the signal,
+            asked = ASKED if SENDING    asked == ASKED: it blocks the signal,
                                         so it takes it out of its queue
+
+   A thread that blocks the signal is not sent it.  Only the thread itself can
+   read its mask, so it says what it finds (`mask`): at the beginning of its
+   first run, when Python code has changed the mask, when a signal is not
+   answered for long, and, as long as it blocks the signal, at each run and
+   each note.  C code may block it unseen: then one signal stays unanswered.
 
    Either the clock sees that the thread is leaving, or the thread sees that
    a signal is on its way and waits for it, which takes microseconds.
@@ -48,9 +55,13 @@
    stopped, or the machine asleep. */
 #define MAX_SPAN_PERIODS 2
 
-/* A thread that left a signal unanswered gets that many notes before the next
-   one is tried. */
-#define DEAF_TICKS 500
+/* Looks that stand for this much time have to find running threads awake, one
+   after the other. */
+#define TRIAL_NS 500000000
+
+/* A thread that gives the GIL up waits for the clock no longer than this.  It
+   takes microseconds if that has a CPU. */
+#define MAX_ASKING_NS 1000000
 
 /* A thread that waits for the clock yields so often, and then sleeps. */
 #define MAX_YIELDS 20
@@ -119,10 +130,15 @@ static void
 send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
             uint64_t tick_ns, uint64_t met_ns, uint64_t cpu_ns)
 {
+    int expected = _PySampling_ASKING;
+    if (!_Py_atomic_compare_exchange_int(&thread->asked, &expected,
+                                         _PySampling_SENDING))
+    {
+        return;         // taken back
+    }
     _Py_atomic_store_uint64_relaxed(&thread->tick_wall_ns, tick_ns);
     _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
     thread->asked_ns = met_ns;
-    thread->asked_cpu_ns = cpu_ns;
     thread->asked_signal = STATE->signal;
     thread->sent_ns = _PySampling_WallNow();
     if (syscall(SYS_tgkill, STATE->owner_pid, thread->native_id,
@@ -133,31 +149,19 @@ send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
         return;
     }
     // Unless the handler has run already.
-    int expected = _PySampling_ASKING;
+    expected = _PySampling_SENDING;
     _Py_atomic_compare_exchange_int(&thread->asked, &expected,
                                     _PySampling_ASKED);
     _PySampling_COUNT(signals_sent, 1);
 }
 
-/* The handler of the last signal has not run.  Is that because the thread
-   blocks the signal?  Not as long as it gets no CPU time either; and the kernel
-   may keep it for long, as it gives memory back. */
-static int
-is_deaf(const struct _sampling_asking *asking, _PySampling_Thread *thread,
-        uint64_t met_ns, uint64_t cpu_ns)
-{
-    return met_ns - thread->asked_ns >= _PySampling_ANSWER_NS
-        && cpu_ns - thread->asked_cpu_ns >= _PySampling_ANSWER_NS / 2
-        && _PySampling_ThreadBlocks(thread, &asking->proc,
-                                    thread->asked_signal);
-}
-
-/* The thread blocks the signal. */
+/* The thread says at its next safepoint whether it blocks the signal.  If it
+   does not, its handler has run by then. */
 static void
-take_for_deaf(_PySampling_Thread *thread)
+ask_for_mask(_PySampling_Thread *thread)
 {
-    _Py_atomic_store_int_relaxed(&thread->deaf_ticks, DEAF_TICKS);
-    _PySampling_COUNT(signals_unanswered, 1);
+    // The thread state lives: ThreadEnd needs the lock the caller holds.
+    _Py_set_eval_breaker_bit(thread->tstate, _PY_SAMPLING_BIT);
 }
 
 /* What this look stands for is added to what the thread has not captured. */
@@ -186,21 +190,14 @@ add_span(_PySampling_Thread *thread, uint64_t wall_ns,
 }
 
 /* The last signal is unanswered: the thread waits for a CPU or is in the
-   kernel, or it blocks the signal.  Then it gets a note instead. */
+   kernel, or it blocks the signal.  This tick is its next capture's. */
 static void
-tick_unanswered(const struct _sampling_asking *asking,
-                _PySampling_Thread *thread, uint64_t met_ns, uint64_t cpu_ns)
+tick_unanswered(_PySampling_Thread *thread, uint64_t met_ns)
 {
-    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) == 0) {
-        if (!is_deaf(asking, thread, met_ns, cpu_ns)) {
-            _PySampling_COUNT(ticks_busy, 1);
-            return;
-        }
-        // The signal stays in the thread's queue: it takes it out when it
-        // detaches, or answers it when it unblocks it.
-        take_for_deaf(thread);
+    if (met_ns - thread->asked_ns >= _PySampling_ANSWER_NS) {
+        ask_for_mask(thread);
     }
-    leave_note_instead(thread, met_ns);
+    _PySampling_COUNT(ticks_busy, 1);
 }
 
 /* The thread holds the GIL, and waits for the end of this if it wants to give
@@ -211,7 +208,7 @@ tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
            uint64_t tick_ns, uint64_t met_ns, uint64_t cpu_ns,
            _PySampling_RunState found)
 {
-    if (_Py_atomic_load_int_relaxed(&thread->deaf_ticks) > 0
+    if (_Py_atomic_load_int(&thread->mask) != _PySampling_TAKES_SIGNAL
         || asking->signal.is_gone || asking->is_refused
         || found == _PySampling_UNKNOWN)
     {
@@ -226,6 +223,70 @@ tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
         send_signal(asking, thread, tick_ns, met_ns, cpu_ns);
     }
 }
+
+/* Do threads have timers?  One that sleeps in a system call with the GIL held
+   would be woken by its timer.  So they have when looks at running threads have
+   found none asleep for a while, until a timer's signal meets one that is. */
+
+/* While a thread of another GIL runs, timers could not be deleted. */
+int
+_PySampling_HasOneGIL(void)
+{
+    struct _sampling_interpreter_state *first = STATE->interpreters;
+    for (struct _sampling_interpreter_state *s = first;
+         s != NULL; s = s->next)
+    {
+        if (_Py_atomic_load_ptr_acquire(&s->gil)
+            != _Py_atomic_load_ptr_acquire(&first->gil))
+        {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A look that stands for `time_ns` has found a running thread awake, or
+   not. */
+static void
+try_timers(int is_awake, uint64_t time_ns)
+{
+    uint64_t trial_ns =
+        is_awake
+        ? _Py_atomic_load_uint64_relaxed(&STATE->trial_ns) + time_ns : 0;
+    _Py_atomic_store_uint64_relaxed(&STATE->trial_ns, trial_ns);
+    if (trial_ns >= TRIAL_NS
+        && !_Py_atomic_load_int_relaxed(&STATE->has_no_timers)
+        && _PySampling_SEES_CALLS && _PySampling_HasOneGIL()
+        && !_Py_atomic_exchange_int(&STATE->uses_timers, 1))
+    {
+        _PySampling_COUNT(timers_begun, 1);
+    }
+}
+
+void
+_PySampling_TimersEnd(int for_good)
+{
+    if (for_good) {
+        _Py_atomic_store_int_relaxed(&STATE->has_no_timers, 1);
+    }
+    _Py_atomic_store_uint64_relaxed(&STATE->trial_ns, 0);
+    if (_Py_atomic_exchange_int(&STATE->uses_timers, 0)) {
+        _PySampling_COUNT(timers_ended, 1);
+    }
+}
+
+void
+_PySampling_TimersStart(void)
+{
+    STATE->uses_timers = 0;
+    STATE->trial_ns = 0;
+    STATE->has_no_timers = STATE->options.manual;
+    STATE->last_run_ns = 0;
+    STATE->runs_apart_ns = 0;
+}
+
+
+/* Looks. */
 
 /* Names what the thread sleeps in, if it sleeps on while its stack is read. */
 static void
@@ -242,13 +303,17 @@ see_sleeper(_PySampling_Thread *thread, uint64_t cpu_ns)
 }
 
 int
-_PySampling_IsTimed(const struct _sampling_asking *asking,
-                    _PySampling_Thread *thread, uint64_t wall_ns)
+_PySampling_IsTimed(_PySampling_Thread *thread, uint64_t wall_ns)
 {
-    return _Py_atomic_load_int_relaxed(&thread->is_timed)
-        && (!_PySampling_TimerIsUnheard(thread, wall_ns)
-            || !_PySampling_ThreadBlocks(thread, &asking->proc,
-                                         STATE->signal));
+    if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
+        return 0;
+    }
+    uint64_t deadline_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->timer_deadline_ns);
+    if (deadline_ns != 0 && wall_ns >= deadline_ns + _PySampling_ANSWER_NS) {
+        ask_for_mask(thread);
+    }
+    return 1;
 }
 
 /* A look at the interpreter's running thread. */
@@ -258,11 +323,8 @@ _PySampling_Ask(struct _sampling_asking *asking,
                  uint64_t wall_ns, struct _sampling_time span)
 {
     _PySampling_Thread *thread = _Py_atomic_load_ptr_acquire(&interp->running);
-    if (thread != NULL && _PySampling_IsTimed(asking, thread, wall_ns)) {
+    if (thread != NULL && _PySampling_IsTimed(thread, wall_ns)) {
         return _PySampling_FOUND_TIMED;
-    }
-    if (thread != NULL && _PySampling_TimerGiveUp(thread, wall_ns)) {
-        take_for_deaf(thread);
     }
     int is_answered = thread != NULL
         && _Py_atomic_load_int_acquire(&thread->asked)
@@ -278,8 +340,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
         // It wants to give the GIL up: maybe its run was over before that.
         met_ns = wall_ns;
     }
-    int num_ticks = _PySampling_OwnTicksAt(thread, met_ns);
-    if (num_ticks == 0) {
+    if (met_ns < _Py_atomic_load_uint64_relaxed(&thread->attached_ns)) {
         if (is_answered) {
             end_asking(thread);
         }
@@ -292,7 +353,7 @@ _PySampling_Ask(struct _sampling_asking *asking,
     if (found != _PySampling_SLEEPY) {
         // Maybe it slept, but a virtual machine that gets no CPU of its host
         // looks like that as well.
-        _PySampling_TimerTrial(
+        try_timers(
             found == _PySampling_ON_CPU || found == _PySampling_OFF_CPU,
             Py_MIN(span.wall_ns, MAX_SPAN_PERIODS * STATE->period_ns));
     }
@@ -302,72 +363,17 @@ _PySampling_Ask(struct _sampling_asking *asking,
     {
         see_sleeper(thread, cpu_ns);
     }
-    if (found == _PySampling_ASLEEP || found == _PySampling_OFF_CPU) {
-        // Else, as far as is known, the sampler thread has moved it aside, and
-        // has found it where it was at its own deadline: one moment of the
-        // run.
-        span.wall_ns *= num_ticks;
-    }
     add_span(thread, met_ns, span, found);
     if (is_answered) {
         tick_asked(asking, thread, wall_ns, met_ns, cpu_ns, found);
     }
     else {
-        tick_unanswered(asking, thread, met_ns, cpu_ns);
-    }
-    int deaf_ticks = _Py_atomic_load_int_relaxed(&thread->deaf_ticks);
-    if (deaf_ticks > 0) {
-        _Py_atomic_store_int_relaxed(&thread->deaf_ticks, deaf_ticks - 1);
+        tick_unanswered(thread, met_ns);
     }
     return _PySampling_FOUND_ASKED;
 }
 
-/* Does the calling thread block the signal?  One that has not come may be late,
-   too: timers of a virtual machine are that gets no CPU of its host. */
-static int
-blocks(int signum)
-{
-    sigset_t blocked;
-    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0
-        && sigismember(&blocked, signum) == 1;
-}
-
-/* Takes back the signal that was sent to this thread, which blocks it.  The
-   clock may have moved to another one since, because C code has installed a
-   handler of its own: that handler must not get ours.  One that somebody else
-   has sent is put back as it was.  Returns 0 if none of ours waited. */
-static int
-take_back_signal(_PySampling_Thread *thread, int signum)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, signum);
-    struct timespec now = {0, 0};
-    siginfo_t info;
-    // Not sigtimedwait(): glibc's reports SI_TKILL as SI_USER.
-    if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, _NSIG / 8)
-            != signum)
-    {
-        return 0;
-    }
-    if (_PySampling_IsFromClock(&info)) {
-        return 1;
-    }
-    syscall(SYS_rt_tgsigqueueinfo, STATE->owner_pid, thread->native_id,
-            signum, &info);
-    return 0;
-}
-
-/* One of each timer, before they are cleared: the kernel drops them with the
-   timer, or has them wait on, as it is newer or older than Linux 6.13. */
-static void
-take_back_timers_signals(_PySampling_Thread *thread)
-{
-    while (take_back_signal(thread, thread->timer_signal)) {
-        _PySampling_COUNT(signals_sent, 1);
-        take_for_deaf(thread);
-    }
-}
+/* The thread's side. */
 
 /* To a thread of a real-time policy, yielding is not to let one of lower
    priority have the CPU, which the clock's may be. */
@@ -382,51 +388,69 @@ let_clock_go_on(int num_tries)
     }
 }
 
-static void
-await_answer(_PySampling_Thread *thread)
+/* The clock asks the kernel, by a few short calls.  If that takes too long, it
+   has no CPU, and the question is taken back. */
+static int
+await_question(_PySampling_Thread *thread)
 {
+    uint64_t from_ns = _PySampling_MonotonicNow();
     int asked = _Py_atomic_load_int(&thread->asked);
-    if (asked == _PySampling_NOT_ASKED) {
-        return;
-    }
-    for (int i = 0; asked == _PySampling_ASKING
+    for (int i = 0; (asked == _PySampling_ASKING
+                     || asked == _PySampling_SENDING)
                     && !_PySampling_ForkedWithoutHooks(); i++)
     {
-        // The clock asks the kernel, by a few short calls, or sends already.
         let_clock_go_on(i);
         asked = _Py_atomic_load_int(&thread->asked);
+        if (asked == _PySampling_ASKING
+            && _PySampling_MonotonicNow() - from_ns > MAX_ASKING_NS
+            && _Py_atomic_compare_exchange_int(&thread->asked, &asked,
+                                               _PySampling_NOT_ASKED))
+        {
+            _PySampling_COUNT(ticks_withdrawn, 1);
+            return _PySampling_NOT_ASKED;
+        }
     }
-    if (asked == _PySampling_NOT_ASKED) {
+    return asked;
+}
+
+/* The signal is in the thread's queue: a thread that blocks it takes it
+   back. */
+static void
+take_back_question(_PySampling_Thread *thread)
+{
+    (void)_PySampling_TakeBackSignal(thread, thread->asked_signal);
+    if (_PySampling_BlocksSignal(thread->asked_signal)) {
+        _Py_atomic_store_int(&thread->mask, _PySampling_BLOCKS_SIGNAL);
+    }
+    _PySampling_COUNT(signals_unanswered, 1);
+    end_asking(thread);
+}
+
+void
+_PySampling_AwaitAnswer(_PySampling_Thread *thread)
+{
+    if (_Py_atomic_load_int(&thread->asked) == _PySampling_NOT_ASKED
+        || await_question(thread) == _PySampling_NOT_ASKED)
+    {
         return;
     }
-    // The signal is in the kernel's queue.  Leaving the kernel delivers it.
+    // Leaving the kernel delivers the signal.
     sched_yield();
     if (_Py_atomic_load_int(&thread->asked) != _PySampling_NOT_ASKED) {
-        (void)take_back_signal(thread, thread->asked_signal);
-        if (blocks(thread->asked_signal)) {
-            take_for_deaf(thread);
-        }
-        else {
-            _PySampling_COUNT(signals_unanswered, 1);
-        }
-        _Py_atomic_store_int(&thread->asked, _PySampling_NOT_ASKED);
+        take_back_question(thread);
     }
 }
 
-/* On the thread, which has made itself invisible to the clock: returns when
-   no signal is on its way to it. */
+/* Is the question pending because the thread blocks its signal?  A note has the
+   tick. */
 void
-_PySampling_AwaitSignal(_PySampling_Thread *thread)
+_PySampling_TakeBackIfBlocked(_PySampling_Thread *thread)
 {
-    thread->run_end_ns = _PySampling_WallNow();
-    thread->drained_ns = 0;
-    thread->is_leaving = 1;
-    _PySampling_FENCE();
-    if (_PySampling_TimerIsLate(thread) && blocks(thread->timer_signal)) {
-        take_back_timers_signals(thread);
+    if (_Py_atomic_load_int(&thread->asked) == _PySampling_ASKED
+        && _PySampling_BlocksSignal(thread->asked_signal))
+    {
+        leave_note_instead(
+            thread, _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns));
+        take_back_question(thread);
     }
-    _PySampling_TimerEnd(thread);
-    await_answer(thread);
-    _PySampling_FENCE();
-    thread->is_leaving = 0;
 }

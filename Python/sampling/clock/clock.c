@@ -10,7 +10,7 @@
    capture itself.  Threads without the GIL are never disturbed: their stacks
    stand still, and they account for themselves when they attach.
 
-   A thread that has set a timer of its own (clock/timer.c) is not asked.
+   A thread that has set a timer of its own (clock/run.c) is not asked.
    When nobody else holds a GIL for some looks, the clock rests: it costs a
    program that waits nothing.  A thread that attaches without a timer wakes
    it: its deadlines were there all the while, so that no run is favoured.
@@ -151,7 +151,7 @@ who_runs(struct _sampling_clock *clock, uint64_t now_ns)
     {
         _PySampling_Thread *thread = _Py_atomic_load_ptr(&interp->running);
         if (thread != NULL) {
-            found = _PySampling_IsTimed(&clock->asking, thread, now_ns)
+            found = _PySampling_IsTimed(thread, now_ns)
                 ? _PySampling_FOUND_TIMED : _PySampling_FOUND_ASKED;
         }
     }
@@ -198,12 +198,13 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
     }
 }
 
-/* Not if it may still be waking up: as often, then, it meets a run that began
-   after the deadline.  Nor if the run has a timer. */
-int
-_PySampling_ClockMissed(const _PySampling_Thread *thread)
+/* Has the clock let a deadline in the run that ends go by?  Not if it may still
+   be waking up: as often, then, it meets a run that began after the deadline.
+   Nor if the run has a timer. */
+static int
+has_missed(const _PySampling_Thread *thread)
 {
-    uint64_t from_ns = _PySampling_LookedAtFrom(thread);
+    uint64_t from_ns = thread->attached_ns;
     uint64_t end_ns = thread->run_end_ns;
     if (thread->is_timed || STATE->options.manual || end_ns <= from_ns) {
         return 0;
@@ -215,6 +216,15 @@ _PySampling_ClockMissed(const _PySampling_Thread *thread)
     }
     return deadline_ns < end_ns
         && end_ns - deadline_ns > _PySampling_WAKE_UP_NS;
+}
+
+void
+_PySampling_ClockRunIsOver(_PySampling_Thread *thread)
+{
+    if (has_missed(thread)) {
+        _PySampling_COUNT(ticks_missed, 1);
+    }
+    _PySampling_RunLearn(thread);
 }
 
 /* With the registry locked. */
@@ -319,9 +329,9 @@ _PySampling_ClockStart(void (*handler)(int, void *, void *))
     }
     STATE->clock = clock;
     _PySampling_TimersStart();
+    STATE->deadline_seed = _PySampling_MonotonicNow();
     set_deadline(clock, NO_DEADLINE);
     if (STATE->options.manual) {
-        _PySampling_TimersNoMore();
         return _PySampling_OK;
     }
     int err = start_thread(clock);
@@ -372,7 +382,7 @@ _PySampling_ClockRest(_PySampling_Thread *caller)
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     PyMutex_Unlock(&STATE->mutex);
     if (caller != NULL) {
-        _PySampling_AwaitSignal(caller);
+        _PySampling_RunEnd(caller);
     }
 }
 
@@ -395,6 +405,25 @@ _PySampling_ClockSetPeriod(uint64_t period_ns)
     }
 }
 
+/* `is_child`: after a fork, which leaves the child none. */
+static void
+delete_timers(int is_child)
+{
+    STATE->uses_timers = 0;
+    for (struct _sampling_interpreter_state *s = STATE->interpreters;
+         s != NULL; s = s->next)
+    {
+        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
+            if (is_child) {
+                _PySampling_TimerForget(t);
+            }
+            else {
+                _PySampling_TimerDelete(t);
+            }
+        }
+    }
+}
+
 /* Called by an attached thread, whose own last signal is waited for. */
 void
 _PySampling_ClockStop(_PySampling_Thread *caller)
@@ -408,14 +437,14 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     STATE->clock = NULL;
     int has_thread =
         clock->life == THREAD_RUNS || clock->life == THREAD_ENDS;
-    _PySampling_TimersEnd(0);
+    delete_timers(0);
     PyMutex_Unlock(&STATE->mutex);
     if (has_thread) {
         order(clock, 1, 0);
         pthread_join(clock->thread, NULL);
     }
     if (caller != NULL) {
-        _PySampling_AwaitSignal(caller);
+        _PySampling_RunEnd(caller);
     }
     _PySampling_SignalGiveBack(&clock->asking.signal);
     free(clock);
@@ -458,7 +487,7 @@ void
 _PySampling_ClockForget(void)
 {
     STATE->clock_rests = _PySampling_AWAKE;
-    _PySampling_TimersEnd(1);
+    delete_timers(1);
     if (STATE->clock != NULL) {
         _PySampling_SignalGiveBack(&STATE->clock->asking.signal);
         free(STATE->clock);

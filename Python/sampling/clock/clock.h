@@ -50,8 +50,8 @@ _PySampling_ClockWake(int is_timed)
         _PySampling_ClockWakeUp();
     }
 }
-// At the end of the thread's run: has the clock let a deadline in it go by?
-extern int _PySampling_ClockMissed(const _PySampling_Thread *thread);
+// At the end of the thread's run.
+extern void _PySampling_ClockRunIsOver(_PySampling_Thread *thread);
 // Called without it.
 extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockRest(_PySampling_Thread *caller);
@@ -59,77 +59,52 @@ extern void _PySampling_ClockSetPeriod(uint64_t period_ns);
 extern void _PySampling_ClockForget(void);
 // The clock has a thread of its own: the session is not manual.
 extern int _PySampling_ClockHasThread(void);
-// On the thread itself: returns when no signal is on its way to it.
-extern void _PySampling_AwaitSignal(_PySampling_Thread *thread);
 // Leaves the signal to the program and takes another.  On a thread that is
 // invisible to the clock, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
 
-// clock/timer.c.  A timer is set at the beginning of a run, by TimerBeginRun()
-// and, last of all, TimerOpen(), or by TimerBeginAfter() a look, until
-// TimerEnd().  What is taken in between, or last, is the caller's to capture.
-extern void _PySampling_TimerBeginAfter(_PySampling_Thread *thread,
-                                        uint64_t ticked_ns);
-// Of a timer, or of the thread's own; 0: none.
-static inline uint64_t
-_PySampling_DeadlineSetFor(const _PySampling_Thread *thread)
-{
-    return _Py_atomic_load_uint64_relaxed(&thread->timer_deadline_ns);
-}
-#define _PySampling_HAS_TICK(THREAD) (_PySampling_DeadlineSetFor(THREAD) != 0)
-// Is that one over?
-static inline int
-_PySampling_TimerIsDue(const _PySampling_Thread *thread, uint64_t now_ns)
-{
-    uint64_t deadline_ns = _PySampling_DeadlineSetFor(thread);
-    return deadline_ns != 0 && deadline_ns <= now_ns;
-}
-extern void _PySampling_TimerBeginRun(_PySampling_Thread *thread);
-extern int _PySampling_TimerOpen(_PySampling_Thread *thread, int is_near);
-// From when on the clock may ask the thread, if its run has no timer.
-static inline uint64_t
-_PySampling_LookedAtFrom(const _PySampling_Thread *thread)
-{
-    return _Py_atomic_load_uint64_relaxed(&thread->attached_ns)
-           + _PyRuntime.sampling.own_ns;
-}
-// When the tick that was put off is due in the thread's run, if there is one.
-static inline uint64_t
-_PySampling_OverdueFrom(const _PySampling_Thread *thread)
-{
-    return _PySampling_LookedAtFrom(thread) + thread->visits_ns
-           + thread->overdue.after_ns;
-}
-extern int _PySampling_TimerIsSoon(_PySampling_Thread *thread);
-extern int _PySampling_TimerTakeDue(_PySampling_Thread *thread,
+// clock/run.c.  The thread's run, from RunPrepare() and RunOpen(), last of all,
+// to RunEnd(), when no signal is on its way any more.  Who takes a tick captures
+// it.
+extern void _PySampling_RunPrepare(_PySampling_Thread *thread);
+extern int _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread);
+extern int _PySampling_RunOpen(_PySampling_Thread *thread, int at_once);
+extern int _PySampling_RunAwaitsDue(const _PySampling_Thread *thread);
+extern void _PySampling_RunResume(_PySampling_Thread *thread);
+extern void _PySampling_RunEnd(_PySampling_Thread *thread);
+extern int _PySampling_RunTakeLast(_PySampling_Thread *thread,
+                                   int was_overdue);
+// At a safepoint.
+extern void _PySampling_RunSayMask(_PySampling_Thread *thread);
+extern int _PySampling_RunOnlyWaits(_PySampling_Thread *thread);
+extern int _PySampling_RunTakeDue(_PySampling_Thread *thread,
+                                  uint64_t now_ns);
+// In the signal handler.
+extern uint64_t _PySampling_RunHear(_PySampling_Thread *thread,
                                     uint64_t now_ns);
-extern uint64_t _PySampling_TimerHear(_PySampling_Thread *thread,
-                                      uint64_t now_ns);
-extern void _PySampling_TimerTook(_PySampling_Thread *thread,
-                                  uint64_t tick_ns);
-extern void _PySampling_TimerGoOn(_PySampling_Thread *thread,
-                                  uint64_t ticked_ns);
-extern int _PySampling_TimerIsLate(const _PySampling_Thread *thread);
-extern void _PySampling_TimerEnd(_PySampling_Thread *thread);
-extern int _PySampling_TimerTakeLast(_PySampling_Thread *thread);
-extern void _PySampling_TimerRan(_PySampling_Thread *thread);
-extern void _PySampling_TimerResume(_PySampling_Thread *thread);
+extern void _PySampling_RunGoOn(_PySampling_Thread *thread,
+                                uint64_t ticked_ns);
+extern void _PySampling_RunWasAsked(_PySampling_Thread *thread,
+                                    uint64_t ticked_ns);
+extern void _PySampling_RunPutOff(_PySampling_Thread *thread);
+// With runtime->sampling.mutex.
 extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
-// clock/own.c
-extern int _PySampling_OwnIsNear(const _PySampling_Thread *thread,
-                                 uint64_t now_ns);
-extern void _PySampling_OwnVisited(_PySampling_Thread *thread,
-                                   uint64_t came_ns);
-// clock/kernel_timers.c.  In the child of a fork, which has none.
-extern void _PySampling_KernelTimersForget(_PySampling_Thread *thread);
+extern void _PySampling_TimerForget(_PySampling_Thread *thread);
+#define _PySampling_HAS_OVERDUE(THREAD) ((THREAD)->overdue.after_ns != 0)
+// Maybe one is due.
+#define _PySampling_HAS_TICK(THREAD) \
+    (_PySampling_HAS_OVERDUE(THREAD) \
+     || _Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
 
-// clock/trial.c
-extern void _PySampling_TimersNoMore(void);
+// clock/ask.c.  Threads have no timers for now, or none any more.  Async-signal-safe.
+extern void _PySampling_TimersEnd(int for_good);
 extern int _PySampling_HasOneGIL(void);
 
 // clock/signal.c.  May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);
 
+// On the thread itself, not in its signal handler: does it block the signal?
+extern void _PySampling_ReadMask(_PySampling_Thread *thread);
 // Async-signal-safe.
 extern int _PySampling_IsFromClock(const siginfo_t *info);
 

@@ -3,15 +3,15 @@
    Owns at which moments a tick is due, and what it stands for.  Must not know
    who looks at them.
 
-   The deadlines are the same for all threads: one in each period, anywhere in
-   it, so that no rhythm of a program or of the kernel meets them more often.
-   They follow from a number alone: nobody has to keep them, and what a program
-   does cannot move them.
+   They are the same for all threads: one in each period, anywhere in it, so
+   that no rhythm of a program or of the kernel meets them more often.  They
+   follow from a number alone: nobody has to keep them, and what a program does
+   cannot move them.
 
    Timers have others than the clock.  Where others want the CPU, too, a clock
    that wakes up has the kernel choose anew who runs, so runs begin just after
-   the clock's deadlines; were these the timers' as well, they would be missing
-   in short runs. */
+   the clock's deadlines; were these the timers' as well, short runs would have
+   too few. */
 
 #include "Python.h"
 
@@ -21,14 +21,6 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-
-void
-_PySampling_DeadlinesBegin(void)
-{
-    uint64_t seed = _PySampling_MonotonicNow();
-    STATE->deadline_seeds[_PySampling_OF_CLOCK] = seed;
-    STATE->deadline_seeds[_PySampling_OF_TIMERS] = ~seed;
-}
 
 /* A number that looks random for each k (Steele, Lea and Flood, "Fast
    Splittable Pseudorandom Number Generators", 2014). */
@@ -44,10 +36,11 @@ mix(uint64_t k)
 static uint64_t
 deadline_of(_PySampling_Deadlines whose, uint64_t k, uint64_t period_ns)
 {
-    return k * period_ns + mix(k + STATE->deadline_seeds[whose]) % period_ns;
+    uint64_t seed = STATE->deadline_seed;
+    seed = whose == _PySampling_OF_TIMERS ? ~seed : seed;
+    return k * period_ns + mix(k + seed) % period_ns;
 }
 
-/* The first deadline that is not before the moment. */
 uint64_t
 _PySampling_DeadlineFrom(_PySampling_Deadlines whose, uint64_t moment_ns)
 {
@@ -58,27 +51,19 @@ _PySampling_DeadlineFrom(_PySampling_Deadlines whose, uint64_t moment_ns)
         ? deadline_ns : deadline_of(whose, k + 1, period_ns);
 }
 
-/* How many deadlines from `first_ns` on are over by `now_ns`.  The first
-   counts as over. */
-static uint64_t
-deadlines_over(_PySampling_Deadlines whose, uint64_t first_ns,
-               uint64_t now_ns)
-{
-    uint64_t period_ns = _PySampling_PeriodNow();
-    uint64_t first = first_ns / period_ns;
-    uint64_t last = now_ns / period_ns;
-    if (_PySampling_DeadlineFrom(whose, last * period_ns) > now_ns) {
-        last--;
-    }
-    return last > first ? last - first + 1 : 1;
-}
-
-/* What they stand for: a period each, as each is anywhere in its own. */
+/* A period for each deadline, as each is anywhere in its own.  The first counts as
+   over. */
 uint64_t
 _PySampling_DeadlineSpan(_PySampling_Deadlines whose, uint64_t first_ns,
                          uint64_t now_ns)
 {
-    uint64_t num_ticks = deadlines_over(whose, first_ns, now_ns);
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t first = first_ns / period_ns;
+    uint64_t last = now_ns / period_ns;
+    if (deadline_of(whose, last, period_ns) > now_ns) {
+        last--;
+    }
+    uint64_t num_ticks = last > first ? last - first + 1 : 1;
     _PySampling_COUNT(ticks_late, num_ticks - 1);
-    return num_ticks * _PySampling_PeriodNow();
+    return num_ticks * period_ns;
 }

@@ -37,69 +37,35 @@ extern PyOS_sighandler_t _PySampling_SignalHandlerOfProgram(
     const struct _sampling_signal *signal, PyOS_sighandler_t handler);
 extern void _PySampling_SignalGiveBack(struct _sampling_signal *signal);
 
-/* How long a thread may take to answer.  It takes microseconds, unless the
-   machine is overloaded or the thread blocks the signal. */
+/* Unanswered for so long, the thread is to say whether it blocks the signal.
+   It takes microseconds, unless the machine is overloaded or the thread is in
+   the kernel, which frees much memory for it. */
 #define _PySampling_ANSWER_NS 20000000
 
-/* --- Deadlines (clock/deadlines.c). */
+/* --- Deadlines (clock/deadlines.c).  Async-signal-safe. */
 
 typedef enum {
-    _PySampling_OF_CLOCK,       // and of runs without a timer
+    _PySampling_OF_CLOCK,       // of runs without a timer
     _PySampling_OF_TIMERS,
 } _PySampling_Deadlines;
 
-extern void _PySampling_DeadlinesBegin(void);
+// The first that is not before the moment.
 extern uint64_t _PySampling_DeadlineFrom(_PySampling_Deadlines whose,
                                          uint64_t moment_ns);
-// Of a deadline and all others until now: counts these as late.
+// What a deadline and all others until now stand for: counts these as late.
 extern uint64_t _PySampling_DeadlineSpan(_PySampling_Deadlines whose,
                                          uint64_t first_ns, uint64_t now_ns);
 
-/* --- Whether timers are used (clock/trial.c).  Lock:
-   --- runtime->sampling.mutex. */
+/* --- The thread's mask (clock/signal.c). */
 
-extern void _PySampling_TimersStart(void);
-extern void _PySampling_TimersEnd(int is_child);
-extern void _PySampling_TimerTrial(int is_awake, uint64_t time_ns);
+extern int _PySampling_BlocksSignal(int signum);
+// Returns 0 if none of ours waited.
+extern int _PySampling_TakeBackSignal(_PySampling_Thread *thread,
+                                      int signum);
 
-/* --- Timers (clock/timer.c).  Lock: runtime->sampling.mutex. */
+/* --- Runs (clock/run.c), for clock/clock.c. */
 
-/* A thread that usually runs for less gives the GIL up before a timer is worth
-   setting. */
-#define _PySampling_SHORT_RUN_NS 20000
-
-extern int _PySampling_TimerIsUnheard(_PySampling_Thread *thread,
-                                      uint64_t now_ns);
-extern int _PySampling_TimerGiveUp(_PySampling_Thread *thread,
-                                   uint64_t now_ns);
-
-/* --- Ticks that threads take themselves (clock/own.c).  OwnSet() is
-   --- async-signal-safe, OwnTicksAt() the sampler thread's, with the lock
-   --- above. */
-
-extern void _PySampling_OwnStart(void);
-extern void _PySampling_OwnSet(_PySampling_Thread *thread, uint64_t from_ns);
-extern int _PySampling_OwnTicksAt(_PySampling_Thread *thread,
-                                  uint64_t wall_ns);
-
-/* --- Timers of the kernel (clock/kernel_timers.c).  With the thread's GIL;
-   --- async-signal-safe. */
-
-// Has the thread one, with the signal of today?  Creates it.
-extern int _PySampling_HasKernelTimer(_PySampling_Thread *thread);
-// Sets it, and clears the other.  Returns 0 if the kernel has none.
-extern int _PySampling_KernelTimerSet(_PySampling_Thread *thread,
-                                      uint64_t moment_ns);
-// Sets the other, for a later moment.
-extern void _PySampling_KernelTimerSetAhead(_PySampling_Thread *thread,
-                                            uint64_t moment_ns);
-// When they fire, or have fired; 0: it is not set.
-extern uint64_t _PySampling_KernelTimerNext(const _PySampling_Thread *thread);
-extern uint64_t _PySampling_KernelTimerAhead(const _PySampling_Thread *thread);
-// The one that is set ahead comes next now, and the other has fired.
-extern void _PySampling_KernelTimerTakeAhead(_PySampling_Thread *thread);
-extern void _PySampling_KernelTimersClear(_PySampling_Thread *thread);
-extern void _PySampling_KernelTimersDelete(_PySampling_Thread *thread);
+extern void _PySampling_RunLearn(_PySampling_Thread *thread);
 
 /* --- What does the thread do (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */
@@ -131,9 +97,6 @@ struct _sampling_proc {
 extern void _PySampling_ProcOpen(struct _sampling_proc *proc);
 extern void _PySampling_ProcClose(struct _sampling_proc *proc);
 
-extern int _PySampling_ThreadBlocks(const _PySampling_Thread *thread,
-                                    const struct _sampling_proc *proc,
-                                    int signum);
 extern _PySampling_RunState
 _PySampling_ProbeThread(_PySampling_Thread *thread,
                         struct _sampling_proc *proc, uint64_t wall_ns,
@@ -158,9 +121,13 @@ extern _PySampling_Found
 _PySampling_Ask(struct _sampling_asking *asking,
                 struct _sampling_interpreter_state *interp,
                 uint64_t wall_ns, struct _sampling_time span);
-// Does the thread's own timer do?
-extern int _PySampling_IsTimed(const struct _sampling_asking *asking,
-                               _PySampling_Thread *thread, uint64_t wall_ns);
+// Does the thread's own timer do?  It is to say so if not.
+extern int _PySampling_IsTimed(_PySampling_Thread *thread, uint64_t wall_ns);
+// On the thread: the clock asks nothing of it any more.
+extern void _PySampling_AwaitAnswer(_PySampling_Thread *thread);
+extern void _PySampling_TakeBackIfBlocked(_PySampling_Thread *thread);
+// Whether threads have timers.
+extern void _PySampling_TimersStart(void);
 
 /* --- Sleeping (clock/wakeup.c).  On the sampler thread, but for the last. */
 

@@ -119,24 +119,6 @@ read_text(int fd, char *text, size_t size)
 
 /* Questions. */
 
-/* Does the thread block the signal?  Yes if the kernel does not say. */
-int
-_PySampling_ThreadBlocks(const _PySampling_Thread *thread,
-                         const struct _sampling_proc *proc, int signum)
-{
-    static const char key[] = "\nSigBlk:";
-    char text[4096];
-    int fd = proc->can_read ? open_of_thread(thread->native_id, "status") : -1;
-    int is_read = read_text(fd, text, sizeof(text));
-    if (fd >= 0) {
-        close(fd);
-    }
-    const char *mask = is_read ? strstr(text, key) : NULL;
-    unsigned long long bits;
-    return mask == NULL || sscanf(mask + sizeof(key) - 1, "%llx", &bits) != 1
-        || (bits >> (signum - 1) & 1);
-}
-
 /* Does it sleep?  -1 if the kernel does not say. */
 static int
 is_asleep(const struct _sampling_proc_file *file)

@@ -14,7 +14,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 
 static void
@@ -222,4 +225,49 @@ _PySampling_SignalGiveBack(struct _sampling_signal *signal)
     if (handler_is_ours(signum)) {
         restore_action(signum, &signal->old_action);
     }
+}
+
+
+/* The thread's mask. */
+
+int
+_PySampling_BlocksSignal(int signum)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0
+        && sigismember(&blocked, signum) == 1;
+}
+
+void
+_PySampling_ReadMask(_PySampling_Thread *thread)
+{
+    int blocks = _PySampling_BlocksSignal(_PyRuntime.sampling.signal);
+    _Py_atomic_store_int(&thread->mask, blocks ? _PySampling_BLOCKS_SIGNAL
+                                               : _PySampling_TAKES_SIGNAL);
+}
+
+/* Takes back the signal that was sent to this thread, which blocks it.  The
+   clock may have moved to another one since, because C code has installed a
+   handler of its own: that handler must not get ours.  One that somebody else
+   has sent is put back as it was.  Returns 0 if none of ours waited. */
+int
+_PySampling_TakeBackSignal(_PySampling_Thread *thread, int signum)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signum);
+    struct timespec now = {0, 0};
+    siginfo_t info;
+    // Not sigtimedwait(): glibc's reports SI_TKILL as SI_USER.
+    if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, _NSIG / 8)
+            != signum)
+    {
+        return 0;
+    }
+    if (_PySampling_IsFromClock(&info)) {
+        return 1;
+    }
+    syscall(SYS_rt_tgsigqueueinfo, _PyRuntime.sampling.owner_pid, thread->native_id,
+            signum, &info);
+    return 0;
 }

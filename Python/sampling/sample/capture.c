@@ -33,9 +33,6 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
-/* How long signals are on their way is averaged over so many. */
-#define AVERAGE_FLIGHTS 16
-
 /* What takes longer than this is not the capture alone. */
 #define MAX_CAPTURE_NS 100000
 
@@ -128,12 +125,11 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
 /* A capture that took very long has lost its CPU meanwhile: where others want
    the CPU, too, the kernel likes to take it in a system call, and no call of
    the program's comes as often as the handler's. */
-static uint64_t
+static void
 count_overhead(uint64_t from_ns)
 {
     uint64_t took_ns = _PySampling_MonotonicNow() - from_ns;
     _PySampling_COUNT(overhead_capture_ns, Py_MIN(took_ns, MAX_CAPTURE_NS));
-    return took_ns;
 }
 
 /* If the signal took long, the thread stood at the instruction that the
@@ -142,8 +138,6 @@ static void
 capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
-    // A deadline of its own may have been before that, in the same call.
-    _PySampling_CaptureDue(tstate, thread, 1);
     uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
     uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
     if (now_ns - wall_ns > _PySampling_LATE_NS
@@ -154,60 +148,6 @@ capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     _PySampling_Capture(tstate, thread, wall_ns, cpu_ns, 1);
     count_overhead(now_ns);
-}
-
-/* How long a signal is on its way before it stops the thread is seen of those
-   that are when a run ends.  Runs end at any moment, so on average half of the
-   way is behind a signal then. */
-static void
-learn_flight(_PySampling_Thread *thread)
-{
-    uint64_t end_ns = thread->run_end_ns;
-    if (end_ns > thread->sent_ns
-        && end_ns - thread->sent_ns < _PySampling_LATE_NS)
-    {
-        uint64_t flight_ns = 2 * (end_ns - thread->sent_ns);
-        if (thread->flight_ns == 0) {
-            thread->flight_ns = flight_ns;
-        }
-        thread->flight_ns -= thread->flight_ns / AVERAGE_FLIGHTS;
-        thread->flight_ns += flight_ns / AVERAGE_FLIGHTS;
-    }
-}
-
-/* The signal meets a thread that gives the GIL up: in the microseconds that a
-   signal takes, its run has come to an end.  All ticks reach a thread that
-   much later than the clock looked, so this one is due in the thread's next
-   run that is looked at, as long after the beginning of that as the signal
-   would have stopped it after the end of this one.  Else the ends of runs
-   would be sampled too often, and their beginnings never. */
-static void
-put_off_tick(_PySampling_Thread *thread)
-{
-    learn_flight(thread);
-    uint64_t stopped_ns = thread->sent_ns + thread->flight_ns;
-    uint64_t after_ns =
-        stopped_ns > thread->run_end_ns ? stopped_ns - thread->run_end_ns : 1;
-    // Longer, and the sampler thread had no CPU.
-    thread->overdue.after_ns = Py_MIN(after_ns, _PySampling_LATE_NS);
-    thread->overdue.num_runs = 0;
-    // What is captured until then stands for itself.
-    _PySampling_AddTime(&thread->overdue.span, _PySampling_TakeSpan(thread));
-    _PySampling_COUNT(signals_overdue, 1);
-}
-
-int
-_PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
-                           uint64_t wall_ns, int is_in_c)
-{
-    if (wall_ns < _PySampling_OverdueFrom(thread)) {
-        return 0;
-    }
-    _PySampling_AddSpan(thread, thread->overdue.span);
-    thread->overdue = (struct _sampling_overdue){0};
-    _PySampling_Capture(tstate, thread, wall_ns,
-                        _PySampling_CpuAt(thread, wall_ns), is_in_c);
-    return 1;
 }
 
 /* Is the stack so deep that this tick is left out?  What it stands for goes to
@@ -223,25 +163,21 @@ is_skipped(_PySampling_Thread *thread)
     return 1;
 }
 
-/* The thread's own timer is late, or could not be in time.  At a safepoint, or
-   as the clock asks. */
 void
-_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread,
-                       int is_in_c)
+_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     uint64_t now_ns = _PySampling_WallNow();
-    if (_PySampling_TimerTakeDue(thread, now_ns) && !is_skipped(thread)) {
+    if (_PySampling_RunTakeDue(thread, now_ns) && !is_skipped(thread)) {
         _PySampling_Capture(tstate, thread, now_ns,
-                            _PySampling_CpuNow(thread), is_in_c);
+                            _PySampling_CpuNow(thread), 0);
     }
 }
 
-/* The same at the end of its run, when no signal comes any more. */
 void
 _PySampling_CaptureLast(PyThreadState *tstate, _PySampling_Thread *thread,
-                        int is_in_c)
+                        int was_overdue, int is_in_c)
 {
-    if (_PySampling_TimerTakeLast(thread) && !is_skipped(thread)) {
+    if (_PySampling_RunTakeLast(thread, was_overdue) && !is_skipped(thread)) {
         uint64_t end_ns = _PySampling_AccountRunEnd(thread);
         _PySampling_Capture(tstate, thread, end_ns,
                             _PySampling_CpuAt(thread, end_ns), is_in_c);
@@ -267,14 +203,12 @@ handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
         // What the tick stands for goes to the next capture.
     }
     else if (thread->is_leaving) {
-        put_off_tick(thread);
+        _PySampling_RunPutOff(thread);
     }
     else {
         capture_tick(tstate, thread);
-        // A long run need not be looked at for ever.
-        uint64_t ticked_ns =
-            _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
-        _PySampling_TimerBeginAfter(thread, ticked_ns);
+        _PySampling_RunWasAsked(
+            thread, _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns));
     }
 }
 
@@ -283,14 +217,14 @@ static void
 handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
 {
     uint64_t now_ns = _PySampling_MonotonicNow();
-    uint64_t stopped_ns = _PySampling_TimerHear(thread, now_ns);
+    uint64_t stopped_ns = _PySampling_RunHear(thread, now_ns);
     if (stopped_ns == 0) {
         _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         return;
     }
     _PySampling_MetCall met = _PySampling_SignalMet(context);
     if (met != _PySampling_NO_CALL) {
-        _PySampling_TimersNoMore();
+        _PySampling_TimersEnd(met == _PySampling_CALL_CUT);
     }
     if (met == _PySampling_CALL_CUT) {
         _PySampling_COUNT(calls_interrupted, 1);
@@ -302,12 +236,12 @@ handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
         uint64_t cpu_ns = is_read ? _PySampling_CpuNow(thread) : 0;
         _PySampling_Capture(tstate, thread, now_ns, cpu_ns, 1);
     }
-    _PySampling_TimerGoOn(thread, stopped_ns);
-    _PySampling_TimerTook(thread, count_overhead(stopped_ns));
+    _PySampling_RunGoOn(thread, stopped_ns);
+    count_overhead(stopped_ns);
 }
 
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
-   system call but clock_gettime(), sigaction() and those of timers. */
+   system call but clock_gettime(), sigaction() and those of the timer. */
 void
 _PySampling_SignalHandler(int signum, void *siginfo, void *context)
 {

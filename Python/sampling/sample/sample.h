@@ -18,16 +18,13 @@ extern int _PySampling_Capture(PyThreadState *tstate,
                                _PySampling_Thread *thread,
                                uint64_t wall_ns, uint64_t cpu_ns,
                                int is_in_c);
-// At a safepoint, or when the run has ended: captures the tick that was put
-// off, if it was due by then.  Returns 0 if not.
-extern int _PySampling_CaptureOverdue(PyThreadState *tstate,
-                                      _PySampling_Thread *thread,
-                                      uint64_t wall_ns, int is_in_c);
-// The tick whose deadline the thread was left to meet itself, if it is over.
+// The tick that is due and that no signal came for, if there is one: at a
+// safepoint, or when the run has ended.  `was_overdue`: one was when it ended.
 extern void _PySampling_CaptureDue(PyThreadState *tstate,
-                                   _PySampling_Thread *thread, int is_in_c);
+                                   _PySampling_Thread *thread);
 extern void _PySampling_CaptureLast(PyThreadState *tstate,
-                                    _PySampling_Thread *thread, int is_in_c);
+                                    _PySampling_Thread *thread,
+                                    int was_overdue, int is_in_c);
 // The buffer, ready for the current session, or a new one in its place.  NULL:
 // no memory.  Called with the GIL of its interpreter.
 extern struct _sampling_buffer *
@@ -91,7 +88,7 @@ extern void _PySampling_AccountExclude(_PySampling_Thread *thread,
 // carries of the one is set aside.
 extern void _PySampling_AccountSetAside(_PySampling_Thread *thread,
                                         _PySampling_Exclusion excluded);
-// When its run ended, which is about to give up the GIL: after AwaitSignal().
+// When its run ended, which is about to give up the GIL: after RunEnd().
 extern uint64_t _PySampling_AccountRunEnd(_PySampling_Thread *thread);
 extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
 extern void _PySampling_AccountDetached(_PySampling_Thread *thread);

@@ -196,6 +196,7 @@ start_locked(PyThreadState *tstate)
         return status;
     }
     _PySampling_HoldersTake(_PySampling_RECORD_OF(tstate));
+    _PySampling_ReadMask(_PySampling_RECORD_OF(tstate));
     _Py_atomic_store_uint8(&STATE->active, 1);
     _PySampling_WakeOthers(tstate);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running,

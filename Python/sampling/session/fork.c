@@ -38,7 +38,7 @@ _PySampling_BeforeFork(void)
     // would be for ever.
     _PySampling_Thread *own = forking_thread();
     if (own != NULL) {
-        _PySampling_AwaitSignal(own);
+        _PySampling_RunEnd(own);
     }
     // So that the child finds lists and tables whole.
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
@@ -55,7 +55,7 @@ _PySampling_AfterForkParent(void)
     PyMutex_Unlock(&STATE->control_mutex);
     _PySampling_Thread *own = forking_thread();
     if (own != NULL) {
-        _PySampling_TimerResume(own);
+        _PySampling_RunResume(own);
     }
 }
 
@@ -140,7 +140,7 @@ rest_in_child(void)
     if (own != NULL) {
         own->asked = _PySampling_NOT_ASKED;
         own->excluded = _PySampling_NOT_EXCLUDED;
-        _PySampling_KernelTimersForget(own);
+        _PySampling_TimerForget(own);
     }
 }
 

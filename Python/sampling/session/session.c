@@ -493,14 +493,14 @@ _PySampling_BeforeUseOfSignal(int signum)
         ? _PySampling_RECORD_OF(tstate) : NULL;
     _PySampling_LockRegistry();
     if (thread != NULL) {
-        _PySampling_AwaitSignal(thread);
+        _PySampling_RunEnd(thread);
     }
     if (signum == STATE->signal) {
         _PySampling_ClockLeaveSignal();
     }
     _PySampling_UnlockRegistry();
     if (thread != NULL) {
-        _PySampling_TimerResume(thread);
+        _PySampling_RunResume(thread);
     }
     errno = saved_errno;
 }

@@ -53,7 +53,7 @@ register_interpreter(PyInterpreterState *interp)
         _PySampling_LINK(STATE->interpreters, s);
         s->registered = 1;
         if (!_PySampling_HasOneGIL()) {
-            _PySampling_TimersNoMore();
+            _PySampling_TimersEnd(0);
         }
     }
     return 1;
@@ -187,7 +187,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     set_os_thread(thread);
     thread->manual_cpu_ns = 1;
     thread->note_wall_ns = 0;
-    thread->deaf_ticks = 0;
+    thread->mask = _PySampling_MASK_UNKNOWN;
     thread->skip_ticks = 0;
     thread->sleepy_ticks = 0;
     thread->span = (struct _sampling_time){0};
@@ -335,7 +335,7 @@ end_record(_PySampling_Thread *thread)
         caller != NULL ? _PySampling_RECORD_OF(caller) : NULL;
     if (tstate == caller) {
         _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        _PySampling_AwaitSignal(thread);
+        _PySampling_RunEnd(thread);
     }
     if (_PySampling_ACTIVE() && _PySampling_IN_EPOCH(thread)) {
         // Flushing another thread walks its stack into the caller's buffer.

@@ -79,9 +79,9 @@ now = libc.signal(signal.SIGURG, signal.SIG_IGN)
 print(now == ctypes.cast(libc.abs, ctypes.c_void_p).value)
 '''
 
-# A thread that blocks the signal has one of ours pending when C code takes
-# it over: what the thread takes back is what was sent, not what is sent now.
-# PyDLL keeps the GIL, so that the thread gives it up only at the end.
+# A thread in which C code blocks the signal has one of ours pending when C code
+# takes it over: what the thread takes back is what was sent, not what is sent
+# now.  PyDLL keeps the GIL, so that the thread gives it up only at the end.
 TAKEN_WHILE_PENDING = '''
 import _profile, ctypes, signal, time
 libc = ctypes.PyDLL(None)
@@ -89,7 +89,8 @@ libc.signal.restype = ctypes.c_void_p
 libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
 _profile.start(manual=True)
 tick = _profile.tick
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGURG})
+urgent = (1 << signal.SIGURG - 1).to_bytes(128, "little")
+libc.pthread_sigmask(signal.SIG_BLOCK, urgent, None)
 tick(1000, 1000)
 print(signal.sigpending())
 libc.signal(signal.SIGURG, ctypes.cast(libc.abs, ctypes.c_void_p))
@@ -99,7 +100,7 @@ time.sleep(0.01)
 print(signal.sigpending())
 print(libc.signal(signal.SIGURG, None)
       == ctypes.cast(libc.abs, ctypes.c_void_p).value)
-signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGURG})
+libc.pthread_sigmask(signal.SIG_UNBLOCK, urgent, None)
 tick(1000, 1000)
 print(_profile.stop()["stats"]["samples"] > 0)
 '''

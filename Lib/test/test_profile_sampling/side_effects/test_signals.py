@@ -90,6 +90,23 @@ class SignalsTest(ProgramTest):
         self.assertEqual((counters.get('ticks_unheard', 0),
                           counters.get('captures_biased', 0)), (0, 0))
 
+    def check_not_pending(self, seconds_before):
+        self.check(SPIN +
+                   f'spin({seconds_before})\n'
+                   'signal.pthread_sigmask(signal.SIG_BLOCK, '
+                   'signal.valid_signals())\n'
+                   'end = time.monotonic() + 0.5\n'
+                   'seen = set()\n'
+                   'while time.monotonic() < end:\n'
+                   '    seen |= signal.sigpending()\n'
+                   'print(seen)', 'set()')
+
+    def test_blocked_signals_are_not_pending(self):
+        self.check_not_pending(0)
+
+    def test_blocked_signals_are_not_pending_after_timers(self):
+        self.check_not_pending(1)
+
     def test_unblocked_after_stop(self):
         # A pending signal of ours would end the program here.
         self.check(SPIN +

@@ -20,6 +20,8 @@ import threading
 import time
 import unittest
 
+from test import support
+
 import profile_sampling
 
 from ..support import sampler, sessions
@@ -471,6 +473,19 @@ class MissedTicksTest(SessionTest):
                 missed, _ = self.missed(*program, os.SCHED_IDLE)
             self.assertGreater(missed, self.BURSTS / 2, program)
             self.assertLessEqual(missed, self.BURSTS + 10, program)
+
+    def test_nobody_waits_long_for_a_clock_without_a_cpu(self):
+        # Between its question and its signal another process has the CPU.
+        with (one_cpu(), spinning_processes(),
+              Session(rate_hz=RATE_HZ) as session):
+            os.sched_setscheduler(sampler.native_id(), os.SCHED_IDLE,
+                                  os.sched_param(0))
+            for _ in support.sleeping_retry(support.LONG_TIMEOUT):
+                for _ in range(1000):
+                    busy(0.0001)
+                    time.sleep(0)
+                if session.snapshot().counters['ticks_withdrawn']:
+                    break
 
     @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
                                            'when the program blocks')
