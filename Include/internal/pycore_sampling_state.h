@@ -280,6 +280,7 @@ struct _sampling_runtime_state {
     uint64_t last_run_ns;       // began then, of those that may be timed
     uint64_t runs_apart_ns;     // that they are from each other, on average
     uint64_t deadline_seed;
+    uint64_t crowded_until_ns;  // the sampler thread is late; relaxed
     struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards tables, *tables and changes of session.  Never held while a

@@ -40,6 +40,9 @@
    timers. */
 #define WATCH_NS 200000000
 
+/* A look that is late says for so long that others want the CPU, too. */
+#define CROWD_NS 1000000000
+
 /* Of a clock that rests. */
 #define NO_DEADLINE UINT64_MAX
 
@@ -133,6 +136,10 @@ look(struct _sampling_clock *clock, uint64_t now_ns)
     // A clock that gets its CPU late looks once for all that was due.
     uint64_t span_ns = _PySampling_DeadlineSpan(
         _PySampling_OF_CLOCK, clock->deadline_ns, now_ns);
+    if (now_ns - clock->deadline_ns > _PySampling_LATE_NS) {
+        _Py_atomic_store_uint64_relaxed(&STATE->crowded_until_ns,
+                                        now_ns + CROWD_NS);
+    }
     // Before it looks: a run that ends after this is not one it has missed.
     set_deadline(clock,
                  _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns + 1));

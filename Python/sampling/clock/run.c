@@ -42,8 +42,9 @@
 #define SHORT_RUN_NS 20000
 
 /* So many runs of a period may set a timer, on average: that bounds what
-   timers cost. */
+   timers cost.  More of them in a crowd, where the sampler thread is late. */
 #define RUNS_PER_PERIOD 2
+#define CROWDED_RUNS_PER_PERIOD 8
 
 /* How far the beginnings of runs are apart is averaged over so many, and a wait
    counts for so many periods at most. */
@@ -229,7 +230,10 @@ is_drawn(uint64_t now_ns)
     STATE->last_run_ns = now_ns;
     STATE->runs_apart_ns -= STATE->runs_apart_ns / AVERAGE_DISTANCES;
     STATE->runs_apart_ns += apart_ns / AVERAGE_DISTANCES;
-    uint64_t part_ns = period_ns / RUNS_PER_PERIOD;
+    int is_crowded = now_ns < _Py_atomic_load_uint64_relaxed(
+        &STATE->crowded_until_ns);
+    uint64_t part_ns = period_ns / (is_crowded ? CROWDED_RUNS_PER_PERIOD
+                                               : RUNS_PER_PERIOD);
     return _PySampling_NextRandom(&now_ns) % part_ns < STATE->runs_apart_ns;
 }
 
