@@ -3,6 +3,7 @@
 By a clock that the test ticks, as in test_manual.
 """
 
+import ctypes
 import itertools
 import random
 import signal
@@ -14,6 +15,12 @@ from ..support.manual import manual, tick
 from ..support.sessions import SessionTest, of_thread, on_stack, weight
 
 SAMPLES_THAT_WAIT = 16      # of a thread, to share its time
+
+
+def change_mask(how, signum):
+    """As C code does it, which the profiler does not notice."""
+    ctypes.PyDLL(None).pthread_sigmask(
+        how, (1 << signum - 1).to_bytes(128, 'little'), None)
 
 
 class SpansTest(SessionTest):
@@ -30,17 +37,16 @@ class SpansTest(SessionTest):
 
     def setUp(self):
         super().setUp()
-        self.addCleanup(signal.pthread_sigmask, signal.SIG_UNBLOCK,
-                        {self.SIGNAL})
+        self.addCleanup(change_mask, signal.SIG_UNBLOCK, self.SIGNAL)
 
     def manual(self):
         return manual(signal=self.SIGNAL)
 
     def answer_late(self, *looks):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {self.SIGNAL})
+        change_mask(signal.SIG_BLOCK, self.SIGNAL)
         for look in looks:
             tick(*look)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {self.SIGNAL})
+        change_mask(signal.SIG_UNBLOCK, self.SIGNAL)
 
     # A burst of 3 us: the first of its functions takes 2 us of them.
     def begin(self):
@@ -150,7 +156,7 @@ class SpansTest(SessionTest):
         with self.manual() as session:
             short()
             long()
-            signal.pthread_sigmask(signal.SIG_BLOCK, {self.SIGNAL})
+            change_mask(signal.SIG_BLOCK, self.SIGNAL)
             tick(0, 800)
         self.assertEqual(self.sums(session.profile, short, long),
                          [(200, 1000), (600, 3000)])
@@ -166,9 +172,9 @@ class SpansTest(SessionTest):
             with self.manual() as session:
                 for function in functions:
                     function()
-                signal.pthread_sigmask(signal.SIG_BLOCK, {self.SIGNAL})
+                change_mask(signal.SIG_BLOCK, self.SIGNAL)
                 tick(4000, 40)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {self.SIGNAL})
+            change_mask(signal.SIG_UNBLOCK, self.SIGNAL)
             self.assertEqual(self.sums(session.profile, short, long),
                              [(20, 2000), (60, 6000)])
 
@@ -182,7 +188,7 @@ class SpansTest(SessionTest):
         def work():
             long()
             short()
-            signal.pthread_sigmask(signal.SIG_BLOCK, {self.SIGNAL})
+            change_mask(signal.SIG_BLOCK, self.SIGNAL)
             tick(4000, 40)
         with self.manual() as session:
             thread = threading.Thread(target=work)
