@@ -359,9 +359,12 @@ export class App {
 
   /** What was run; of two profiles both, if that was not the same. */
   title() {
-    const commands = new Set(this.sides.map(({profile: {meta}}) => (
-      meta.get('command') ?? 'Profile')));
-    return printable([...commands].join(' against '));
+    const [after, before] = this.sides.map(({profile: {meta}}) => (
+      meta.get('command') ?? 'Profile'));
+    return printable(
+      before === undefined ? after
+        : before === after ? `${after}: before \u2192 after`
+          : `${before} \u2192 ${after}`);
   }
 
   facts() {
