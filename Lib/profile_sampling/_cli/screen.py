@@ -4,22 +4,27 @@ This file owns these questions for output on stdout.  It must not know what is
 written.
 """
 
+import os
 import sys
 
 from profile_sampling._formats.table import MIN_WIDTH, WIDTH
 from profile_sampling._formats.terminal import as_shown
 
 
-def width_of(output):
-    """Return how many columns a report has.
+def width_of(output, stream=None):
+    """Return how many columns a report has; *stream* is where it goes without
+    an output, sys.stdout if it is None.
 
     Those of the terminal or of COLUMNS, at least MIN_WIDTH; in a file and in
     a pipe WIDTH, so that what is kept does not depend on a window.
     """
-    if not _is_terminal(output):
+    stream = stream or sys.stdout
+    if output is not None or stream is None or not stream.isatty():
         return WIDTH
-    import shutil
-    return max(MIN_WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)
+    columns = os.environ.get('COLUMNS', '')
+    columns = int(columns) if columns.isdecimal() else 0
+    return max(MIN_WIDTH, columns
+               or os.get_terminal_size(stream.fileno()).columns or WIDTH)
 
 
 def is_colored(output):

@@ -5,11 +5,13 @@ is said of it is _formats.summary's.
 """
 
 import json
+import sys
 
 from profile_sampling import _formats
 from profile_sampling._cli import child, gather, meta, program, run
 from profile_sampling._cli.common import (
     add_idle, add_mine, file_name, format_of, show)
+from profile_sampling._cli.screen import width_of
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -70,9 +72,10 @@ def _say(ended, wanted, options, parts, output, format):
         said = json.dumps(summary.as_json(command, ended.status, used,
                                           tables), indent=2) + '\n'
     else:
-        said = summary.render(command, used, tables)
+        width = width_of(options.to, sys.stderr)
+        said = summary.render(command, used, tables, width)
         if options.report and tables is not None:
-            said += '\n' + text.render(tables, mine=options.mine,
+            said += '\n' + text.render(tables, mine=options.mine, width=width,
                                        everything=options.everything,
                                        idle=options.idle)
     show(said, options.to)

@@ -10,11 +10,12 @@ from profile_sampling._data.runs import (
     FUNCTION, MINE, NOT_LABELS, SITE, STATE_NAME)
 from profile_sampling._data.values import printable
 from profile_sampling._formats.amounts import Amounts, percent
-from profile_sampling._formats.words import long_title, state_name
+from profile_sampling._formats.words import (
+    long_title, state_name, without_middle)
 
 TOP = 20
-# Below this width a terminal gets fewer columns; names are not cut.
-_NARROW = 80
+# Characters of a name for which other columns are left out.
+_NAME = 30
 # Colours of what is more, less, and what may be chance.
 _RED, _GREEN, _FAINT, _RESET = '\x1b[31m', '\x1b[32m', '\x1b[2m', '\x1b[0m'
 _COLOURS = {compare.MORE: _RED, compare.LESS: _GREEN,
@@ -32,11 +33,11 @@ _BUSY = 0.05
 def text(comparison, *, top=TOP, width=None, color=False):
     """Return the report as text; no *width* has room for everything."""
     view = _View(comparison, top)
-    lines = [*view.heading()]
+    lines = [*_wrapped(view.heading(), width)]
     if comparison.scale != compare.SHARE:
-        lines += ['', *_total(view)]
+        lines += ['', *_total(view, width)]
     if comparison.gates:
-        lines += ['', *_gates(view, color)]
+        lines += ['', *_gates(view, width, color)]
     lines += ['', *_table(view, width, color)]
     lines += [*view.rest(), '', *_wrapped(view.notes(), width)]
     return '\n'.join(lines) + '\n'
@@ -281,14 +282,14 @@ def _mark(change):
     return ''
 
 
-def _total(view):
-    return _aligned([['', *view.columns[:-2], ''],
-                     ['total', *view.total_cells()[:-1]]], left={0})
+def _total(view, width):
+    return _fitted([['', *view.columns[:-2], ''],
+                    ['total', *view.total_cells()[:-1]]], 0, width)
 
 
-def _gates(view, color):
-    lines = _aligned([['gate', 'change', '±', 'p', ''],
-                      *map(view.gate, view.comparison.gates)], left={0, 4})
+def _gates(view, width, color):
+    lines = _fitted([['gate', 'change', '±', 'p', ''],
+                     *map(view.gate, view.comparison.gates)], 0, width)
     colours = ['', *[_GATE_COLOURS[gate.verdict]
                      for gate in view.comparison.gates]]
     return [_coloured(line, colour if color else '')
@@ -297,11 +298,7 @@ def _gates(view, color):
 
 def _table(view, width, color):
     rows = [view.columns, *map(view.cells, view.rows)]
-    last = len(view.columns) - 1
-    lines = _aligned(rows, left={last - 1, last})
-    if width is not None and width < _NARROW:
-        # The change in percent says what was before.
-        lines = _aligned([row[1:] for row in rows], left={last - 2, last - 1})
+    lines = _fitted(rows, len(view.columns) - 1, width)
     colours = ['']
     for row in view.rows:
         clear = row.verdict or (None if row.is_clear() else compare.UNCLEAR)
@@ -312,6 +309,39 @@ def _table(view, width, color):
 
 def _coloured(line, colour):
     return f'{colour}{line}{_RESET}' if colour else line
+
+
+def _fitted(rows, name, width):
+    """Return lines of columns that are no longer than *width*, if there is
+    one.
+
+    Margins and what was before, which the change says in percent, are left
+    out for names; the column *name* loses what is in its middle.
+    """
+    heading = rows[0][name]
+    for left_out in '±', 'before':
+        if width is None or _length(rows, heading, _NAME) <= width:
+            break
+        if left_out in rows[0]:
+            at = rows[0].index(left_out)
+            rows = [[*row[:at], *row[at + 1:]] for row in rows]
+    if width is not None:
+        at = rows[0].index(heading)
+        room = max(width - _length(rows, heading, 0), 1)
+        rows = [[*row[:at], without_middle(row[at], room), *row[at + 1:]]
+                for row in rows]
+    return _aligned(rows, left={
+        number for number, text in enumerate(rows[0])
+        if text == '' or number == (0 if name == 0 else len(rows[0]) - 1)})
+
+
+def _length(rows, heading, most):
+    """Return the length of lines if the column *heading* has *most* at
+    most."""
+    at = rows[0].index(heading)
+    lengths = [max(map(len, column)) for column in zip(*rows)]
+    lengths[at] = min(lengths[at], most)
+    return sum(lengths) + 2 * (len(lengths) - 1)
 
 
 def _aligned(rows, left):

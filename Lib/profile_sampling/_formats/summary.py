@@ -10,7 +10,8 @@ from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
     CPU, OPCODES, SHOWN_STATES, STATES, WALL, printable)
-from profile_sampling._formats.words import counted
+from profile_sampling._formats.table import WIDTH
+from profile_sampling._formats.words import counted, wrapped
 
 _STATE_TEXTS = {
     'running': 'running', 'native': 'native', 'waiting': 'waiting',
@@ -101,8 +102,8 @@ def specialization(tables):
             sum([row.unspecialized_count for row in rows]))
 
 
-def render(name, used, tables):
-    """Return the text of stat."""
+def render(name, used, tables, width=WIDTH):
+    """Return the text of stat in *width* columns."""
     lines = [f'What {printable(name)} used', '',
              _line(_seconds(used['real_s']), 'real'),
              _line(_seconds(used['user_s']), 'user'),
@@ -112,7 +113,10 @@ def render(name, used, tables):
     lines += ['', *_system(used)]
     if tables is not None:
         lines += _interpreter(tables)
-    return '\n'.join(lines) + '\n'
+    indent = _line('', '')
+    return ''.join([line + '\n' for long in lines for line in (
+        wrapped(long.split(' '), width, ' ', indent)
+        if len(long) > width else [long])])
 
 
 def _line(amount, text):

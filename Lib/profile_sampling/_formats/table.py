@@ -139,7 +139,10 @@ def lines(table, width=WIDTH, color=False):
     scale = _scale(table)
     cells = [[_cell(row[number], table.columns[number], table, scale)
               for number in numbers] for row in rows]
-    widths = _widths(columns, cells, width)
+    sums = [sum([abs(row[number] or 0) for row in rows])
+            if table.columns[number].kind in ('value', 'time') else 0
+            for number in numbers]
+    widths = _widths(columns, cells, width, sums)
     shown = [number for number, room in enumerate(widths) if room]
     result = [_painted(line, 'title', color) for line in wrapped(
         printable(table.title).split(' '), width, ' ') if line]
@@ -225,12 +228,13 @@ def _length(cell):
     return len(cell)
 
 
-def _widths(columns, cells, width):
+def _widths(columns, cells, width, sums):
     """Return the room of each column; 0 for one that is left out.
 
     That is a text that is nowhere, and what there is no room for: columns in
     which there is nothing, margins, ranks, and the values that are least.
     Then paths get shorter, and then names; the last of them may be left out.
+    *sums* are of the values of each column.
     """
     widths = [max([len(column.heading), *[_length(row[number])
                                           for row in cells]])
@@ -239,7 +243,7 @@ def _widths(columns, cells, width):
         if column.kind in _TEXTS and not any([_length(row[number])
                                               for row in cells]):
             widths[number] = 0
-    _leave_out(columns, cells, widths, width)
+    _leave_out(columns, cells, widths, width, sums)
     texts = [number for number, column in enumerate(columns)
              if column.kind in _TEXTS and widths[number]]
     least = {number: min(widths[number], _LEAST_OF_PATH
@@ -267,20 +271,20 @@ def _total(widths):
     return sum([room + _GAP for room in widths if room]) - _GAP
 
 
-def _leave_out(columns, cells, widths, width):
+def _leave_out(columns, cells, widths, width, sums):
     """Take columns of numbers away until texts have room, if that helps."""
     def lacks(wanted):
         return _total([min(room, wanted) if column.kind in _TEXTS else room
                        for column, room in zip(columns, widths)]) > width
 
-    for wanted, numbers in _expendable(columns, cells):
+    for wanted, numbers in _expendable(columns, cells, sums):
         if not lacks(wanted):
             break
         for number in numbers:
             widths[number] = 0
 
 
-def _expendable(columns, cells):
+def _expendable(columns, cells, sums):
     """Iterate over (room that a text is to have, columns that are left out if
     it has less), in their order."""
     of_kind = {}
@@ -294,11 +298,10 @@ def _expendable(columns, cells):
     yield _NEEDED, [number for number, column in enumerate(columns)
                     if column.key in ('rank', 'is_tied')]
     # Of the values of a table at least two are left: of states those with
-    # most, which are wider or come first.
+    # most.
     values = [number for kind in ('value', 'time')
               for number in of_kind.get(kind, ())]
-    values.sort(key=lambda number: sum([row[number] not in _NOTHING
-                                        for row in cells]))
+    values.sort(key=sums.__getitem__)
     for number in values[:-2]:
         yield _NEEDED, [number]
 

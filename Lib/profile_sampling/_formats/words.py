@@ -150,10 +150,10 @@ def short_name(module, name, width):
     last = name[dot + 1:]
     if dot >= 0 and last:
         name = f'{CUT}{last}'
-    return _without_middle(name, width)
+    return without_middle(name, width)
 
 
-def _without_middle(text, width):
+def without_middle(text, width):
     if len(text) <= width:
         return text
     half = max(width - 1, 0) // 2
@@ -169,7 +169,7 @@ def wrapped(parts, width, separator=', ', indent='  '):
     for number, part in enumerate(parts):
         if len(part) > room:
             part = (short_end(part, room, '/') if '/' in part
-                    else _without_middle(part, room))
+                    else without_middle(part, room))
         if number + 1 < len(parts):
             part += separator
         if line.strip() and len(line) + len(part.rstrip()) > width:

@@ -35,6 +35,13 @@ class UsedTest(unittest.TestCase):
         self.assertIn(' 25.0 MB  peak memory of the largest process, at most',
                       summary.render('x', used, None))
 
+    def test_lines_are_no_longer_than_the_terminal(self):
+        tables = example(stats={f'collections_gen{number}': 10_000
+                                for number in range(3)}).profile()._tables
+        text = summary.render('x' * 100, self.USED, tables, 60)
+        self.assertLessEqual(max(map(len, text.splitlines())), 60, text)
+        self.assertIn('30,000  garbage collections', text)
+
     def test_without_a_profile(self):
         text = summary.render('x\n\x1b[31m', self.USED, None)
         self.assertEqual(text.splitlines(), [
