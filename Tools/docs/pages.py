@@ -26,9 +26,10 @@ TIMEOUT_SECONDS = 300
 
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|testsetup)::(.*)')
 _PROMPT = '$ '
-# A table leaves out columns of time in which there is nothing.
-_COLUMNS_OF_TIME = ('native', 'waiting', 'GIL', 'CPU', 'wait', 'asleep', 'GC',
-                    'idle')
+# A table leaves out columns of time in which there is nothing, or for which
+# there is no room.
+_COLUMNS_OF_TIME = ('native', 'waiting', 'GIL', 'CPU', 'wait', 'GC', 'asleep',
+                    'idle', '\N{PLUS-MINUS SIGN}')
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 

@@ -122,9 +122,15 @@ class Comparison:
         return None
 
     def _rows(self):
-        places = {}
+        places, callees = {}, {}
         for run in [*self.before, *self.after]:
             places |= run.places
+            # A line may call something else in each: what took most.
+            for key, place in run.places.items():
+                callees.setdefault(key, []).append(
+                    (run.rows[key][0], place.callee or ''))
+        places = {key: place.with_callee(max(callees[key])[1])
+                  for key, place in places.items()}
         rows = [row for row in [self._change(place, 'rows', key)
                                 for key, place in places.items()]
                 if any(row.runs_before + row.runs_after)]

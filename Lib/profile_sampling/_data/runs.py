@@ -81,6 +81,11 @@ class Place(Value):
 
     __slots__ = 'name', 'function', 'line', 'callee', 'measured'
 
+    def with_callee(self, callee):
+        """Return the same that calls what has this name, or ''."""
+        return Place(self.name, self.function, self.line, callee or None,
+                     self.measured)
+
 
 class Run:
     """A run, reduced to what was asked.

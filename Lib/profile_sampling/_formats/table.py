@@ -21,7 +21,7 @@ _GAP = 2
 _LEAST, _LEAST_OF_PATH = 8, 14
 # Characters of a text for which margins, and for which other columns of
 # numbers are left out.
-_WANTED, _NEEDED = 40, 16
+_WANTED, _NEEDED, _OF_PATH = 40, 16, 28
 _NOTHING = '', '-', '0.00s', '0.0ms', '0.0us'
 # Of the whole: what has less is counted and not shown, after some rows.
 _LEAST_SHARE, _ROWS = 0.005, 5
@@ -107,9 +107,9 @@ class Table:
         rows = self.rows
         if self.more is not None and numbers:
             rows = [row for number, row in enumerate(rows)
-                    if number < _ROWS and row[0] is not None
+                    if row[0] is not None and number < _ROWS
                     or max([row[its] or 0 for its in numbers])
-                    >= self.least_share]
+                    >= (_LEAST_SHARE if row[0] is None else self.least_share)]
         small = [row[0] is None for row in self.rows].count(False) - [
             row[0] is None for row in rows].count(False)
         return rows, self._counted(small) + self.notes
@@ -274,8 +274,10 @@ def _total(widths):
 def _leave_out(columns, cells, widths, width, sums):
     """Take columns of numbers away until texts have room, if that helps."""
     def lacks(wanted):
-        return _total([min(room, wanted) if column.kind in _TEXTS else room
-                       for column, room in zip(columns, widths)]) > width
+        return _total([
+            room if column.kind not in _TEXTS else
+            min(room, wanted, _OF_PATH if column.kind == 'path' else wanted)
+            for column, room in zip(columns, widths)]) > width
 
     for wanted, numbers in _expendable(columns, cells, sums):
         if not lacks(wanted):

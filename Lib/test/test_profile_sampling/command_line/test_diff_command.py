@@ -130,7 +130,9 @@ class OutputTest(DiffTest):
                 for module, path in (
                     ('orm', '/site-packages'), ('shop', '/home/me'),
                     ('pool', '/site-packages'))]
-            b.sample([(view, 7), (query, 1), 'C:db.fetch'], count=ms,
+            # The line of before took most, and says what that was in.
+            called = 'fetch' if ms > 500 else 'get'
+            b.sample([(view, 7), (query, 1), f'C:db.{called}'], count=ms,
                      wall_ns=ms * MS)
             b.sample([(other, 2), 'C:db.ping'], wall_ns=50 * MS, count=50)
             b.profile().save(os.path.join(self.directory, name))

@@ -102,7 +102,7 @@ class UsedTest(unittest.TestCase):
             'ticks_unheard': 1, 'ticks': 2}).sample(
                 'm.f:1', wall_ns=1).profile()._tables
         text = summary.render('x', self.USED | {'page_faults_minor': 0},
-                              tables)
+                              tables, 200)
         for line in ('page fault (1 from disk)',
                      'garbage collection (1 of generation 0, 0 of generation '
                      '1, 0 of generation 2)'):
