@@ -109,6 +109,9 @@ typedef struct {
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept, or takes none: no signal */ \
     X(ticks_unheard)        /* no signal may or can reach the holder */ \
+    X(ticks_blocked)        /* of these, as the thread blocks the signal */ \
+    X(ticks_refused)        /* as the kernel or the program leaves none */ \
+    X(ticks_unprobed)       /* as the kernel does not say who sleeps */ \
     X(signals_sent)         /* a thread was asked to capture */ \
     X(signals_late)         /* the session, or the thread's part, had ended */ \
     X(signals_overdue)      /* met the end of a run: captured in the next */ \

@@ -7,6 +7,9 @@ It must not know where they are shown.
 # Ticks at which no signal could reach the thread that was running.  It is no
 # news below this share of all.
 TICKS_UNHEARD = 'ticks_unheard'
+UNHEARD_CAUSES = {'ticks_blocked': 'signals are blocked',
+                  'ticks_refused': 'no signal can be sent',
+                  'ticks_unprobed': '/proc cannot be read'}
 TICKS_MISSED = 'ticks_missed'
 TICKS_SERVED = 'signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'
 # What it cost.
@@ -89,8 +92,10 @@ def other_losses(stats):
         texts.append(f'{_counted(stats[LOST_THREADS], "thread")} not profiled')
     unheard = stats.get(TICKS_UNHEARD, 0)
     if unheard > UNHEARD_SHARE * stats.get('ticks', 0):
-        texts.append(f'{_counted(unheard, "tick")} answered late, as signals '
-                     'are blocked or forbidden or /proc is missing')
+        causes = ' and '.join([words for key, words in UNHEARD_CAUSES.items()
+                               if stats.get(key)])
+        texts.append(f'{_counted(unheard, "tick")} answered late'
+                     + (f', as {causes}' if causes else ''))
     missed = missed_share(stats)
     if missed > MISSED_SHARE:
         texts.append(f'{missed:.0%} of the ticks missed')

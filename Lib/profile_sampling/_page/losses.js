@@ -13,6 +13,10 @@ const LOST_LABELS = {lost_labels: 'labels', lost_tasks: 'task',
                      lost_holders: 'holder of the GIL'};
 const LOST_THREADS = 'lost_threads';
 const SERVED = ['signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'];
+/** @type {Record<string, string>} */
+const UNHEARD_CAUSES = {ticks_blocked: 'signals are blocked',
+                        ticks_refused: 'no signal can be sent',
+                        ticks_unprobed: '/proc cannot be read'};
 const UNHEARD_SHARE = 0.1;
 const MISSED_SHARE = 0.1;
 // Counters that are no sums: of several, the largest counts.
@@ -95,8 +99,11 @@ export function otherLosses(stats) {
   }
   const unheard = counter(stats, 'ticks_unheard');
   if (unheard > UNHEARD_SHARE * counter(stats, 'ticks')) {
-    texts.push(`${grouped(unheard)} ticks answered late, as signals are `
-               + 'blocked or forbidden or /proc is missing');
+    const causes = Object.keys(UNHEARD_CAUSES)
+      .filter((name) => counter(stats, name))
+      .map((name) => UNHEARD_CAUSES[name]).join(' and ');
+    texts.push(`${grouped(unheard)} ticks answered late`
+               + (causes ? `, as ${causes}` : ''));
   }
   const missed = missedShare(stats);
   if (missed > MISSED_SHARE) {

@@ -124,6 +124,7 @@ take_refusal(struct _sampling_asking *asking, _PySampling_Thread *thread,
     }
     asking->is_refused = err != EAGAIN;
     leave_note_instead(thread, met_ns);
+    _PySampling_COUNT(ticks_refused, 1);
 }
 
 static void
@@ -208,11 +209,15 @@ tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
            uint64_t tick_ns, uint64_t met_ns, uint64_t cpu_ns,
            _PySampling_RunState found)
 {
-    if (_Py_atomic_load_int(&thread->mask) != _PySampling_TAKES_SIGNAL
-        || asking->signal.is_gone || asking->is_refused
+    int mask = _Py_atomic_load_int(&thread->mask);
+    int is_refused = asking->signal.is_gone || asking->is_refused;
+    if (mask != _PySampling_TAKES_SIGNAL || is_refused
         || found == _PySampling_UNKNOWN)
     {
         leave_note_instead(thread, met_ns);
+        _PySampling_COUNT(ticks_blocked, mask == _PySampling_BLOCKS_SIGNAL);
+        _PySampling_COUNT(ticks_refused, is_refused);
+        _PySampling_COUNT(ticks_unprobed, found == _PySampling_UNKNOWN);
         end_asking(thread);
     }
     else if (found == _PySampling_ASLEEP || found == _PySampling_SLEEPY) {
@@ -451,6 +456,7 @@ _PySampling_TakeBackIfBlocked(_PySampling_Thread *thread)
     {
         leave_note_instead(
             thread, _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns));
+        _PySampling_COUNT(ticks_blocked, 1);
         take_back_question(thread);
     }
 }

@@ -99,7 +99,7 @@ class UsedTest(unittest.TestCase):
         tables = Builder(stats={
             'collections_gen0': 1, 'collections_gen1': 0,
             'collections_gen2': 0, 'lost_labels': 1, 'lost_threads': 1,
-            'ticks_unheard': 1, 'ticks': 2}).sample(
+            'ticks_unheard': 1, 'ticks_blocked': 1, 'ticks': 2}).sample(
                 'm.f:1', wall_ns=1).profile()._tables
         text = summary.render('x', self.USED | {'page_faults_minor': 0},
                               tables, 200)
@@ -109,7 +109,7 @@ class UsedTest(unittest.TestCase):
             self.assertIn(f'              1  {line}\n', text)
         self.assertIn('              1  sample, 0 lost, 0.0 % missed, '
                       '1 sample without its labels, 1 thread not profiled, '
-                      '1 tick answered late, as', text)
+                      '1 tick answered late, as signals are blocked', text)
 
 
 class CommandTest(ProgramTest):
