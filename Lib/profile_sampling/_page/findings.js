@@ -22,7 +22,8 @@ function lines(state) {
 /** @type {Record<string, Partial<Query>>} */
 const MORE = {
   gil: {view: 'gil'}, gil_asleep: lines('asleep_with_gil'),
-  loop_blocked: {...lines('waiting'), value: 'task_ns'}, loop_wait: {view: 'tasks'},
+  loop_blocked: {...lines('waiting'), value: 'task_ns'},
+  loop_wait: {view: 'tasks'},
   waiting: lines('waiting'), cpu_wait: lines('cpu_wait'), gc: lines('gc'),
   generic: {view: 'source'}, few: {view: 'quality'}};
 
