@@ -21,7 +21,7 @@ _GAP = 2
 _LEAST, _LEAST_OF_PATH = 8, 14
 # Characters of a text for which margins, and for which other columns of
 # numbers are left out.
-_WANTED, _NEEDED, _OF_PATH = 40, 16, 28
+_WANTED, _NEEDED, _OF_PATH = 40, 20, 28
 _NOTHING = '', '-', '0.00s', '0.0ms', '0.0us'
 # Of the whole: what has less is counted and not shown, after some rows.
 _LEAST_SHARE, _ROWS = 0.005, 5
@@ -259,7 +259,16 @@ def _widths(columns, cells, width, sums):
         room = rest + sum([widths[number] for number in texts])
         needed = _LEAST + sum([least[number] for number in texts])
         if len(texts) == 1 or room >= needed:
-            _share_out(widths, texts, least, room)
+            needs = widths[texts[-1]]
+            _share_out(widths, texts, room)
+            # Names that lost a class may need less than they have got.
+            for number in texts[:-1]:
+                used = max([len(columns[number].heading), *[
+                    len(_fitted(row[number], widths[number],
+                                columns[number].kind)) for row in cells]])
+                rest = widths[number] - used
+                widths[number] = used
+                widths[texts[-1]] = min(needs, widths[texts[-1]] + rest)
             break
         left_out = texts.pop()
         rest += widths[left_out] + _GAP
@@ -308,18 +317,14 @@ def _expendable(columns, cells, sums):
         yield _NEEDED, [number]
 
 
-def _share_out(widths, texts, least, room):
-    """Give the first text twice what each other has, but none more than it
-    needs and none less than its least: what is left is for the others, in
-    their order."""
-    wanted = [widths[number] for number in texts]
-    part = room // (len(texts) + 1)
-    for number in texts[1:]:
-        widths[number] = min(widths[number], max(part, least[number]))
-    for number, need in zip(texts, wanted):
-        rest = room - sum([widths[other] for other in texts
-                           if other != number])
-        widths[number] = max(1, min(need, rest))
+def _share_out(widths, texts, room):
+    """Give each text the same, but none more than it needs: what is left is
+    for the others."""
+    shortest_first = sorted(texts, key=widths.__getitem__)
+    for number, text in enumerate(shortest_first):
+        widths[text] = max(1, min(
+            widths[text], room // (len(texts) - number)))
+        room -= widths[text]
 
 
 def _fitted(cell, width, kind):
