@@ -5,7 +5,6 @@ which options ask for it.
 """
 
 from profile_sampling._data import by_function, by_state, keys
-from profile_sampling._data.tables import LABELS, STATE, THREAD
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
