@@ -42,13 +42,13 @@ class StatesTest(SessionTest):
         function.restype = ctypes.c_int64
         return function
 
-    def run_calls(self, library, times, compute_ns, sleep_ns):
+    def run_calls(self, library, times, compute_ns, sleep_ns, rate_hz=1000):
         """Return the profile of its calls, their wall and their CPU time, and
         how long the thread waited for a CPU."""
         function = self.function(library)
         wall_ns = cpu_ns = 0
         before_ns = delayed_ns()
-        with Session(rate_hz=1000) as session:
+        with Session(rate_hz=rate_hz) as session:
             for _ in range(times):
                 began_ns = time.monotonic_ns()
                 cpu_ns += function(compute_ns, sleep_ns)
@@ -73,9 +73,11 @@ class StatesTest(SessionTest):
 
     @thrice
     def test_short_calls_without_the_gil(self):
-        # Points on their axis choose some 1,000: 3 % of chance.
+        # They are less than half a period: points on their axis choose some
+        # of them.  To give the GIL up and take it back takes CPU time, too,
+        # some 10 us.
         profile, wall_ns, cpu_ns, _ = self.run_calls(
-            ctypes.CDLL, 4000, 80 * US, 120 * US)
+            ctypes.CDLL, 2000, 400 * US, 600 * US, rate_hz=200)
         states = by_state(own(profile))
         self.assertNear(states['native'], cpu_ns, 0.1)
         self.assertNear(states['native'] + states['waiting'], wall_ns, 0.05)
