@@ -438,7 +438,7 @@ class ProgramsTest(ChildrenTest):
                                              env=environment(**env))
                     self.assertEqual(result.status, 0, result.err)
                     self.assertIn(
-                        ' Child processes with files of their own: 4. Look',
+                        ' Child processes with files of their own: 4. ',
                         result.err)
                     directory = os.path.join(self.directory,
                                              os.path.dirname(out))

@@ -107,8 +107,9 @@ class LinesTest(SessionTest):
         self.assertGreater(took_ns, 1_000_000_000)
         self.assertAlmostEqual(weight(there, 'cpu_ns') / took_ns, 1,
                                delta=0.01)
-        # It never gave up the GIL: all of it is running time.
-        self.assertEqual(set(s.state for s in there), {'running'})
+        # It never gave up the GIL, whether or not it had a CPU.
+        self.assertLessEqual({s.state for s in there},
+                             {'running', 'cpu_wait'})
         self.assertGreaterEqual(
             weight(there) / took_ns, 0.99)
 
