@@ -175,7 +175,8 @@ class SignalTest(EndTest):
         # Whatever the threads do meanwhile.
         for work in ('time.sleep(60)',
                      'while True: pass',
-                     'threading.Thread(target=time.sleep, args=(60,)).start()',
+                     'threading.Thread(target=time.sleep, args=(60,)).start()'
+                     '; time.sleep(0.1)',
                      'signal.sigwait([signal.SIGUSR2])'):
             with self.subTest(work=work):
                 self.run_code(

@@ -42,6 +42,10 @@ return [...table.querySelectorAll('tbody tr')].map((row) => (
 READ_TREE = '''
 const body = document.querySelector('#view tbody');
 const found = [];
+let more;
+while ((more = body.querySelector('tr:not([data-node]) button')) !== null) {
+  more.click();
+}
 const roots = [...body.querySelectorAll('[aria-level="1"]')];
 const press = (key) => body.dispatchEvent(new KeyboardEvent('keydown', {key}));
 roots[0]?.click();
