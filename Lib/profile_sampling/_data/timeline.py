@@ -205,27 +205,36 @@ def _parts(timeline, begin_ns, end_ns):
                 yield (min(time_ns, end_ns), row, count, *values)
 
 
-def by_thread(tables):
-    """Return, for each thread, [(begin_ns, sample, count, cpu_ns, wall_ns),
-    ...] in the order of time; what is at no known moment is at the end, with
-    None.  Return None if the profile has no time line."""
+def by_thread(tables, name):
+    """Return, for each thread, [(begin_ns, sample, value, cpu_ns, wall_ns),
+    ...] in the order of time, with the value of that *name*; what is at no
+    known moment is at the end, with None.
+
+    Return None if the profile has no time line, or that has no such value.
+    """
     line = tables.timeline
     numbers = value_numbers(tables)
-    if line is None or not len(line) or numbers is None:
+    names = [value_type.name for value_type in MEASURED]
+    if (line is None or not len(line) or numbers is None
+            or name not in names):
         return None
+    place = names.index(name)
     threads = tables.column(THREAD)
     columns = list(tables.value_columns())
     rest = [columns[number] for number in numbers]
     found = [[] for _ in tables.threads]
     for time_ns, row, *values in zip(*line.columns):
-        found[threads[row]].append((max(time_ns - values[-1], 0), row, *values))
+        _, cpu_ns, wall_ns = values
+        found[threads[row]].append((max(time_ns - wall_ns, 0), row,
+                                    values[place], cpu_ns, wall_ns))
         for column, value in zip(rest, values):
             column[row] -= value
     for rows in found:
         rows.sort()
     for row, values in enumerate(zip(*rest)):
         if any(values):
-            found[threads[row]].append((None, row, *values))
+            found[threads[row]].append((None, row, values[place],
+                                        *values[1:]))
     return found
 
 

@@ -9,10 +9,11 @@ newer ones of the viewer convert.
 A thread has its samples, with what the profile is about as their weight and
 the CPU time beside it.  A frame is a line of a function; Python functions are
 what the viewer calls JavaScript.  The category of the innermost frame says the
-state of a sample, or the kind of the function if the thread was running.  If the
-profile has a time line, samples are in the order of time, and at it.  Else they
-are laid end to end: those of equal labels and tasks together, with a marker that
-is as long, then by the names on their stacks.  Counters are in the information about the profile.
+state of a sample, or the kind of the function if the thread was running.  If
+the profile has a time line, samples are at their moments.  Else they are laid
+end to end: those of equal labels and tasks together, with a marker that is as
+long, then by the names on their stacks.  Counters are in the information about
+the profile.
 
 What gets lost: types of values beyond these two, columns and instructions,
 who held the GIL, and which process a sample of a merged profile is of, but for
@@ -25,8 +26,7 @@ from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.tables import LABELS, NODE, STATE, THREAD
 from profile_sampling._data.values import (
-    CPU, FUNCTION_KINDS, MEASURED, NO_FRAMES, STATES, WALL, Function,
-    printable)
+    CPU, FUNCTION_KINDS, NO_FRAMES, STATES, WALL, Function, printable)
 from profile_sampling._formats import json_text
 
 VERSION = 60
@@ -131,14 +131,16 @@ class _File:
         cpus = columns.get(CPU.name, nothing)
         texts = {row: _label_text(*tables.label_set(row))
                  for row in set(tables.column(LABELS))}
-        rows = [[] for _ in tables.threads]
         places = list(zip([texts[row] for row in tables.column(LABELS)],
                           [of_node[node] for node in tables.column(NODE)],
                           tables.column(STATE)))
-        records = self._in_time(all_measures[0], places)
+        records = timeline.by_thread(tables, all_measures[0].name)
         if records is not None:
-            rows = records
+            rows = [[(*places[row], weight, wall_ns, cpu_ns, begin_ns)
+                     for begin_ns, row, weight, cpu_ns, wall_ns in its_records]
+                    for its_records in records]
         else:
+            rows = [[] for _ in tables.threads]
             for thread, place, *values in zip(tables.column(THREAD), places,
                                               weights, walls, cpus):
                 rows[thread].append((*place, *values, None))
@@ -147,19 +149,6 @@ class _File:
         kind, scale = _WEIGHTS.get(all_measures[0].unit, ('samples', 1))
         return [self._thread(thread, its_rows, kind, scale)
                 for thread, its_rows in zip(tables.threads, rows)]
-
-    def _in_time(self, measure, places):
-        """Return the rows of each thread in the order of time, or None."""
-        values = [value_type.name for value_type in MEASURED]
-        records = timeline.by_thread(self._tables)
-        if records is None or measure.name not in values:
-            return None
-        place = 2 + values.index(measure.name)
-        return [[(*places[record[1]], record[place], wall_ns, cpu_ns,
-                  begin_ns)
-                 for record in of_thread
-                 for begin_ns, _, _, cpu_ns, wall_ns in [record]]
-                for of_thread in records]
 
     def _thread(self, thread, rows, weight_type, scale):
         pid = self._tables.pid or 0

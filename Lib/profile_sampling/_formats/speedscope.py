@@ -13,19 +13,16 @@ function with the place of its definition.
 
 What gets lost: lines, columns and instructions; labels, tasks and who held
 the GIL; states but for the pseudo-frames, such as [waiting], that stand on
-stacks; counters; when the session was.  If the profile has a time line, those of
-threads are in the order of time.  Else stacks are in the order of their names,
-so that "Time Order" shows each function once below its caller.
+stacks; counters; when the session was.  If the profile has a time line, those
+of threads are in the order of time.  Else stacks are in the order of their
+names, so that "Time Order" shows each function once below its caller.
 """
-
-import functools
 
 from profile_sampling._data import timeline
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.tables import NODE, THREAD
-from profile_sampling._data.values import (
-    MEASURED, NO_FRAMES, WALL, printable)
+from profile_sampling._data.values import NO_FRAMES, WALL, printable
 from profile_sampling._formats import json_text
 
 SCHEMA = 'https://www.speedscope.app/file-format-schema.json'
@@ -83,25 +80,19 @@ def _of_threads(tables, measure, stacks, nodes):
     for thread, node, value in zip(tables.column(THREAD), nodes,
                                    measure.column):
         rows.setdefault(thread, []).append((node, value))
-    records = timeline.by_thread(tables)
-    values = [value_type.name for value_type in MEASURED]
-    if records is None or measure.name not in values:
-        if len(rows) < 2:
-            return []
-        profile_of = functools.partial(_profile, measure)
-    else:
-        place = 2 + values.index(measure.name)
-        profile_of = functools.partial(_in_time, measure, place, nodes)
+    records = timeline.by_thread(tables, measure.name)
+    if records is None and len(rows) < 2:
+        return []
     found = []
     for number, its_rows in rows.items():
         thread = tables.threads[number]
         title = f'{measure.title}, {thread_text(thread)}'
         total = sum([value for _, value in its_rows])
-        if records is not None:
-            its_rows = records[number]
+        profile = (_profile(measure, title, stacks, its_rows)
+                   if records is None else
+                   _in_time(measure, title, stacks, nodes, records[number]))
         found.append((-total, title, thread.ident, thread.native_id,
-                      thread.interpreter_id,
-                      profile_of(title, stacks, its_rows)))
+                      thread.interpreter_id, profile))
     # The most expensive first.
     found.sort(key=lambda row: row[:-1])
     return [profile for *_, profile in found]
@@ -118,19 +109,18 @@ def _profile(measure, title, stacks, rows):
                     [weights[node] for node in nodes])
 
 
-def _in_time(measure, place, nodes, title, stacks, records):
+def _in_time(measure, title, stacks, nodes, records):
     """Return the same of the records of a time line, in their order.  Where
     there is none a thread was idle, or not there yet: an empty stack."""
     found = []
     now_ns = 0
-    for record in records:
-        begin_ns, row, *_, wall_ns = record
+    for begin_ns, row, value, _, wall_ns in records:
         if begin_ns is not None and begin_ns > now_ns:
             if measure.name == WALL.name:
                 found.append(['[]', begin_ns - now_ns])
             now_ns = begin_ns
         now_ns += wall_ns
-        stack, value = stacks[nodes[row]], record[place]
+        stack = stacks[nodes[row]]
         if found and found[-1][0] == stack:
             found[-1][1] += value
         elif value:

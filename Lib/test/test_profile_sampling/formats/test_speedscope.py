@@ -38,6 +38,17 @@ def with_moments():
 
 class ContentTest(unittest.TestCase):
 
+    def test_no_moments_of_tasks(self):
+        b = Builder(mode='task')
+        b.sample('a.f:1', count=2, wall_ns=30, task_ns=30)
+        b.sample('a.g:1', count=1, wall_ns=25, task_ns=20,
+                 thread=b.thread('worker'))
+        profile = with_records(b.profile(), [(30, 0, 1, 0, 30)])
+        file = json.loads(_speedscope.encode(profile._tables))
+        self.assertEqual([part['weights'] for part in file['profiles']
+                          if part['name'].startswith('life of tasks')],
+                         [[30, 20], [30], [20]])
+
     def test_moments(self):
         file = json.loads(_speedscope.encode(with_moments()._tables))
         names = [frame['name'] for frame in file['shared']['frames']]
