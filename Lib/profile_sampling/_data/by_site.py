@@ -14,8 +14,6 @@ from profile_sampling._data.values import STATES, Function
 
 # States of samples that are nowhere: no line is to blame.
 _NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
-
-
 # What is on no line of mine; rows of these come last.
 OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
 IMPORTS = Function(None, 'Imports', '', 0, 'outside')
@@ -24,6 +22,11 @@ _HARDLY_MINE = 0.01
 # Of the time of a line: a callee with less is not named, one with more needs
 # no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
+
+
+def is_outside(function):
+    """Return whether a row of this function is OUTSIDE or IMPORTS."""
+    return function is OUTSIDE or function is IMPORTS
 
 
 class SiteRow:
@@ -74,12 +77,11 @@ class Sites:
         """*mine* has 1 for each function that is; without it, rows are the
         lines of all code."""
         self.tables = tables
-        self._places = places = _Places(tables)
         self.is_idle = is_idle = idle.samples(tables)
         is_busy = [not its_idle and state not in _NOWHERE for its_idle, state
                    in zip(is_idle, tables.column(STATE))]
-        self.rows = places.rows(is_busy)
-        self.idle_rows = places.rows(is_idle) if any(is_idle) else []
+        self.idle_rows = (_Places(tables).rows(is_idle) if any(is_idle)
+                          else [])
         self.idle = sum([row.sums.total for row in self.idle_rows])
         self.idle_threads = len({thread for its_idle, thread in zip(
             is_idle, tables.column(THREAD)) if its_idle})
@@ -93,13 +95,14 @@ class Sites:
         self.is_mine = False
         self.mine = 0
         if mine is not None:
-            places = _MyPlaces(tables, mine)
-            rows = places.rows(is_busy)
-            self.mine = sum([row.sums.total for row in rows
-                             if row.function not in (OUTSIDE, IMPORTS)])
+            self._places = _MyPlaces(tables, mine)
+            self.rows = self._places.rows(is_busy)
+            self.mine = sum([row.sums.total for row in self.rows
+                             if not is_outside(row.function)])
             self.is_mine = (self.mine >= _HARDLY_MINE * self.busy > 0) or None
-            if self.is_mine:
-                self.rows, self._places = rows, places
+        if not self.is_mine:
+            self._places = _Places(tables)
+            self.rows = self._places.rows(is_busy)
 
     def rows_of(self, wanted):
         """Return the same rows of some samples alone: those that have a true
@@ -111,7 +114,7 @@ def my_sites(tables, mine):
     """Return (for each sample the number of its row, rows) by lines of mine:
     a row is (Function, line, name of what is called or '')."""
     places = _MyPlaces(tables, mine)
-    called_at = {(row.function, row.line): '.'.join(filter(None, called(row)))
+    called_at = {(row.function, row.line): called_name(row)
                  for row in places.rows([True] * len(places.of_samples))}
     return places.of_samples, [(*place, called_at[place])
                                for place in places.places]
@@ -145,11 +148,15 @@ def called(row, *, with_share=False):
     return module, name
 
 
+def called_name(row):
+    """Return the same in one text."""
+    return '.'.join(filter(None, called(row)))
+
+
 def public_rows(sites):
     """Return a list of CallSiteRow; see Profile.call_sites()."""
     return [CallSiteRow(
-        row.function, row.line, '.'.join(filter(None, called(row))),
-        row.sums.total,
+        row.function, row.line, called_name(row), row.sums.total,
         {state: ns for state, ns in zip(STATES, row.sums.by_state) if ns},
         sites.precision.margin_ns(row.sums.running_records))
             for row in sites.rows]
@@ -157,7 +164,7 @@ def public_rows(sites):
 
 def _ranked(rows):
     """Sort rows by value; what is equal by name, which takes longer."""
-    rows.sort(key=lambda row: (row.function in (OUTSIDE, IMPORTS),
+    rows.sort(key=lambda row: (is_outside(row.function),
                                -row.sums.total))
     result = []
     for row in rows:
@@ -166,8 +173,7 @@ def _ranked(rows):
         result[-1].append(row)
     return [row for equal in result for row in (
         equal if len(equal) == 1 else sorted(equal, key=lambda row: (
-            row.function in (OUTSIDE, IMPORTS),
-            *function_rank(row.function), row.line)))]
+            is_outside(row.function), *function_rank(row.function), row.line)))]
 
 
 class _Places:

@@ -223,10 +223,11 @@ def _mine(reduced, patterns):
     keys, sites = by_site.my_sites(reduced, origins.mine(reduced, patterns))
     places = {}
     for function, line, called in sites:
-        is_mine = function not in (by_site.OUTSIDE, by_site.IMPORTS)
         key = function.name, line - function.first_line
-        places[key] = Place(function.name, function if is_mine else None,
-                            line, called or None, False)
+        places[key] = Place(
+            function.name,
+            None if by_site.is_outside(function) else function, line,
+            called or None, False)
     # Functions of one name may be several, which are compared as one.
     numbers = {key: number for number, key in enumerate(places)}
     of_sites = [numbers[function.name, line - function.first_line]

@@ -5,7 +5,7 @@ It must not know how a table is laid out.
 """
 
 from profile_sampling._data import confidence
-from profile_sampling._data.by_site import IMPORTS, OUTSIDE, called
+from profile_sampling._data.by_site import called, called_name, is_outside
 from profile_sampling._data.values import (
     COUNT, NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.table import Column, Table
@@ -31,7 +31,7 @@ def site_table(tables, sites, top):
     """
     own = tables.value_types[tables.own]
     ranked = [row for row in sites.rows
-              if row.function not in (OUTSIDE, IMPORTS)]
+              if not is_outside(row.function)]
     others = sites.rows[len(ranked):]
     shared = TimeColumns(tables, sites, [row.sums for row in ranked],
                          [row.sums for row in others])
@@ -137,9 +137,9 @@ def site_text(row):
     """Return the line of a SiteRow, and what it called, in a text."""
     text = NO_FRAMES if row.function is None else row.function.name
     text = f'{text}:{row.line}' if row.line else text
-    module, name = called(row)
+    name = called_name(row)
     if name:
-        text += f' ({f"{module}.{name}" if module else name})'
+        text += f' ({name})'
     return printable(text)
 
 
