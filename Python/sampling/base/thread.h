@@ -61,8 +61,8 @@ struct _sampling_account {
     struct _sampling_axes axes;
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
     uint64_t hook_ns;           // the profiler's work before and after that
-    uint64_t gil_wait_ns;       // all of it, on records or carried
     uint64_t uncounted_ns;      // the same: of overhead_hooks_ns
+    uint64_t gil_wait_ns;       // all of the session's
 };
 
 /* A thread's last samples, which share its time (sample/weights.c): those

@@ -264,9 +264,9 @@ book_wait(const struct _sampling_place *place,
     }
 }
 
-void
+_PySampling_Place
 _PySampling_BookNoGIL(const struct _sampling_place *place, uint64_t count,
-                       uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns)
+                      uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns)
 {
     native_ns = Py_MIN(native_ns, wall_ns);
     uint64_t waiting_ns = wall_ns - native_ns;
@@ -275,20 +275,23 @@ _PySampling_BookNoGIL(const struct _sampling_place *place, uint64_t count,
         _PySampling_Book(place, _PySampling_NATIVE, is_native ? count : 0,
                          cpu_ns, native_ns);
     }
-    if (waiting_ns != 0) {
-        struct _sampling_place leaf =
-            _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
-        _PySampling_Book(&leaf, _PySampling_WAITING, is_native ? 0 : count, 0,
-                         waiting_ns);
+    if (waiting_ns == 0) {
+        return *place;
     }
+    struct _sampling_place leaf =
+        _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
+    _PySampling_Book(&leaf, _PySampling_WAITING, is_native ? 0 : count, 0,
+                     waiting_ns);
+    return is_native ? *place : leaf;
 }
 
 static void
 book_block(const struct _sampling_place *place,
            const struct _sampling_off_gil *off)
 {
-    uint64_t native_ns = off->cpu_ns + off->cpu_span_ns;
-    _PySampling_BookNoGIL(place, 1, off->cpu_ns, native_ns, off->blocked_ns);
+    struct _sampling_place most = _PySampling_BookNoGIL(
+        place, 1, off->cpu_ns, off->cpu_ns + off->cpu_span_ns,
+        off->blocked_ns);
     if (off->cpu_span_ns != 0) {
         // The wall time is booked already.
         book_share(place, _PySampling_OFF_GIL,
@@ -298,10 +301,8 @@ book_block(const struct _sampling_place *place,
                    (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
     }
     // Tasks that waited meanwhile see one state, that of most of it.
-    int is_native = native_ns >= off->blocked_ns / 2;
-    struct _sampling_place leaf = is_native ? *place
-        : _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
-    saw_off_gil(&leaf, is_native ? _PySampling_NATIVE : _PySampling_WAITING,
+    saw_off_gil(&most, most.node == place->node ? _PySampling_NATIVE
+                                                : _PySampling_WAITING,
                 off->blocked_until_ns,
                 off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
     if (place->node != _PySampling_NO_NODE && !place->thread->excluded) {
