@@ -11,13 +11,11 @@ from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
     CPU, OPCODES, SHOWN_STATES, STATES, WALL, printable)
 from profile_sampling._formats.table import WIDTH
-from profile_sampling._formats.words import counted, wrapped
+from profile_sampling._formats.words import counted, state_name, wrapped
 
-_STATE_TEXTS = {
-    'running': 'running', 'native': 'native', 'waiting': 'waiting',
-    'gil_wait': 'GIL wait', 'cpu_wait': 'CPU wait',
-    'asleep_with_gil': 'asleep with the GIL', 'gc': 'collecting garbage',
-    'unsampled': 'unsampled', 'lost': 'lost'}
+# Where there is room for more than the report has.
+_STATE_TEXTS = {'asleep_with_gil': 'asleep with the GIL',
+                'gc': 'collecting garbage'}
 _NS_PER_S = 1_000_000_000
 _BYTES_PER_KB, _BYTES_PER_MB = 1024, 1 << 20
 # Of getrusage() on Linux, whatever the disk's are.
@@ -142,8 +140,8 @@ def _states(tables):
     for state, values in states(tables).items():
         ns = values['wall_ns']
         share = 100 * ns / total_ns if total_ns else 0
-        yield _line(_seconds(ns / _NS_PER_S),
-                    f'{share:5.1f} %  {_STATE_TEXTS[state]}')
+        text = _STATE_TEXTS.get(state) or state_name(state)
+        yield _line(_seconds(ns / _NS_PER_S), f'{share:5.1f} %  {text}')
 
 
 def _system(used):
