@@ -6,8 +6,8 @@ from profile_sampling import _files, _formats
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     Failure, add_format, add_idle, add_max_bytes, add_mine, add_output,
-    add_source, at_least, choose_format, encoded, load, refuse_input, refuse_terminal, say,
-    source_options, value_type, write)
+    add_source, at_least, choose_format, encoded, load, refuse_input,
+    refuse_terminal, say, source_options, value_type, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import idle, keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
@@ -185,18 +185,19 @@ def _run(options):
         if is_report:
             _check_keys(whole, options)
             data = _report(tables, path, format, options)
+        elif format in _formats.WITHOUT_IDLE and not options.idle:
+            tables = tables.with_idle(idle.samples(tables))
+            data = encoded(tables, format, **arguments)
+            _say_idle(tables)
         else:
             data = encoded(tables, format, **arguments)
-            _say_idle(tables, format, options.idle)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     write(options.output, data)
 
 
-def _say_idle(tables, format, is_shown):
+def _say_idle(tables):
     """Say how much a file for a viewer does not have: no line of it can."""
-    if format not in _formats.WITHOUT_IDLE or is_shown:
-        return
     total = tables.totals[tables.own]
     ns = total - idle.left_out(tables).totals[tables.own]
     if ns:
