@@ -130,7 +130,8 @@ _size.__name__ = 'size such as 800M or 4G'
 def add_mine(parser):
     """Add the options that say whose code is charged."""
     parser.add_argument(
-        '--mine', metavar='PATTERN', action='append', default=[], type=_pattern,
+        '--mine', metavar='PATTERN', action='append', default=[],
+        type=_pattern,
         help='this is my code, too, by names of functions or files; without '
              'it, all that is not installed')
     parser.add_argument(

@@ -7,8 +7,8 @@ import sys
 from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     DASHES, Failure, add_format, add_max_bytes, add_mine, add_output,
-    add_source, at_least, choose_format, fault, load, refuse_input, source_options,
-    value_type, write)
+    add_source, at_least, choose_format, fault, load, refuse_input,
+    source_options, value_type, write)
 from profile_sampling._data import compare
 from profile_sampling._data.runs import (
     CUSTOM, FUNCTION, NOT_LABELS, NOTHING, Question, Run, Target, usual_rows)

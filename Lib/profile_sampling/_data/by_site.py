@@ -173,7 +173,8 @@ def _ranked(rows):
         result[-1].append(row)
     return [row for equal in result for row in (
         equal if len(equal) == 1 else sorted(equal, key=lambda row: (
-            is_outside(row.function), *function_rank(row.function), row.line)))]
+            is_outside(row.function), *function_rank(row.function),
+            row.line)))]
 
 
 class _Places:

@@ -19,10 +19,10 @@ def without_notebook(tables, filename, before=()):
     """Return Tables in which stacks begin at the code of one cell.
 
     *filename* is that of the code, *before* the idents of threads that were
-    there before it.  Threads of the notebook itself are left out, those without
-    a frame of Python, and those of before in which no code of mine ran; others
-    are as they are.  Who held the GIL while the code waited is still said, of
-    any thread.
+    there before it.  Threads of the notebook itself are left out, those
+    without a frame of Python, and those of before in which no code of mine
+    ran; others are as they are.  Who held the GIL while the code waited is
+    still said, of any thread.
     """
     functions = tables.functions
     is_cell = [function.filename == filename and _is_code(function)

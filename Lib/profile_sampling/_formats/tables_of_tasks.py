@@ -153,9 +153,10 @@ def slow_requests(tables, top, key):
         return []
     columns = [
         Column('share', '', 'text', 'data'), Column('count', 'count', 'count'),
-        *[Column(f'{name}_ns', heading, 'time', 'both' if name == 'mean' or any(
-            [getattr(part, f'{name}_ns') for row in rows
-             for part in (row.slowest, row.others)]) else 'data')
+        *[Column(f'{name}_ns', heading, 'time',
+                 'both' if name == 'mean' or any(
+                     [getattr(part, f'{name}_ns') for row in rows
+                      for part in (row.slowest, row.others)]) else 'data')
           for name, heading in _OF_REQUESTS],
         Column('value', key, 'text')]
     cells = []

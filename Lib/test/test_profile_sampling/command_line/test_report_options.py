@@ -157,8 +157,8 @@ class OptionsTest(ReportCase):
         b = Builder(duration_ns=1_000_000_000)
         b.thread('MainThread')
         b.sample('shop.main:3 shop.f:1', wall_ns=300_000_000, count=300)
-        b.sample('concurrent.futures.thread._worker:3 C:_queue.SimpleQueue.get '
-                 '[waiting]', wall_ns=1_000_000_000, thread=b.thread('pool'),
+        b.sample('concurrent.futures.thread._worker:3 '
+                 'C:_queue.SimpleQueue.get [waiting]', wall_ns=1_000_000_000, thread=b.thread('pool'),
                  state='waiting')
         self.save('m.pb.gz', b)
         for options, row in (
@@ -182,8 +182,8 @@ class OptionsTest(ReportCase):
         b = Builder(duration_ns=1_000_000_000)
         b.thread('MainThread')
         b.sample('shop.f:1', wall_ns=300_000_000)
-        b.sample('concurrent.futures.thread._worker:3 C:_queue.SimpleQueue.get '
-                 '[waiting]', wall_ns=1_000_000_000, thread=b.thread('pool'),
+        b.sample('concurrent.futures.thread._worker:3 '
+                 'C:_queue.SimpleQueue.get [waiting]', wall_ns=1_000_000_000, thread=b.thread('pool'),
                  state='waiting')
         self.save('m.pb.gz', b)
         for name in ('o.collapsed', 'o.speedscope.json', 'o.svg',

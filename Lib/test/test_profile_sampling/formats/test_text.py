@@ -262,7 +262,8 @@ class WidthTest(unittest.TestCase):
         heads = [[*report(b, width=width).splitlines()[-3].split()]
                  for width in (120, 70, 60)]
         self.assertEqual(heads[0], [
-            '#', 'self', 'run', '±', 'native', 'waiting', 'GIL', 'line', 'in'])
+            '#', 'self', 'run', '±', 'native', 'waiting', 'GIL', 'line',
+            'in'])
         self.assertNotIn('±', heads[1])
         self.assertEqual(heads[2][:2] + heads[2][-2:],
                          ['self', 'run', 'line', 'in'])
@@ -491,7 +492,8 @@ class IdleTest(unittest.TestCase):
                   '[waiting]'], wall_ns=1_500_000_000, state='waiting')
         b.sample('a.f:1', wall_ns=500_000_000)
         text = report(b)
-        self.assertIn('wall 2.00s in all threads; 1.50s of it idle and left out (--idle)', text)
+        self.assertIn('wall 2.00s in all threads; 1.50s of it idle and left '
+                      'out (--idle)', text)
         self.assertIn('\nrunning 100.0 %\n', text)
 
 

@@ -114,7 +114,8 @@ class LinesTest(SessionTest):
             weight(there) / took_ns, 0.99)
 
     def test_call_without_the_gil_that_burns_cpu(self):
-        # hashlib releases the GIL for long inputs.  3 %: the GIL is held at both ends of each call.
+        # hashlib releases the GIL for long inputs.  3 %: the GIL is held at
+        # both ends of each call.
         data = bytes(200_000_000)
 
         def digest():
