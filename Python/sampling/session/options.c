@@ -59,6 +59,29 @@ _PySampling_Complain(const struct _sampling_request *request,
     return -1;
 }
 
+#define KEYS L"rate_hz, out, format, depth_frames, names, signal, defer, " \
+             L"duration_s, timeline, children, quiet"
+
+/* Complains of a word that is no mode or key. */
+static int
+complain_of_word(const struct _sampling_request *request, const char *what,
+                 const wchar_t *word, const wchar_t *known)
+{
+    const wchar_t *key = KEYS;
+    while (key != NULL) {
+        // No two keys begin alike, and few people err so early.
+        if (wcsncmp(word, key, 3) == 0) {
+            return _PySampling_Complain(
+                request, "%s '%ls'. Did you mean '%.*ls='?", what, word,
+                (int)wcscspn(key, L","), key);
+        }
+        key = wcschr(key, L' ');
+        key = key != NULL ? key + 1 : NULL;
+    }
+    return _PySampling_Complain(request, "%s '%ls': expected %ls", what, word,
+                                known);
+}
+
 static int
 parse_int(const struct _sampling_request *request, const char *key,
           const wchar_t *value, int min, int max, int *result)
@@ -108,8 +131,8 @@ parse_mode(struct _sampling_request *request, const wchar_t *mode)
         request->is_off = 1;
         return 0;
     }
-    return _PySampling_Complain(
-        request, "unknown mode '%ls': expected wall, cpu or off", mode);
+    return complain_of_word(request, "unknown mode", mode,
+                            L"wall, cpu or off");
 }
 
 static int
@@ -140,9 +163,6 @@ parse_names(struct _sampling_request *request, const wchar_t *value)
         request, "names=%ls: expected off, calls, opcodes or all", value);
 }
 
-#define KEYS "rate_hz, out, format, depth_frames, names, signal, defer, " \
-             "duration_s, timeline, children and quiet"
-
 /* More than thirty years. */
 #define MAX_DURATION_S 999999999
 
@@ -155,8 +175,7 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
         if (is_first) {
             return parse_mode(request, item);
         }
-        return _PySampling_Complain(
-            request, "'%ls' is no KEY=VALUE; the keys are " KEYS, item);
+        return complain_of_word(request, "no KEY=VALUE:", item, KEYS);
     }
     *equals = L'\0';
     wchar_t *value = equals + 1;
@@ -202,8 +221,7 @@ parse_item(struct _sampling_request *request, wchar_t *item, int is_first)
     if (wcscmp(item, L"quiet") == 0) {
         return parse_int(request, "quiet", value, 0, 1, &request->quiet);
     }
-    return _PySampling_Complain(
-        request, "unknown key '%ls': the keys are " KEYS, item);
+    return complain_of_word(request, "unknown key", item, KEYS);
 }
 
 /* Each process needs a file of its own. */

@@ -606,6 +606,14 @@ class TextTest(ChildrenTest):
                 ('children=1,out=p.pb.gz',
                  'children=1 needs {pid} in out=p.pb.gz'),
                 ('off,nonsense=1', "unknown key 'nonsense'"),
+                ('wall,rate=100',
+                 "unknown key 'rate'. Did you mean 'rate_hz='?"),
+                ('timline=1', "unknown key 'timline'. Did you mean "
+                              "'timeline='?"),
+                ('timeline', "unknown mode 'timeline'. Did you mean "
+                             "'timeline='?"),
+                ('cpu,child', "no KEY=VALUE: 'child'. Did you mean "
+                              "'children='?"),
                 ('of', "unknown mode 'of': expected wall, cpu or off")):
             with self.subTest(text=text):
                 result = self.run_python(f'-Xsampleprof={text}', '-c', '1')
