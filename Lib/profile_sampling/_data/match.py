@@ -86,11 +86,21 @@ def states(wanted):
     except TypeError:
         raise TypeError('state must be the name of a state or several of '
                         f'them, not {wanted!r}') from None
+    names = set()
     for state in wanted:
-        if state not in STATES:
+        # 'GIL wait', as tables say, is gil_wait.
+        name = str(state).replace(' ', '_').lower()
+        if name not in STATES:
             raise ValueError(f'there is no state {state!r}; the states are: '
                              + ', '.join(STATES))
-    return _flags([state in wanted for state in STATES])
+        names.add(name)
+    return _flags([state in names for state in STATES])
+
+
+def states_like(wanted):
+    """Return a pattern for states, spelt as for states(), compiled."""
+    return re.compile(compiled(wanted).pattern.replace(' ', '_'),
+                      re.IGNORECASE)
 
 
 def threads(tables, wanted):

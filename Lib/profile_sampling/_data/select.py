@@ -50,7 +50,8 @@ def where(tables, key, pattern):
 
     Raise ValueError for a bad pattern.
     """
-    search = match.compiled(pattern).search
+    compiled = match.states_like if key == 'state' else match.compiled
+    search = compiled(pattern).search
     values = keys.values(tables, key)
     found = {value: search(keys.text(value)) for value in set(values)}
     return Source(tables).part([

@@ -47,6 +47,16 @@ export function functionsLike(profile, pattern) {
 }
 
 /**
+ * What finds a pattern in states: 'GIL wait', as tables say, is gil_wait.
+ * @param {string} pattern
+ */
+export function statesLike(pattern) {
+  compiled(pattern);
+  return compiled(`(?i)${
+    pattern.replace(/^\(\?i\)/, '').replaceAll(' ', '_')}`);
+}
+
+/**
  * What samples can be told apart by.
  * @param {Profile} profile
  */

@@ -10,7 +10,7 @@
 
 import {C, OPERATOR, PSEUDO, PYTHON} from './functions.js';
 import {AWAITING, CUSTOM, LOOP_WAIT} from './labels.js';
-import {functionsLike, valuesOf} from './match.js';
+import {functionsLike, statesLike, valuesOf} from './match.js';
 import {originsOf} from './origins.js';
 import {compiled} from './pattern.js';
 import {inRange, rangeOf} from './ranges.js';
@@ -162,7 +162,7 @@ function chosen(profile, query) {
   }
   for (const [key, pattern] of query.where) {
     const {of, texts} = valuesOf(profile, key);
-    const test = compiled(pattern);
+    const test = key === 'state' ? statesLike(pattern) : compiled(pattern);
     const found = texts.map((text) => Number(test.test(text)));
     for (let row = 0; row < isIn.length; row++) {
       isIn[row] &= found[of[row]];

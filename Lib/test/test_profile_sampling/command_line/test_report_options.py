@@ -386,6 +386,10 @@ class OptionsTest(ReportCase):
         for condition, total in (('thread=^Main', '2.00s'),
                                  ('thread=interpreter 2', '61.0ms'),
                                  ('state=running|waiting', '2.00s'),
+                                 # As in the tables that show them.
+                                 ('state=GIL wait', '60.0ms'),
+                                 ('state=^gil wait$', '60.0ms'),
+                                 ('state=^(?!GIL wait|run|wait)', '1.0ms'),
                                  (r'route=^\[without\]$', '2.05s'),
                                  ('route=^(?!/a)', '2.05s'),
                                  ('route=/a', '10.0ms'),

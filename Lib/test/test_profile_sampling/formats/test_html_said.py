@@ -175,6 +175,14 @@ class SaidTest(BrowserTest):
                 self.look(view='sites', where=f'{key}={pattern}')
                 self.assertEqual(len(self.table('sites')), rows)
 
+    def test_states_are_spelt_as_in_tables(self):
+        self.show(example().profile())
+        for pattern in '^gil_wait$', 'GIL wait', '(?i)^Gil.wait':
+            self.look(view='by', by='state', where=f'state={pattern}')
+            self.assertEqual(self.faults(), [])
+            self.assertEqual([row['value'] for row in self.table('by')],
+                             ['gil_wait'])
+
     def test_patterns_that_commands_refuse(self):
         self.show(example().profile())
         for pattern in r'\Aapp', '(?<n>app)', '[^]':

@@ -73,6 +73,8 @@ class FilterTest(PartsTest):
         self.assertWeighs(6, state=['waiting', 'gc'])
         self.assertWeighs(6, state={'waiting', 'gc'})
         self.assertWeighs(0, state=[])
+        for name in 'gil_wait', 'GIL wait', 'gil wait':
+            self.assertWeighs(32, state=name)
 
     def test_thread(self):
         self.assertWeighs(3, thread='MainThread')
@@ -102,7 +104,7 @@ class FilterTest(PartsTest):
     def test_what_is_no_criterion(self):
         for criteria, error, message in (
                 ({'state': 'runing'}, ValueError, "'runing'.*running"),
-                ({'state': ['gc', 'GC']}, ValueError, "'GC'"),
+                ({'state': ['gc', 'GCC']}, ValueError, "'GCC'"),
                 ({'state': 3}, TypeError, 'not 3'),
                 ({'state': [3]}, ValueError, 'no state 3'),
                 ({'function': 3}, TypeError, 'function must be'),
