@@ -22,6 +22,10 @@ _LEAST, _LEAST_OF_PATH = 8, 14
 # Characters of a text for which margins, and for which other columns of
 # numbers are left out.
 _WANTED, _NEEDED, _OF_PATH = 40, 20, 28
+# The same of all texts but the first, in text of few columns.
+_NEEDED_BESIDE = 12
+# Of all values: columns with less are left out before texts are.
+_SMALL_SHARE = 0.05
 _NOTHING = '', '-', '0.00s', '0.0ms', '0.0us'
 # Of the whole: what has less is counted and not shown, after some rows.
 _LEAST_SHARE, _ROWS = 0.005, 5
@@ -232,7 +236,8 @@ def _widths(columns, cells, width, sums):
     """Return the room of each column; 0 for one that is left out.
 
     That is a text that is nowhere, and what there is no room for: columns in
-    which there is nothing, margins, ranks, and the values that are least.
+    which there is nothing, margins, ranks, and the values that are least; in
+    text of few columns the second name before values that are large.
     Then paths get shorter, and then names; the last of them may be left out.
     *sums* are of the values of each column.
     """
@@ -282,20 +287,29 @@ def _total(widths):
 
 def _leave_out(columns, cells, widths, width, sums):
     """Take columns of numbers away until texts have room, if that helps."""
-    def lacks(wanted):
-        return _total([
-            room if column.kind not in _TEXTS else
-            min(room, wanted, _OF_PATH if column.kind == 'path' else wanted)
-            for column, room in zip(columns, widths)]) > width
+    first = next((number for number, column in enumerate(columns)
+                  if column.kind in _TEXTS), None)
+    beside = _NEEDED_BESIDE if width < _WIDE else width
 
-    for wanted, numbers in _expendable(columns, cells, sums):
+    def needed(number, wanted):
+        if columns[number].kind not in _TEXTS:
+            return widths[number]
+        return min(widths[number], wanted,
+                   _OF_PATH if columns[number].kind == 'path' else wanted,
+                   wanted if number == first else beside)
+
+    def lacks(wanted):
+        return _total([needed(number, wanted)
+                       for number in range(len(columns))]) > width
+
+    for wanted, numbers in _expendable(columns, cells, sums, width):
         if not lacks(wanted):
             break
         for number in numbers:
             widths[number] = 0
 
 
-def _expendable(columns, cells, sums):
+def _expendable(columns, cells, sums, width):
     """Iterate over (room that a text is to have, columns that are left out if
     it has less), in their order."""
     of_kind = {}
@@ -313,7 +327,14 @@ def _expendable(columns, cells, sums):
     values = [number for kind in ('value', 'time')
               for number in of_kind.get(kind, ())]
     values.sort(key=sums.__getitem__)
-    for number in values[:-2]:
+    total = sum([sums[number] for number in values])
+    least = values[:-2]
+    for number in least:
+        if sums[number] < _SMALL_SHARE * total:
+            yield _NEEDED, [number]
+    if least and width < _WIDE:
+        yield _NEEDED, of_kind.get('name', ())[1:]
+    for number in least:
         yield _NEEDED, [number]
 
 

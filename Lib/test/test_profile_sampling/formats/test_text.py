@@ -265,8 +265,26 @@ class WidthTest(unittest.TestCase):
             '#', 'self', 'run', '±', 'native', 'waiting', 'GIL', 'line',
             'in'])
         self.assertNotIn('±', heads[1])
-        self.assertEqual(heads[2][:2] + heads[2][-2:],
-                         ['self', 'run', 'line', 'in'])
+        # States before what was called.
+        self.assertEqual(heads[2], [
+            'self', 'run', 'native', 'waiting', 'GIL', 'line'])
+
+    def test_a_small_state_is_left_out_before_what_was_called(self):
+        b = Builder()
+        for state, ms in (('waiting', 40), ('gil_wait', 40), ('native', 2)):
+            b.sample('package.module.waits_for:7 C:lib.call_it', state=state,
+                     wall_ns=ms * 1_000_000)
+        b.sample('package.module.other:7', wall_ns=20_000_000)
+        for width, head in ((100, ['run', 'native', 'waiting', 'GIL', 'line',
+                                   'in']),
+                            (70, ['run', 'waiting', 'GIL', 'line', 'in']),
+                            (60, ['run', 'waiting', 'GIL', 'line'])):
+            with self.subTest(width=width):
+                text = report(b, width=width)
+                self.assertFits(text, width)
+                shown = text.splitlines()[-3].split()
+                self.assertEqual([name for name in shown
+                                  if name not in ('#', 'self', '±')], head)
 
     def test_signs_are_explained(self):
         b = Builder().sample('a.f:1', count=500, wall_ns=500_000_000)
