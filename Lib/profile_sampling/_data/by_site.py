@@ -71,7 +71,7 @@ class Sites:
 
     __slots__ = ('rows', 'is_idle', 'idle', 'idle_rows', 'idle_threads',
                  'nowhere', 'busy', 'whole', 'precision', 'is_mine', 'mine',
-                 'tables', '_places')
+                 'tables', '_mine', '_places')
 
     def __init__(self, tables, mine=None):
         """*mine* has 1 for each function that is; without it, rows are the
@@ -92,22 +92,32 @@ class Sites:
                         if self.whole.by_state[state]]
         self.busy = self.whole.total
         self.precision = Precision(tables, self.whole)
-        self.is_mine = False
+        self._mine = mine
+        self.is_mine = mine is not None
         self.mine = 0
-        if mine is not None:
-            self._places = _MyPlaces(tables, mine)
+        if self.is_mine:
+            self._places = self._places_of(tables)
             self.rows = self._places.rows(is_busy)
             self.mine = sum([row.sums.total for row in self.rows
                              if not is_outside(row.function)])
             self.is_mine = (self.mine >= _HARDLY_MINE * self.busy > 0) or None
         if not self.is_mine:
-            self._places = _Places(tables)
+            self._places = self._places_of(tables)
             self.rows = self._places.rows(is_busy)
 
     def rows_of(self, wanted):
         """Return the same rows of some samples alone: those that have a true
         value in *wanted*."""
         return self._places.rows(wanted)
+
+    def rows_about(self, kind, tables, wanted):
+        """Return such rows of another kind of values, of samples of other
+        *tables* of the profile."""
+        return self._places_of(tables.about(kind)).rows(wanted)
+
+    def _places_of(self, tables):
+        return (_MyPlaces(tables, self._mine) if self.is_mine
+                else _Places(tables))
 
 
 def my_sites(tables, mine):

@@ -9,8 +9,8 @@ gil            how much of the time threads waited for     10 % of the time
 gil_asleep     how long threads slept with the GIL held    1 %
 loop_blocked   how long a task kept its event loop from    1 %
                running others, by a blocking call
-loop_wait      how much of their lives tasks waited for      10 % of them
-               their loop, and what held it
+loop_wait      how much of their lives tasks waited for    10 % of them
+               their loop, and which line held it
 waiting        which line threads waited at                50 %
 cpu_wait       how long threads had no CPU                 10 %
 gc             how much the collector took                 5 %
@@ -23,9 +23,10 @@ from profile_sampling._data import (
     by_gil_holder, by_instruction, by_task, opcodes)
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
-from profile_sampling._data.tables import LABELS, STATE
+from profile_sampling._data.by_site import OUTSIDE
+from profile_sampling._data.tables import HOLDER_NODE, LABELS, STATE
 from profile_sampling._data.values import (
-    NO_FRAMES, STATES, TASK, WAITING, printable)
+    DELAY, STATES, TASK, WAITING, printable)
 from profile_sampling._formats.sites import site_text
 from profile_sampling._formats.words import brief, counted, share
 
@@ -158,16 +159,32 @@ def _loop_wait(tables, sites):
     text = (f'asyncio tasks waited for their loop for '
             f'{share(ns, sum(states))} of their lives')
     numbers = {'ns': ns, 'share': ns / sum(states)}
-    held = {}
-    for row in by_task.holders(tables):
-        name = NO_FRAMES if row.function is None else row.function.name
-        key = name, _HELD_GIL if row.is_gil_wait else 'ran in it'
-        held[key] = held.get(key, 0) + row.delay_ns
+    held = _loop_holders(tables, sites)
     if held:
-        said, more = _holder(held, sum(held.values()))
+        said, more = _holder(held, tables.total(DELAY.name))
         text += said
         numbers |= more
     return Finding('loop_wait', text, **numbers)
+
+
+def _loop_holders(tables, sites):
+    """Return how long tasks waited, by (name of what held their loop, what
+    that did)."""
+    held = {}
+    for row in by_task.holders(tables):
+        if row.is_gil_wait:
+            key = row.function.name, _HELD_GIL
+            held[key] = held.get(key, 0) + row.delay_ns
+    if DELAY in tables.value_types:
+        for row in sites.rows_about(DELAY.kind, tables, [
+                not holder for holder in tables.column(HOLDER_NODE)]):
+            name, ns = site_text(row), row.sums.total
+            if row.function is OUTSIDE and row.callees:
+                # It has no line; name what ran there most.
+                function, ns = row.callees[0]
+                name = function.name
+            held[name, 'ran in it'] = ns
+    return {key: ns for key, ns in held.items() if ns}
 
 
 def _waiting(tables, sites):

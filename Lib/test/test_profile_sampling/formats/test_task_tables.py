@@ -147,7 +147,8 @@ class ReportTest(unittest.TestCase):
         [finding] = found(service().profile())
         self.assertEqual(
             finding.text, 'asyncio tasks waited for their loop for 14.5 % of '
-            'their lives; 75.0 % of it while app.handle ran in it')
+            'their lives; 75.0 % of it while app.handle:12 (json.dumps) ran '
+            'in it')
         self.assertEqual(finding.numbers['ns'], 8 * MS)
         [finding] = found(beside_a_hog().profile())
         self.assertTrue(finding.text.endswith(
@@ -156,10 +157,31 @@ class ReportTest(unittest.TestCase):
         b.sample('app.main:1 [awaiting]', task_ns=26 * MS, state='awaiting')
         self.assertEqual(found(b.profile()), [])
 
-    def report(self, *arguments):
+    def test_who_held_the_loop_is_a_line_of_mine(self):
+        b = service()
+        library = '/venv/lib/python3.13/site-packages/orm/x.py'
+        handle = b.function('app', 'handle', '/app/app.py')
+        load = b.function('orm.engine', 'load', library)
+        for line in 5, 9:
+            b.sample([(handle, 20), (load, line), 'C:db.Cursor.fetchall'],
+                     task_ns=5 * MS, delay_ns=5 * MS)
+        for options, holder in (
+                ([], '55.6 % of it while app.handle:20 (orm … Cursor.'
+                     'fetchall)'),
+                (['--all'], '33.3 % of it while app.handle:12 (json.dumps)')):
+            with self.subTest(options=options):
+                self.assertIn(f'{holder} ran in it', ' '.join(
+                    self.report(*options, builder=b).split()))
+        # What serves the loop, without a line of mine.
+        b.sample([(b.function('orm.pool', 'ping', library), 7),
+                  'C:socket.recv'], task_ns=MS, delay_ns=20 * MS)
+        self.assertIn('52.6 % of it while socket.recv ran in it',
+                      ' '.join(self.report(builder=b).split()))
+
+    def report(self, *arguments, builder=None):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'p.pb.gz')
-            service().profile().save(path)
+            (builder or service()).profile().save(path)
             output = os.path.join(directory, 'out')
             if '--format' not in arguments:
                 arguments += '--format', 'text'
