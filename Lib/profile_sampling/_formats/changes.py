@@ -25,7 +25,8 @@ _GATE_COLOURS = {compare.REGRESSION: _RED, compare.PASSED: _GREEN,
 _GATE_WORDS = {compare.REGRESSION: 'REGRESSION',
                compare.PASSED: 'no regression',
                compare.INCONCLUSIVE: 'inconclusive'}
-_UNKNOWN = '?'
+_UNKNOWN, _MEASURED = '?', 'measured'
+_WITHOUT_LABEL = 'without the label'
 # Of the time that is compared.
 _BUSY = 0.05
 
@@ -148,7 +149,7 @@ class _View:
             return _UNKNOWN
         if (self.comparison.method == compare.SAMPLING
                 and change.low == change.high):
-            return 'measured'
+            return _MEASURED
         return amounts.signed(_half(change)).removeprefix('+')
 
     def name(self, change):
@@ -156,7 +157,7 @@ class _View:
         by = self.comparison.question.by
         if place.name is None:
             return ('without a name' if by in NOT_LABELS
-                    else 'without the label')
+                    else _WITHOUT_LABEL)
         if by == STATE_NAME:
             return state_name(place.name)
         text = printable(place.name)
@@ -228,7 +229,20 @@ class _View:
             yield ('± ?: the rate is not known, as in sums of profiles of '
                    'several rates')
         yield from self._busy()
-        yield '~: may be chance'
+        yield from self._signs()
+
+    def _signs(self):
+        """Say what signs in the tables mean that need not be there."""
+        shown = {cell for change in self.rows for cell in self.cells(change)}
+        if self.comparison.scale != compare.SHARE:
+            shown.update(self.total_cells())
+        if _MEASURED in shown:
+            yield f'{_MEASURED}: by clocks, without an error of sampling'
+        if _WITHOUT_LABEL in shown:
+            label = printable(label_of(self.comparison.question.by))
+            yield f'{_WITHOUT_LABEL}: time that has no {label}'
+        if '~' in shown:
+            yield '~: may be chance'
 
     def _busy(self):
         """Say so if a side had too little of the machine."""
@@ -244,8 +258,10 @@ def _wrapped(notes, width):
     if width is None:
         return notes
     import textwrap
-    return [line for note in notes
-            for line in textwrap.wrap(note, width, subsequent_indent='  ')]
+    # No break between a figure and its unit.
+    return [line.replace('\xa0', ' ') for note in notes
+            for line in textwrap.wrap(note.replace(' %', '\xa0%'), width,
+                                      subsequent_indent='  ')]
 
 
 def _greatest(changes):

@@ -63,6 +63,39 @@ class WordsTest(unittest.TestCase):
             self.assertRegex(text, rf' ms +-  ~  m\.{name}\n')
 
 
+class SignsTest(unittest.TestCase):
+
+    def notes(self, before, after, **options):
+        """What is said below the table of a difference by route."""
+        sides = []
+        for times in before, after:
+            b = Builder(rate_hz=1000)
+            for route, ms in times.items():
+                b.sample('m.f:5', wall_ns=ms * MS, count=ms,
+                         labels={'route': route} if route else {})
+            sides.append([b.profile()._tables])
+        comparison = compare.of_tables(*sides, Question(
+            'label:route', False, 'wall_ns', None, ()), **options)
+        text = changes.text(comparison, width=60)
+        self.assertLessEqual(max(map(len, text.splitlines())), 60)
+        return text.rpartition('\n\n')[2]
+
+    def test_only_signs_that_are_there(self):
+        error = ('one run each: run-to-run variation unknown; ± is the error\n'
+                 '  of sampling alone (95 %)\n')
+        measured = 'measured: by clocks, without an error of sampling\n'
+        self.assertEqual(self.notes({'/a': 900}, {'/a': 100}),
+                         error + measured)
+        self.assertEqual(
+            self.notes({'/a': 900, '': 9}, {'/a': 905, '': 80}),
+            f'{error}{measured}without the label: time that has no route\n'
+            '~: may be chance\n')
+        # Where shares are compared there is no total.
+        self.assertNotIn('measured', self.notes(
+            {'/a': 900, '/b': 9}, {'/a': 100, '/b': 90},
+            scale=compare.SHARE))
+
+
 class BusyTest(unittest.TestCase):
 
     def test_a_side_without_a_cpu(self):
