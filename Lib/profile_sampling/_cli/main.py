@@ -39,19 +39,10 @@ class _Parser(argparse.ArgumentParser):
             return did_you_mean(choice[1], _QUOTED.findall(choice[2]))
         if message.startswith(_UNRECOGNIZED):
             given, *_ = message.removeprefix(_UNRECOGNIZED).split()
-            return did_you_mean(given.partition('=')[0],
-                                self._known_options())
+            return did_you_mean(given.partition('=')[0], [
+                option for action in self._actions
+                for option in action.option_strings])
         return ''
-
-    def _known_options(self):
-        """Return the options, also of all commands."""
-        found = []
-        for action in self._actions:
-            found += action.option_strings
-            if isinstance(action, argparse._SubParsersAction):
-                for parser in action.choices.values():
-                    found += parser._known_options()
-        return found
 
 
 def main(arguments=None):
@@ -64,7 +55,10 @@ def main(arguments=None):
     if arguments[:1] and arguments[0] in _WITH_DASHES:
         arguments = [DASHES if argument == '--' else argument
                      for argument in arguments]
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        commands.choices.get(arguments[0], parser).error(
+            _UNRECOGNIZED + ' '.join(unknown))
     try:
         return options.run(options) or 0
     except Failure as exc:

@@ -262,6 +262,10 @@ class OptionsTest(ReportCase):
                 self.assertIn(hint, err)
         status, _, err = self.report('p.pb.gz', '--no-such-thing')
         self.assertNotIn('Did you mean', err)
+        # It is an option of report.
+        status, _, err = self.report('p.pb.gz', 'p.pb.gz', '--width=80',
+                                     command='diff')
+        self.assertNotIn('Did you mean', err)
 
     def test_findings_name_my_code(self):
         b = mixed(Builder())
