@@ -1,13 +1,16 @@
 """The command list: which profiles there are, by revision."""
 
 import os
+import sys
 import time
 
+from profile_sampling._cli import screen
 from profile_sampling._cli.common import (
     Failure, add_max_bytes, load, show, write_text)
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.values import COUNT, printable
 from profile_sampling._formats import PPROF
+from profile_sampling._formats.words import padded, start, text_width
 
 _HEADS = 'started', 'mode', 'length', 'samples', 'file', 'command'
 _NO_REVISION = 'no revision'
@@ -47,7 +50,11 @@ def _run(options):
     if not profiles and not faults:
         raise Failure(f'no file in {options.directory} ends in '
                       + ' or '.join(PPROF))
-    write_text(_text(profiles))
+    text = _text(profiles)
+    if sys.stdout is not None and sys.stdout.isatty():
+        width = screen.width_of(None)
+        text = '\n'.join([start(line, width) for line in text.split('\n')])
+    write_text(text)
     for fault in faults:
         show(printable(fault) + '\n')
     return 1 if faults else 0
@@ -58,7 +65,7 @@ def _text(profiles):
     for path, tables in sorted(profiles, key=_newest_first):
         revision = tables.meta.get('revision', _NO_REVISION)
         groups.setdefault(revision, []).append(_cells(path, tables))
-    widths = [max(map(len, column)) for column in zip(
+    widths = [max(map(text_width, column)) for column in zip(
         _HEADS, *[cells for rows in groups.values() for cells in rows])]
     lines = [_line(_HEADS, widths)]
     for revision, rows in groups.items():
@@ -88,7 +95,7 @@ def _line(cells, widths):
     started, mode, length, samples, name, command = cells
     return (f'  {started:<{widths[0]}}  {mode:<{widths[1]}}  '
             f'{length:>{widths[2]}}  {samples:>{widths[3]}}  '
-            f'{name:<{widths[4]}}  {command}').rstrip()
+            f'{padded(name, widths[4])}  {command}').rstrip()
 
 
 def _date(ns):

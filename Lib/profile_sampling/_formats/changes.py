@@ -11,7 +11,7 @@ from profile_sampling._data.runs import (
 from profile_sampling._data.values import printable
 from profile_sampling._formats.amounts import Amounts, percent
 from profile_sampling._formats.words import (
-    long_title, state_name, without_middle)
+    long_title, padded, state_name, text_width, without_middle, wrapped)
 
 TOP = 20
 # Characters of a name for which other columns are left out.
@@ -257,11 +257,9 @@ class _View:
 def _wrapped(notes, width):
     if width is None:
         return notes
-    import textwrap
     # No break between a figure and its unit.
-    return [line.replace('\xa0', ' ') for note in notes
-            for line in textwrap.wrap(note.replace(' %', '\xa0%'), width,
-                                      subsequent_indent='  ')]
+    return [line.replace('\0', ' ') for note in notes for line in wrapped(
+        note.replace(' %', '\0%').split(' '), width, ' ')]
 
 
 def _greatest(changes):
@@ -355,16 +353,16 @@ def _length(rows, heading, most):
     """Return the length of lines if the column *heading* has *most* at
     most."""
     at = rows[0].index(heading)
-    lengths = [max(map(len, column)) for column in zip(*rows)]
+    lengths = [max(map(text_width, column)) for column in zip(*rows)]
     lengths[at] = min(lengths[at], most)
     return sum(lengths) + 2 * (len(lengths) - 1)
 
 
 def _aligned(rows, left):
     """Return lines of columns, those that are not *left* to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
+    widths = [max(map(text_width, column)) for column in zip(*rows)]
     return ['  '.join([
-        cell.ljust(width) if number in left else cell.rjust(width)
+        padded(cell, width, left=number in left)
         for number, (cell, width) in enumerate(zip(row, widths))]).rstrip()
         for row in rows]
 

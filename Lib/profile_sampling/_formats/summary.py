@@ -11,7 +11,8 @@ from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
     CPU, OPCODES, SHOWN_STATES, STATES, WALL, printable)
 from profile_sampling._formats.table import WIDTH
-from profile_sampling._formats.words import counted, state_name, wrapped
+from profile_sampling._formats.words import (
+    counted, state_name, text_width, wrapped)
 
 # Where there is room for more than the report has.
 _STATE_TEXTS = {'asleep_with_gil': 'asleep with the GIL',
@@ -114,7 +115,7 @@ def render(name, used, tables, width=WIDTH):
     indent = _line('', '')
     return ''.join([line + '\n' for long in lines for line in (
         wrapped(long.split(' '), width, ' ', indent)
-        if len(long) > width else [long])])
+        if text_width(long) > width else [long])])
 
 
 def _line(amount, text):

@@ -7,7 +7,7 @@ are.
 
 from profile_sampling._data.values import printable
 from profile_sampling._formats.words import (
-    brief, brief_amount, counted, short_end, short_name, start,
+    brief, brief_amount, counted, short_end, short_name, start, text_width,
     wrapped)
 
 WIDTH, MIN_WIDTH = 100, 60
@@ -228,8 +228,8 @@ def number(cell, column, table, scale=None):
 def _length(cell):
     if isinstance(cell, tuple):
         module, name = cell
-        return len(module) + bool(module) + len(name)
-    return len(cell)
+        return text_width(f'{module}.{name}' if module else name)
+    return text_width(cell)
 
 
 def _widths(columns, cells, width, sums):
@@ -241,8 +241,8 @@ def _widths(columns, cells, width, sums):
     Then paths get shorter, and then names; the last of them may be left out.
     *sums* are of the values of each column.
     """
-    widths = [max([len(column.heading), *[_length(row[number])
-                                          for row in cells]])
+    widths = [max([_length(column.heading), *[_length(row[number])
+                                              for row in cells]])
               for number, column in enumerate(columns)]
     for number, column in enumerate(columns):
         if column.kind in _TEXTS and not any([_length(row[number])
@@ -268,9 +268,9 @@ def _widths(columns, cells, width, sums):
             _share_out(widths, texts, room)
             # Names that lost a class may need less than they have got.
             for number in texts[:-1]:
-                used = max([len(columns[number].heading), *[
-                    len(_fitted(row[number], widths[number],
-                                columns[number].kind)) for row in cells]])
+                used = max([_length(columns[number].heading), *[
+                    _length(_fitted(row[number], widths[number],
+                                    columns[number].kind)) for row in cells]])
                 rest = widths[number] - used
                 widths[number] = used
                 widths[texts[-1]] = min(needs, widths[texts[-1]] + rest)
@@ -364,9 +364,9 @@ def _fitted(cell, width, kind):
 
 
 def _padded(text, role, width, kind, color):
-    spaces = ' ' * (width - len(text))
+    blanks = ' ' * (width - text_width(text))
     text = _painted(text, role, color)
-    return text + spaces if kind in _TEXTS else spaces + text
+    return text + blanks if kind in _TEXTS else blanks + text
 
 
 def _role(kind, cell):

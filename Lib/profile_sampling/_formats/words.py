@@ -4,6 +4,7 @@ This file owns their spelling.  It must not know which report they are in.
 """
 
 import time
+import unicodedata
 
 from profile_sampling._data.values import printable
 
@@ -17,6 +18,8 @@ _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC', 'cpu_wait': 'CPU wait',
 # Characters of packages that are looked at; what is longer no person has
 # written.
 _PACKAGES = 200
+# What takes two columns of a terminal, and what takes none.
+_WIDE, _COMBINING = frozenset('WF'), frozenset(['Mn', 'Me'])
 CUT = '\N{HORIZONTAL ELLIPSIS}'
 
 
@@ -113,21 +116,66 @@ def date(ns):
     return time.strftime('%Y-%m-%d %H:%M:%S UTC', moment)
 
 
+def text_width(text):
+    """Return how many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(char):
+    if unicodedata.category(char) in _COMBINING:
+        return 0
+    return 1 + (unicodedata.east_asian_width(char) in _WIDE)
+
+
+def padded(text, width, *, left=True):
+    """Return a text with blanks behind it, or before it: *width* columns."""
+    blanks = ' ' * (width - text_width(text))
+    return text + blanks if left else blanks + text
+
+
+def _beginning(text, width):
+    """Return as much of a text as *width* columns have room for."""
+    if text.isascii():
+        return text[:width]
+    end = 0
+    for end, char in enumerate(text):
+        width -= _columns(char)
+        if width < 0:
+            return text[:end]
+    return text
+
+
+def _end(text, width):
+    """Return the same of its end, which combines with nothing before it."""
+    if text.isascii():
+        return text[max(len(text) - width, 0):]
+    begin = len(text)
+    for place in reversed(range(len(text))):
+        its = _columns(text[place])
+        width -= its
+        if width < 0:
+            break
+        if its:
+            begin = place
+    return text[begin:]
+
+
 def start(text, width):
-    return text if len(text) <= width else text[:width - 3] + '...'
+    return (text if text_width(text) <= width
+            else _beginning(text, width - 3) + '...')
 
 
 def short_end(text, width, separator):
     """Return the end of a text, from a separator on if that is near."""
-    if len(text) <= width:
+    if text_width(text) <= width:
         return text
-    end = text[3 - width:]
+    end = _end(text, width - 3)
     end = end[max(end.find(separator, 0, width // 3), 0):]
     return '...' + end.removeprefix('.')
 
 
 def short_name(module, name, width):
-    """Return 'module.name' in *width* characters.
+    """Return 'module.name' in *width* columns.
 
     Packages are left out from the left, then classes and outer functions, then
     the library before an ellipsis.
@@ -135,16 +183,16 @@ def short_name(module, name, width):
     """
     module = module[-_PACKAGES:]
     text = f'{module}.{name}' if module else name
-    while len(text) > width and module:
+    while text_width(text) > width and module:
         module = module.partition('.')[2]
         text = f'{CUT}{module}.{name}' if module else name
-    if len(text) <= width:
+    if text_width(text) <= width:
         return text
     library, gap, name = name.rpartition(f' {CUT} ')
     last = name.rpartition('.')[2]
-    if gap and len(library + gap + last) <= width:
+    if gap and text_width(library + gap + last) <= width:
         return library + gap + last
-    dot = name.find('.', len(name) + 1 - width)
+    dot = name.find('.', len(name) - len(_end(name, width - 1)))
     if dot < 0:
         dot = name.rfind('.')
     last = name[dot + 1:]
@@ -154,10 +202,10 @@ def short_name(module, name, width):
 
 
 def without_middle(text, width):
-    if len(text) <= width:
+    if text_width(text) <= width:
         return text
     half = max(width - 1, 0) // 2
-    return text[:width - 1 - half] + CUT + text[len(text) - half:]
+    return _beginning(text, width - 1 - half) + CUT + _end(text, half)
 
 
 def wrapped(parts, width, separator=', ', indent='  '):
@@ -167,12 +215,12 @@ def wrapped(parts, width, separator=', ', indent='  '):
     line = ''
     room = width - len(indent) - len(separator)
     for number, part in enumerate(parts):
-        if len(part) > room:
+        if text_width(part) > room:
             part = (short_end(part, room, '/') if '/' in part
                     else without_middle(part, room))
         if number + 1 < len(parts):
             part += separator
-        if line.strip() and len(line) + len(part.rstrip()) > width:
+        if line.strip() and text_width(line + part.rstrip()) > width:
             lines.append(line.rstrip())
             line = indent
         line += part

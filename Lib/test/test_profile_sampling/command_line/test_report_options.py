@@ -244,6 +244,50 @@ class OptionsTest(ReportCase):
         self.assertIn('991 of 1,000 Hz rate', text)
         self.assertIn('3 samples lost', text)
 
+    def test_wide_and_combining_characters(self):
+        wide = '注文顧客情報を検索する非常に長い名前の関数\N{ROCKET}'
+        b = Builder()
+        for name in ('ascii', '注文', '顧客情報を検索する非常に長い名前の関数',
+                     'e\u0301e\u0301e\u0301', '\N{ROCKET}' * 3):
+            b.sample([(b.function('m', name, f'/注文/{name}.py'), 7),
+                      'C:lib.call'], wall_ns=1_000_000, labels={'route': name},
+                     thread=b.thread(f'注文{name}'))
+        self.save('p.pb.gz', b)
+
+        def columns(text):
+            return sum([0 if char == '\u0301' else 1 + (char in wide)
+                        for char in text])
+
+        # A text that each row has where its column begins, and the column.
+        for options, cell, heading in (
+                ([], 'lib.call', 'in'), (['--functions'], '...', 'place'),
+                (['--by', 'route'], None, 'route'),
+                (['--by', 'thread'], '注文', 'thread'),
+                (['--by', 'file'], None, 'file')):
+            for width in 60, 80, 200:
+                with self.subTest(options=options, width=width):
+                    lines = self.text(*options, '--width',
+                                      str(width)).splitlines()
+                    self.assertLessEqual(max(map(columns, lines)), width)
+                    [head] = [line for line in lines
+                              if line.lstrip('# ').startswith('self ')]
+                    place = head.rfind(heading)
+                    rows = [line for line in lines
+                            if cell and place > 0 and cell in line]
+                    self.assertLessEqual(
+                        {columns(row[:row.index(cell)]) for row in rows},
+                        {place})
+
+    def test_files_with_wide_names(self):
+        os.remove('p.pb.gz')
+        b = example(meta={'command': 'COMMAND'})
+        for name in '注文.pb.gz', 'plain.pb.gz':
+            self.save(name, b)
+        _, text, _ = self.report(command='list')
+        wide, plain = [line for line in text.splitlines()
+                       if line.endswith('COMMAND')]
+        self.assertEqual(abs(len(wide) - len(plain)), len('注文'))
+
     def test_did_you_mean(self):
         for arguments, hint in (
                 (['reprot'], "Did you mean 'report'?"),

@@ -141,6 +141,26 @@ class WidthTest(unittest.TestCase):
             lines[-3:]).split()))
         self.assertTrue(all([len(line) <= 60 for line in lines[-3:]]))
 
+    def test_wide_characters(self):
+        sides = []
+        for ms in 100, 300:
+            b = Builder(rate_hz=1000)
+            for label in 'ascii', '注文' * 20, 'e\u0301' * 3:
+                b.sample('m.f:5', wall_ns=ms * MS, count=ms,
+                         labels={'route': label})
+            sides.append([b.profile()._tables])
+        for width in 60, 80, 200:
+            lines = changes.text(compare.of_tables(*sides, Question(
+                'label:route', False, 'wall_ns', None, ())),
+                width=width).splitlines()
+            for line in lines:
+                self.assertLessEqual(len(line) + line.count('注')
+                                     + line.count('文')
+                                     - line.count('\u0301'), width)
+            [wide] = [line for line in lines if '注' in line]
+            [plain] = [line for line in lines if 'ascii' in line]
+            self.assertEqual(wide.index('注'), plain.index('ascii'))
+
     def test_wide(self):
         for width in 80, 200, None:
             text = self.text(width=width)
