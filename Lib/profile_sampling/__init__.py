@@ -16,17 +16,17 @@ from profile_sampling._recording.labels import label, labels, sample
 from profile_sampling._recording.session import profile, region, \
     running, snapshot, start, stats, stop
 
-__all__ = ['Aggregator', 'Batch', 'Profile', 'Record', 'Rows', 'SampleRecord',
-           'Subscription', 'Task', 'label', 'labels', 'profile', 'region',
-           'request', 'running', 'sample', 'snapshot', 'start', 'stats',
-           'stop', 'subscribe']
+__all__ = ['Aggregator', 'Batch', 'Profile', 'ProfileDiff', 'Record', 'Rows',
+           'SampleRecord', 'Subscription', 'Task', 'label', 'labels',
+           'profile', 'region', 'request', 'running', 'sample', 'snapshot',
+           'start', 'stats', 'stop', 'subscribe']
 
 
 # What profiles make, to be named in annotations and tests of a class.
-_ROWS = ('AwaitedRow', 'CallRow', 'CallSiteRow', 'CalleeRow', 'FunctionDiff',
-         'FunctionRow', 'GILHolderRow', 'InstructionRow', 'LabelDiff',
-         'LabelRow', 'LineDiff', 'LineRow', 'LoopHolderRow', 'RequestTimes',
-         'SlowRequestsRow', 'TaskLabelRow', 'TaskRow')
+_ROWS = ('AwaitedRow', 'CallRow', 'CallSiteRow', 'CalleeRow', 'DiffRow',
+         'FunctionRow', 'GILHolderRow', 'Gate', 'InstructionRow', 'LabelRow',
+         'LineRow', 'LoopHolderRow', 'RequestTimes', 'SlowRequestsRow',
+         'TaskLabelRow', 'TaskRow')
 _VALUES = 'Frame', 'Function', 'GILHolder', 'Thread', 'ValueType'
 
 
@@ -56,6 +56,8 @@ def _home_of(name):
         from profile_sampling._data import rows as home
     elif name in _VALUES:
         from profile_sampling._data import values as home
+    elif name == 'ProfileDiff':
+        from profile_sampling import _difference as home
     elif name == 'request':
         from profile_sampling._recording import requests as home
     else:

@@ -318,18 +318,32 @@ class Profile(Sums):
         return {value: self._from_tables(tables) for value, tables
                 in select.grouped(self._tables, key).items()}
 
-    def diff(self, base, normalize=False):
+    def diff(self, base, **options):
         """Return a ProfileDiff: what changed from the profile *base*.
 
-        With *normalize* the values are scaled so that their totals are
-        those of *base*.
+        by          what rows are: 'line', the default, for lines of the
+                    user's own code with all that they call, as in
+                    call_sites(); 'function'; or a key of group_by(), such as
+                    the name of a label
+        cumulative  whether functions are charged what they called
+        value       what is compared: a kind or name of value, such as 'cpu';
+                    by default the profiles' own clock
+        share       whether shares of all of a profile are compared
+        per         values are per unit of that: 'custom', what sample()
+                    counted; 'KEY=VALUE', the same with that label; 'KEY',
+                    how many values of that label there are
+        gates       what must not get worse: 'total', 'function:NAME', with
+                    all that it calls, or 'label:KEY=VALUE', with the increase
+                    that counts at the end, such as 'total:3%'
+        mine, everything
+                    as of call_sites()
+
+        ProfileDiff(), with the same arguments, compares several runs.
 
         Raise ValueError if the profiles measure different things.
         """
-        if not isinstance(base, Profile):
-            raise TypeError(f'base must be a Profile, not {base!r}')
         from profile_sampling._difference import ProfileDiff
-        return ProfileDiff(base, self, normalize)
+        return ProfileDiff(base, self, **options)
 
     def report(self, file=None, *, sort=None, limit=None, width=None,
                color='auto', mine=(), everything=False, idle=False):

@@ -25,10 +25,9 @@ from types import SimpleNamespace
 
 import children
 from profile_sampling import Profile
-from profile_sampling._data import compare
+from profile_sampling._data import diff
 from profile_sampling._data.by_state import RUNNING, StateSums
 from profile_sampling._data.confidence import Precision
-from profile_sampling._data.runs import Place, Question, Run, Target
 from profile_sampling._data.values import COUNT, CPU, STATES, Function
 
 # At 1,000 Hz.
@@ -43,10 +42,8 @@ NOISE_OF_RUN, NOISE_OF_ROW = 0.01, 0.02
 RECORDS = 2000
 FALSE_BAR, FOUND_BAR = 0.05, 0.9
 LEAST_COVERAGE = 0.93
-TOTAL = Target('total', None, None, compare.LEAST_OF_TOTAL)
-QUESTION = Question('function', False, 'cpu_ns', None, (TOTAL,))
-PLACES = {name: Place(name, Function('m', name, '/m.py', 1, 'python'), 0,
-                      None, False) for name in SHARES}
+PLACES = {name: (name, Function('m', name, '/m.py', 1, 'python'), 0, '')
+          for name in SHARES}
 
 
 def measure(report, options):
@@ -59,14 +56,27 @@ def measure(report, options):
     real(report, 24 if options.quick else 60, pairs)
 
 
-def run_of(rows, rate_hz=1000):
+def question(value='cpu_ns'):
+    return diff.Question(by='function', value=value, gates=['total'])
+
+
+class SimulatedRun(diff.Run):
     """A run of {name: (value, records)}, all of it running code."""
-    rows = {name: (value, value, records)
-            for name, (value, records) in rows.items()}
-    total = tuple([sum(column) for column in zip(*rows.values())])
-    return SimpleNamespace(
-        mode='cpu', value_type=CPU, rate_hz=rate_hz, rows=rows, total=total,
-        places=PLACES, targets=[total], work=None)
+
+    def __init__(self, rows):
+        self.mode, self.value_type, self.rate_hz = 'cpu', CPU, 1000
+        self.rows, self.places, self.work = rows, PLACES, 1
+        self.total = tuple([sum(column) for column in zip(*rows.values())])
+        self.targets = [self.total]
+        self.precision = precision_of(self.total[1])
+
+
+def precision_of(records):
+    by_state = [0] * len(STATES)
+    by_state[RUNNING] = records * PERIOD_NS
+    return Precision(
+        SimpleNamespace(rate_hz=1000, value_types=(CPU, COUNT), own=0,
+                        stats={}), StateSums(by_state, records))
 
 
 def sampled(source, visit):
@@ -94,16 +104,16 @@ def sampled(source, visit):
                    for name in SHARES}
 
 
+def in_ns(rows):
+    return {name: (value * PERIOD_NS, records)
+            for name, (value, records) in rows.items()}
+
+
 def is_in_margin(time, sums, records):
     """Return whether the truth is in the margin that a report gives."""
     value, hits = sums
-    by_state = [0] * len(STATES)
-    by_state[RUNNING] = records * PERIOD_NS
-    precision = Precision(
-        SimpleNamespace(rate_hz=1000, value_types=(CPU, COUNT), own=0,
-                        stats={}), StateSums(by_state, records))
     return (abs(time - value) * PERIOD_NS
-            <= precision.margin_ns(hits) + 1)
+            <= precision_of(records).margin_ns(hits) + 1)
 
 
 def coverage(report, times):
@@ -114,13 +124,14 @@ def coverage(report, times):
         for _ in range(times):
             runs = [sampled(source, visit) for _ in range(2)]
             (truth, found), (other, also) = runs
-            compared = compare.Comparison([run_of(found)], [run_of(also)],
-                                          QUESTION).rows
+            compared = diff.Difference(
+                [SimulatedRun(in_ns(found))], [SimulatedRun(in_ns(also))],
+                question()).rows
             # No record in either: there is no row.
             for row in compared:
-                name = row.place.name
-                changes[name].append(
-                    row.low <= other[name] - truth[name] <= row.high)
+                change = (other[row.name] - truth[row.name]) * PERIOD_NS
+                changes[row.name].append(
+                    abs(row.change - change) <= row.margin + 1)
             for times_, sums in runs:
                 records = sum([its[1] for its in sums.values()])
                 for name in SHARES:
@@ -137,7 +148,7 @@ def coverage(report, times):
         all_of_it.append((visit, *shares))
     heads = ['periods per visit', *[f'{share:.0%}' for share
                                     in SHARES.values()], 'all']
-    report.table(f'Intervals of one run a side that have the truth in them, '
+    report.table(f'Margins of changes, one run a side, that have the truth, '
                  f'{times} pairs', heads, of_changes)
     report.table('Margins of the rows of one run that have', heads, of_rows)
     report.data['coverage'] = all_of_it
@@ -156,8 +167,8 @@ def noisy(source, slower):
     total = sum(times.values())
     records = round(total)
     hits = source.choices(list(times), list(times.values()), k=records)
-    return run_of({name: (total * hits.count(name) / records,
-                          hits.count(name)) for name in times})
+    return SimulatedRun({name: (total * hits.count(name) / records,
+                                hits.count(name)) for name in times})
 
 
 def judged(report, kind, runs, slower, pairs):
@@ -165,20 +176,20 @@ def judged(report, kind, runs, slower, pairs):
     source = random.Random(17)
     gates, rows, covered = [], 0, 0
     for _ in range(pairs):
-        comparison = compare.Comparison(
+        difference = diff.Difference(
             *[[noisy(source, factor) for _ in range(runs)]
-              for factor in (1.0, slower)], QUESTION)
-        gates.append(comparison.verdict())
-        rows += any([row.verdict != compare.UNCLEAR
-                     for row in comparison.rows])
+              for factor in (1.0, slower)], question())
+        gates.append(difference.verdict())
+        rows += any([row.is_clear for row in difference.rows])
         # By the law of large numbers, as noise multiplies all means alike.
-        truth = (slower - 1) * comparison.total.before
-        covered += comparison.total.low <= truth <= comparison.total.high
+        total = difference.total
+        truth = (slower - 1) * total.before
+        covered += abs(total.change - truth) <= total.margin
     _say(report, f'{kind}, {runs} and {runs} simulated runs', gates, rows)
     report.bar(f'{kind}, {runs} and {runs}: totals in their interval, '
-               'off 95 %', covered / pairs - 0.95, 0.95 - LEAST_COVERAGE,
-               '')
-    found = gates.count(compare.REGRESSION) / pairs
+               'less than 95 %', max(0, 0.95 - covered / pairs),
+               0.95 - LEAST_COVERAGE, '')
+    found = gates.count(diff.REGRESSION) / pairs
     if slower == 1:
         report.bar(f'{kind}, {runs} and {runs}: false regressions', found,
                    FALSE_BAR, '')
@@ -189,7 +200,7 @@ def judged(report, kind, runs, slower, pairs):
 
 def _say(report, what, gates, rows):
     counts = {verdict: gates.count(verdict) for verdict in (
-        compare.REGRESSION, compare.INCONCLUSIVE, compare.PASSED)}
+        diff.REGRESSION, diff.INCONCLUSIVE, diff.PASSED)}
     report.data.setdefault('judged', {})[what] = counts | {'any row': rows}
     report.say(f'{what}: of {len(gates):,} pairs, ' + ', '.join(
         [f'{count:,} {verdict}' for verdict, count in counts.items()])
@@ -205,8 +216,8 @@ def real(report, runs, pairs):
         profiles = [Profile.load(path)._tables for path in paths]
     source = random.Random(17)
     for value in 'cpu_ns', 'wall_ns':
-        question = Question('function', False, value, None, (TOTAL,))
-        recorded = [Run(tables, question) for tables in profiles]
+        asked = question(value)
+        recorded = [diff.Run(tables, asked) for tables in profiles]
         totals = [run.total[0] for run in recorded]
         report.say(f'real runs by {value}: {statistics.mean(totals) / 1e9:.3f}'
                    ' s, standard deviation '
@@ -214,10 +225,9 @@ def real(report, runs, pairs):
         gates, rows = [], 0
         for _ in range(pairs):
             drawn = source.sample(recorded, 10)
-            comparison = compare.Comparison(drawn[:5], drawn[5:], question)
-            gates.append(comparison.verdict())
-            rows += any([row.verdict != compare.UNCLEAR
-                         for row in comparison.rows])
+            difference = diff.Difference(drawn[:5], drawn[5:], asked)
+            gates.append(difference.verdict())
+            rows += any([row.is_clear for row in difference.rows])
         _say(report, f'real, 5 and 5 runs by {value}', gates, rows)
         report.bar(f'real by {value}: false regressions',
-                   gates.count(compare.REGRESSION) / pairs, FALSE_BAR, '')
+                   gates.count(diff.REGRESSION) / pairs, FALSE_BAR, '')

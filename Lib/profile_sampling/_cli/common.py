@@ -182,16 +182,6 @@ def fault(exc):
     return str(exc).replace('a larger max_bytes', 'a larger --max-bytes')
 
 
-def value_type(tables, wanted):
-    """Return the ValueType of a kind, such as 'cpu', or a name, such as
-    'cpu_ns'; None if there is none."""
-    # Of a kind that there is in several units it is the last, as in files.
-    of_kinds = {value_type.kind: value_type
-                for value_type in tables.value_types}
-    return of_kinds.get(wanted) or next(
-        (one for one in of_kinds.values() if one.name == wanted), None)
-
-
 def encoded(tables, format, **options):
     """Return the bytes of a file in *format*."""
     try:

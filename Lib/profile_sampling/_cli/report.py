@@ -7,7 +7,7 @@ from profile_sampling._cli import page
 from profile_sampling._cli.common import (
     Failure, add_format, add_idle, add_max_bytes, add_mine, add_output,
     add_source, at_least, choose_format, encoded, load, refuse_input,
-    refuse_terminal, say, source_options, value_type, write)
+    refuse_terminal, say, source_options, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import idle, keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
@@ -247,8 +247,7 @@ def _part(tables, options):
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
     if options.value is not None:
-        known = value_type(tables, options.value)
-        tables = tables.about(known.kind if known else options.value)
+        tables = tables.about(options.value)
     had_samples = bool(tables.samples)
     for key, _ in options.where:
         keys.check(tables, key)

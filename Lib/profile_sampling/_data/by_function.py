@@ -62,14 +62,19 @@ def running_records(tables):
     """Return {function: (self, cumulative)}: how many records each has of
     samples that were taken while it ran.
     """
+    keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+    return {tables.functions[key]: counts for key, counts
+            in running_sums(tables, keys, len(tables.functions)).items()}
+
+
+def running_sums(tables, key_of_frame, n_keys):
+    """Return the same by the keys of sums_of_frames()."""
     if COUNT not in tables.value_types:
         return {}
-    keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     running = [row for row in tables.row_tuples() if row[STATE] == RUNNING]
     counts = tables.value_types.index(COUNT)
-    return {tables.functions[key]: (own[counts], cum[counts])
-            for key, (own, cum) in sums_of_frames(
-                tables, keys, len(tables.functions), running)}
+    return {key: (own[counts], cum[counts]) for key, (own, cum)
+            in sums_of_frames(tables, key_of_frame, n_keys, running)}
 
 
 def _ranked(rows, own):

@@ -18,7 +18,7 @@ _NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
 OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
 IMPORTS = Function(None, 'Imports', '', 0, 'outside')
 # Of all time: if less is mine, lines of libraries say more.
-_HARDLY_MINE = 0.01
+HARDLY_MINE = 0.01
 # Of the time of a line: a callee with less is not named, one with more needs
 # no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
@@ -73,9 +73,9 @@ class Sites:
                  'nowhere', 'busy', 'whole', 'precision', 'is_mine', 'mine',
                  'tables', '_mine', '_places')
 
-    def __init__(self, tables, mine=None):
-        """*mine* has 1 for each function that is; without it, rows are the
-        lines of all code."""
+    def __init__(self, tables, mine=None, least=HARDLY_MINE):
+        """*mine* has 1 for each function that is; without it, or if less
+        than *least* of the time is, rows are the lines of all code."""
         self.tables = tables
         self.is_idle = is_idle = idle.samples(tables)
         is_busy = [not its_idle and state not in _NOWHERE for its_idle, state
@@ -100,7 +100,8 @@ class Sites:
             self.rows = self._places.rows(is_busy)
             self.mine = sum([row.sums.total for row in self.rows
                              if not is_outside(row.function)])
-            self.is_mine = (self.mine >= _HARDLY_MINE * self.busy > 0) or None
+            self.is_mine = self.mine >= least * self.busy and self.busy > 0
+            self.is_mine = self.is_mine or None
         if not self.is_mine:
             self._places = self._places_of(tables)
             self.rows = self._places.rows(is_busy)
@@ -130,13 +131,13 @@ def my_sites(tables, mine):
                                for place in places.places]
 
 
-def sites_of(tables, mine=(), everything=False):
+def sites_of(tables, mine=(), everything=False, least=HARDLY_MINE):
     """Return Sites by lines of mine; see origins.mine().
 
     With *everything*, or if hardly any time is mine, by lines of all code.
     """
     return Sites(tables,
-                 None if everything else origins.mine(tables, mine))
+                 None if everything else origins.mine(tables, mine), least)
 
 
 def called(row, *, with_share=False):

@@ -14,7 +14,9 @@ from profile_sampling._data.values import STATES, did_you_mean
 # What there is beside labels.  A label of the same name is reached as
 # 'label:task'.
 _TASK, _THREAD, _STATE, _FILE = 'task', 'thread', 'state', 'file'
-_OWN = frozenset((_TASK, _THREAD, _STATE, _FILE))
+OWN = frozenset((_TASK, _THREAD, _STATE, _FILE))
+# Clocks say what their values cost, samples decide nothing.
+MEASURED = _THREAD, _STATE
 
 
 def check(tables, key):
@@ -24,7 +26,7 @@ def check(tables, key):
                 or key == PID_LABEL and tables.pid is not None)
     if not is_there:
         known = [_THREAD, _STATE, _FILE, *[
-            _TASK if label == TASKS else named(label, _OWN)
+            _TASK if label == TASKS else named(label, OWN)
             for label in labels]]
         raise ValueError(f'no sample has the label {key!r}; there are: '
                          + ', '.join(known) + did_you_mean(key, known))

@@ -144,37 +144,47 @@ class CallRow(_PlainRow):
     __slots__ = ('function', 'value_types', 'values')
 
 
-class FunctionDiff(Value):
-    """What changed in the cost of a function.
+class DiffRow(Value):
+    """What changed for a line, a function or the samples with one value.
 
-    function       the Function
-    before, after  FunctionRow in each of the profiles; 0 where it is not
-    delta          FunctionRow of the values after minus those before
+    name           of the function, or the value; None for samples without it
+    function       the Function, or None for what is none
+    line           where in it, 0 where there is none
+    called         name of what most of the line's time was in, or ''
+    before, after  what it cost: the mean, if there are several runs
+    margin         how far the change may be off; None if it is not known
+    runs_before, runs_after
+                   tuples of what it cost in each run
     """
 
-    __slots__ = ('function', 'before', 'after', 'delta')
+    __slots__ = ('name', 'function', 'line', 'called', 'before', 'after',
+                 'margin', 'runs_before', 'runs_after')
+
+    @property
+    def change(self):
+        return self.after - self.before
+
+    @property
+    def relative(self):
+        """The change as a share of what was before; None if that was 0."""
+        return self.change / self.before if self.before else None
+
+    @property
+    def is_clear(self):
+        """Whether it is more than the margin: hardly by chance."""
+        return self.margin is not None and abs(self.change) > self.margin
 
 
-class LineDiff(Value):
-    """What changed in the cost of a line.
+class Gate(Value):
+    """What is to be said of something that must not get worse.
 
-    function, line  where it is
-    before, after   LineRow in each of the profiles; 0 where it is not
-    delta           LineRow of the values after minus those before
+    target   its text, such as 'total:3%'
+    least    the increase that counts, as a share of what it was before
+    row      its DiffRow
+    verdict  'regression', 'passed' or 'inconclusive'
     """
 
-    __slots__ = ('function', 'line', 'before', 'after', 'delta')
-
-
-class LabelDiff(Value):
-    """What changed in the cost of the samples with one value of a label.
-
-    value          the text; None for the samples without the label
-    before, after  LabelRow in each of the profiles; 0 where it is not
-    delta          LabelRow of the values after minus those before
-    """
-
-    __slots__ = ('value', 'before', 'after', 'delta')
+    __slots__ = 'target', 'least', 'row', 'verdict'
 
 
 class GILHolderRow(_PlainRow):

@@ -183,12 +183,16 @@ class Tables:
         return tables
 
     def about(self, kind):
-        """Return the same tables, about another kind of values.
+        """Return the same tables, about another kind of values, such as
+        'cpu', or those of a name, such as 'cpu_ns'.
 
         Raise ValueError if there is none.
         """
+        kinds = {value_type.name: value_type.kind
+                 for value_type in self.value_types}
         tables = self._copy()
-        tables._choose(kind)
+        tables._choose(kind if kind in kinds.values()
+                       else kinds.get(kind, kind))
         return tables
 
     def _choose(self, kind):

@@ -12,7 +12,7 @@ seen.
 
 import html as _html
 
-from profile_sampling._formats import html, page_of_changes, short
+from profile_sampling._formats import html, short
 
 _MOST_BYTES = 1_000_000
 _HEIGHT = '600px'
@@ -25,12 +25,10 @@ def output(tables):
         tables, with_source=with_source))
 
 
-def difference(before, after, text, normalized):
-    """Return HTML that compares two profiles; *text* is what else is said."""
-    return _output(
-        f'<pre>{_html.escape(text)}</pre>',
-        lambda with_source: page_of_changes.of_two(
-            before, after, normalized=normalized, with_source=with_source))
+def difference(encode, text):
+    """Return HTML that compares profiles; *text* is what else is said."""
+    return _output(f'<pre>{_html.escape(text)}</pre>',
+                   lambda with_source: encode(with_source=with_source))
 
 
 def _output(instead, encode):

@@ -1,37 +1,25 @@
-"""Writer of a page that compares two profiles, or the runs of two versions.
+"""Writer of a page that compares profiles.
 
 This file owns what such a page has beside that of one profile: the sums of
-both sides, and what the command diff says of them.  It must not compute
-anything: that is _data's.
+both sides, and what is said of how they differ.  It must not compute anything:
+that is _data's.
 """
 
-from profile_sampling._data import compare
 from profile_sampling._data.merge import Merger
-from profile_sampling._data.runs import Question, usual_rows
 from profile_sampling._data.tables import Tables
-from profile_sampling._formats import changes, changes_data, html
+from profile_sampling._formats import changes, html
 
 
-def encode(before, after, comparison, *, max_bytes=None, **options):
+def encode(before, after, difference, *, max_bytes=None, **options):
     """Return the bytes of the page; *options* are as of html.encode().
 
     *before* and *after* are lists of the Tables of runs, of which there is a
-    Comparison.  The sum of each may take *max_bytes* of memory.
+    Difference.  The sum of each may take *max_bytes* of memory.
     """
-    document = changes_data.document(comparison)
     return html.encode(
         _sum(after, max_bytes), base=_sum(before, max_bytes),
-        changes=document | {'words': changes.words(comparison)}, **options)
-
-
-def of_two(before, after, *, normalized=False, **options):
-    """Return the bytes of the page of two Tables."""
-    own = after.value_types[after.own].name
-    comparison = compare.of_tables(
-        [before], [after], Question(
-            usual_rows(before), False, own, None, ()),
-        compare.SHARE if normalized else compare.PLAIN)
-    return encode([before], [after], comparison, **options)
+        changes=changes.document(difference)
+        | {'words': changes.words(difference)}, **options)
 
 
 def _sum(runs, max_bytes):

@@ -105,6 +105,17 @@ def as_markdown(tables, sites, shown, name):
     found = findings(tables, sites)
     if found:
         lines += ['', *[f'- {_escaped(finding.text)}' for finding in found]]
+    return _with_tables(lines, shown)
+
+
+def markdown(heading, facts, shown, notes):
+    """Return tables below a heading and facts about them, above notes."""
+    return _with_tables([f'### {_escaped(heading)}', '', *[
+        f'- {_escaped(fact)}' for fact in facts]], shown) + '\n' + ''.join(
+            [f'> {_escaped(note)}  \n' for note in notes])
+
+
+def _with_tables(lines, shown):
     for table in shown:
         lines += ['', *_markdown(table)]
     return '\n'.join(lines) + '\n'
@@ -138,6 +149,10 @@ def _shown(cell, column, table):
     match column.kind:
         case 'flag':
             return '=' if cell else ''
+        case 'chance':
+            return '\\~' if cell else ''
+        case 'word':
+            return _escaped(cell)
         case 'name':
             return _code('.'.join(filter(None, cell)))
         case 'tree':

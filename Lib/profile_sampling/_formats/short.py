@@ -1,4 +1,4 @@
-"""A profile, or what changed between two, in a few lines.
+"""A profile in a few lines.
 
 This file owns what is worth a line where there is room for ten: str(), and
 tables in notebooks.  It must not compute what a profile means: that is
@@ -13,11 +13,10 @@ from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import COUNT, OF_TASKS, STATES, printable
 from profile_sampling._formats.words import (
-    amount, long_title, not_shown, seconds, share, short_end, shown_order,
+    amount, not_shown, seconds, share, short_end, shown_order,
     state_name, title)
 
 _TOP = 5
-_TOP_CHANGES = 8
 _TOP_NOTEBOOK = 20
 _NAME = 50
 # The notebook brings its own colours and fonts; a table needs only room.
@@ -60,26 +59,6 @@ def html(tables):
                      f'<td {_CELL}>{_escaped(place)}</td></tr>')
     parts += ['</table>', *_more(rows, _TOP_NOTEBOOK), '</div>']
     return '\n'.join(parts)
-
-
-def changes(rows, value_types, own):
-    """Return the first of *rows* of functions, before and after."""
-    value_type = value_types[own]
-    lines = [f'{"before":>12} {"after":>12} {"change":>12}  function, by self '
-             f'{long_title(value_type)}']
-    changed = [row for row in rows if row.delta.self_values[own]]
-    shown = [(row, [its.self_values[own] for its
-                    in (row.before, row.after, row.delta)])
-             for row in changed[:_TOP_CHANGES]]
-    scale = max([abs(value) for _, values in shown for value in values],
-                default=0)
-    for row, (before, after, delta) in shown:
-        sign = '+' if delta > 0 else ''
-        lines.append(f'{amount(before, value_type, scale):>12} '
-                     f'{amount(after, value_type, scale):>12} '
-                     f'{sign + amount(delta, value_type, scale):>12}  '
-                     f'{short_end(printable(row.function.name), _NAME, '.')}')
-    return '\n'.join([*lines, *_more(changed, _TOP_CHANGES)])
 
 
 def _heading(tables):

@@ -47,8 +47,11 @@ class Column:
              share   a number from 0 to 1
              value   a number of what the profile is about
              margin  the same: how far another one may be off, or None
+             change  the same, with its sign
              count   a number
              flag    a bool, shown as '='
+             chance  a bool, shown as '~'
+             word    a text that is not cut
              name    (module or '', the rest), the name of a function
              text    a text; it may be cut
              path    the path of a file, and a line; it may be cut
@@ -81,13 +84,14 @@ class Table:
     more     (how many rows are not in it, what one is called, and several),
              if rows are ranked
     least_share  rows with less are not for people
+    is_exact  whether times are shown to a millisecond
     """
 
     __slots__ = ('key', 'title', 'columns', 'rows', 'notes', 'value_type',
-                 'more', 'least_share')
+                 'more', 'least_share', 'is_exact')
 
     def __init__(self, key, title, columns, rows, *, value_type, notes=(),
-                 more=None):
+                 more=None, is_exact=False):
         self.key = key
         self.title = title
         self.columns = columns
@@ -96,6 +100,7 @@ class Table:
         self.value_type = value_type
         self.more = more
         self.least_share = _LEAST_SHARE
+        self.is_exact = is_exact
 
     def all_notes(self):
         """Return the notes, and how many rows are not in it."""
@@ -208,6 +213,10 @@ def _cell(cell, column, table, scale):
             return '  ' * depth + printable(text)
         case 'flag':
             return '=' if cell else ''
+        case 'chance':
+            return '~' if cell else ''
+        case 'word':
+            return cell
     return number(cell, column, table, scale)
 
 
@@ -222,7 +231,11 @@ def number(cell, column, table, scale=None):
             return f'{cell:,}'
         case 'time':
             return brief(cell) if cell else '-'
-    return brief_amount(cell, table.value_type, scale) if cell else '-'
+    if not cell:
+        return '-'
+    text = brief_amount(cell, table.value_type, scale,
+                        digits=3 if table.is_exact else 2)
+    return f'+{text}' if column.kind == 'change' and cell > 0 else text
 
 
 def _length(cell):

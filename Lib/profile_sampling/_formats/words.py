@@ -34,18 +34,24 @@ def seconds(ns, scale=None):
     return f'{ns / 1e9:,.3f} s'
 
 
-def brief(ns, scale=None):
-    """A time in few characters: '8.76s', '0.4ms'; *scale* as above."""
+def brief(ns, scale=None, digits=2):
+    """A time in few characters: '8.76s', '0.4ms'; *scale* as above, *digits*
+    of a second, and one less of a millisecond."""
     size = abs(ns if scale is None else scale)
     if size >= 1_000_000_000:
-        return f'{ns / 1e9:,.2f}s'
+        return f'{ns / 1e9:,.{digits}f}s'
     if size >= 1_000_000:
-        return f'{ns / 1e6:.1f}ms'
+        return f'{ns / 1e6:.{digits - 1}f}ms'
     return f'{ns / 1e3:.1f}us'
 
 
 def share(part, total):
     return f'{100 * part / total:.1f} %' if total else '-'
+
+
+def percent(ratio):
+    """A change as text, such as '+3.2 %', or 'x 40' if it is as large."""
+    return f'x {1 + ratio:,.0f}' if ratio >= 10 else f'{100 * ratio:+,.1f} %'
 
 
 def amount(value, value_type, scale=None):
@@ -55,10 +61,10 @@ def amount(value, value_type, scale=None):
     return _in_unit(value, value_type)
 
 
-def brief_amount(value, value_type, scale=None):
+def brief_amount(value, value_type, scale=None, digits=2):
     """The same in few characters."""
     if value_type.unit == 'nanoseconds':
-        return brief(value, scale)
+        return brief(value, scale, digits)
     return _in_unit(value, value_type)
 
 

@@ -53,8 +53,10 @@ export class Against {
    * @param {number} otherRecords
    */
   margin(records, otherRecords) {
-    const own = this.model.sites.precision.margin(records);
-    const other = this.rival.sites.precision.margin(otherRecords);
+    // One more on each side, as _data/diff.py has it; none is measured.
+    const more = records || otherRecords ? 1 : 0;
+    const own = this.model.sites.precision.margin(records + more);
+    const other = this.rival.sites.precision.margin(otherRecords + more);
     return own === null || other === null ? null
       : Math.hypot(own, other * this.ratio);
   }

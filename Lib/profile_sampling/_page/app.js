@@ -157,10 +157,10 @@ export class App {
    */
   beginWith(changes) {
     if (changes !== null && !location.hash) {
-      const {scale, value} = changes;
+      const {share, value} = changes;
       const own = this.profile.valueTypes[this.profile.own].name;
       this.query = {...this.query, value: value === own ? '' : value,
-                    scale: scale === 'share' ? scale : ''};
+                    scale: share ? 'share' : ''};
     }
   }
 

@@ -1,7 +1,7 @@
 // What is shown of changes: columns, colours, and the table that Python made.
 //
-// This file owns how changes are written.  It must not work them out, and must
-// not judge them: verdicts are Python's, and only several runs have any.
+// This file owns how changes are written.  It must not work them out, nor say
+// whether runs differ: that is Python's business.
 // @ts-check
 
 import {button, element} from './dom.js';
@@ -18,20 +18,19 @@ import {
 /** @typedef {import('./table.js').Cell} Cell */
 
 /**
- * What _formats/changes_data.py says of a comparison, and in words.
+ * What _formats/changes.py says of a difference, and in words.
  *
  * @typedef {object} Changes
  * @property {{runs: number, work: (number | null)[]}} before
  * @property {{runs: number, work: (number | null)[]}} after
  * @property {string} value
  * @property {string} unit
- * @property {string} scale
+ * @property {boolean} share
  * @property {string} by
  * @property {string} method
  * @property {Change} total
  * @property {Change[]} rows
- * @property {{what: string, heading: string[], gates: string[][],
- *             notes: string[]}} words
+ * @property {{what: string, heading: string[], notes: string[]}} words
  */
 
 /**
@@ -39,15 +38,12 @@ import {
  * @property {string | null} name
  * @property {string | null} kind
  * @property {number | null} line
- * @property {string | null} in
+ * @property {string} called
  * @property {number} before
  * @property {number} after
  * @property {number} change
- * @property {number | null} low
- * @property {number | null} high
+ * @property {number | null} margin
  * @property {number | null} relative
- * @property {number | null} p
- * @property {string | null} verdict
  */
 
 // What is drawn, and the class of its colour.
@@ -278,8 +274,8 @@ export function comparedLines(app) {
       : `sums of ${counted(now.runs, 'new run')} and of `
         + `${counted(base.runs, 'run')} of the base, scaled to as many`);
   }
-  if (changes?.method !== 'test') {
-    text.push('without verdicts: how runs differ is not known');
+  if (changes?.method !== 'runs') {
+    text.push('how runs differ is not known');
   }
   return [text, ...app.lacking.map(({side, types}) => [
     `Only ${side === now ? 'what is new' : 'the base'} has values of ${
@@ -315,22 +311,11 @@ export function changesView(app) {
     ...partKey(app.query) === partKey({...NO_QUERY, value: app.query.value})
       ? [] : [element('p', {class: 'note'},
                       'Of the whole, not of the part that is chosen.')],
-    tableOf('changes', verdictColumns(app, changes), [
-      {...total, name: 'total', kind: null, line: null, in: null}, ...rows],
+    tableOf('changes', tableColumns(app, changes), [
+      {...total, name: 'total', kind: null, line: null, called: ''}, ...rows],
     app.choosing((row) => funcOf(app, row))),
     ...words.notes.map((text) => element('p', {class: 'note'},
                                          printable(text)))];
-}
-
-/**
- * Whether a change may be chance.
- * @param {{verdict: string | null, low: number | null,
- *          high: number | null}} row
- */
-function isUnclear({verdict, low, high}) {
-  return verdict === 'unclear'
-    || (verdict === null && low !== null && high !== null
-        && low <= 0 && high >= 0);
 }
 
 /**
@@ -348,10 +333,10 @@ function funcOf(app, {name, kind}) {
  * @param {Changes} changes
  * @returns {import('./table.js').Column<Change>[]}
  */
-function verdictColumns(app, {unit, scale, words, method}) {
+function tableColumns(app, {unit, share: isShare, words}) {
   const type = {name: '', kind: '', unit};
   /** @param {number} value */
-  const text = (value) => (scale === 'share' ? percent(value)
+  const text = (value) => (isShare ? percent(value)
     : briefAmount(unit === 'nanoseconds' || Number.isInteger(value)
       ? Math.round(value) : Number(value.toPrecision(4)), type));
   /** @param {number} value */
@@ -361,25 +346,17 @@ function verdictColumns(app, {unit, scale, words, method}) {
      cell: ({before}) => cell(before)},
     {key: 'after', heading: 'after', kind: 'number',
      cell: ({after}) => cell(after)},
-    {key: 'change', heading: 'change', kind: 'number', cell: (row) => (
-      {text: row.change ? signed(row.change, text) : '-', value: row.change,
-       faint: isUnclear(row)})},
-    {key: 'interval', heading: '95 %', kind: 'number',
-     cell: ({low, high}) => ({text: low === null || high === null ? '?'
-       : low === high ? 'measured'
-         : `${signed(low, text)} … ${signed(high, text)}`})},
+    {key: 'change', heading: 'change', kind: 'number',
+     cell: ({change, margin}) => (
+       {text: change ? signed(change, text) : '-', value: change,
+        faint: margin === null || Math.abs(change) <= margin})},
+    {key: 'margin', heading: '±', kind: 'number', cell: ({margin}) => (
+      margin === null ? {text: '?'} : cell(margin))},
     {key: 'relative', heading: '%', kind: 'number',
      cell: ({change, before, after}) => (
        {text: relativeText(change, before, after)})},
-    ...method === 'test' ? [
-      /** @type {import('./table.js').Column<Change>} */ ({
-        key: 'p', heading: 'p', kind: 'number', cell: ({p}) => (
-          {text: p === null ? '' : p < 0.001 ? '< .001' : p.toFixed(3)})}),
-      /** @type {import('./table.js').Column<Change>} */ ({
-        key: 'verdict', heading: 'verdict', kind: 'text',
-        cell: ({verdict}) => ({text: verdict ?? ''})})] : [],
     {key: 'name', heading: words.what, kind: 'text',
-     cell: ({name, line, kind, in: callee}) => ({
-       text: `${name ?? '[without]'}${callee === null ? ''
-         : `:${line} in ${callee}`}`, title: kind ?? undefined})}];
+     cell: ({name, line, kind, called}) => ({
+       text: `${name ?? '[without]'}${kind === 'python' ? `:${line}` : ''}${
+         called && ` in ${called}`}`, title: kind ?? undefined})}];
 }

@@ -1,7 +1,7 @@
 // Two profiles made comparable.
 //
 // This file owns which functions and lines of two profiles are the same, as
-// _data/diff.py and _data/runs.py do, and which values both have.  It must not
+// _data/diff.py does, and which values both have.  It must not
 // compare anything.
 //
 // Functions are known by name and kind: a new version moves them to other

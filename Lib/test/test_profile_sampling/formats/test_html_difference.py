@@ -6,10 +6,7 @@ import os
 import random
 import unittest
 
-from profile_sampling import Profile
-from profile_sampling._data import compare
-from profile_sampling._data.runs import FUNCTION, Question
-from profile_sampling._formats import page_of_changes
+from profile_sampling import Profile, ProfileDiff
 
 from ..profiles.test_task_rows import service
 from ..support import hard_profiles
@@ -92,13 +89,6 @@ class PageTest(unittest.TestCase):
         plain.seek(0)
         self.assertEqual(Profile.load(file), Profile.load(plain))
 
-    def test_only_pages(self):
-        for name in 'x.svg', 'x.pb.gz', 'x':
-            with self.assertRaises(ValueError):
-                after().diff(before()).save(name)
-        with self.assertRaises(TypeError):
-            after().diff(before()).save(io.StringIO())
-
     def test_source_can_be_left_out(self):
         for source in True, False:
             file = io.BytesIO()
@@ -130,30 +120,27 @@ class NumbersTest(DifferenceTest):
                 with self.subTest(name, side=side):
                     base, now = self.compare(base, now, view='functions',
                                              side=side)
-                    own = now._tables.own
                     which = ('after', 'before') if not side else (
                         'before', 'after')
-                    expected = [
-                        (*[getattr(row, one).self_values[own]
-                           for one in (*which, 'delta')],
-                         named(row.function))
-                        for row in now.diff(base).functions()]
                     self.assertEqual(
                         sorted([(row['self'], row['other'], row['change'],
                                  row['function'])
-                                for row in self.table('functions')]),
-                        sorted(expected))
+                                for row in self.table('functions')
+                                if row['self'] or row['other']]),
+                        sorted([(*[getattr(row, one) for one
+                                   in (*which, 'change')],
+                                 named(row.function))
+                                for row in now.diff(
+                                    base, by='function').rows]))
 
     def test_cumulative(self):
         base, now = self.compare(before(), after(), view='functions',
                                  sort='cum')
-        own = now._tables.own
         self.assertEqual(
             sorted([(row['cum'], row['other'], row['change'])
                     for row in self.table('functions')]),
-            sorted([(row.after.cum_values[own], row.before.cum_values[own],
-                     row.delta.cum_values[own])
-                    for row in now.diff(base).functions()]))
+            sorted([(row.after, row.before, row.change) for row in now.diff(
+                base, by='function', cumulative=True).rows]))
 
     def test_lines_are_known_by_their_distance_from_the_head(self):
         self.compare(before(), after(), view='sites')
@@ -306,29 +293,26 @@ class RunsTest(DifferenceTest):
             b = Builder(pid=number + 1)
             b.sample(f'a.main:1 a.{builder}:2', wall_ns=ns, count=ns // 1000)
             b.sample('a.main:1 a.same:2', wall_ns=500_000, count=500)
-            found.append(b.profile()._tables)
+            found.append(b.profile())
         return found
 
-    def write(self, sides, scale=compare.PLAIN):
-        comparison = compare.of_tables(
-            *sides, Question(FUNCTION, False, 'wall_ns', None, ()), scale)
-        with open(self.path, 'wb') as file:
-            file.write(page_of_changes.encode(*sides, comparison))
-        return comparison
+    def write(self, sides, share=False):
+        difference = ProfileDiff(*sides, by='function', share=share)
+        difference.save(self.path)
+        return difference
 
-    def test_verdicts_are_those_of_python(self):
+    def test_margins_are_those_of_python(self):
         sides = [self.runs('f', range(100_000, 105_000, 1000)),
                  self.runs('f', range(200_000, 205_000, 1000))]
-        comparison = self.write(sides)
+        difference = self.write(sides)
         self.look(view='changes')
         first, *rows = self.table('changes')
         self.assertEqual(
             [(row['name'], row['before'], row['after'], row['change'],
-              row['verdict']) for row in rows],
-            [(row.place.name, row.before, row.after, row.change, row.verdict)
-             for row in comparison.rows])
-        self.assertEqual([row['verdict'] for row in rows[:1]], ['more'])
-        self.assertEqual(first['change'], comparison.total.change)
+              row['margin']) for row in rows],
+            [(f'{row.name}:1', row.before, row.after, row.change, row.margin)
+             for row in difference.rows])
+        self.assertEqual(first['change'], difference.total.change)
 
     def test_sides_of_other_numbers_of_runs(self):
         self.write([self.runs('f', [100_000, 100_000]),
@@ -341,7 +325,7 @@ class RunsTest(DifferenceTest):
 
     def test_shares_and_values_that_were_asked_for(self):
         self.write([self.runs('f', [100_000]), self.runs('f', [200_000])],
-                   compare.SHARE)
+                   share=True)
         self.open_page()
         wait_for(self.driver, lambda driver: driver.execute_script(READY))
         self.assertEqual(self.run_js(
@@ -431,9 +415,10 @@ class TasksTest(DifferenceTest):
             self.assertIn(f'Only {text} has values of task and delay: they '
                           'are left out', self.text('#facts'))
             self.assertEqual(
-                sorted([row['change'] for row in self.table('functions')]),
-                sorted([row.delta.self_wall_ns for row
-                        in now.diff(base).functions()]))
+                sorted([row['change'] for row in self.table('functions')
+                        if row['change']]),
+                sorted([row.change for row
+                        in now.diff(base, by='function').rows]))
             self.assertNotIn('Tasks', self.text('.tabs'))
 
     def test_no_finding_leads_where_there_is_nothing(self):
@@ -456,15 +441,16 @@ class FileTest(DifferenceTest):
                 self.choose('base', path)
                 wait_for(self.driver, lambda driver: 'Compared' in (
                     driver.find_element('id', 'facts').text))
-                self.assertIn('without verdicts', self.text('#facts'))
+                self.assertIn('how runs differ is not known',
+                              self.text('#facts'))
                 self.run_js("location.hash = 'view=functions'")
                 wait_for(self.driver, lambda driver: driver.execute_script(
                     "return document.querySelector('table')"))
                 self.assertEqual(
                     sorted([row['change'] for row
-                            in self.table('functions')]),
-                    sorted([row.delta.self_wall_ns for row
-                            in after().diff(before()).functions()]))
+                            in self.table('functions') if row['change']]),
+                    sorted([row.change for row in after().diff(
+                        before(), by='function').rows]))
                 self.assertEqual(complaints(self.driver), [])
 
     def test_profiles_of_other_values(self):

@@ -224,7 +224,7 @@ class OutputTest(unittest.TestCase):
         output = profile.diff(profile.focus('json'))._repr_html_()
         self.assertEqual(output.count('<iframe '), 1)
         self.assertIn('id=&quot;base&quot;', output)
-        self.assertIn('function, by self wall time', output)
+        self.assertIn('line of my code, by wall time', output)
 
     def test_outputs_are_reproducible(self):
         self.assertEqual(example().profile()._repr_html_(),

@@ -137,18 +137,6 @@ class ValuesTest(unittest.TestCase):
             profile.about('bogus')
         self.assertEqual(reloaded(about), about)
 
-    def test_diff_with_a_profile_without(self):
-        plain = Builder()
-        plain.sample('app.main:1 C:select.poll [waiting]', wall_ns=MS,
-                     state='waiting')
-        diff = service().profile().diff(plain.profile())
-        rows = {row.function.name: row.delta for row in diff.functions()}
-        self.assertEqual(rows['app.main'].cum_wall_ns, 48 * MS)
-        self.assertNotIn('db.fetch', rows)
-        diff = service().profile().diff(service().profile())
-        self.assertIn('db.fetch',
-                      [row.function.name for row in diff.functions()])
-
 
 class ClassTest(unittest.TestCase):
 
