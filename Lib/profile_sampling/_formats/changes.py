@@ -254,7 +254,7 @@ def _notes(difference, top):
 def _signs(difference, rows):
     """Say what signs in the table mean that need not be there."""
     if any([row.margin == 0 for row in rows]):
-        yield '-: measured by clocks, without an error of sampling'
+        yield '± -: measured by clocks, without an error of sampling'
     if any([row.name is None for row in rows]):
         yield f'[without]: time that has no {label_of(difference.question.by)}'
     if not all([row.is_clear for row in rows]):

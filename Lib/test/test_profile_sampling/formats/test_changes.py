@@ -46,7 +46,7 @@ class SignsTest(unittest.TestCase):
     def test_only_signs_that_are_there(self):
         error = ('one run each: run-to-run variation unknown; ± is the error '
                  'of sampling alone (95 %)\n')
-        measured = '-: measured by clocks, without an error of sampling'
+        measured = '± -: measured by clocks, without an error of sampling'
         self.assertEqual(self.notes({'/a': 900}, {'/a': 100}),
                          error + measured)
         self.assertEqual(
