@@ -195,9 +195,10 @@ extern void _PySampling_AfterSignalMask(void);
 #define _PySampling_AfterSignalMask() \
     _PySampling_IF_ACTIVE(_PySampling_AfterSignalMask())
 
-// Around exec: a signal on its way would outlive the handler.
+// Around exec: a signal on its way would outlive the handler, and the profile
+// of -X is written.  `path` is what is to be run, or NULL.  Runs Python code.
 // Export for '_posixsubprocess' shared extension.
-PyAPI_FUNC(void) _PySampling_BeforeExec(void);
+PyAPI_FUNC(void) _PySampling_BeforeExec(const char *path);
 extern void _PySampling_AfterFailedExec(void);
 
 extern void _PySampling_BeforeFork(void);
@@ -252,7 +253,7 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_BeforeSetSignal(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_HandlerOfProgram(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_AfterSignalMask() ((void)0)
-#define _PySampling_BeforeExec() ((void)0)
+#define _PySampling_BeforeExec(PATH) ((void)(PATH))
 #define _PySampling_AfterFailedExec() ((void)0)
 #define _PySampling_BeforeFork() ((void)0)
 #define _PySampling_AfterForkParent() ((void)0)

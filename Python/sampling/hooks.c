@@ -103,10 +103,14 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int at_once)
 }
 
 void
-_PySampling_BeforeExec(void)
+_PySampling_BeforeExec(const char *path)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    if (_PySampling_ACTIVE() && tstate != NULL) {
+    if (tstate == NULL) {
+        return;
+    }
+    _PySampling_WriteBeforeExec(tstate, path);
+    if (_PySampling_ACTIVE()) {
         end_run(tstate);
     }
 }

@@ -37,6 +37,7 @@ class Parts:
     ledger  what the processes say of themselves
     taken   the files that are in the sum
     begun   the numbers of all processes that began to be profiled
+    left    those of processes that have left one, or several by exec
     silent  those of processes that have ended and left no profile
     """
 
@@ -56,7 +57,7 @@ class Parts:
         self._is_needed = False
         self._late = []
         self.taken = []
-        self.begun = self.silent = frozenset()
+        self.begun = self.left = self.silent = frozenset()
 
     @property
     def out(self):
@@ -142,9 +143,10 @@ class Parts:
     def _read_ledger(self):
         """Learn who has left no profile."""
         self.begun = frozenset(self.ledger.read())
-        self.silent = self.begun.difference(
-            [int(os.path.basename(path).removesuffix(_EXTENSION))
-             for path in self.taken], self._late)
+        self.left = frozenset(
+            [int(os.path.basename(path).partition('.')[0])
+             for path in self.taken])
+        self.silent = self.begun.difference(self.left, self._late)
 
     def uncovered_ns(self, cpu_ns):
         """Return how much of the CPU time of all processes is in no profile.

@@ -120,7 +120,7 @@ def _save(ended, wanted, options, parts, format, output):
         format, not options.no_source))
     if not options.quiet:
         say(f'wrote {output}, of '
-            + words.counted(len(parts.taken), 'process', 'processes')
+            + words.counted(len(parts.left), 'process', 'processes')
             + _not_in_it(ended, parts))
     return True
 

@@ -23,7 +23,6 @@ _STDERR = 2
 # A handler of signals may raise while the profile is written.
 _TRIES = 5
 _FAULTS = OSError, ValueError, TypeError, AttributeError, MemoryError
-_DEFAULT_OUT = 'sampleprof.{pid}'
 _PID = '{pid}'
 _ANOTHER = 'record -o PATH, or -X sampleprof=out=PATH'
 # What helps, by what is wrong.
@@ -73,15 +72,21 @@ def writer(out, format, cwd, duration_s, has_timeline, kept, parent):
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
-    def write_at_exit(raw, quiet):
+    def write_at_exit(raw, quiet, is_exec):
         kept.free()
+        name, note = out, ''
+        if is_exec:
+            # The program that comes may be profiled, too, as process {pid}.
+            name = (_default_out(format) if out is None else out).replace(
+                _PID, f'{_PID}.exec')
+            note = 'The process becomes another program. '
         raw['meta'] = meta
         raw['latencies'] = latencies.end_session()
         if recorder is not None:
             recorder.finish(raw)
-        is_written = write(raw, out, format, cwd, quiet, encode, say,
-                           '' if quiet else
-                           children.said() + native_threads.said(raw), kept)
+        is_written = write(raw, name, format, cwd, quiet, encode, say,
+                           '' if quiet else note
+                           + children.said() + native_threads.said(raw), kept)
         if is_written and os.getpid() != ledger.pid:
             ledger.wrote(own_ns())
         return is_written
@@ -137,7 +142,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
         try:
             format = _format_of(out, format)
             if out is None:
-                out = _DEFAULT_OUT + _formats.extension(format)
+                out = _default_out(format)
             shown = os.fsdecode(_formats.with_pid(out))
             tables = Tables(raw)
             encode = encode or _formats.encoder(format)
@@ -167,10 +172,14 @@ def _format_of(out, format):
     return format
 
 
+def _default_out(format):
+    return f'sampleprof.{_PID}{_formats.extension(format)}'
+
+
 def _path(out, format, cwd):
     """Return the absolute name of the file as a text, if *cwd* is known."""
     if out is None:
-        out = _DEFAULT_OUT + _formats.extension(format)
+        out = _default_out(format)
     return os.path.join(os.fsdecode(cwd or b''),
                         os.fsdecode(_formats.with_pid(out)))
 

@@ -33,9 +33,6 @@
 /* A helper has what waits to deliver, and then to end. */
 #define MAX_HELPER_NS 1000000000
 
-/* The writer needs less. */
-#define WRITER_FRAMES 100
-
 
 /* Whose file it is.
 
@@ -143,12 +140,12 @@ claim_file(PyObject *out, PyObject *cwd)
 /* Writing. */
 
 static void
-write_profile(struct _sampling_tables *tables)
+write_profile(struct _sampling_tables *tables, int is_exec)
 {
     PyObject *raw = STATE->exit_export(tables);
     PyObject *done = raw != NULL
-        ? PyObject_CallFunction(STATE->exit_write, "Oi", raw,
-                                STATE->exit_quiet)
+        ? PyObject_CallFunction(STATE->exit_write, "Oii", raw,
+                                STATE->exit_quiet, is_exec)
         : NULL;
     if (done == NULL) {
         // Not through sys.stderr: it may be locked for ever.
@@ -165,11 +162,12 @@ write_profile(struct _sampling_tables *tables)
    of signals: in the child of a fork any other might wait for a lock that
    nobody gives back. */
 static void
-write_at_end(PyThreadState *tstate, struct _sampling_tables *tables)
+write_at_end(PyThreadState *tstate, struct _sampling_tables *tables,
+             int is_exec)
 {
     PyThreadState_EnterTracing(tstate);
     int was_collecting = PyGC_Disable();
-    write_profile(tables);
+    write_profile(tables, is_exec);
     if (was_collecting) {
         PyGC_Enable();
     }
@@ -178,19 +176,41 @@ write_at_end(PyThreadState *tstate, struct _sampling_tables *tables)
 
 /* The session goes on, as the program may. */
 static void
-write_at_ending(PyThreadState *tstate)
+write_snapshot(PyThreadState *tstate, int is_exec)
 {
-    _PySampling_WaitForWriter(tstate);
-    if (!STATE->exit_session) {
-        return;                 // it has been written meanwhile
-    }
     _PySampling_SetWriter(tstate);
     struct _sampling_tables *tables;
     if (_PySampling_Snapshot(tstate, 0, &tables) == _PySampling_OK) {
-        write_at_end(tstate, tables);
+        write_at_end(tstate, tables, is_exec);
         _PySampling_TablesFree(tables);
     }
     _PySampling_SetWriter(NULL);
+}
+
+static void
+write_at_ending(PyThreadState *tstate)
+{
+    _PySampling_WaitForWriter(tstate);
+    if (STATE->exit_session) {  // else it has been written meanwhile
+        write_snapshot(tstate, 0);
+    }
+}
+
+/* The process is about to be the program *path*, if there is one: many paths
+   are tried for one name.  The child of a fork leaves nothing: its parent
+   wanted that program, and has most of what it ran before. */
+void
+_PySampling_WriteBeforeExec(PyThreadState *tstate, const char *path)
+{
+    if (STATE->exit_session && STATE->num_forks == 0
+        && !_PySampling_ForkedWithoutHooks()
+        && !_PySampling_AnotherWrites(tstate)
+        && _Py_IsMainInterpreter(tstate->interp)
+        && (path == NULL
+            || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0))
+    {
+        write_snapshot(tstate, 1);
+    }
 }
 
 
@@ -559,7 +579,7 @@ end_session(PyThreadState *tstate)
         return;
     }
     if (is_exit_session) {
-        write_at_end(tstate, tables);
+        write_at_end(tstate, tables, 0);
     }
     _PySampling_TablesFree(tables);
 }
@@ -575,7 +595,7 @@ _PySampling_WriteNow(PyThreadState *tstate)
     _PySampling_SetWriter(tstate);
     struct _sampling_tables *tables;
     if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
-        write_profile(tables);
+        write_profile(tables, 0);
         _PySampling_TablesFree(tables);
     }
     _PySampling_EndingOver();

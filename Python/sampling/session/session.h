@@ -67,6 +67,10 @@ extern void _PySampling_SetWriter(PyThreadState *tstate);
 extern int _PySampling_AnotherWrites(PyThreadState *tstate);
 extern void _PySampling_WaitForWriter(PyThreadState *tstate);
 
+// session/autostart.c.  Never raises.  Runs Python code.
+extern void _PySampling_WriteBeforeExec(PyThreadState *tstate,
+                                        const char *path);
+
 // session/session.c.  Before the process ends: nobody gets samples any more.
 extern void _PySampling_EndSubscriptions(PyThreadState *tstate);
 

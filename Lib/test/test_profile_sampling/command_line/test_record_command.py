@@ -209,6 +209,22 @@ class CommandTest(RecordTest):
         self.assertEqual(
             [name for name in self.files() if 'sampleprof' in name], [])
 
+    def test_a_process_that_becomes_another_program(self):
+        self.file('launcher.py', '''if True:
+            import os, sys
+            def launch():
+                for i in range(10**6): pass
+            launch()
+            os.execv(sys.executable, [sys.executable, '-c',
+                                      'for i in range(10**6): pass'])
+            ''')
+        result = self.record('-o', 'p.pb.gz', '--', sys.executable,
+                             'launcher.py')
+        self.assertEqual(result.err, f'{PROG}: wrote p.pb.gz, of 1 process\n')
+        names = [row.function.name for row in self.load('p.pb.gz').functions()]
+        self.assertIn('__main__.launch', names)
+        self.assertIn('__main__.<module>', names)
+
     def test_processes_that_are_terminated(self):
         self.file('processes.py', '''if True:
             import multiprocessing, time

@@ -218,10 +218,35 @@ time.sleep(0.1)
         self.assertTrue([s for s in profile.samples if on_stack(s, 'last')])
 
     def test_exec_ends_the_session(self):
-        # The new program has neither handler nor stray signals.
-        self.check('import os, sys\nfor i in range(10**5): pass\n'
-                   'os.execv(sys.executable, '
-                   '[sys.executable, "-c", "print(6 * 7)"])', profile=False)
+        # The new program has no handler, stray signals or descriptors.
+        busy = ('import os, sys\n'
+                'def launch():\n'
+                '    for i in range(10**6): pass\n'
+                'launch()\n')
+        for call in ('os.execv("/bin/sh", command)',
+                     'os.execve("/bin/sh", command, {"A": "1"})',
+                     'os.execve(os.open("/bin/sh", os.O_RDONLY), command, {})',
+                     # Looks for it in all of PATH.
+                     'os.environ["PATH"] = f"/no:/such:{os.environ["PATH"]}";'
+                     'os.execvp("sh", command)'):
+            with self.subTest(call):
+                profile = self.check(
+                    f'{busy}command = ["sh", "-c", "ls /proc/self/fd; '
+                    f'grep ^Sig[^Q] /proc/self/status; env | grep -v PYTHON"]\n'
+                    f'{call}')
+                self.assertTrue([s for s in profile.samples
+                                 if on_stack(s, 'launch')])
+
+    def test_exec_that_fails(self):
+        profile = self.check(
+            'import os\n'
+            'def late():\n'
+            '    for i in range(10**6): pass\n'
+            'try:\n'
+            '    os.execvp("no-such-program", ["x"])\n'
+            'except FileNotFoundError:\n'
+            '    late()')
+        self.assertTrue([s for s in profile.samples if on_stack(s, 'late')])
 
     def test_interpreter_in_a_thread(self):
         self.check('import _interpreters, threading\n'

@@ -401,7 +401,35 @@ class ProgramsTest(ChildrenTest):
                   ' [*sys.orig_argv, "again"])\n'
                   'print(os.getpid())')
         result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
-        self.assertEqual(self.one_file(result).pid, int(result.out))
+        first, last = result.said()
+        self.assertIn('The process becomes another program.', first)
+        self.assertNotIn('another program', last)
+        profile = self.load('p.pb.gz')
+        self.assertEqual(profile.pid, int(result.out))
+
+    def test_program_that_execs_another(self):
+        # Both are one process, and none overwrites the other's file.
+        self.file('launcher.py', 'import os, sys\n'
+                                 'def launch():\n'
+                                 '    for i in range(10**6): pass\n'
+                                 'launch()\n'
+                                 'os.execv(sys.executable, '
+                                 '[sys.executable, "program.py"])')
+        self.file('program.py', 'import os\n'
+                                'def work():\n'
+                                '    for i in range(10**6): pass\n'
+                                'work(); print(os.getpid())')
+        result = self.run_python('launcher.py', env=environment(
+            PYTHONSAMPLEPROF='wall'))
+        pid = int(result.out)
+        self.assertEqual(self.files(), [
+            'launcher.py', 'program.py', f'sampleprof.{pid}.exec.pb.gz',
+            f'sampleprof.{pid}.pb.gz'])
+        self.assertEqual(len(result.said()), 2)
+        for name, function in ('.exec', 'launch'), ('', 'work'):
+            self.assertIn(f'__main__.{function}', [
+                row.function.name for row in self.load(
+                    f'sampleprof.{pid}{name}.pb.gz').functions()])
 
     def test_programs_that_are_started_in_other_directories(self):
         # Also in those that are gone when their programs end.
