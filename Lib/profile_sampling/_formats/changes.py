@@ -51,7 +51,7 @@ def text(difference, *, top=TOP, width=WIDTH, color=False):
         result += ['', *lines(table, width, color)]
     # No break between a figure and its unit.
     result += ['', *[
-        line.replace('\xa0', ' ') for note in _notes(difference, top)
+        line.replace('\xa0', ' ') for note in _notes(difference)
         for line in wrapped(note.replace(' %', '\xa0%').split(' '), width,
                             ' ')]]
     return '\n'.join(result) + '\n'
@@ -68,13 +68,13 @@ def markdown(difference, *, top=TOP):
         heading = f'Shares of the {title}'
     return report_files.markdown(
         heading, _heading(difference), _tables(difference, top),
-        _notes(difference, top))
+        _notes(difference))
 
 
 def words(difference):
     """Return what is said of a difference beside its rows, as a dict."""
     return {'what': _what(difference), 'heading': [*_heading(difference)],
-            'notes': [*_notes(difference, len(difference.rows))]}
+            'notes': [*_notes(difference)]}
 
 
 def document(difference):
@@ -224,7 +224,7 @@ def _relative(row):
     return 'new' if row.after else 'gone'
 
 
-def _notes(difference, top):
+def _notes(difference):
     before, after = len(difference.before), len(difference.after)
     if difference.method == diff.SAMPLING:
         each = 'each' if before == after == 1 else 'on a side'
@@ -248,7 +248,8 @@ def _notes(difference, top):
         yield ('CPU wait is up to {:.0%} of the time before and {:.0%} after: '
                'the machine was busy. CPU time does not depend on that: '
                '--value cpu'.format(*waits))
-    yield from _signs(difference, _shown(difference, top))
+    # Rows that are not shown, too: otherwise what is said changes with them.
+    yield from _signs(difference, _shown(difference, None))
 
 
 def _signs(difference, rows):
