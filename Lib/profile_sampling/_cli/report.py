@@ -292,7 +292,7 @@ def _report(tables, path, format, options):
     sites = sites_of(threads, options.mine, options.everything)
     is_all = options.top is not None
     options.top = options.top or text.TOP
-    shown = (_tables_of_tasks(tables, options)
+    shown = (_tables_of_tasks(tables, sites, options)
              + _tables_of_threads(threads, sites, options)
              or [site_table(threads, sites, options.top)])
     for table in shown if is_all else ():
@@ -349,11 +349,12 @@ def _tables_of_threads(tables, sites, options):
     return shown
 
 
-def _tables_of_tasks(tables, options):
+def _tables_of_tasks(tables, sites, options):
     if not options.tasks:
         return []
     if options.by:
         return [table for key in options.by for table in (
             tables_of_tasks.by_label(tables, options.top, key),
-            *tables_of_tasks.slow_requests(tables, options.top, key))]
+            *tables_of_tasks.slow_requests(tables, sites, options.top,
+                                           key))]
     return tables_of_tasks.tasks(tables, options.top)

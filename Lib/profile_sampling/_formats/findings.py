@@ -159,7 +159,7 @@ def _loop_wait(tables, sites):
     text = (f'asyncio tasks waited for their loop for '
             f'{share(ns, sum(states))} of their lives')
     numbers = {'ns': ns, 'share': ns / sum(states)}
-    held = _loop_holders(tables, sites)
+    held = loop_holders(tables, sites)
     if held:
         said, more = _holder(held, tables.total(DELAY.name))
         text += said
@@ -167,9 +167,9 @@ def _loop_wait(tables, sites):
     return Finding('loop_wait', text, **numbers)
 
 
-def _loop_holders(tables, sites):
-    """Return how long tasks waited, by (name of what held their loop, what
-    that did)."""
+def loop_holders(tables, sites):
+    """Return how long tasks waited for their loop, by (name of what held it,
+    what that did)."""
     held = {}
     for row in by_task.holders(tables):
         if row.is_gil_wait:

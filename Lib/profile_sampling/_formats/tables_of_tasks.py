@@ -6,17 +6,20 @@ This file owns what is in them.  It must not know how a table is laid out.
 from profile_sampling._data import by_task
 from profile_sampling._data.label_names import label_of
 from profile_sampling._data.values import DELAY, TASK
+from profile_sampling._formats.findings import loop_holders
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import brief, not_shown
+from profile_sampling._formats.words import brief, not_shown, share
 
 # Of the requests of a value, at least one.
 _SLOWEST = 0.01
 _OF_REQUESTS = (('mean', 'mean'), ('running', 'running'),
                 ('loop_wait', 'loop wait'), ('gil_wait', 'GIL wait'),
                 ('waiting', 'waiting'))
-# How many things that tasks awaited are told.
-_AWAITED = 3
+# How many things that tasks awaited, and that held their loop, are told; the
+# latter if they held it for as much of the waits.
+_AWAITED = _HOLDERS = 3
+_LEAST_SHARE = 0.1
 _UNKNOWN, _NO_TASK, _WITHOUT = '[unknown]', '[no task]', '[without]'
 _OTHER_THREAD = '[other thread]'
 
@@ -144,7 +147,7 @@ def by_label(tables, top, key):
                  notes=not_shown(len(rows), top, 'value') + notes)
 
 
-def slow_requests(tables, top, key):
+def slow_requests(tables, sites, top, key):
     """The Table of what the slowest requests did, beside all others; or none,
     if nothing is known of them."""
     key = label_of(key)
@@ -161,12 +164,28 @@ def slow_requests(tables, top, key):
         Column('value', key, 'text')]
     cells = []
     for row in rows[:top]:
-        for share, part in ('slowest', row.slowest), ('others', row.others):
-            cells.append((share, *part._fields(), f'{row.value}, {share}'))
+        for which, part in ('slowest', row.slowest), ('others', row.others):
+            cells.append((which, *part._fields(), f'{row.value}, {which}'))
     return [Table(f'slow_requests_by_{key}',
                   f'What the slowest {_SLOWEST:.0%} did, for each request',
                   columns, cells, value_type=TASK,
-                  notes=not_shown(len(rows), top, 'value'))]
+                  notes=not_shown(len(rows), top, 'value') + (
+                      _loop_waits(tables, sites) if any(
+                          [row.slowest.loop_wait_ns for row in rows])
+                      else []))]
+
+
+def _loop_waits(tables, sites):
+    """Say what held the loop, whoever waited: of single requests it is not
+    known."""
+    held = loop_holders(tables, sites)
+    total = sum(held.values())
+    most = sorted(held.items(), key=lambda item: (-item[1], item[0]))
+    said = [f'{share(ns, total)} while {name} {did}'
+            for (name, did), ns in most[:_HOLDERS]
+            if ns >= _LEAST_SHARE * total]
+    return [f'Waits of all tasks for their loop: {", ".join(said)}'] if (
+        said) else []
 
 
 def _of_all():

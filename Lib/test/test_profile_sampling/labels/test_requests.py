@@ -14,6 +14,7 @@ import unittest
 import profile_sampling
 from profile_sampling import Profile, labels, profile, request
 from profile_sampling._data import by_task
+from profile_sampling._data.by_site import Sites
 from profile_sampling._data.histogram import BITS, Histogram, bucket
 from profile_sampling._data.lives import Latency
 from profile_sampling._formats import tables_of_tasks
@@ -400,15 +401,23 @@ class SlowTest(unittest.TestCase):
     def test_report(self):
         spent = (5, 99, 990, 100, 90, 0), (9, 1, 500, 20, 400, 30)
         b = Builder()
+        for name, ms in ('app.hold:3 C:time.sleep', 70), ('app.f:4', 25), (
+                'app.g:5', 5):
+            b.sample(name, wall_ns=ms * MS, delay_ns=ms * MS)
         raw = b.raw()
         raw['latencies'] = (Latency(
             'route', '/', (), 100, 1490, 500, Histogram(
                 BITS, [0] * 5 + [99] + [0] * 3 + [1]), spent),)
-        table, = tables_of_tasks.slow_requests(
-            Profile._from_raw(raw)._tables, 10, 'route')
+        tables = Profile._from_raw(raw)._tables
+        table, = tables_of_tasks.slow_requests(tables, Sites(tables), 10,
+                                               'route')
         self.assertEqual(table.rows, [
             ('slowest', 1, 500, 20, 400, 30, 50, '/, slowest'),
             ('others', 99, 10, 1, 1, 0, 8, '/, others')])
+        # What held the loop is known of all waits, not of those of a request.
+        self.assertEqual(table.notes, [
+            'Waits of all tasks for their loop: 70.0 % while app.hold:3 '
+            '(time.sleep) ran in it, 25.0 % while app.f:4 ran in it'])
 
 
 class ThreadsTest(unittest.TestCase):
