@@ -54,7 +54,7 @@ class ProfileDiff:
             format = format or 'html'
         format = _formats.choose(path, format, _formats.CHANGES)
         if format == 'html':
-            data = self._page(**_formats.sourcing('html', source))
+            data = self._page(**_formats.options_of('html', source=source))
         else:
             from profile_sampling._formats import changes
             data = changes.encode(self._difference, format)

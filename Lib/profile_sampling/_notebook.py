@@ -100,7 +100,7 @@ def _split(line, cell):
 def _check(options):
     try:
         format = _formats.choose(options.output)
-        _formats.sourcing(format, not options.no_source)
+        _formats.options_of(format, source=not options.no_source)
     except ValueError as exc:
         raise _Misused(str(exc)) from None
     if options.timeline and format not in _formats.WITH_TIMELINE:
@@ -150,8 +150,9 @@ def _run(shell, options, code):
             found = _told(shell, found, name, options, before)
             shell.user_ns[VARIABLE] = found
             if path is not None:
-                _formats.write(found._tables, path(), **_formats.sourcing(
-                    _formats.choose(path()), not options.no_source))
+                _formats.write(found._tables, path(), **_formats.options_of(
+                    _formats.choose(path()),
+                    source=not options.no_source))
     return found
 
 

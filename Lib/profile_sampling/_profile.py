@@ -185,10 +185,9 @@ class Profile(Sums):
             path = _formats.with_pid(path)
         format = _formats.choose(path, format)
         data = _formats.encode(
-            self._tables, format, **_formats.annotation(format, annotate),
-            **_formats.pruning(format, min_share),
-            **_formats.sourcing(format, source),
-            **_formats.idling(format, idle))
+            self._tables, format, **_formats.options_of(
+                format, annotate=annotate, min_share=min_share,
+                source=source, idle=idle))
         if is_file:
             _files.write_to(path, data)
         else:

@@ -18,12 +18,11 @@ import pytest
 from profile_sampling import _files, _formats
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._formats.sites import site_text
-from profile_sampling._formats.words import seconds, share
+from profile_sampling._formats.sites import TimeColumns, site_text
+from profile_sampling._formats.table import MIN_WIDTH, Column, Table, lines
 
 LABEL = 'test'
 _TOP = 10
-_WAITS = 'waiting', 'asleep_with_gil'
 _FROM_WORKER = 'sampleprof'
 
 
@@ -116,15 +115,19 @@ class _Plugin:
     def pytest_terminal_summary(self, terminalreporter):
         if self._is_worker:
             return
-        rows = [] if self._profile is None else rows_of(self._profile)
         top = self._config.option.sampleprof_top
-        terminalreporter.section(f'{min(top, len(rows))} slowest of '
-                                 f'{len(rows)} sampled tests')
-        lines = lines_of(rows[:top])
-        terminalreporter.write_line(lines[0])
-        for line, (test, *_) in zip(lines[1:], rows):
-            terminalreporter.write_line(line)
-            terminalreporter.write_line(most_of(self._profile, test))
+        if self._profile is None or LABEL not in self._profile.label_keys:
+            terminalreporter.section('no test was sampled')
+        else:
+            table, tests = table_of(self._profile, top)
+            terminalreporter.section(f'{min(top, tests)} slowest of {tests} '
+                                     'sampled tests')
+            # The name of a test is to be copied: it is not cut.
+            longest = max([len(test) for *_, (_, test), _ in table.rows])
+            for line in lines(table, max(
+                    self._config.get_terminal_writer().fullwidth,
+                    MIN_WIDTH + longest)):
+                terminalreporter.write_line(line)
         if self._lost_workers:
             terminalreporter.write_line(
                 f'{self._lost_workers} of {self._workers} workers crashed: '
@@ -136,45 +139,26 @@ class _Plugin:
             terminalreporter.write_line(f'The profile is in {self._out}.')
 
 
-def rows_of(profile):
-    """Return (test, wall ns, running, waiting, GIL wait) for each test, the
-    slowest first."""
-    sums = {}
-    for sample in profile.samples:
-        test = sample.labels.get(LABEL)
-        if test is None:
-            continue
-        row = sums.setdefault(test, [0, 0, 0, 0])
-        row[0] += sample.wall_ns
-        if sample.state == 'gil_wait':
-            row[3] += sample.wall_ns
-        elif sample.state in _WAITS:
-            row[2] += sample.wall_ns
-        else:
-            row[1] += sample.wall_ns
-    return sorted([(test, *row) for test, row in sums.items()],
-                  key=lambda row: (-row[1], row[0]))
+def table_of(profile, top):
+    """Return (the Table of the slowest tests, how many tests there are).
+
+    Below each is the line that took most of it.
+    """
+    tests = {test: sites_of(on_clocks(part._tables)) for test, part
+             in profile.group_by(LABEL).items() if test is not None}
+    names = sorted(tests, key=lambda test: (-tests[test].busy, test))
+    tables = on_clocks(profile._tables)
+    shared = TimeColumns(tables, sites_of(tables),
+                         [tests[test].whole for test in names])
+    columns = [*shared.columns, Column(LABEL, LABEL, 'name'),
+               Column('most', 'most at', 'below')]
+    rows = [(*cells, ('', test), _most_of(tests[test]))
+            for cells, test in zip(shared.cells(top), names)]
+    return Table(LABEL, '', columns, rows,
+                 value_type=tables.value_types[tables.own]), len(names)
 
 
-def most_of(profile, test):
-    """Return what is said of the line that took most of a test."""
-    part = profile.filter(labels={LABEL: test})
-    sites = sites_of(on_clocks(part._tables))
-    if not sites.rows:
-        return '    idle'
-    row = max(sites.rows, key=lambda row: row.sums.total)
-    return (f'    {share(row.sums.total, sites.busy)} of it at '
-            f'{site_text(row)}')
-
-
-def lines_of(rows):
-    """Return the summary as lines."""
-    if not rows:
-        return ['No test was sampled.']
-    heads = 'total', 'running', 'waiting', 'GIL wait'
-    cells = [heads, *[[seconds(ns) for ns in times] for _, *times in rows]]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    names = ['test', *[test for test, *_ in rows]]
-    return ['  '.join([*[f'{cell:>{width}}' for cell, width
-                         in zip(row, widths)], name])
-            for row, name in zip(cells, names)]
+def _most_of(sites):
+    """Return the line that took most of a test, if any did."""
+    rows = sorted(sites.rows, key=lambda row: -row.sums.total)
+    return [(site_text(row), row.sums.total) for row in rows[:1]]

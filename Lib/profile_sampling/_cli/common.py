@@ -103,7 +103,8 @@ def add_source(parser):
 def source_options(options):
     """Return what add_source() added as options of a page's encode()."""
     source = options.page_source
-    return _formats.sourcing('html', True if source is None else source)
+    return _formats.options_of('html',
+                                source=True if source is None else source)
 
 
 def _output(name):

@@ -170,9 +170,9 @@ def _run(options):
     format = choose_format(options, 'text', _KNOWN)
     is_report = format == 'text' or format in _formats.REPORTS
     try:
-        arguments = {**_formats.annotation(format, options.annotate),
-                     **_formats.pruning(format, options.min_share),
-                     **_formats.idling(format, options.idle)}
+        arguments = _formats.options_of(
+            format, annotate=options.annotate, min_share=options.min_share,
+            idle=options.idle)
         if format == 'html':
             arguments |= source_options(options)
     except ValueError as exc:

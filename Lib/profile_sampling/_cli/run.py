@@ -27,7 +27,7 @@ def check_format(format, options):
     try:
         if options.timeline:
             _formats.check_timeline(format)
-        _formats.sourcing(format, not options.no_source)
+        _formats.options_of(format, source=not options.no_source)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
 
@@ -116,8 +116,8 @@ def _save(ended, wanted, options, parts, format, output):
     if tables is None:
         say_nothing_written(wanted, parts)
         return False
-    parts.save(tables, output, format, **_formats.sourcing(
-        format, not options.no_source))
+    parts.save(tables, output, format, **_formats.options_of(
+        format, source=not options.no_source))
     if not options.quiet:
         say(f'wrote {output}, of '
             + words.counted(len(parts.left), 'process', 'processes')

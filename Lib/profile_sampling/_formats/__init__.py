@@ -41,6 +41,9 @@ WITH_TIMELINE = 'pprof', 'html', 'speedscope', 'gecko', 'gecko-gz'
 # have all that there is.
 WITHOUT_IDLE = ('collapsed', 'text', 'speedscope', 'pstats', 'svg',
                 'callgrind', 'dot', 'gecko', 'gecko-gz')
+# The modules of formats with other names.
+_MODULES = {'pprof': 'pprof.writer', 'profile-json': 'json',
+            'gecko-gz': 'gecko_gz'}
 # What is no text.
 BINARY = 'pprof', 'pstats', 'gecko-gz'
 
@@ -88,47 +91,38 @@ def extension(format):
     return FORMATS[format][0]
 
 
-def annotation(format, annotate):
-    """Return the options of encode() that mark the kinds of frames.
+def options_of(format, *, annotate=False, min_share=None, source=True,
+               idle=False):
+    """Return the options of encode() as a dict.
 
-    Raise ValueError if they are asked of a format without such marks.
+    *annotate* marks the kinds of frames in collapsed stacks; *min_share*
+    leaves out what is small in dot; *source* is whether a page has the text of
+    functions, or a directory or several that it may be from; with *idle*,
+    threads that had nothing to do are in files that leave them out.
+
+    Raise ValueError for one that the format does not have.
     """
-    if not annotate:
-        return {}
-    if format != 'collapsed':
-        raise ValueError('only collapsed stacks can be annotated, not '
-                         f'{format}')
-    return {'annotate': True}
-
-
-def pruning(format, min_share):
-    """Return the options of encode() that leave out what is small.
-
-    Raise ValueError if that is asked of a format that leaves out nothing.
-    """
-    if min_share is None:
-        return {}
-    if format != 'dot':
-        raise ValueError('only dot leaves out what has less than a share, '
-                         f'not {format}')
-    return {'min_share': min_share}
-
-
-def sourcing(format, source):
-    """Return the options of encode() about the text of functions.
-
-    *source* is whether there is any, or a directory or several that it may be
-    from.  Raise ValueError if a format that has none is to leave it out.
-    """
-    if isinstance(source, int) and source:
-        return {}
-    if format != 'html':
-        raise ValueError(f'only pages have sources, not {format}')
-    if not source:
-        return {'with_source': False}
-    if isinstance(source, (str, os.PathLike)):
-        source = [source]
-    return {'source_roots': list(map(os.fspath, source))}
+    options = {}
+    if annotate:
+        if format != 'collapsed':
+            raise ValueError('only collapsed stacks can be annotated, not '
+                             f'{format}')
+        options['annotate'] = True
+    if min_share is not None:
+        if format != 'dot':
+            raise ValueError('only dot leaves out what has less than a '
+                             f'share, not {format}')
+        options['min_share'] = min_share
+    if not isinstance(source, int) or not source:
+        if format != 'html':
+            raise ValueError(f'only pages have sources, not {format}')
+        if isinstance(source, (str, os.PathLike)):
+            source = [source]
+        options |= ({'source_roots': list(map(os.fspath, source))} if source
+                    else {'with_source': False})
+    if idle and format in WITHOUT_IDLE:
+        options['idle'] = True
+    return options
 
 
 def check_at_exit(format):
@@ -148,11 +142,6 @@ def check_timeline(format):
                          + ', '.join(WITH_TIMELINE))
 
 
-def idling(format, idle):
-    """Return the options of encode() that keep idle time, if *idle*."""
-    return {'idle': True} if idle and format in WITHOUT_IDLE else {}
-
-
 def encoder(format):
     """Return the function that makes bytes of tables in *format*."""
     encode = _encoder(format)
@@ -166,44 +155,10 @@ def encoder(format):
 
 
 def _encoder(format):
-    match format:
-        case 'pprof':
-            from profile_sampling._formats.pprof import writer
-            return writer.encode
-        case 'collapsed':
-            from profile_sampling._formats import collapsed
-            return collapsed.encode
-        case 'text':
-            from profile_sampling._formats import text
-            return text.encode
-        case 'speedscope':
-            from profile_sampling._formats import speedscope
-            return speedscope.encode
-        case 'pstats':
-            from profile_sampling._formats import pstats
-            return pstats.encode
-        case 'svg':
-            from profile_sampling._formats import svg
-            return svg.encode
-        case 'profile-json':
-            from profile_sampling._formats import json
-            return json.encode
-        case 'callgrind':
-            from profile_sampling._formats import callgrind
-            return callgrind.encode
-        case 'dot':
-            from profile_sampling._formats import dot
-            return dot.encode
-        case 'gecko':
-            from profile_sampling._formats import gecko
-            return gecko.encode
-        case 'gecko-gz':
-            from profile_sampling._formats import gecko_gz
-            return gecko_gz.encode
-        case 'html':
-            from profile_sampling._formats import html
-            return html.encode
-    raise ValueError(f'unknown format {format!r}')
+    if format not in FORMATS:
+        raise ValueError(f'unknown format {format!r}')
+    name = _MODULES.get(format, format)
+    return __import__(f'{__name__}.{name}', fromlist=['encode']).encode
 
 
 def encode(tables, format, **options):

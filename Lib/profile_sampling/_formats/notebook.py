@@ -4,7 +4,7 @@ This file owns how a page gets into a notebook: as the text of a frame, which
 may run the page's scripts and nothing else.  It must not know the page.
 
 A notebook keeps its outputs, and servers hold back what is sent too fast, by
-default a megabyte in a second: beyond that there is a table.
+default a megabyte in a second: beyond that there is the report as text.
 
 What does not trust a notebook leaves the frame out.  Then what is behind it is
 seen.
@@ -12,7 +12,7 @@ seen.
 
 import html as _html
 
-from profile_sampling._formats import html, short
+from profile_sampling._formats import html, text
 
 _MOST_BYTES = 1_000_000
 _HEIGHT = '600px'
@@ -21,21 +21,22 @@ _SAVE = "Its method save('profile.html') writes a page that shows all of it."
 
 def output(tables):
     """Return HTML that shows a profile."""
-    return _output(short.html(tables), lambda with_source: html.encode(
+    return _output(text.render(tables), lambda with_source: html.encode(
         tables, with_source=with_source))
 
 
-def difference(encode, text):
-    """Return HTML that compares profiles; *text* is what else is said."""
-    return _output(f'<pre>{_html.escape(text)}</pre>',
+def difference(encode, report):
+    """Return HTML that compares profiles; *report* is the same as text."""
+    return _output(report,
                    lambda with_source: encode(with_source=with_source))
 
 
-def _output(instead, encode):
-    """Return a page in a frame, or what there is instead.
+def _output(report, encode):
+    """Return a page in a frame, or the report as text.
 
     encode(with_source) makes the page.
     """
+    instead = f'<pre>{_html.escape(report)}</pre>'
     for with_source in True, False:
         page = encode(with_source)
         if len(page) <= _MOST_BYTES:

@@ -1,8 +1,7 @@
 """A profile in a few lines.
 
-This file owns what is worth a line where there is room for ten: str(), and
-tables in notebooks.  It must not compute what a profile means: that is
-_data's.
+This file owns what is worth a line where there is room for ten: str().  It
+must not compute what a profile means: that is _data's.
 """
 
 from profile_sampling._data import by_function
@@ -17,10 +16,7 @@ from profile_sampling._formats.words import (
     state_name, title)
 
 _TOP = 5
-_TOP_NOTEBOOK = 20
 _NAME = 50
-# The notebook brings its own colours and fonts; a table needs only room.
-_CELL = 'style="text-align: left"'
 
 
 def text(tables):
@@ -38,27 +34,6 @@ def text(tables):
                   for own, cum, name in _shares(busy, rows[:_TOP])]
         lines += _more(rows, _TOP)
     return '\n'.join(lines)
-
-
-def html(tables):
-    """Return a table for a notebook, with nothing but what is in it."""
-    tables = on_clocks(tables)
-    busy = left_out(tables)
-    rows = by_function.functions(busy)
-    facts = [_heading(tables), _totals(tables, busy), _states(busy)]
-    parts = ['<div>', *[f'{_escaped(fact)}<br>' for fact in facts if fact],
-             '<table>', f'<tr><th>self</th><th>cum</th><th {_CELL}>function'
-             f'</th><th {_CELL}>place</th></tr>']
-    for row, (own, cum, name) in zip(rows, _shares(
-            busy, rows[:_TOP_NOTEBOOK], width=None)):
-        function = row.function
-        place = (f'{printable(function.filename)}:{function.first_line}'
-                 if function.filename else function.kind)
-        parts.append(f'<tr><td>{own}</td><td>{cum}</td>'
-                     f'<td {_CELL}>{_escaped(name)}</td>'
-                     f'<td {_CELL}>{_escaped(place)}</td></tr>')
-    parts += ['</table>', *_more(rows, _TOP_NOTEBOOK), '</div>']
-    return '\n'.join(parts)
 
 
 def _heading(tables):
@@ -98,20 +73,14 @@ def _states(tables):
                       for state, value in zip(STATES, sums) if value])
 
 
-def _shares(tables, rows, width=_NAME):
+def _shares(tables, rows):
     own = tables.own
     total = tables.totals[own]
     for row in rows:
-        name = printable(row.function.name)
         yield (share(row.self_values[own], total),
                share(row.cum_values[own], total),
-               name if width is None else short_end(name, width, '.'))
+               short_end(printable(row.function.name), _NAME, '.'))
 
 
 def _more(rows, shown):
     return not_shown(len(rows), shown, 'function')
-
-
-def _escaped(text):
-    import html
-    return html.escape(text)
