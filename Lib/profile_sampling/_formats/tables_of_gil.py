@@ -42,14 +42,12 @@ def _places(rows, own, value_type, total, top):
         Column('wait_ns', 'waited', 'value'),
         *place_columns('waiter', 'waiter_'),
         *place_columns('holder', 'holder_'),
-        Column('holder_callee', '', 'text', 'data')]
+        Column('holder_callee', 'in', 'text')]
     cells = []
     for (waiter, line, holder, its_line, callee), ns in ranked[:top]:
-        (module, name), *place = place_cells(holder, its_line)
-        if callee is not None:
-            name += f' ({callee.name})'
         cells.append((ns / total if total else 0.0, ns,
-                      *place_cells(waiter, line), (module, name), *place,
+                      *place_cells(waiter, line),
+                      *place_cells(holder, its_line),
                       '' if callee is None else callee.name))
     return Table('gil', 'Waits for the GIL, and who held it', columns, cells,
                  value_type=value_type,
