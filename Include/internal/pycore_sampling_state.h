@@ -26,8 +26,7 @@ struct _sampling_clock;
 struct _sampling_buffer;
 struct _sampling_holders;
 struct _sampling_subscription;
-struct _sampling_block;
-struct _sampling_mark;
+struct _sampling_profile;
 
 // The record of a thread (Python/sampling/base/thread.h).
 typedef struct _sampling_thread _PySampling_Thread;
@@ -249,18 +248,15 @@ struct _sampling_runtime_state {
     // Tables that only subscribers use begin anew at that size.  Same lock.
     uint64_t renewal_bytes;
     uint64_t renewed_ns;
-    // Who wants a profile: a session, start() to stop(), and blocks of
-    // profile() (session/blocks.c).  Same lock.
-    int has_session;            // atomic store; read without it by tasks.c
-    struct _sampling_block *blocks;
+    // The profile of the session, start() to stop(); NULL: there is none.
+    // Same lock, but read without it by tasks.c: atomic store.
+    struct _sampling_profile *session;
+    struct _sampling_counters session_counters;     // when it began
+    _PySampling_Options session_options;    // of the session, or of the block
+                                            // of profile() that was first
     int num_regions;            // entered and not left, by any thread
     unsigned int num_forks;     // of this process since it was the first
-    _PySampling_Options session_options;    // of whoever of them was first
-    // Where the session begins if its tables began before; else NULL.
-    struct _sampling_mark *origin;
-    uint64_t flushed_wall_ns;   // of the last flush of these tables, or 0
-    int64_t start_time_ns;      // time.time_ns() at the start
-    uint64_t start_wall_ns;     // monotonic
+    uint64_t flushed_wall_ns;   // of the last flush; 0: the engine has not run
     int signal;
     // What the signal does (sample/capture.c).  Set before it is sent.
     void (*handler)(int signum, void *siginfo, void *context);
@@ -291,9 +287,10 @@ struct _sampling_runtime_state {
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
     unsigned int tables_serial;
-    // Who gets the records (sinks/dispatch.c): the table of samples, and
-    // subscriptions.  Lock: tables_mutex.
-    int is_aggregating;
+    // Who gets the records (sinks/dispatch.c): profiles, of the session and of
+    // blocks, and subscriptions.  Lock: tables_mutex, and control_mutex for
+    // changes.
+    struct _sampling_profile *profiles;
     struct _sampling_subscription *subscriptions;
     int num_helpers;            // threads that serve subscribers
     int has_moved_thread;       // a state ran on a thread that did not make it
@@ -307,8 +304,8 @@ struct _sampling_runtime_state {
     struct _sampling_ending *ending;
     int parks_threads;          // those of the program that take a GIL stop
     PyObject *exit_write;       // the function that does
-    // Makes Python objects of tables, for exit_write; the module's.
-    PyObject *(*exit_export)(const struct _sampling_tables *);
+    // Makes Python objects of a profile, for exit_write; the module's.
+    PyObject *(*exit_export)(const struct _sampling_profile *);
 };
 
 #ifdef __cplusplus

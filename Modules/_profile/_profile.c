@@ -23,10 +23,10 @@ module _profile
 #include "clinic/_profile.c.h"
 
 static PyObject *
-export_and_free(struct _sampling_tables *tables)
+export_and_free(struct _sampling_profile *profile)
 {
-    PyObject *raw = _PyProfile_Export(tables);
-    _PySampling_TablesFree(tables);
+    PyObject *raw = _PyProfile_Export(profile);
+    _PySampling_ProfileFree(profile);
     return raw;
 }
 
@@ -84,13 +84,13 @@ _profile_stop_impl(PyObject *module)
     if (_PyRuntime.sampling.exit_session) {
         return _PyProfile_RaiseStatus(_PySampling_ERR_EXIT_SESSION);
     }
-    struct _sampling_tables *tables;
+    struct _sampling_profile *profile;
     _PySampling_Status status = _PySampling_Stop(_PyThreadState_GET(),
-                                                 &tables);
+                                                 &profile);
     if (status != _PySampling_OK) {
         return _PyProfile_RaiseStatus(status);
     }
-    return export_and_free(tables);
+    return export_and_free(profile);
 }
 
 /*[clinic input]
@@ -105,13 +105,13 @@ static PyObject *
 _profile_snapshot_impl(PyObject *module, int clear)
 /*[clinic end generated code: output=94597fcaef09d70f input=cfaaeae9ea351bd2]*/
 {
-    struct _sampling_tables *tables;
+    struct _sampling_profile *profile;
     _PySampling_Status status = _PySampling_Snapshot(_PyThreadState_GET(),
-                                                     clear, &tables);
+                                                     clear, &profile);
     if (status != _PySampling_OK) {
         return _PyProfile_RaiseStatus(status);
     }
-    return export_and_free(tables);
+    return export_and_free(profile);
 }
 
 /*[clinic input]
@@ -193,7 +193,7 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
 static void
 free_block(PyObject *capsule)
 {
-    struct _sampling_block *block =
+    struct _sampling_profile *block =
         PyCapsule_GetPointer(capsule, BLOCK_NAME);
     _PySampling_BlockFree(_PyThreadState_GET(), block);
 }
@@ -236,7 +236,7 @@ _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
     {
         return NULL;
     }
-    struct _sampling_block *block;
+    struct _sampling_profile *block;
     _PySampling_Status status =
         _PySampling_BlockBegin(_PyThreadState_GET(), &asked, &block);
     if (status == _PySampling_ERR_OPTIONS && _PySampling_IsRunning()) {
@@ -265,17 +265,17 @@ static PyObject *
 _profile_end_block(PyObject *module, PyObject *block)
 /*[clinic end generated code: output=9748fdf0d56979a3 input=ad32faed06fcd26f]*/
 {
-    struct _sampling_block *open = PyCapsule_GetPointer(block, BLOCK_NAME);
+    struct _sampling_profile *open = PyCapsule_GetPointer(block, BLOCK_NAME);
     if (open == NULL) {
         return NULL;
     }
-    struct _sampling_tables *tables;
+    struct _sampling_profile *profile;
     _PySampling_Status status =
-        _PySampling_BlockEnd(_PyThreadState_GET(), open, &tables);
-    if (tables == NULL) {
+        _PySampling_BlockEnd(_PyThreadState_GET(), open, &profile);
+    if (profile == NULL) {
         return _PyProfile_RaiseStatus(status);
     }
-    return export_and_free(tables);
+    return export_and_free(profile);
 }
 
 /*[clinic input]

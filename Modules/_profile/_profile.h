@@ -63,7 +63,7 @@ extern PyMethodDef _PyProfile_DeliveryMethods[];
 
 // export.c: the dict that profile_sampling reads.  The tables are the caller's
 // own.
-extern PyObject *_PyProfile_Export(const struct _sampling_tables *tables);
+extern PyObject *_PyProfile_Export(const struct _sampling_profile *profile);
 extern PyObject *
 _PyProfile_ExportCounters(const struct _sampling_counters *counters);
 extern PyObject *_PyProfile_ExportBatch(const struct _sampling_taken *taken);

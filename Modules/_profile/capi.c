@@ -279,25 +279,26 @@ fill_labels(PySampling_Batch *batch, const struct _sampling_taken *taken)
 }
 
 static PySampling_TaskClass
-public_task_class(const struct _sampling_told_coroutine *told)
+public_task_class(const struct _sampling_coroutine_row *c,
+                  const struct _sampling_task_row *row)
 {
-    const struct _sampling_coroutine_row *c = &told->row;
+    const struct _sampling_task_values *v = &row->values;
     return (PySampling_TaskClass){
         .function = c->function,
         .num_lives = _PySampling_LIFE_BUCKETS,
-        .lives = c->lives,
-        .finished = c->num_finished,
-        .cancelled = c->num_cancelled,
-        .steps = c->num_steps,
-        .running_ns = c->running_ns,
-        .loop_wait_ns = c->loop_wait.all_ns,
-        .awaiting_ns = c->awaiting.all_ns,
-        .longest_step_ns = c->longest_step_ns,
-        .longest_life_ns = c->longest_life_ns,
-        .lives_ns = c->lives_ns,
-        .unsampled_node = told->unsampled_node,
-        .unsampled_thread = told->unsampled_thread,
-        .unsampled_labels = told->unsampled_labels,
+        .lives = row->lives,
+        .finished = v->num_finished,
+        .cancelled = v->num_cancelled,
+        .steps = v->num_steps,
+        .running_ns = v->running_ns,
+        .loop_wait_ns = v->loop_wait_ns,
+        .awaiting_ns = v->awaiting_ns,
+        .longest_step_ns = v->longest_step_ns,
+        .longest_life_ns = v->longest_life_ns,
+        .lives_ns = v->lives_ns,
+        .unsampled_node = c->unsampled_node,
+        .unsampled_thread = c->unsampled_thread,
+        .unsampled_labels = c->unsampled_labels,
     };
 }
 
@@ -305,10 +306,11 @@ static int
 fill_task_classes(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
     const struct _sampling_batch *ended = taken->batch;
-    uint32_t num = ended->told != NULL ? ended->num_told : 0;
+    uint32_t num = ended->tasks.num_rows;
     NEW_ROWS(PySampling_TaskClass, task_classes, 0, num)
     for (uint32_t i = 0; i < num; i++) {
-        task_classes[i] = public_task_class(&ended->told[i]);
+        task_classes[i] = public_task_class(&ended->coroutines[i],
+                                            &ended->tasks.rows[i]);
     }
     return 1;
 }

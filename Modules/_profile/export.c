@@ -1,9 +1,8 @@
-/* The tables of a sampling session as Python objects.
+/* Profiles and batches as Python objects.
 
    Owns the shape of the dict that Lib/profile_sampling/_data/tables.py reads;
    both describe it.  Numbers go over as bytes of whole columns, so that a
-   large profile is a few objects.  The tables are a copy that nobody
-   changes. */
+   large profile is a few objects.  Nobody changes it meanwhile. */
 
 #ifndef Py_BUILD_CORE_BUILTIN
 #  define Py_BUILD_CORE_MODULE 1
@@ -30,7 +29,8 @@ static PyObject *
 function(const struct _sampling_tables *tables, uint32_t row)
 {
     const struct _sampling_function_row *f = &tables->functions[row];
-    return Py_BuildValue("(NNNii)", text_of(tables, f->module),
+    uint32_t module = _PySampling_TablesModuleOf(tables, f);
+    return Py_BuildValue("(NNNii)", text_of(tables, module),
                          text_of(tables, f->qualname),
                          text_of(tables, f->filename),
                          f->first_line, f->kind);
@@ -103,52 +103,64 @@ label(const struct _sampling_tables *tables, uint32_t row)
 
 /* uint32_t, without the zeros at the end */
 static PyObject *
-lives(const struct _sampling_coroutine_row *c)
+lives(const struct _sampling_task_row *row)
 {
     Py_ssize_t used = _PySampling_LIFE_BUCKETS;
-    while (used > 0 && c->lives[used - 1] == 0) {
+    while (used > 0 && row->lives[used - 1] == 0) {
         used--;
     }
-    return PyBytes_FromStringAndSize((const char *)c->lives,
-                                     used * (Py_ssize_t)sizeof(*c->lives));
+    return PyBytes_FromStringAndSize((const char *)row->lives,
+                                     used * (Py_ssize_t)sizeof(*row->lives));
 }
 
 static PyObject *
-counted(const struct _sampling_coroutine_row *c)
+task_class(uint32_t function, const struct _sampling_task_row *row)
 {
-    return Py_BuildValue("(IKKKKKKKKKN)", c->function,
-                         (unsigned long long)c->num_finished,
-                         (unsigned long long)c->num_cancelled,
-                         (unsigned long long)c->running_ns,
-                         (unsigned long long)c->loop_wait.all_ns,
-                         (unsigned long long)c->awaiting.all_ns,
-                         (unsigned long long)c->longest_step_ns,
-                         (unsigned long long)c->longest_life_ns,
-                         (unsigned long long)c->num_steps,
-                         (unsigned long long)c->lives_ns, lives(c));
+    const struct _sampling_task_values *v = &row->values;
+    return Py_BuildValue("(IKKKKKKKKKN)", function,
+                         (unsigned long long)v->num_finished,
+                         (unsigned long long)v->num_cancelled,
+                         (unsigned long long)v->running_ns,
+                         (unsigned long long)v->loop_wait_ns,
+                         (unsigned long long)v->awaiting_ns,
+                         (unsigned long long)v->longest_step_ns,
+                         (unsigned long long)v->longest_life_ns,
+                         (unsigned long long)v->num_steps,
+                         (unsigned long long)v->lives_ns, lives(row));
 }
 
 static PyObject *
-coroutine(const struct _sampling_tables *tables, uint32_t row)
+task_classes(const struct _sampling_profile *profile)
 {
-    return counted(&tables->coroutines[row]);
+    const struct _sampling_tables *tables = profile->tables;
+    PyObject *list = PyList_New(tables->num_coroutines);
+    for (uint32_t i = 0; list != NULL && i < tables->num_coroutines; i++) {
+        PyObject *item = task_class(tables->coroutines[i].function,
+                                    _PySampling_TaskRow(&profile->tasks, i));
+        if (item == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, i, item);
+    }
+    return list;
 }
 
 static int64_t *
 put_sample(int64_t *out, const struct _sampling_sample_row *s)
 {
-    *out++ = s->node;
-    *out++ = s->thread;
-    *out++ = s->labels;
-    *out++ = s->state;
-    *out++ = s->holder_thread == _PySampling_NO_THREAD
-        ? -1 : (int64_t)s->holder_thread;
-    *out++ = s->holder_node;
-    *out++ = (int64_t)s->count;
-    *out++ = (int64_t)s->cpu_ns;
-    *out++ = (int64_t)s->wall_ns;
-    *out++ = (int64_t)s->task_ns;
-    *out++ = (int64_t)s->delay_ns;
+    *out++ = s->key.node;
+    *out++ = s->key.thread;
+    *out++ = s->key.labels;
+    *out++ = s->key.state;
+    *out++ = s->key.holder_thread == _PySampling_NO_THREAD
+        ? -1 : (int64_t)s->key.holder_thread;
+    *out++ = s->key.holder_node;
+    *out++ = (int64_t)s->values.count;
+    *out++ = (int64_t)s->values.cpu_ns;
+    *out++ = (int64_t)s->values.wall_ns;
+    *out++ = (int64_t)s->values.task_ns;
+    *out++ = (int64_t)s->values.delay_ns;
     return out;
 }
 
@@ -158,12 +170,11 @@ put_sample(int64_t *out, const struct _sampling_sample_row *s)
    its place (0: no wait for the GIL), count, CPU and wall time, time of
    tasks' lives, and how long others waited for that. */
 static PyObject *
-sample_columns(const struct _sampling_tables *tables)
+sample_columns(const struct _sampling_profile *profile)
 {
     Py_ssize_t used = 0;
-    for (uint32_t row = 0; row < tables->num_samples; row++) {
-        const struct _sampling_sample_row *s = &tables->samples[row];
-        used += _PySampling_Weighs(s);
+    for (uint32_t row = 0; row < profile->num_samples; row++) {
+        used += _PySampling_Weighs(&profile->samples[row].values);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
         NULL, used * SAMPLE_COLUMNS * (Py_ssize_t)sizeof(int64_t));
@@ -171,9 +182,9 @@ sample_columns(const struct _sampling_tables *tables)
         return NULL;
     }
     int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t row = 0; row < tables->num_samples; row++) {
-        if (_PySampling_Weighs(&tables->samples[row])) {
-            out = put_sample(out, &tables->samples[row]);
+    for (uint32_t row = 0; row < profile->num_samples; row++) {
+        if (_PySampling_Weighs(&profile->samples[row].values)) {
+            out = put_sample(out, &profile->samples[row]);
         }
     }
     return bytes;
@@ -203,25 +214,26 @@ _PyProfile_ExportCounters(const struct _sampling_counters *counters)
 }
 
 PyObject *
-_PyProfile_Export(const struct _sampling_tables *tables)
+_PyProfile_Export(const struct _sampling_profile *profile)
 {
+    const struct _sampling_tables *tables = profile->tables;
     return Py_BuildValue(
         "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
-        "mode", tables->options.mode == _PySampling_CPU ? "cpu" : "wall",
-        "rate_hz", tables->options.rate_hz,
-        "depth_frames", tables->options.depth_frames,
-        "names", tables->options.names,
+        "mode", profile->options.mode == _PySampling_CPU ? "cpu" : "wall",
+        "rate_hz", profile->options.rate_hz,
+        "depth_frames", profile->options.depth_frames,
+        "names", profile->options.names,
         "pid", _PyRuntime.sampling.owner_pid,
-        "start_time_ns", (long long)tables->start_time_ns,
-        "duration_ns", (unsigned long long)tables->duration_ns,
+        "start_time_ns", (long long)profile->start_time_ns,
+        "duration_ns", (unsigned long long)profile->duration_ns,
         "functions", list_of(tables, tables->num_functions, function),
         "frames", frame_columns(tables),
         "nodes", node_columns(tables),
         "labels", list_of(tables, tables->num_labels, label),
-        "samples", sample_columns(tables),
-        "task_classes", list_of(tables, tables->num_coroutines, coroutine),
+        "samples", sample_columns(profile),
+        "task_classes", task_classes(profile),
         "threads", list_of(tables, tables->num_threads, thread),
-        "stats", _PyProfile_ExportCounters(&tables->counters));
+        "stats", _PyProfile_ExportCounters(&profile->counters));
 }
 
 
@@ -289,18 +301,17 @@ task_functions(const struct _sampling_taken *taken)
 /* (counters, node, thread, labels), the key of a sample of what no sample of
    theirs has; or None: they are not for this subscriber. */
 static PyObject *
-task_classes(const struct _sampling_taken *taken)
+sealed_task_classes(const struct _sampling_batch *batch)
 {
-    const struct _sampling_batch *batch = taken->batch;
-    if (batch->told == NULL) {
+    if (batch->coroutines == NULL) {
         return Py_NewRef(Py_None);
     }
-    PyObject *list = PyList_New(batch->num_told);
-    for (uint32_t i = 0; list != NULL && i < batch->num_told; i++) {
-        const struct _sampling_told_coroutine *c = &batch->told[i];
+    PyObject *list = PyList_New(batch->tasks.num_rows);
+    for (uint32_t i = 0; list != NULL && i < batch->tasks.num_rows; i++) {
+        const struct _sampling_coroutine_row *c = &batch->coroutines[i];
         PyObject *item = Py_BuildValue(
-            "(NIII)", counted(&c->row), c->unsampled_node,
-            c->unsampled_thread, c->unsampled_labels);
+            "(NIII)", task_class(c->function, &batch->tasks.rows[i]),
+            c->unsampled_node, c->unsampled_thread, c->unsampled_labels);
         if (item == NULL) {
             Py_CLEAR(list);
             break;
@@ -419,7 +430,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
         "nodes", node_columns(rows),
         "labels", new_labels(rows),
         "task_functions", task_functions(taken),
-        "task_classes", task_classes(taken),
+        "task_classes", sealed_task_classes(batch),
         "threads", list_of(rows, rows->num_threads, new_thread),
         "changed_functions", changed_functions(taken),
         "changed_threads", changed_threads(taken),

@@ -40,6 +40,7 @@ SAMPLING_OBJS= \
 	Python/sampling/session/flush.o \
 	Python/sampling/session/fork.o \
 	Python/sampling/session/options.o \
+	Python/sampling/session/profiles.o \
 	Python/sampling/session/session.o \
 	Python/sampling/session/sharing.o \
 	Python/sampling/session/siblings.o \
@@ -47,11 +48,12 @@ SAMPLING_OBJS= \
 	Python/sampling/sinks/batch.o \
 	Python/sampling/sinks/dispatch.o \
 	Python/sampling/sinks/subscription.o \
-	Python/sampling/sinks/told.o \
 	Python/sampling/tables/coroutines.o \
+	Python/sampling/tables/extract.o \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \
-	Python/sampling/tables/mark.o \
+	Python/sampling/tables/profile.o \
+	Python/sampling/tables/shares.o \
 	Python/sampling/tables/store.o \
 	Python/sampling/tables/tables.o \
 	Python/sampling/task/awaits.o \
@@ -80,6 +82,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/session/session.h \
 	$(srcdir)/Python/sampling/sinks/sinks.h \
 	$(srcdir)/Python/sampling/tables/labels.h \
+	$(srcdir)/Python/sampling/tables/profile.h \
 	$(srcdir)/Python/sampling/tables/store.h \
 	$(srcdir)/Python/sampling/tables/tables.h \
 	$(srcdir)/Python/sampling/task/task.h

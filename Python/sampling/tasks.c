@@ -114,7 +114,7 @@ static int
 is_idle(const _PyThreadStateImpl *impl)
 {
     return !_PySampling_ACTIVE() && impl->sampling.entered.task == NULL
-        && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.has_session);
+        && _Py_atomic_load_ptr_relaxed(&_PyRuntime.sampling.session) == NULL;
 }
 
 /* What waits to be recorded belongs to the task before.  Returns the thread's

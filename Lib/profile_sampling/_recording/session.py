@@ -93,8 +93,10 @@ def snapshot(*, clear=False):
     """Return the Profile of the session so far, which goes on.
 
     With *clear*, the next snapshot, or stop(), begins where this one ends.
+    If blocks of profile() are all that is running, it is that of the one that
+    began first.
 
-    Raise RuntimeError if no session is running.
+    Raise RuntimeError if nothing is running, or, with *clear*, no session.
     """
     clear = bool(clear)
     raw = _core.load().snapshot(clear)

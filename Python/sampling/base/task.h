@@ -33,10 +33,10 @@ struct _sampling_task {
     uint64_t since_ns;          // it is in that state, or the last flush
     uint64_t left_ns;           // the end of its last step
     uint64_t awaited_ns;        // before it was woken, on no record yet
-    uint64_t ran_ns;            // in steps that are on no row yet
+    uint64_t ran_ns;            // in steps that no sink has yet
     uint64_t num_steps;         // these
+    uint64_t longest_step_ns;   // of these
     uint64_t step_ns;           // of the step that it is in
-    uint64_t longest_step_ns;
     uint64_t life_ns;           // all that is on records, or carried
     uint64_t running_ns;        // of that
     uint64_t loop_wait_ns;      // of that

@@ -14,7 +14,7 @@
 #include "pycore_pystate.h"           // _PyInterpreterState_GetConfig()
 #include "pycore_runtime.h"           // _PyRuntime
 
-#include "../tables/tables.h"
+#include "../tables/profile.h"
 #include "options.h"
 #include "session.h"
 
@@ -140,9 +140,9 @@ claim_file(PyObject *out, PyObject *cwd)
 /* Writing. */
 
 static void
-write_profile(struct _sampling_tables *tables, int is_exec)
+write_profile(struct _sampling_profile *profile, int is_exec)
 {
-    PyObject *raw = STATE->exit_export(tables);
+    PyObject *raw = STATE->exit_export(profile);
     PyObject *done = raw != NULL
         ? PyObject_CallFunction(STATE->exit_write, "Oii", raw,
                                 STATE->exit_quiet, is_exec)
@@ -162,12 +162,12 @@ write_profile(struct _sampling_tables *tables, int is_exec)
    of signals: in the child of a fork any other might wait for a lock that
    nobody gives back. */
 static void
-write_at_end(PyThreadState *tstate, struct _sampling_tables *tables,
+write_at_end(PyThreadState *tstate, struct _sampling_profile *profile,
              int is_exec)
 {
     PyThreadState_EnterTracing(tstate);
     int was_collecting = PyGC_Disable();
-    write_profile(tables, is_exec);
+    write_profile(profile, is_exec);
     if (was_collecting) {
         PyGC_Enable();
     }
@@ -179,10 +179,10 @@ static void
 write_snapshot(PyThreadState *tstate, int is_exec)
 {
     _PySampling_SetWriter(tstate);
-    struct _sampling_tables *tables;
-    if (_PySampling_Snapshot(tstate, 0, &tables) == _PySampling_OK) {
-        write_at_end(tstate, tables, is_exec);
-        _PySampling_TablesFree(tables);
+    struct _sampling_profile *profile;
+    if (_PySampling_Snapshot(tstate, 0, &profile) == _PySampling_OK) {
+        write_at_end(tstate, profile, is_exec);
+        _PySampling_ProfileFree(profile);
     }
     _PySampling_SetWriter(NULL);
 }
@@ -573,15 +573,15 @@ static void
 end_session(PyThreadState *tstate)
 {
     _PySampling_BlocksEnd(tstate);
-    struct _sampling_tables *tables;
+    struct _sampling_profile *profile;
     int is_exit_session = STATE->exit_session;
-    if (_PySampling_Stop(tstate, &tables) != _PySampling_OK) {
+    if (_PySampling_Stop(tstate, &profile) != _PySampling_OK) {
         return;
     }
     if (is_exit_session) {
-        write_at_end(tstate, tables, 0);
+        write_at_end(tstate, profile, 0);
     }
-    _PySampling_TablesFree(tables);
+    _PySampling_ProfileFree(profile);
 }
 
 
@@ -593,10 +593,10 @@ _PySampling_WriteNow(PyThreadState *tstate)
         return;
     }
     _PySampling_SetWriter(tstate);
-    struct _sampling_tables *tables;
-    if (_PySampling_Stop(tstate, &tables) == _PySampling_OK) {
-        write_profile(tables, 0);
-        _PySampling_TablesFree(tables);
+    struct _sampling_profile *profile;
+    if (_PySampling_Stop(tstate, &profile) == _PySampling_OK) {
+        write_profile(profile, 0);
+        _PySampling_ProfileFree(profile);
     }
     _PySampling_EndingOver();
     _PySampling_SetWriter(NULL);

@@ -1,11 +1,9 @@
 /* Sampling profiler: blocks of profile(), and regions.
 
    A block is profiled from its beginning to its end, whoever else profiles
-   meanwhile: all share the tables, and a block that was not the first has what
-   they got since it began.  Blocks may overlap in any order.  A deferred
-   session samples while anybody is in a region.  Must not know how the engine
-   is turned on and off (session/engine.c), or how tables are subtracted
-   (tables/mark.c). */
+   meanwhile.  Blocks may overlap in any order.  A deferred session samples
+   while anybody is in a region, or in a block.  Must not know how the engine
+   is turned on and off (session/engine.c). */
 
 #include "Python.h"
 
@@ -16,33 +14,68 @@
 #define STATE (&_PyRuntime.sampling)
 
 
-/* The list. */
+/* Regions. */
 
-static void
-link_block(struct _sampling_block *block)
+static int
+is_deferred(void)
 {
-    _PySampling_LINK(STATE->blocks, block);
-    block->is_open = 1;
+    return STATE->session != NULL && STATE->session->options.is_deferred;
 }
 
-static void
-unlink_block(struct _sampling_block *block)
+static _PySampling_Status
+enter(PyThreadState *tstate)
 {
-    _PySampling_UNLINK(STATE->blocks, block);
-    block->is_open = 0;
-}
-
-void
-_PySampling_BlocksEnd(PyThreadState *tstate)
-{
-    _PySampling_LockControl();
-    if (STATE->blocks != NULL && !_PySampling_ForkedWithoutHooks()) {
-        while (STATE->blocks != NULL) {
-            unlink_block(STATE->blocks);
+    _PySampling_Status status = _PySampling_OK;
+    STATE->num_regions++;
+    if (STATE->num_regions == 1 && is_deferred()) {
+        status = _PySampling_OpenProfile(tstate, STATE->session);
+        if (status != _PySampling_OK) {
+            STATE->num_regions--;
         }
-        (void)_PySampling_EngineReconfigure(tstate);
+    }
+    return status;
+}
+
+static _PySampling_Status
+leave(PyThreadState *tstate)
+{
+    STATE->num_regions--;
+    if (STATE->num_regions > 0 || !is_deferred()) {
+        return _PySampling_OK;
+    }
+    // What is up to now is of it.
+    _PySampling_Status status = _PySampling_Flush(tstate)
+        ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+    _PySampling_CloseProfile(tstate, STATE->session);
+    return status;
+}
+
+_PySampling_Status
+_PySampling_RegionEnter(PyThreadState *tstate, unsigned int *number)
+{
+    *number = STATE->num_forks;
+    if (_PySampling_ForkedWithoutHooks()) {
+        return _PySampling_OK;      // the program goes on, unsampled
+    }
+    _PySampling_LockControl();
+    _PySampling_Status status = enter(tstate);
+    _PySampling_UnlockControl();
+    return status;
+}
+
+_PySampling_Status
+_PySampling_RegionLeave(PyThreadState *tstate, unsigned int number)
+{
+    _PySampling_Status status = _PySampling_OK;
+    if (_PySampling_ForkedWithoutHooks()) {
+        return status;
+    }
+    _PySampling_LockControl();
+    if (number == STATE->num_forks && STATE->num_regions > 0) {
+        status = leave(tstate);
     }
     _PySampling_UnlockControl();
+    return status;
 }
 
 
@@ -71,8 +104,7 @@ join(const _PySampling_Options *asked, _PySampling_Options *options)
 
 /* Those of subscribers, or the defaults. */
 static _PySampling_Status
-be_first(PyThreadState *tstate, const _PySampling_Options *asked,
-         _PySampling_Options *options)
+be_first(const _PySampling_Options *asked, _PySampling_Options *options)
 {
     *options = *asked;
     if (options->mode == _PySampling_ANY_MODE) {
@@ -82,7 +114,7 @@ be_first(PyThreadState *tstate, const _PySampling_Options *asked,
         options->rate_hz = _PySampling_DEFAULT_RATE_HZ;
     }
     _PySampling_FillOptions(options);
-    _PySampling_Status status = _PySampling_ShareAnew(tstate, options);
+    _PySampling_Status status = _PySampling_Share(options);
     if (status == _PySampling_OK) {
         STATE->session_options = *options;
     }
@@ -91,90 +123,77 @@ be_first(PyThreadState *tstate, const _PySampling_Options *asked,
 
 static _PySampling_Status
 begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
-             struct _sampling_block *block)
+             struct _sampling_profile **result)
 {
     _PySampling_Status status = _PySampling_MayBegin();
     if (status != _PySampling_OK) {
         return status;
     }
-    int joins = _PySampling_IsRunning();
-    status = joins ? join(asked, &block->options)
-                   : be_first(tstate, asked, &block->options);
+    _PySampling_Options options;
+    status = _PySampling_IsRunning() ? join(asked, &options)
+                                     : be_first(asked, &options);
     if (status != _PySampling_OK) {
         return status;
     }
-    link_block(block);
-    status = _PySampling_EngineReconfigure(tstate);
-    if (status == _PySampling_OK && joins) {
-        block->begin = calloc(1, sizeof(*block->begin));
-        if (block->begin == NULL || !_PySampling_Flush(tstate)
-            || !_PySampling_EngineMark(block->begin, NULL))
-        {
-            status = _PySampling_ERR_NO_MEMORY;
-        }
+    struct _sampling_profile *block =
+        _PySampling_NewProfile(STATE->tables, &options);
+    status = block != NULL ? enter(tstate) : _PySampling_ERR_NO_MEMORY;
+    int has_entered = status == _PySampling_OK;
+    if (has_entered) {
+        status = _PySampling_OpenProfile(tstate, block);
     }
-    if (status != _PySampling_OK) {
-        int saved_errno = errno;
-        unlink_block(block);
-        (void)_PySampling_EngineReconfigure(tstate);
-        errno = saved_errno;
+    if (status == _PySampling_OK) {
+        *result = block;
+        return status;
     }
+    int saved_errno = errno;
+    if (has_entered) {
+        (void)leave(tstate);
+    }
+    if (block != NULL) {
+        _PySampling_DropProfile(block);
+    }
+    (void)_PySampling_EngineReconfigure(tstate);
+    errno = saved_errno;
     return status;
-}
-
-static void
-free_block(struct _sampling_block *block)
-{
-    _PySampling_MarkFree(block->begin);
-    free(block);
 }
 
 _PySampling_Status
 _PySampling_BlockBegin(PyThreadState *tstate,
                        const _PySampling_Options *asked,
-                       struct _sampling_block **result)
+                       struct _sampling_profile **result)
 {
-    struct _sampling_block *block = calloc(1, sizeof(*block));
-    if (block == NULL) {
-        return _PySampling_ERR_NO_MEMORY;
-    }
+    *result = NULL;
     _PySampling_LockControl();
-    _PySampling_Status status = begin_locked(tstate, asked, block);
+    _PySampling_Status status = begin_locked(tstate, asked, result);
     _PySampling_UnlockControl();
-    if (status != _PySampling_OK) {
-        free_block(block);
-        block = NULL;
-    }
-    *result = block;
     return status;
 }
 
 
 /* End. */
 
-static _PySampling_Status
-end_locked(PyThreadState *tstate, struct _sampling_block *block,
-           struct _sampling_tables **result)
+static void
+close_block(PyThreadState *tstate, struct _sampling_profile *block)
 {
-    int goes_on = STATE->has_session || STATE->blocks != block
-        || block->next != NULL;
-    _PySampling_Status status =
-        _PySampling_TakeTables(tstate, goes_on, result);
-    unlink_block(block);
-    if (STATE->tables != NULL) {
-        int saved_errno = errno;
-        _PySampling_Status fit = _PySampling_EngineReconfigure(tstate);
-        if (status == _PySampling_OK) {
-            status = fit;
-        }
-        errno = saved_errno;
-    }
-    return status;
+    _PySampling_CloseProfile(tstate, block);
+    (void)leave(tstate);
+}
+
+static _PySampling_Status
+end_locked(PyThreadState *tstate, struct _sampling_profile *block,
+           struct _sampling_profile **result)
+{
+    uint64_t end_ns = _PySampling_ProfileEnd(tstate, block);
+    struct _sampling_profile *copy =
+        end_ns != 0 ? _PySampling_CopyOf(block, 0) : NULL;
+    close_block(tstate, block);
+    return _PySampling_FinishProfile(copy, end_ns, result);
 }
 
 _PySampling_Status
-_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
-                     struct _sampling_tables **result)
+_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_profile *block,
+                     struct _sampling_profile **result)
 {
     *result = NULL;
     if (_PySampling_ForkedWithoutHooks()) {
@@ -186,73 +205,35 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
         status = end_locked(tstate, block, result);
     }
     _PySampling_UnlockControl();
-    if (*result == NULL) {
-        return status;
-    }
-    (*result)->options = block->options;
-    if (status == _PySampling_OK
-        && !_PySampling_TablesFinish(*result, block->begin))
-    {
-        status = _PySampling_ERR_NO_MEMORY;
-    }
-    if (status != _PySampling_OK) {
-        _PySampling_TablesFree(*result);
-        *result = NULL;
-    }
     return status;
 }
 
 void
-_PySampling_BlockFree(PyThreadState *tstate, struct _sampling_block *block)
-{
-    if (!_PySampling_ForkedWithoutHooks()) {
-        _PySampling_LockControl();
-        if (block->is_open) {
-            unlink_block(block);
-            (void)_PySampling_EngineReconfigure(tstate);
-        }
-        _PySampling_UnlockControl();
-    }
-    free_block(block);
-}
-
-
-/* Regions. */
-
-_PySampling_Status
-_PySampling_RegionEnter(PyThreadState *tstate, unsigned int *number)
-{
-    *number = STATE->num_forks;
-    if (_PySampling_ForkedWithoutHooks()) {
-        return _PySampling_OK;      // the program goes on, unsampled
-    }
-    _PySampling_Status status = _PySampling_OK;
-    _PySampling_LockControl();
-    STATE->num_regions++;
-    if (STATE->num_regions == 1 && _PySampling_IsDeferred()) {
-        status = _PySampling_EngineReconfigure(tstate);
-        if (status != _PySampling_OK) {
-            STATE->num_regions--;
-        }
-    }
-    _PySampling_UnlockControl();
-    return status;
-}
-
-_PySampling_Status
-_PySampling_RegionLeave(PyThreadState *tstate, unsigned int number)
+_PySampling_BlockFree(PyThreadState *tstate, struct _sampling_profile *block)
 {
     if (_PySampling_ForkedWithoutHooks()) {
-        return _PySampling_OK;
+        _PySampling_ProfileFree(block);
+        return;
     }
-    _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
-    if (number == STATE->num_forks && STATE->num_regions > 0) {
-        STATE->num_regions--;
-        if (STATE->num_regions == 0 && _PySampling_IsDeferred()) {
-            status = _PySampling_EngineReconfigure(tstate);
+    if (block->is_open) {
+        close_block(tstate, block);
+    }
+    _PySampling_DropProfile(block);
+    _PySampling_UnlockControl();
+}
+
+void
+_PySampling_BlocksEnd(PyThreadState *tstate)
+{
+    _PySampling_LockControl();
+    struct _sampling_profile *block = STATE->profiles;
+    while (block != NULL && !_PySampling_ForkedWithoutHooks()) {
+        struct _sampling_profile *next = block->next;
+        if (block != STATE->session) {
+            close_block(tstate, block);
         }
+        block = next;
     }
     _PySampling_UnlockControl();
-    return status;
 }

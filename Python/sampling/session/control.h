@@ -14,10 +14,10 @@
 extern _PySampling_Status _PySampling_Start(PyThreadState *tstate,
                                             const _PySampling_Options *opts);
 extern _PySampling_Status _PySampling_Stop(PyThreadState *tstate,
-                                           struct _sampling_tables **result);
-extern _PySampling_Status _PySampling_Snapshot(PyThreadState *tstate,
-                                               int clear,
-                                               struct _sampling_tables **copy);
+                                           struct _sampling_profile **result);
+extern _PySampling_Status
+_PySampling_Snapshot(PyThreadState *tstate, int clear,
+                     struct _sampling_profile **result);
 
 // The session that -X started ends and its profile is written; the program
 // goes on (session/autostart.c).  Never raises.  Runs Python code.
@@ -35,14 +35,14 @@ extern int _PySampling_IsRunning(void);
 extern _PySampling_Status
 _PySampling_BlockBegin(PyThreadState *tstate,
                        const _PySampling_Options *asked,
-                       struct _sampling_block **result);
+                       struct _sampling_profile **result);
 // `*result` is NULL if the block has ended before, by a fork or at exit.
 extern _PySampling_Status
-_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_block *block,
-                     struct _sampling_tables **result);
+_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_profile *block,
+                     struct _sampling_profile **result);
 // Frees it; if it has not ended, it ends.
 extern void _PySampling_BlockFree(PyThreadState *tstate,
-                                  struct _sampling_block *block);
+                                  struct _sampling_profile *block);
 
 // A deferred session samples while anybody is in a region.  Leaving takes the
 // number that entering gave: what is entered before a fork counts in the

@@ -11,7 +11,6 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
-#include "pycore_time.h"              // PyTime_TimeRaw()
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "../clock/clock.h"
@@ -46,21 +45,14 @@ next_epoch(void)
     _Py_atomic_store_uint_relaxed(&STATE->epoch, STATE->epoch + 1);
 }
 
-void
-_PySampling_EngineForgetOrigin(void)
-{
-    _PySampling_MarkFree(STATE->origin);
-    STATE->origin = NULL;
-}
-
 /* Threads of other GILs may be counting. */
 static void
 reset_counters(void)
 {
-    _PySampling_EngineForgetOrigin();
 #define X(name) _Py_atomic_store_uint64_relaxed(&STATE->counters.name, 0);
     _PySampling_COUNTERS(X)
 #undef X
+    STATE->session_counters = (struct _sampling_counters){0};
 }
 
 /* Puts tables in the place of others, which are returned.  It is an epoch of
@@ -78,22 +70,6 @@ set_tables(struct _sampling_tables *tables)
     next_epoch();
     PyMutex_Unlock(&STATE->tables_mutex);
     return old;
-}
-
-static void
-start_clocks(uint64_t wall_ns)
-{
-    PyTime_t now = 0;
-    (void)PyTime_TimeRaw(&now);
-    STATE->start_time_ns = now;
-    STATE->start_wall_ns = wall_ns;
-}
-
-/* All time before this moment is on samples, if anybody flushed just now. */
-static uint64_t
-flushed_ns(void)
-{
-    return STATE->active ? STATE->flushed_wall_ns : _PySampling_WallNow();
 }
 
 _PySampling_Status
@@ -114,51 +90,8 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
     _PySampling_ClocksBegin(options->manual);
     _PySampling_MemoryInit();
     (void)set_tables(tables);
-    start_clocks(_PySampling_WallNow());
     STATE->flushed_wall_ns = 0;
     return _PySampling_OK;
-}
-
-void
-_PySampling_EngineReadCounters(struct _sampling_counters *counters)
-{
-#define X(name) \
-    counters->name = \
-        _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
-    _PySampling_COUNTERS(X)
-#undef X
-}
-
-static void
-describe(struct _sampling_tables *tables, uint64_t now_ns)
-{
-    tables->options = STATE->session_options;
-    tables->start_time_ns = STATE->start_time_ns;
-    tables->duration_ns = now_ns - STATE->start_wall_ns;
-    _PySampling_EngineReadCounters(&tables->counters);
-}
-
-void
-_PySampling_EngineDescribe(struct _sampling_tables *tables)
-{
-    describe(tables, flushed_ns());
-}
-
-int
-_PySampling_EngineMark(struct _sampling_mark *mark,
-                       const struct _sampling_tables *copy)
-{
-    PyTime_t now = 0;
-    (void)PyTime_TimeRaw(&now);
-    mark->start_time_ns = now;
-    if (copy != NULL) {
-        return _PySampling_TablesMark(copy, mark);
-    }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    describe(STATE->tables, flushed_ns());
-    int ok = _PySampling_TablesMark(STATE->tables, mark);
-    PyMutex_Unlock(&STATE->tables_mutex);
-    return ok;
 }
 
 
@@ -181,11 +114,8 @@ start_locked(PyThreadState *tstate)
     next_epoch();
     PyMutex_Unlock(&STATE->tables_mutex);
     uint64_t wall_ns = _PySampling_WallNow();
-    if (STATE->flushed_wall_ns == 0 && !_PySampling_IsDeferred()) {
-        // For the first time with these tables: they and their threads begin
-        // at the same moment.
-        start_clocks(wall_ns);
-    }
+    // Profiles and the threads in them begin at the same moment.
+    _PySampling_ProfilesBegin(wall_ns);
     if (!_PySampling_RegisterExisting(tstate, wall_ns)) {
         return _PySampling_ERR_NO_MEMORY;
     }
@@ -239,39 +169,30 @@ pause_threads(PyThreadState *tstate)
     return now_ns;
 }
 
-struct _sampling_tables *
+uint64_t
 _PySampling_EngineOff(PyThreadState *tstate)
 {
     // Without the registry locked: the clock needs it to finish.
     _PySampling_ClockStop(_PySampling_RECORD_OF(tstate));
     uint64_t now_ns =
         STATE->active ? pause_threads(tstate) : _PySampling_WallNow();
-    struct _sampling_tables *tables = STATE->tables;
-    if (tables != NULL) {
-        describe(tables, now_ns);
-        (void)set_tables(NULL);
+    if (STATE->tables != NULL) {
+        _PySampling_TablesFree(set_tables(NULL));
     }
-    return tables;
+    return now_ns;
 }
 
 
 /* What is wanted. */
 
 static int
-session_samples(void)
-{
-    return STATE->has_session
-        && (!STATE->session_options.is_deferred || STATE->num_regions > 0);
-}
-
-static int
 wanted_rate(void)
 {
-    int rate_hz = session_samples() ? STATE->session_options.rate_hz : 0;
-    for (struct _sampling_block *block = STATE->blocks;
-         block != NULL; block = block->next)
+    int rate_hz = 0;
+    for (struct _sampling_profile *profile = STATE->profiles;
+         profile != NULL; profile = profile->next)
     {
-        rate_hz = Py_MAX(rate_hz, block->options.rate_hz);
+        rate_hz = Py_MAX(rate_hz, profile->options.rate_hz);
     }
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
@@ -291,15 +212,6 @@ set_rate(int rate_hz)
     }
 }
 
-/* Threads of other GILs look at it while they emit. */
-static void
-set_aggregating(int is_aggregating)
-{
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    STATE->is_aggregating = is_aggregating;
-    PyMutex_Unlock(&STATE->tables_mutex);
-}
-
 /* Off: there are no tables.  Paused: there are, for a deferred session, but no
    thread takes part and the clock stands still. */
 enum engine {ENGINE_OFF, ENGINE_PAUSED, ENGINE_RUNNING};
@@ -308,28 +220,18 @@ static enum engine
 wanted_engine(int rate_hz)
 {
     return rate_hz != 0 ? ENGINE_RUNNING
-        : STATE->has_session ? ENGINE_PAUSED : ENGINE_OFF;
+        : STATE->session != NULL ? ENGINE_PAUSED : ENGINE_OFF;
 }
 
 static _PySampling_Status
 run(PyThreadState *tstate, int rate_hz)
 {
-    int is_aggregating = session_samples() || STATE->blocks != NULL;
-    if (STATE->active && rate_hz == STATE->options.rate_hz
-        && is_aggregating == STATE->is_aggregating)
-    {
+    if (STATE->active && rate_hz == STATE->options.rate_hz) {
         return _PySampling_OK;
     }
     if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    if (STATE->active && is_aggregating && !STATE->is_aggregating
-        && !_PySampling_IsDeferred())
-    {
-        // Beside subscribers: what was before is theirs.
-        start_clocks(flushed_ns());
-    }
-    set_aggregating(is_aggregating);
     set_rate(rate_hz);
     return STATE->active ? _PySampling_OK : start(tstate);
 }
@@ -340,8 +242,7 @@ _PySampling_EngineReconfigure(PyThreadState *tstate)
     int rate_hz = wanted_rate();
     enum engine wanted = wanted_engine(rate_hz);
     if (wanted == ENGINE_OFF) {
-        set_aggregating(0);
-        _PySampling_TablesFree(_PySampling_EngineOff(tstate));
+        (void)_PySampling_EngineOff(tstate);
         return _PySampling_OK;
     }
     if (wanted == ENGINE_RUNNING) {
@@ -351,7 +252,6 @@ _PySampling_EngineReconfigure(PyThreadState *tstate)
         if (!_PySampling_Flush(tstate)) {
             return _PySampling_ERR_NO_MEMORY;
         }
-        set_aggregating(0);
         _PySampling_ClockRest(_PySampling_RECORD_OF(tstate));
         (void)pause_threads(tstate);
     }
@@ -361,34 +261,19 @@ _PySampling_EngineReconfigure(PyThreadState *tstate)
 
 /* Anew. */
 
-void
-_PySampling_EngineClearSamples(void)
-{
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_ToldKeep();
-    _PySampling_TablesClearSamples(STATE->tables);
-    _PySampling_TablesClearCoroutines(STATE->tables);
-    PyMutex_Unlock(&STATE->tables_mutex);
-    reset_counters();
-    start_clocks(flushed_ns());
-}
-
 /* The tables begin anew; the threads that stand still get new rows. */
-struct _sampling_tables *
+void
 _PySampling_EngineExchange(PyThreadState *tstate,
                            struct _sampling_tables *fresh)
 {
     if (STATE->active) {
         _PySampling_BookLostThreads(tstate, _PySampling_WallNow());
     }
-    _PySampling_EngineDescribe(STATE->tables);
     // Locked all the while: a thread that registers gets a row in the tables
     // of the epoch that it gets.
     _PySampling_LockRegistry();
     // Threads of other GILs see that their rows are gone.
     struct _sampling_tables *old = set_tables(fresh);
-    reset_counters();
-    start_clocks(flushed_ns());
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
@@ -415,5 +300,6 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     if (STATE->active) {
         _PySampling_WakeOthers(tstate);
     }
-    return old;
+    // Profiles and batches that wait may keep it.
+    _PySampling_TablesFree(old);
 }

@@ -100,6 +100,12 @@ _PySampling_Flush(PyThreadState *tstate)
     return 1;
 }
 
+uint64_t
+_PySampling_FlushedNow(void)
+{
+    return STATE->active ? STATE->flushed_wall_ns : _PySampling_WallNow();
+}
+
 void
 _PySampling_BookLostThreads(PyThreadState *caller, uint64_t now_ns)
 {

@@ -76,14 +76,16 @@ forget_subscriptions(void)
 
 /* Those of the parent are its own to end. */
 static void
-forget_blocks(void)
+forget_profiles(void)
 {
-    for (struct _sampling_block *block = STATE->blocks;
-         block != NULL; block = block->next)
+    for (struct _sampling_profile *profile = STATE->profiles;
+         profile != NULL; profile = profile->next)
     {
-        block->is_open = 0;
+        profile->is_open = 0;
     }
-    STATE->blocks = NULL;
+    STATE->profiles = NULL;
+    _PySampling_ProfileFree(STATE->session);
+    STATE->session = NULL;
 }
 
 /* The thread that rang, or was about to wait, is not there any more. */
@@ -167,7 +169,7 @@ _PySampling_AfterForkChild(void)
     STATE->is_unheard_child = 0;
     renew_bells();
     forget_subscriptions();
-    forget_blocks();
+    forget_profiles();
     STATE->num_regions = 0;
     STATE->num_forks++;
     if (STATE->tables == NULL) {
@@ -181,9 +183,7 @@ _PySampling_AfterForkChild(void)
         }
     }
     _PySampling_ClockForget();
-    _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
     STATE->exit_session = 0;
-    STATE->is_aggregating = 0;
     STATE->epoch++;
     _PySampling_TablesFree(STATE->tables);
     STATE->tables = NULL;

@@ -25,32 +25,11 @@
 
 /* Sessions. */
 
-/* Drops what was in the tables before the session began.  `origin` may be
-   NULL. */
-static _PySampling_Status
-finish(const struct _sampling_mark *origin, struct _sampling_tables **tables)
+/* Read without the lock by tasks.c. */
+static void
+set_session(struct _sampling_profile *profile)
 {
-    if (!_PySampling_TablesFinish(*tables, origin)) {
-        _PySampling_TablesFree(*tables);
-        *tables = NULL;
-        return _PySampling_ERR_NO_MEMORY;
-    }
-    return _PySampling_OK;
-}
-
-/* The session begins here, in tables that blocks go on with: those of `copy`,
-   or the engine's own. */
-static int
-set_origin(const struct _sampling_tables *copy)
-{
-    struct _sampling_mark *origin = calloc(1, sizeof(*origin));
-    if (origin == NULL || !_PySampling_EngineMark(origin, copy)) {
-        free(origin);
-        return 0;
-    }
-    _PySampling_EngineForgetOrigin();
-    STATE->origin = origin;
-    return 1;
+    _Py_atomic_store_ptr_relaxed(&STATE->session, profile);
 }
 
 static _PySampling_Status
@@ -60,33 +39,34 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     if (status != _PySampling_OK) {
         return status;
     }
-    if (STATE->has_session) {
+    if (STATE->session != NULL) {
         return _PySampling_ERR_RUNNING;
     }
-    if (STATE->blocks == NULL) {
-        status = _PySampling_ShareAnew(tstate, options);
-    }
-    else {
-        status = _PySampling_Share(options);
-        if (status == _PySampling_OK
-            && !(_PySampling_Flush(tstate) && set_origin(NULL)))
-        {
-            status = _PySampling_ERR_NO_MEMORY;
-        }
-    }
+    status = _PySampling_Share(options);
     if (status != _PySampling_OK) {
         return status;
     }
-    _Py_atomic_store_int_relaxed(&STATE->has_session, 1);
-    STATE->session_options = *options;
-    status = _PySampling_EngineReconfigure(tstate);
+    struct _sampling_profile *session =
+        _PySampling_NewProfile(STATE->tables, options);
+    if (session == NULL) {
+        (void)_PySampling_EngineReconfigure(tstate);
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    set_session(session);
+    if (!options->is_deferred || STATE->num_regions > 0) {
+        status = _PySampling_OpenProfile(tstate, session);
+    }
     if (status != _PySampling_OK) {
         int saved_errno = errno;
-        _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
+        set_session(NULL);
+        _PySampling_DropProfile(session);
         (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
+        return status;
     }
-    return status;
+    STATE->session_options = *options;
+    STATE->session_counters = session->counters;
+    return _PySampling_OK;
 }
 
 _PySampling_Status
@@ -98,113 +78,149 @@ _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
     return status;
 }
 
-static struct _sampling_tables *
-exchange_tables(PyThreadState *tstate)
-{
-    struct _sampling_tables *fresh = _PySampling_EngineNewTables();
-    if (fresh == NULL || !_PySampling_Flush(tstate)) {
-        _PySampling_TablesFree(fresh);
-        return NULL;
-    }
-    return _PySampling_EngineExchange(tstate, fresh);
-}
-
-/* The session begins anew, in tables of its own if nobody else uses them. */
-static struct _sampling_tables *
-take_and_clear(PyThreadState *tstate)
-{
-    if (STATE->blocks == NULL && STATE->subscriptions == NULL) {
-        return exchange_tables(tstate);
-    }
-    struct _sampling_tables *copy;
-    if (_PySampling_TakeTables(tstate, 1, &copy) != _PySampling_OK) {
-        return NULL;
-    }
-    if (STATE->blocks == NULL) {
-        _PySampling_EngineClearSamples();
-    }
-    else if (!set_origin(copy)) {
-        _PySampling_TablesFree(copy);
-        return NULL;
-    }
-    return copy;
-}
-
 static _PySampling_Status
-snapshot_locked(PyThreadState *tstate, int clear,
-                struct _sampling_tables **result)
+snapshot_locked(PyThreadState *tstate, struct _sampling_profile **result)
 {
-    if (!_PySampling_IsRunning()) {
+    struct _sampling_profile *profile = STATE->session;
+    if (profile == NULL) {
+        // Of the block that began first.
+        profile = STATE->profiles;
+        while (profile != NULL && profile->next != NULL) {
+            profile = profile->next;
+        }
+    }
+    if (profile == NULL || !_PySampling_IsRunning()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    if (!clear) {
-        _PySampling_Status status =
-            _PySampling_TakeTables(tstate, 1, result);
-        return status == _PySampling_OK ? finish(STATE->origin, result)
-                                        : status;
+    if (!_PySampling_Flush(tstate)) {
+        return _PySampling_ERR_NO_MEMORY;
     }
-    struct _sampling_mark *origin = STATE->origin;
-    STATE->origin = NULL;
-    // No tick from here on: what it captured would go with the tables, and
-    // the time that it took counts for what follows.
+    return _PySampling_FinishProfile(_PySampling_CopyOf(profile, 1),
+                                     _PySampling_FlushedNow(), result);
+}
+
+/* Nobody else uses the tables. */
+static int
+is_alone(const struct _sampling_profile *session)
+{
+    return STATE->subscriptions == NULL
+        && (STATE->profiles == NULL
+            || (STATE->profiles == session && session->next == NULL));
+}
+
+static void
+replace_session(PyThreadState *tstate, struct _sampling_profile *fresh)
+{
+    struct _sampling_profile *old = STATE->session;
+    int is_open = old->is_open;
+    int has_own_tables = fresh->tables != STATE->tables;
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    if (is_open) {
+        _PySampling_LINK(STATE->profiles, fresh);
+        fresh->is_open = 1;
+    }
+    if (has_own_tables) {
+        // Threads of other GILs book to the one or the other.
+        PyMutex_Unlock(&STATE->tables_mutex);
+        _PySampling_EngineExchange(tstate, fresh->tables);
+        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    }
+    if (is_open) {
+        _PySampling_UNLINK(STATE->profiles, old);
+        old->is_open = 0;
+    }
+    PyMutex_Unlock(&STATE->tables_mutex);
+    set_session(fresh);
+    STATE->session_counters = fresh->counters;
+}
+
+/* The session goes on with a profile that has nothing yet, in tables of its
+   own if nobody else uses these. */
+static _PySampling_Status
+clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
+{
+    struct _sampling_profile *old = STATE->session;
+    if (old == NULL || !_PySampling_IsRunning()) {
+        return _PySampling_ERR_NOT_RUNNING;
+    }
+    struct _sampling_tables *tables =
+        is_alone(old) ? _PySampling_EngineNewTables() : STATE->tables;
+    struct _sampling_profile *fresh = tables != NULL
+        ? _PySampling_NewProfile(tables, &old->options) : NULL;
+    struct _sampling_profile *taken = NULL;
+    if (fresh != NULL && _PySampling_Flush(tstate)) {
+        taken = tables == STATE->tables ? _PySampling_CopyOf(old, 1) : old;
+    }
+    if (taken == NULL) {
+        if (fresh != NULL) {
+            _PySampling_DropProfile(fresh);
+        }
+        if (tables != STATE->tables) {
+            _PySampling_TablesFree(tables);
+        }
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    uint64_t end_ns = _PySampling_FlushedNow();
+    _PySampling_BeginProfile(fresh, end_ns);
+    replace_session(tstate, fresh);
+    if (taken != old) {
+        _PySampling_DropProfile(old);
+    }
+    return _PySampling_FinishProfile(taken, end_ns, result);
+}
+
+_PySampling_Status
+_PySampling_Snapshot(PyThreadState *tstate, int clear,
+                     struct _sampling_profile **result)
+{
+    *result = NULL;
+    _PySampling_LockControl();
+    // No tick meanwhile: it would wait in rows of tables that are gone.
     _PySampling_Thread *own =
         STATE->active ? _PySampling_ThreadOf(tstate) : NULL;
     if (own != NULL) {
         _PySampling_ENTER_HOOK(own);
     }
-    *result = take_and_clear(tstate);
+    _PySampling_Status status = clear ? clear_locked(tstate, result)
+                                      : snapshot_locked(tstate, result);
     if (own != NULL) {
         _PySampling_LEAVE_HOOK(own);
     }
-    if (*result == NULL) {
-        STATE->origin = origin;
-        return _PySampling_ERR_NO_MEMORY;
-    }
-    _PySampling_Status status = _PySampling_OwnTables(result);
-    if (status == _PySampling_OK) {
-        status = finish(origin, result);
-    }
-    _PySampling_MarkFree(origin);
-    return status;
-}
-
-_PySampling_Status
-_PySampling_Snapshot(PyThreadState *tstate, int clear,
-                     struct _sampling_tables **result)
-{
-    _PySampling_LockControl();
-    _PySampling_Status status = snapshot_locked(tstate, clear, result);
     _PySampling_UnlockControl();
     return status;
 }
 
 static _PySampling_Status
-stop_locked(PyThreadState *tstate, struct _sampling_tables **result)
+stop_locked(PyThreadState *tstate, struct _sampling_profile **result)
 {
-    if (!_PySampling_IsRunning() || !STATE->has_session) {
+    struct _sampling_profile *session = STATE->session;
+    if (session == NULL || !_PySampling_IsRunning()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    _PySampling_Status status =
-        _PySampling_TakeTables(tstate, STATE->blocks != NULL, result);
-    if (status == _PySampling_OK) {
-        status = finish(STATE->origin, result);
+    uint64_t end_ns = _PySampling_ProfileEnd(tstate, session);
+    struct _sampling_profile *taken = session;
+    if (STATE->tables != NULL) {
+        // Others go on with them.
+        taken = end_ns != 0 ? _PySampling_CopyOf(session, 1) : NULL;
+        if (taken == NULL) {
+            return _PySampling_ERR_NO_MEMORY;   // it goes on
+        }
     }
-    if (status != _PySampling_OK && STATE->tables != NULL) {
-        return status;      // it goes on
-    }
-    _Py_atomic_store_int_relaxed(&STATE->has_session, 0);
+    set_session(NULL);
     STATE->exit_session = 0;
-    if (STATE->origin != NULL && STATE->blocks == NULL) {
-        _PySampling_MarkFreeRows(STATE->origin);
+    if (session->is_open) {
+        _PySampling_CloseProfile(tstate, session);
     }
-    // The others may want a lower rate.
-    return STATE->tables != NULL ? _PySampling_EngineReconfigure(tstate)
-                                 : status;
+    if (taken != session) {
+        _PySampling_DropProfile(session);
+    }
+    return _PySampling_FinishProfile(taken, end_ns, result);
 }
 
 _PySampling_Status
-_PySampling_Stop(PyThreadState *tstate, struct _sampling_tables **result)
+_PySampling_Stop(PyThreadState *tstate, struct _sampling_profile **result)
 {
+    *result = NULL;
     _PySampling_LockControl();
     _PySampling_Status status = stop_locked(tstate, result);
     _PySampling_UnlockControl();
@@ -218,28 +234,22 @@ _PySampling_GetCounters(struct _sampling_counters *counters)
         _PySampling_Measure();
     }
     _PySampling_LockControl();
-    _PySampling_EngineReadCounters(counters);
-    if (STATE->origin != NULL) {
-        _PySampling_CountersSince(counters, STATE->origin);
-    }
+    _PySampling_ReadCounters(counters);
+    _PySampling_CountersSince(counters, &STATE->session_counters);
     _PySampling_UnlockControl();
 }
 
 
 /* Subscriptions. */
 
-static int
+static void
 link_subscription(struct _sampling_subscription *sub)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    int may_begin = _PySampling_ToldBegin(sub);
-    if (may_begin) {
-        _PySampling_LINK(STATE->subscriptions, sub);
-        sub->is_linked = 1;
-        sub->is_open = 1;
-    }
+    _PySampling_LINK(STATE->subscriptions, sub);
+    sub->is_linked = 1;
+    sub->is_open = 1;
     PyMutex_Unlock(&STATE->tables_mutex);
-    return may_begin;
 }
 
 static void
@@ -266,9 +276,10 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
     if (status != _PySampling_OK) {
         return status;
     }
-    if (!_PySampling_Flush(tstate) || !link_subscription(sub)) {
+    if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
+    link_subscription(sub);
     status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
@@ -408,15 +419,17 @@ renew_locked(PyThreadState *tstate)
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_ENTER_HOOK(own);
-    struct _sampling_tables *old = exchange_tables(tstate);
-    _PySampling_LEAVE_HOOK(own);
-    if (old == NULL) {
-        return _PySampling_ERR_NO_MEMORY;
+    struct _sampling_tables *fresh = _PySampling_EngineNewTables();
+    int is_done = fresh != NULL && _PySampling_Flush(tstate);
+    if (is_done) {
+        _PySampling_EngineExchange(tstate, fresh);
+        STATE->renewed_ns = _PySampling_MonotonicNow();
     }
-    // Batches that wait keep the old ones.
-    _PySampling_TablesFree(old);
-    STATE->renewed_ns = _PySampling_MonotonicNow();
-    return _PySampling_OK;
+    else {
+        _PySampling_TablesFree(fresh);
+    }
+    _PySampling_LEAVE_HOOK(own);
+    return is_done ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
 }
 
 _PySampling_Status

@@ -99,45 +99,58 @@ extern int _PySampling_ClockSignal(void);
 // asked for.
 extern _PySampling_Status
 _PySampling_Share(const _PySampling_Options *options);
-// The same, with no samples: everything up to now is on samples of others.
-extern _PySampling_Status
-_PySampling_ShareAnew(PyThreadState *tstate,
-                      const _PySampling_Options *options);
-// Makes them the caller's own, to change; NULL without memory for a copy.
-extern _PySampling_Status
-_PySampling_OwnTables(struct _sampling_tables **tables);
-// What has been sampled, which is all if nobody else `goes_on` with it.  They
-// are the caller's own.
-extern _PySampling_Status
-_PySampling_TakeTables(PyThreadState *tstate, int goes_on,
-                       struct _sampling_tables **result);
 
-// Does the session sample only now and then?
-static inline int
-_PySampling_IsDeferred(void)
-{
-    return _PyRuntime.sampling.has_session
-        && _PyRuntime.sampling.session_options.is_deferred;
-}
+/* --- Profiles of sessions and blocks (session/profiles.c).  The same lock. */
 
-/* --- Blocks of profile() (session/blocks.c). */
+extern void _PySampling_ReadCounters(struct _sampling_counters *counters);
+extern void
+_PySampling_CountersSince(struct _sampling_counters *counters,
+                          const struct _sampling_counters *before);
+// One that is not open yet.  NULL: no memory.
+extern struct _sampling_profile *
+_PySampling_NewProfile(struct _sampling_tables *tables,
+                       const _PySampling_Options *options);
+// Of one that is not open any more.
+extern void _PySampling_DropProfile(struct _sampling_profile *profile);
+// Its time begins here.
+extern void _PySampling_BeginProfile(struct _sampling_profile *profile,
+                                     uint64_t wall_ns);
+// The same for those that were opened while the engine was off.
+extern void _PySampling_ProfilesBegin(uint64_t wall_ns);
+// With all rows of the tables, which keep their numbers, or only those that it
+// uses.  NULL: no memory.
+extern struct _sampling_profile *
+_PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows);
+// Of the caller's own: completes what can only be known in the end.  NULL is
+// an error, too.
+extern _PySampling_Status
+_PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
+                          struct _sampling_profile **result);
 
-// At exit, without the lock.
+// session/sharing.c.  From here on it gets samples, and the engine runs.  It
+// may be closed and opened again.
+extern _PySampling_Status
+_PySampling_OpenProfile(PyThreadState *tstate,
+                        struct _sampling_profile *profile);
+extern void _PySampling_CloseProfile(PyThreadState *tstate,
+                                     struct _sampling_profile *profile);
+// It has got everything up to the moment that is returned; the engine is off
+// if nobody else needs it.  0: no memory.
+extern uint64_t
+_PySampling_ProfileEnd(PyThreadState *tstate,
+                       const struct _sampling_profile *profile);
+
+// session/blocks.c.  At exit, without the lock.
 extern void _PySampling_BlocksEnd(PyThreadState *tstate);
-
-struct _sampling_block {
-    struct _sampling_block *next;
-    struct _sampling_block *prev;
-    int is_open;
-    _PySampling_Options options;
-    struct _sampling_mark *begin;   // NULL: with the tables
-};
 
 /* --- All time on samples (session/flush.c).  The same lock. */
 
 // Every nanosecond up to now goes to a sample, if the engine runs.  Returns 0
 // if there is no memory.
 extern int _PySampling_Flush(PyThreadState *tstate);
+
+// All time before this moment is on samples, if anybody flushed just now.
+extern uint64_t _PySampling_FlushedNow(void);
 
 // The same while it runs, in the way of `account`.  Returns the moment.
 extern uint64_t
@@ -163,31 +176,13 @@ extern _PySampling_Status _PySampling_EngineReconfigure(PyThreadState *tstate);
 extern _PySampling_Status
 _PySampling_EnginePrepare(const _PySampling_Options *options);
 
-// Stops whatever runs, and returns the tables, which are the caller's.
-extern struct _sampling_tables *_PySampling_EngineOff(PyThreadState *tstate);
+// Stops whatever runs, and has no tables any more.  Returns the moment.
+extern uint64_t _PySampling_EngineOff(PyThreadState *tstate);
 
-// The tables begin anew, for the session and all threads.
-extern struct _sampling_tables *
-_PySampling_EngineExchange(PyThreadState *tstate,
-                           struct _sampling_tables *fresh);
-
-// The samples begin anew; subscriptions keep their rows.
-extern void _PySampling_EngineClearSamples(void);
+// The tables begin anew, for all threads; what was before is on samples.
+extern void _PySampling_EngineExchange(PyThreadState *tstate,
+                                       struct _sampling_tables *fresh);
 
 extern struct _sampling_tables *_PySampling_EngineNewTables(void);
-
-// What a profile says of its session, were it all of the tables.
-extern void _PySampling_EngineDescribe(struct _sampling_tables *tables);
-
-extern void
-_PySampling_EngineReadCounters(struct _sampling_counters *counters);
-
-// How far the tables are, after a flush, or were when they were copied; `copy`
-// may be NULL.  Returns 0 if there is no memory.
-extern int _PySampling_EngineMark(struct _sampling_mark *mark,
-                                  const struct _sampling_tables *copy);
-
-// The session began with its tables.
-extern void _PySampling_EngineForgetOrigin(void);
 
 #endif  // !Py_SAMPLING_SESSION_H

@@ -1,15 +1,17 @@
 /* Sampling profiler: who shares the tables.
 
    Owns what holds for sessions, blocks of profile() and subscriptions alike:
-   may they begin, with which options, and who gets the tables in the end.  The
-   tables are deep enough, and name enough, for all of them.  Must not know
-   which of the three it is. */
+   may they begin, and with which options.  The tables are deep enough, and
+   name enough, for all of them.  And from when to when the profiles of
+   sessions and blocks get samples. */
 
 #include "Python.h"
 
 #include "pycore_runtime.h"           // _PyRuntime
 
 #include "session.h"
+
+#include <errno.h>
 
 #define STATE (&_PyRuntime.sampling)
 
@@ -19,7 +21,7 @@
 int
 _PySampling_IsRunning(void)
 {
-    return (STATE->has_session || STATE->blocks != NULL)
+    return (STATE->session != NULL || STATE->profiles != NULL)
         && !_PySampling_ForkedWithoutHooks();
 }
 
@@ -83,59 +85,66 @@ _PySampling_Share(const _PySampling_Options *options)
     return _PySampling_OK;
 }
 
+
+/* Profiles begin. */
+
 _PySampling_Status
-_PySampling_ShareAnew(PyThreadState *tstate,
-                      const _PySampling_Options *options)
+_PySampling_OpenProfile(PyThreadState *tstate,
+                        struct _sampling_profile *profile)
 {
-    int is_used = STATE->tables != NULL;
-    _PySampling_Status status = _PySampling_Share(options);
-    if (status == _PySampling_OK && is_used) {
-        if (!_PySampling_Flush(tstate)) {
-            return _PySampling_ERR_NO_MEMORY;
-        }
-        _PySampling_EngineClearSamples();
+    // What was before is not of it.
+    if (!_PySampling_Flush(tstate)) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    if (STATE->active && profile->start_wall_ns == 0) {
+        _PySampling_BeginProfile(profile, _PySampling_FlushedNow());
+    }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LINK(STATE->profiles, profile);
+    profile->is_open = 1;
+    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_Status status = _PySampling_EngineReconfigure(tstate);
+    if (status != _PySampling_OK) {
+        int saved_errno = errno;
+        _PySampling_CloseProfile(tstate, profile);
+        errno = saved_errno;
     }
     return status;
 }
 
-
-/* End. */
-
-static struct _sampling_tables *
-copy_tables(void)
+void
+_PySampling_CloseProfile(PyThreadState *tstate,
+                         struct _sampling_profile *profile)
 {
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_EngineDescribe(STATE->tables);
-    struct _sampling_tables *copy = _PySampling_TablesCopy(STATE->tables);
+    _PySampling_UNLINK(STATE->profiles, profile);
+    profile->is_open = 0;
     PyMutex_Unlock(&STATE->tables_mutex);
-    return copy;
+    if (STATE->tables != NULL) {
+        // The others may want a lower rate.
+        (void)_PySampling_EngineReconfigure(tstate);
+    }
 }
 
-/* Records that wait for a subscriber who has closed refer to rows of theirs:
-   for these they stay as they are. */
-_PySampling_Status
-_PySampling_OwnTables(struct _sampling_tables **tables)
+
+/* Profiles end. */
+
+/* Nobody else needs the engine. */
+static int
+is_last(const struct _sampling_profile *profile)
 {
-    if (*tables == NULL || !_PySampling_TablesAreShared(*tables)) {
-        return _PySampling_OK;
-    }
-    struct _sampling_tables *copy = _PySampling_TablesCopy(*tables);
-    _PySampling_TablesFree(*tables);
-    *tables = copy;
-    return copy != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+    return STATE->subscriptions == NULL
+        && (STATE->session == NULL || STATE->session == profile)
+        && (STATE->profiles == NULL
+            || (STATE->profiles == profile && profile->next == NULL));
 }
 
-_PySampling_Status
-_PySampling_TakeTables(PyThreadState *tstate, int goes_on,
-                       struct _sampling_tables **result)
+uint64_t
+_PySampling_ProfileEnd(PyThreadState *tstate,
+                       const struct _sampling_profile *profile)
 {
-    *result = NULL;
-    if (!goes_on && STATE->subscriptions == NULL) {
-        *result = _PySampling_EngineOff(tstate);
-        (void)_PySampling_OwnTables(result);
+    if (is_last(profile)) {
+        return _PySampling_EngineOff(tstate);
     }
-    else if (_PySampling_Flush(tstate)) {
-        *result = copy_tables();
-    }
-    return *result != NULL ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+    return _PySampling_Flush(tstate) ? _PySampling_FlushedNow() : 0;
 }

@@ -464,6 +464,11 @@ _PySampling_Measure(void)
     if (STATE->tables != NULL) {
         bytes += STATE->tables->bytes;
     }
+    for (struct _sampling_profile *profile = STATE->profiles;
+         profile != NULL; profile = profile->next)
+    {
+        bytes += _PySampling_ProfileBytes(profile);
+    }
     bytes += _PySampling_SubscriptionsBytes();
     PyMutex_Unlock(&STATE->tables_mutex);
     _PySampling_UnlockRegistry();

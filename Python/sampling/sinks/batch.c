@@ -28,7 +28,7 @@ copy_rows(const void *rows, size_t from, size_t to, size_t row_bytes)
     return copy;
 }
 
-#define TOLD_TABLES(X) \
+#define TAKEN_TABLES(X) \
     X(string) X(function) X(frame) X(node) X(label) X(thread)
 
 /* Copies the rows that are new since `from`. */
@@ -44,7 +44,7 @@ copy_new_rows(struct _sampling_tables *rows,
                               tables->num_##NAME##s, \
                               sizeof(*tables->NAME##s)); \
     ok &= rows->NAME##s != NULL;
-    TOLD_TABLES(X)
+    TAKEN_TABLES(X)
 #undef X
     uint32_t first_byte = 0;
     if (from->strings < tables->num_strings) {
@@ -171,7 +171,7 @@ advance(struct _sampling_subscription *sub,
     }
     sub->cursor.serial = tables->serial;
 #define X(NAME) sub->cursor.NAME##s = tables->num_##NAME##s;
-    TOLD_TABLES(X)
+    TAKEN_TABLES(X)
 #undef X
 }
 
@@ -181,7 +181,7 @@ free_taken_rows(struct _sampling_taken *taken)
 #define X(NAME) \
     free(taken->rows.NAME##s); \
     taken->rows.NAME##s = NULL;
-    TOLD_TABLES(X)
+    TAKEN_TABLES(X)
 #undef X
     free(taken->rows.string_bytes);
     free(taken->changed_functions);
@@ -210,7 +210,7 @@ take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
         || !copy_changed_functions(sub, taken, tables)
         || !copy_changed_threads(sub, taken, tables)
         || !copy_coroutine_functions(taken, tables)
-        || !_PySampling_ToldSeal(sub, batch))
+        || !_PySampling_BatchSeal(sub, batch))
     {
         return 0;
     }
@@ -316,8 +316,7 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
     {
         // Nothing has come since: it is the one being filled again.
         struct _sampling_batch *empty = batch->next;
-        free(batch->told);
-        batch->told = NULL;
+        _PySampling_BatchUnseal(batch);
         batch->next = NULL;
         sub->last = batch;
         if (sub->spare == NULL) {

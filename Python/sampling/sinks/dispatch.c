@@ -39,10 +39,17 @@ is_for(const struct _sampling_subscription *sub,
     return 0;
 }
 
-static struct _sampling_sample_row
-row_of(const struct _sampling_event *event)
+/* One of other tables has just ended, or is about to begin. */
+#define FOR_PROFILES(PROFILE) \
+    for (struct _sampling_profile *PROFILE = STATE->profiles; \
+         PROFILE != NULL; PROFILE = PROFILE->next) \
+        if (PROFILE->tables == STATE->tables)
+
+static void
+add_to_profiles(const struct _sampling_event *event,
+                struct _sampling_values values)
 {
-    return (struct _sampling_sample_row){
+    const struct _sampling_key key = {
         .node = event->node,
         .thread = event->thread,
         .labels = event->labels,
@@ -50,17 +57,17 @@ row_of(const struct _sampling_event *event)
         .holder_thread = event->holder_thread,
         .holder_node = event->holder_node,
     };
-}
-
-/* The table of samples is one of the sinks. */
-static void
-add_to_session(const struct _sampling_event *event)
-{
-    struct _sampling_sample_row row = row_of(event);
-    row.count = event->count;
-    row.cpu_ns = event->cpu_ns;
-    row.wall_ns = event->wall_ns;
-    _PySampling_TablesAdd(STATE->tables, &row);
+    int is_kept = 1;
+    FOR_PROFILES(profile) {
+        is_kept &= _PySampling_ProfileAdd(profile, key, &values);
+    }
+    _PySampling_COUNT(samples, STATE->profiles != NULL ? values.count : 0);
+    if (!is_kept) {
+        _PySampling_COUNT(lost_table_full, values.count);
+        _PySampling_COUNT(lost_wall_ns, values.wall_ns);
+        _PySampling_COUNT(lost_cpu_ns, values.cpu_ns);
+        _PySampling_COUNT(lost_task_ns, values.task_ns);
+    }
 }
 
 static void
@@ -93,9 +100,11 @@ _PySampling_Emit(_PySampling_Thread *thread,
 void
 _PySampling_EmitOfProgram(const struct _sampling_event *record)
 {
-    if (STATE->is_aggregating) {
-        add_to_session(record);
-    }
+    add_to_profiles(record, (struct _sampling_values){
+        .count = record->count,
+        .cpu_ns = record->cpu_ns,
+        .wall_ns = record->wall_ns,
+    });
     if (STATE->subscriptions == NULL) {
         return;
     }
@@ -126,23 +135,41 @@ emit_of_task(const struct _sampling_event *record, _PySampling_EventKind kind)
 void
 _PySampling_EmitOfTask(const struct _sampling_event *record)
 {
-    if (STATE->is_aggregating) {
-        struct _sampling_sample_row row = row_of(record);
-        row.task_ns = record->wall_ns;
-        _PySampling_TablesAdd(STATE->tables, &row);
-    }
+    add_to_profiles(
+        record, (struct _sampling_values){.task_ns = record->wall_ns});
     emit_of_task(record, _PySampling_EVENT_TASK);
 }
 
 void
 _PySampling_EmitDelay(const struct _sampling_event *record)
 {
-    if (STATE->is_aggregating) {
-        struct _sampling_sample_row row = row_of(record);
-        row.delay_ns = record->wall_ns;
-        _PySampling_TablesAdd(STATE->tables, &row);
-    }
+    add_to_profiles(
+        record, (struct _sampling_values){.delay_ns = record->wall_ns});
     emit_of_task(record, _PySampling_EVENT_DELAY);
+}
+
+void
+_PySampling_EmitTaskValues(uint32_t coroutine,
+                           const struct _sampling_task_values *values)
+{
+    int is_kept = 1;
+    FOR_PROFILES(profile) {
+        is_kept &=
+            _PySampling_TaskTableAdd(&profile->tasks, coroutine, values);
+    }
+    for (struct _sampling_subscription *sub = STATE->subscriptions;
+         sub != NULL; sub = sub->next)
+    {
+        if (sub->gets_task_table) {
+            is_kept &=
+                _PySampling_TaskTableAdd(&sub->tasks, coroutine, values);
+        }
+    }
+    if (!is_kept) {
+        _PySampling_COUNT(lost_task_ns, values->running_ns
+                                        + values->loop_wait_ns
+                                        + values->awaiting_ns);
+    }
 }
 
 void

@@ -1,7 +1,7 @@
 /* Sampling profiler: samples on their way to whoever subscribed.
 
    A record comes in from the thread it is about and goes to every sink: the
-   table of samples (our own aggregator) and the subscriptions.  Each sink gets
+   profiles of sessions and blocks, and the subscriptions.  Each sink gets
    all of them, at the highest rate that any of them wants; so their weights
    add up to the threads' clocks.
 
@@ -14,7 +14,7 @@
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
-#include "../tables/tables.h"
+#include "../tables/profile.h"
 
 typedef enum {
     _PySampling_EVENT_SAMPLE = 0,
@@ -112,10 +112,8 @@ struct _sampling_subscription {
     int is_linked;              // in the list
     int is_open;                // and samples come in
     int gets_tasks;             // and what they wait for
-    // What was counted of tasks before it began, in those tables.
-    unsigned int counted_serial;
-    uint32_t num_counted;
-    struct _sampling_coroutine_row *counted;
+    int gets_task_table;        // it gets all samples, so all that tasks did
+    struct _sampling_task_table tasks;  // since it began, in these tables
     int ended_by_fork;
     uint32_t max_events;
     uint32_t batch_events;
@@ -145,22 +143,13 @@ struct _sampling_subscription {
     struct _sampling_subscription_stats stats;
 };
 
-/* What is counted of tasks, and what shall have what no sample has: the key
-   of a sample, of node 0 if there is none. */
-struct _sampling_told_coroutine {
-    struct _sampling_coroutine_row row;
-    uint32_t unsampled_node;
-    uint32_t unsampled_thread;
-    uint32_t unsampled_labels;
-};
-
 struct _sampling_batch {
     struct _sampling_batch *next;
     struct _sampling_tables *tables;    // a reference; NULL while it is empty
-    // For who gets tasks, once nothing more comes into it: all that had been
-    // counted since the subscription began.
-    struct _sampling_told_coroutine *told;
-    uint32_t num_told;
+    // For who gets them, once nothing more comes into it: the task table as it
+    // was then, and its rows of coroutines.
+    struct _sampling_task_table tasks;
+    struct _sampling_coroutine_row *coroutines;
     uint32_t num_events;
     struct _sampling_event events[];
 };
@@ -194,21 +183,14 @@ extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
                                         const struct _sampling_event *event);
 extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
+// Nothing more comes into the batch: the task table stays as it is now.
+// Returns 0 if there is no memory.
+extern int _PySampling_BatchSeal(const struct _sampling_subscription *sub,
+                                 struct _sampling_batch *batch);
+extern void _PySampling_BatchUnseal(struct _sampling_batch *batch);
 // Before the tables go: batches keep them alive.
 extern void _PySampling_SubscriptionsSeal(void);
 extern size_t _PySampling_SubscriptionsBytes(void);
-
-/* --- What is told of tasks' counters (sinks/told.c). */
-
-// What tasks did before is none of its business.  Returns 0 if there is no
-// memory.
-extern int _PySampling_ToldBegin(struct _sampling_subscription *sub);
-// What is counted of tasks is about to begin anew.
-extern void _PySampling_ToldKeep(void);
-// Nothing more comes into the batch: what was counted stays as it is now.
-// Returns 0 if there is no memory.
-extern int _PySampling_ToldSeal(const struct _sampling_subscription *sub,
-                                struct _sampling_batch *batch);
 
 /* --- Taking (sinks/batch.c).  Each takes the lock itself. */
 
@@ -244,6 +226,10 @@ extern void _PySampling_EmitOfTask(const struct _sampling_event *record);
 // The same for time, in wall_ns, that a task waited for its loop because of
 // this.
 extern void _PySampling_EmitDelay(const struct _sampling_event *record);
+// What tasks that run the same did.
+extern void
+_PySampling_EmitTaskValues(uint32_t coroutine,
+                           const struct _sampling_task_values *values);
 // Any other record.
 extern void _PySampling_EmitRecord(_PySampling_EventKind kind,
                                    uint32_t thread, uint64_t count,

@@ -2,7 +2,7 @@
 
    Owns the bounded buffer in which they wait, and what happens when it is
    full.  Must not know where records come from, or how they are taken
-   (sinks/batch.c) and told of tasks (sinks/told.c).
+   (sinks/batch.c).
 
    Records wait in a batch.  A batch that is full is condensed: samples of the
    same stack, thread, labels, state and holder of the GIL become one.  If that
@@ -32,12 +32,46 @@ _PySampling_BatchNew(uint32_t max_events)
 }
 
 void
+_PySampling_BatchUnseal(struct _sampling_batch *batch)
+{
+    _PySampling_TaskTableFree(&batch->tasks);
+    free(batch->coroutines);
+    batch->coroutines = NULL;
+}
+
+int
+_PySampling_BatchSeal(const struct _sampling_subscription *sub,
+                      struct _sampling_batch *batch)
+{
+    if (!sub->gets_task_table || batch->coroutines != NULL) {
+        return 1;
+    }
+    uint32_t num_rows = batch->tables->num_coroutines;
+    uint32_t num_used = Py_MIN(sub->tasks.num_rows, num_rows);
+    batch->tasks.rows = calloc(num_rows + 1, sizeof(*batch->tasks.rows));
+    batch->coroutines = calloc(num_rows + 1, sizeof(*batch->coroutines));
+    if (batch->tasks.rows == NULL || batch->coroutines == NULL) {
+        _PySampling_BatchUnseal(batch);
+        return 0;
+    }
+    if (num_rows != 0) {
+        memcpy(batch->coroutines, batch->tables->coroutines,
+               num_rows * sizeof(*batch->coroutines));
+    }
+    if (num_used != 0) {
+        memcpy(batch->tasks.rows, sub->tasks.rows,
+               num_used * sizeof(*batch->tasks.rows));
+    }
+    batch->tasks.num_rows = num_rows;
+    return 1;
+}
+
+void
 _PySampling_BatchClear(struct _sampling_batch *batch)
 {
     _PySampling_TablesFree(batch->tables);
     batch->tables = NULL;
-    free(batch->told);
-    batch->told = NULL;
+    _PySampling_BatchUnseal(batch);
     batch->num_events = 0;
 }
 
@@ -74,6 +108,9 @@ _PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options)
     sub->max_events = options->max_events;
     sub->batch_events = options->batch_events;
     sub->gets_tasks = options->tasks;
+    // Who gets a part of the samples has no use for what all tasks did.
+    sub->gets_task_table = options->tasks && options->thread_idents == NULL
+        && options->num_labels == 0;
     sub->last = sub->first = _PySampling_BatchNew(sub->max_events);
     sub->spare = _PySampling_BatchNew(sub->max_events);
     if (options->thread_idents != NULL) {
@@ -112,7 +149,7 @@ _PySampling_SubscriptionFree(struct _sampling_subscription *sub)
     free(sub->thread_idents);
     free(sub->nameless);
     free(sub->thread_names);
-    free(sub->counted);
+    _PySampling_TaskTableFree(&sub->tasks);
     free(sub);
 }
 
@@ -127,6 +164,7 @@ subscription_bytes(const struct _sampling_subscription *sub)
         + num_batches * (sizeof(struct _sampling_batch)
                          + sub->max_events * sizeof(struct _sampling_event))
         + sub->num_label_matches
+        + sub->tasks.num_rows * sizeof(*sub->tasks.rows)
         + (sub->cap_nameless + sub->cap_thread_names) * sizeof(uint32_t);
 }
 
@@ -383,8 +421,10 @@ drop(struct _sampling_subscription *sub, struct _sampling_batch *batch)
 void
 _PySampling_SubscriptionEnd(struct _sampling_subscription *sub)
 {
-    if (sub->last->num_events != 0 && !_PySampling_ToldSeal(sub, sub->last)) {
-        sub->gets_tasks = 0;    // no counters are better than wrong ones
+    if (sub->last->num_events != 0
+        && !_PySampling_BatchSeal(sub, sub->last))
+    {
+        sub->gets_task_table = 0;   // none is better than a wrong one
     }
     ring(sub);
 }
@@ -403,7 +443,7 @@ static int
 seal(struct _sampling_subscription *sub)
 {
     struct _sampling_batch *fresh = _PySampling_BatchNew(sub->max_events);
-    if (fresh == NULL || !_PySampling_ToldSeal(sub, sub->last)) {
+    if (fresh == NULL || !_PySampling_BatchSeal(sub, sub->last)) {
         free(fresh);
         return 0;
     }
@@ -422,5 +462,6 @@ _PySampling_SubscriptionsSeal(void)
         if (sub->last->num_events != 0 && !seal(sub)) {
             drop(sub, sub->last);
         }
+        _PySampling_TaskTableFree(&sub->tasks);     // of these tables
     }
 }

@@ -461,34 +461,27 @@ names_a_file(const struct _sampling_tables *tables, uint32_t string)
 
 /* A function whose frames had always returned by the drain gets the module
    that all other functions of its file have. */
-int
-_PySampling_TablesGuessModules(struct _sampling_tables *tables)
+uint32_t
+_PySampling_TablesModuleOf(const struct _sampling_tables *tables,
+                           const struct _sampling_function_row *function)
 {
-    const uint32_t unknown = NO_ROW, ambiguous = NO_ROW - 1;
-    uint32_t *module_of = malloc(
-        (tables->num_strings + 1) * sizeof(*module_of));
-    if (module_of == NULL) {
-        return 0;
+    if (function->module != _PySampling_NO_STRING
+        || !names_a_file(tables, function->filename))
+    {
+        return function->module;
     }
-    for (uint32_t i = 0; i < tables->num_strings; i++) {
-        module_of[i] = names_a_file(tables, i) ? unknown : ambiguous;
-    }
+    uint32_t module = _PySampling_NO_STRING;
     for (uint32_t i = 0; i < tables->num_functions; i++) {
         const struct _sampling_function_row *f = &tables->functions[i];
-        uint32_t *module = &module_of[f->filename];
-        if (f->module != _PySampling_NO_STRING && *module != f->module) {
-            *module = *module == unknown ? f->module : ambiguous;
-        }
-    }
-    for (uint32_t i = 0; i < tables->num_functions; i++) {
-        struct _sampling_function_row *f = &tables->functions[i];
-        uint32_t module = module_of[f->filename];
-        if (f->module == _PySampling_NO_STRING && module != unknown
-            && module != ambiguous)
+        if (f->filename != function->filename
+            || f->module == _PySampling_NO_STRING || f->module == module)
         {
-            f->module = module;
+            continue;
         }
+        if (module != _PySampling_NO_STRING) {
+            return _PySampling_NO_STRING;   // there are several
+        }
+        module = f->module;
     }
-    free(module_of);
-    return 1;
+    return module;
 }

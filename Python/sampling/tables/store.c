@@ -31,6 +31,16 @@ _PySampling_TablesResize(struct _sampling_tables *tables, void *old,
     return block;
 }
 
+void *
+_PySampling_CopyRows(const void *rows, size_t bytes)
+{
+    void *copy = malloc(bytes ? bytes : 1);
+    if (copy != NULL && bytes != 0) {
+        memcpy(copy, rows, bytes);
+    }
+    return copy;
+}
+
 
 /* Strings. */
 

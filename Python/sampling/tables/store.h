@@ -30,6 +30,9 @@ extern void *_PySampling_TablesResize(struct _sampling_tables *tables,
                                       void *old, size_t old_bytes,
                                       size_t new_bytes);
 
+// malloc()ed, even if there are none.  NULL: no memory.
+extern void *_PySampling_CopyRows(const void *rows, size_t bytes);
+
 /* Makes room for one more row.  Returns 0 if the limit is reached. */
 static inline int
 reserve_row(struct _sampling_tables *tables, void **rows, uint32_t num,
@@ -49,9 +52,11 @@ reserve_row(struct _sampling_tables *tables, void **rows, uint32_t num,
     return 1;
 }
 
-#define RESERVE(TABLES, NAME) \
-    reserve_row((TABLES), (void **)&(TABLES)->NAME, (TABLES)->num_##NAME, \
-                &(TABLES)->cap_##NAME, sizeof(*(TABLES)->NAME))
+/* Rows of OWNER, against the limit of TABLES. */
+#define RESERVE_OF(TABLES, OWNER, NAME) \
+    reserve_row((TABLES), (void **)&(OWNER)->NAME, (OWNER)->num_##NAME, \
+                &(OWNER)->cap_##NAME, sizeof(*(OWNER)->NAME))
+#define RESERVE(TABLES, NAME) RESERVE_OF(TABLES, TABLES, NAME)
 
 /* --- Indexes. */
 
@@ -89,19 +94,21 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
     index->slots[i] = FREED_SLOT;
 }
 
-/* Defines what makes the index of a table hold one more row, which may mean
-   to grow and rehash it.  Rows freed meanwhile are dropped on the way. */
-#define DEFINE_INDEX(NAME, IS_FREE) \
+/* Defines what makes the index of a table of OWNER, against the limit of
+   TABLES, hold one more row, which may mean to grow and rehash it.  Rows freed
+   meanwhile are dropped on the way. */
+#define DEFINE_INDEX_OF(OWNER, NAME, IS_FREE, TABLES) \
     static int \
-    reserve_##NAME##_index(struct _sampling_tables *tables) \
+    reserve_##NAME##_index(OWNER *owner) \
     { \
-        struct _sampling_index *index = &tables->NAME##_index; \
+        struct _sampling_tables *tables = (TABLES); \
+        struct _sampling_index *index = &owner->NAME##_index; \
         uint32_t old_size = index->slots ? index->mask + 1 : 0; \
         if ((index->used + 1) * 4ull <= old_size * 3ull) { \
             return 1; \
         } \
         uint32_t size = old_size ? old_size : FIRST_ROWS; \
-        while ((tables->num_##NAME##s + 1) * 2ull > size) { \
+        while ((owner->num_##NAME##s + 1) * 2ull > size) { \
             size *= 2; \
         } \
         size_t bytes = size * sizeof(uint32_t); \
@@ -116,14 +123,16 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
         free(index->slots); \
         tables->bytes = tables->bytes - old_bytes + bytes; \
         *index = (struct _sampling_index){slots, size - 1, 0}; \
-        for (uint32_t row = 0; row < tables->num_##NAME##s; row++) { \
+        for (uint32_t row = 0; row < owner->num_##NAME##s; row++) { \
             if (!(IS_FREE)) { \
-                index_put(index, hash_##NAME##_row(&tables->NAME##s[row]), \
+                index_put(index, hash_##NAME##_row(&owner->NAME##s[row]), \
                           row); \
             } \
         } \
         return 1; \
     }
+#define DEFINE_INDEX(NAME, IS_FREE) \
+    DEFINE_INDEX_OF(struct _sampling_tables, NAME, IS_FREE, owner)
 
 /* Loops over the rows whose hash may be HASH, as uint32_t ROW. */
 #define FOR_CANDIDATES(INDEX, HASH, ROW) \

@@ -1,6 +1,6 @@
 /* Sampling profiler: WHERE samples go.
 
-   Owns the memory of the tables and its limit, stacks, samples and threads.
+   Owns the memory of the tables and its limit, stacks and threads.
    Must not know clocks, signals or interpreter frames, nor what a frame is
    called (tables/frames.c).
 
@@ -24,14 +24,6 @@ hash_node_row(const struct _sampling_node_row *row)
 }
 
 static uint32_t
-hash_sample_row(const struct _sampling_sample_row *row)
-{
-    return mix((uint64_t)row->labels << 32 | row->node,
-               ((uint64_t)row->thread << 4 | row->state)
-               ^ mix(row->holder_node, row->holder_thread));
-}
-
-static uint32_t
 hash_thread_row(const struct _sampling_thread_row *row)
 {
     return mix(row->ident,
@@ -39,11 +31,10 @@ hash_thread_row(const struct _sampling_thread_row *row)
 }
 
 DEFINE_INDEX(node, row == 0)        // node 0 is the root and has no key
-DEFINE_INDEX(sample, 0)
 DEFINE_INDEX(thread, 0)
 
 
-/* Stacks and samples. */
+/* Stacks. */
 
 uint32_t
 _PySampling_InternChild(struct _sampling_tables *tables, uint32_t parent,
@@ -84,112 +75,6 @@ _PySampling_TablesUnknownPlace(struct _sampling_tables *tables)
     uint32_t node = _PySampling_TablesPseudoChild(
         tables, 0, _PySampling_PSEUDO_UNKNOWN, 0);
     return node != _PySampling_NO_NODE ? node : tables->lost_node;
-}
-
-static struct _sampling_sample_row *
-find_sample(struct _sampling_tables *tables,
-            const struct _sampling_sample_row *key, uint32_t hash)
-{
-    FOR_CANDIDATES(tables->sample_index, hash, row) {
-        struct _sampling_sample_row *sample = &tables->samples[row];
-        if (sample->node == key->node && sample->thread == key->thread
-            && sample->labels == key->labels && sample->state == key->state
-            && sample->holder_node == key->holder_node
-            && sample->holder_thread == key->holder_thread)
-        {
-            return sample;
-        }
-    }
-    return NULL;
-}
-
-static struct _sampling_sample_row *
-find_or_add_sample(struct _sampling_tables *tables,
-                   const struct _sampling_sample_row *key)
-{
-    uint32_t hash = hash_sample_row(key);
-    struct _sampling_sample_row *found = find_sample(tables, key, hash);
-    if (found != NULL) {
-        return found;
-    }
-    if (!RESERVE(tables, samples) || !reserve_sample_index(tables)) {
-        return NULL;
-    }
-    uint32_t row = tables->num_samples++;
-    tables->samples[row] = (struct _sampling_sample_row){
-        .node = key->node,
-        .thread = key->thread,
-        .labels = key->labels,
-        .state = key->state,
-        .holder_thread = key->holder_thread,
-        .holder_node = key->holder_node,
-    };
-    index_put(&tables->sample_index, hash, row);
-    tables->num_held_samples += key->holder_node != 0;
-    return &tables->samples[row];
-}
-
-uint32_t
-_PySampling_TablesSampleRow(struct _sampling_tables *tables,
-                            const struct _sampling_sample_row *key)
-{
-    struct _sampling_sample_row *row = find_or_add_sample(tables, key);
-    return row != NULL ? (uint32_t)(row - tables->samples) : NO_ROW;
-}
-
-/* Stacks that wait times places they wait for: many threads could fill the
-   tables with that. */
-static void
-bound_holders(struct _sampling_tables *tables,
-              struct _sampling_sample_row *key)
-{
-    if (key->holder_node == 0
-        || tables->num_held_samples < _PySampling_MAX_HELD_SAMPLES
-        || find_sample(tables, key, hash_sample_row(key)) != NULL)
-    {
-        return;
-    }
-    key->holder_thread = _PySampling_NO_THREAD;
-    key->holder_node = _PySampling_TablesUnknownPlace(tables);
-    _PySampling_COUNT(lost_holders, 1);
-}
-
-/* Row 0 of the samples is [lost] of thread 0, made with the tables. */
-static struct _sampling_sample_row *
-lost_sample(struct _sampling_tables *tables, uint32_t thread)
-{
-    struct _sampling_sample_row *sample = find_or_add_sample(
-        tables, &(struct _sampling_sample_row){
-            .node = tables->lost_node,
-            .thread = thread,
-            .state = _PySampling_LOST,
-        });
-    return sample != NULL ? sample : &tables->samples[0];
-}
-
-void
-_PySampling_TablesAdd(struct _sampling_tables *tables,
-                      const struct _sampling_sample_row *sample)
-{
-    struct _sampling_sample_row *row = NULL;
-    if (sample->node != _PySampling_NO_NODE) {
-        struct _sampling_sample_row key = *sample;
-        bound_holders(tables, &key);
-        row = find_or_add_sample(tables, &key);
-    }
-    if (row == NULL) {
-        _PySampling_COUNT(lost_table_full, sample->count);
-        _PySampling_COUNT(lost_wall_ns, sample->wall_ns);
-        _PySampling_COUNT(lost_cpu_ns, sample->cpu_ns);
-        _PySampling_COUNT(lost_task_ns, sample->task_ns);
-        row = lost_sample(tables, sample->thread);
-    }
-    row->count += sample->count;
-    row->cpu_ns += sample->cpu_ns;
-    row->wall_ns += sample->wall_ns;
-    row->task_ns += sample->task_ns;
-    row->delay_ns += sample->delay_ns;
-    _PySampling_COUNT(samples, sample->count);
 }
 
 
@@ -284,9 +169,7 @@ _PySampling_TablesNew(size_t limit_bytes)
     // Made beforehand so that losing needs no memory.
     if (tables->lost_node == _PySampling_NO_NODE
         || !_PySampling_TablesInitLabels(tables)
-        || !RESERVE(tables, threads) || !reserve_thread_index(tables)
-        || find_or_add_sample(tables, &(struct _sampling_sample_row){
-               .node = tables->lost_node, .state = _PySampling_LOST}) == NULL)
+        || !RESERVE(tables, threads) || !reserve_thread_index(tables))
     {
         _PySampling_TablesFree(tables);
         return NULL;
@@ -317,17 +200,6 @@ _PySampling_TablesFree(struct _sampling_tables *tables)
     free(tables);
 }
 
-static int
-copy_block(void **block, size_t bytes)
-{
-    void *copy = malloc(bytes ? bytes : 1);
-    if (copy != NULL && bytes != 0) {
-        memcpy(copy, *block, bytes);
-    }
-    *block = copy;
-    return copy != NULL;
-}
-
 struct _sampling_tables *
 _PySampling_TablesCopy(const struct _sampling_tables *tables)
 {
@@ -341,29 +213,16 @@ _PySampling_TablesCopy(const struct _sampling_tables *tables)
     int ok = 1;
 #define X(name) \
     copy->name##_index = (struct _sampling_index){NULL, 0, 0}; \
-    ok &= copy_block((void **)&copy->name##s, \
-                     copy->num_##name##s * sizeof(*copy->name##s));
+    copy->name##s = _PySampling_CopyRows( \
+        tables->name##s, tables->num_##name##s * sizeof(*copy->name##s)); \
+    ok &= copy->name##s != NULL;
     _PySampling_TABLES(X)
 #undef X
-    ok &= copy_block((void **)&copy->string_bytes, copy->num_string_bytes);
-    if (!ok) {
+    copy->string_bytes =
+        _PySampling_CopyRows(tables->string_bytes, tables->num_string_bytes);
+    if (!ok || copy->string_bytes == NULL) {
         _PySampling_TablesFree(copy);
         return NULL;
     }
     return copy;
-}
-
-void
-_PySampling_TablesClearSamples(struct _sampling_tables *tables)
-{
-    struct _sampling_index *index = &tables->sample_index;
-    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
-    index->used = 0;
-    // Row 0, [lost] of thread 0, stays.
-    tables->num_samples = 1;
-    tables->num_held_samples = 0;
-    struct _sampling_sample_row *lost = &tables->samples[0];
-    lost->count = lost->cpu_ns = lost->wall_ns = lost->task_ns
-        = lost->delay_ns = 0;
-    index_put(index, hash_sample_row(lost), 0);
 }

@@ -1,5 +1,6 @@
-/* Sampling profiler: WHERE samples go.  Interned strings, functions, frames
-   and stacks, and the table of samples, in plain memory of a bounded size.
+/* Sampling profiler: WHERE samples are.  Interned strings, functions, frames
+   and stacks, labels and threads, in plain memory of a bounded size.  All
+   profiles (tables/profile.h) and subscriptions refer to their rows.
 
    The tables know code objects, but neither clocks nor interpreter frames.
    They make no Python object.  Lock of every function that takes tables:
@@ -27,11 +28,6 @@
 
 /* Functions that tasks run; further ones share a row. */
 #define _PySampling_MAX_COROUTINES 1024
-
-/* Samples that differ in who held the GIL, in one session: a row for each
-   stack that waits with each place that it waits for.  Later ones have an
-   unknown holder. */
-#define _PySampling_MAX_HELD_SAMPLES 65536
 
 /* Threads with rows of their own in one session; later ones share a row. */
 #define _PySampling_MAX_THREADS 65536
@@ -120,31 +116,6 @@ struct _sampling_label_row {
     uint64_t task_id;           // id() of the task, or 0
 };
 
-struct _sampling_sample_row {
-    uint32_t node;
-    uint32_t thread;
-    uint32_t labels;            // label
-    int32_t state;              // _PySampling_State
-    // Of a wait for the GIL, who had it: a thread, or _PySampling_NO_THREAD,
-    // and its place, a stack of at most two frames.  Else 0 and 0.
-    uint32_t holder_thread;
-    uint32_t holder_node;
-    uint64_t count;
-    uint64_t cpu_ns;
-    uint64_t wall_ns;
-    uint64_t task_ns;           // of tasks' lives; of those that run, it is
-                                // shared out in the end (tables/coroutines.c)
-    uint64_t delay_ns;          // tasks waited for their loop because of
-                                // this: a proportion, until the end
-};
-
-static inline int
-_PySampling_Weighs(const struct _sampling_sample_row *s)
-{
-    return s->count != 0 || s->wall_ns != 0 || s->cpu_ns != 0
-        || s->task_ns != 0 || s->delay_ns != 0;
-}
-
 struct _sampling_thread_row {
     uint64_t ident;
     int64_t native_id;
@@ -155,7 +126,6 @@ struct _sampling_thread_row {
 /* Waits of tasks, short ones laid end to end (base/axis.h), and where the
    last of them was. */
 struct _sampling_task_waits {
-    uint64_t all_ns;
     uint64_t to_go_ns;
     uint64_t carried_ns;
     uint32_t node;              // 0: there was none
@@ -163,24 +133,16 @@ struct _sampling_task_waits {
     uint32_t thread;
 };
 
-/* Lives, by their length: eight buckets for each power of two nanoseconds. */
-#define _PySampling_LIFE_BUCKETS 400
-
-/* What tasks run, and all that they did. */
+/* What tasks run. */
 struct _sampling_coroutine_row {
     uint32_t function;
     uint32_t base_node;         // the stack of a loop that ran it
-    uint32_t unsampled_sample;  // sample row, for steps that no tick hit
     struct _sampling_task_waits awaiting;
     struct _sampling_task_waits loop_wait;
-    uint64_t running_ns;
-    uint64_t num_steps;
-    uint64_t num_finished;
-    uint64_t num_cancelled;     // of these
-    uint64_t longest_step_ns;
-    uint64_t longest_life_ns;
-    uint64_t lives_ns;          // of those that finished
-    uint32_t lives[_PySampling_LIFE_BUCKETS];   // of those that finished
+    // Where the steps go that no tick hit; node 0: not known yet.
+    uint32_t unsampled_node;
+    uint32_t unsampled_thread;
+    uint32_t unsampled_labels;
 };
 
 /* A code object that is alive and has been sampled. */
@@ -216,8 +178,8 @@ struct _sampling_index {
 };
 
 #define _PySampling_TABLES(X) \
-    X(string) X(function) X(frame) X(node) X(label) X(sample) X(code) \
-    X(place) X(thread) X(coroutine)
+    X(string) X(function) X(frame) X(node) X(label) X(code) X(place) \
+    X(thread) X(coroutine)
 
 struct _sampling_tables {
 #define X(name) \
@@ -236,16 +198,11 @@ struct _sampling_tables {
     uint32_t lost_node;         // the stack "[lost]"
     uint32_t lost_labels;       // the labels of samples whose own are lost
     uint32_t num_tasks;         // of the rows of labels
-    uint32_t num_held_samples;  // of the rows of samples
     int references;             // atomic
     unsigned int serial;        // no two tables of a process share one
     unsigned int code_version;  // changes when a sampled code object dies
     size_t bytes;
     size_t limit_bytes;
-    int64_t start_time_ns;
-    uint64_t duration_ns;
-    _PySampling_Options options;
-    struct _sampling_counters counters; // as they stood when described
 };
 
 #define _PySampling_NO_NODE UINT32_MAX
@@ -259,50 +216,6 @@ extern void _PySampling_TablesFree(struct _sampling_tables *tables);
 // A copy that can only be read.  NULL: no memory.
 extern struct _sampling_tables *
 _PySampling_TablesCopy(const struct _sampling_tables *tables);
-
-// Does anybody else refer to them?
-static inline int
-_PySampling_TablesAreShared(const struct _sampling_tables *tables)
-{
-    return _Py_atomic_load_int(&tables->references) > 1;
-}
-
-/* How far tables were at a moment (tables/mark.c). */
-struct _sampling_weight {
-    uint64_t count;
-    uint64_t cpu_ns;
-    uint64_t wall_ns;
-    uint64_t task_ns;
-    uint64_t delay_ns;
-};
-
-struct _sampling_mark {
-    uint32_t num_samples;
-    struct _sampling_weight *weights;       // of these samples
-    uint32_t num_coroutines;
-    struct _sampling_coroutine_row *coroutines;
-    struct _sampling_counters counters;
-    int64_t start_time_ns;      // time.time_ns() at the moment
-    uint64_t after_ns;          // that long after the beginning of the tables
-};
-
-// The caller says what time it is.  Returns 0 if there is no memory.
-extern int _PySampling_TablesMark(const struct _sampling_tables *tables,
-                                  struct _sampling_mark *mark);
-// May be NULL.
-extern void _PySampling_MarkFree(struct _sampling_mark *mark);
-// Keeps the counters only.
-extern void _PySampling_MarkFreeRows(struct _sampling_mark *mark);
-extern void _PySampling_CountersSince(struct _sampling_counters *counters,
-                                      const struct _sampling_mark *mark);
-// Once, of the caller's own tables, which take no more samples: completes what
-// can only be known in the end, and keeps what is of the time since `mark`;
-// NULL: all.  Returns 0 if there is no memory.
-extern int _PySampling_TablesFinish(struct _sampling_tables *tables,
-                                    const struct _sampling_mark *mark);
-
-// The samples begin anew; all other rows keep their numbers.
-extern void _PySampling_TablesClearSamples(struct _sampling_tables *tables);
 
 // The row of a thread, which may come back with another thread state; beyond
 // _PySampling_MAX_THREADS the shared last row.  UINT32_MAX: no memory.
@@ -336,9 +249,11 @@ extern uint32_t _PySampling_TablesFunction(struct _sampling_tables *tables,
 extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 
-// Fills in modules that no frame could give, where the file leaves no doubt.
-// For tables that take no more samples.  Returns 0 if there is no memory.
-extern int _PySampling_TablesGuessModules(struct _sampling_tables *tables);
+// The module of a function, or _PySampling_NO_STRING.  Where no frame could
+// give it, that of all other functions of the file.
+extern uint32_t
+_PySampling_TablesModuleOf(const struct _sampling_tables *tables,
+                           const struct _sampling_function_row *function);
 
 // The node below `parent`, or _PySampling_NO_NODE if the limit is reached.
 extern uint32_t _PySampling_InternChild(struct _sampling_tables *tables,
@@ -365,35 +280,10 @@ extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);
 extern uint32_t
 _PySampling_TablesCoroutine(struct _sampling_tables *tables,
                             uint32_t function);
-extern void
-_PySampling_TablesAddLife(struct _sampling_tables *tables, uint32_t coroutine,
-                          uint64_t life_ns, int is_cancelled);
-// Makes sure that there is a sample for its steps.
+// Says where its steps go that no tick hits.
 extern void
 _PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
                                 uint32_t coroutine, uint32_t thread);
-extern void _PySampling_TablesClearCoroutines(struct _sampling_tables *tables);
-// What was counted since then.
-extern void
-_PySampling_SubtractCoroutine(struct _sampling_coroutine_row *row,
-                              const struct _sampling_coroutine_row *before);
-// Gives the samples of tasks that run their task_ns: those of a coroutine
-// share all that its tasks ran as they share wall time.  And the samples of a
-// thread share what tasks waited for its loops as their delays are to each
-// other.  For tables that take no more samples.  Returns 0 if there is no
-// memory.
-extern int _PySampling_TablesShareTasks(struct _sampling_tables *tables);
-
-// The row of a sample, which may be new, or UINT32_MAX if the limit is
-// reached.
-extern uint32_t
-_PySampling_TablesSampleRow(struct _sampling_tables *tables,
-                            const struct _sampling_sample_row *key);
-
-// Adds weight.  A node of _PySampling_NO_NODE is booked as "[lost]".
-extern void
-_PySampling_TablesAdd(struct _sampling_tables *tables,
-                      const struct _sampling_sample_row *sample);
 
 extern void
 _PySampling_TablesForgetAddresses(struct _sampling_tables *tables);

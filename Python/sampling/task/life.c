@@ -177,7 +177,7 @@ open_tables(struct _sampling_task *task, _PySampling_Thread *thread)
     return NULL;
 }
 
-/* Its step, up to now.  Needs no lock: it goes to the row with the next
+/* Its step, up to now.  Needs no lock: it goes to the sinks with the next
    wait. */
 static void
 run_until(struct _sampling_task *task, uint64_t now_ns)
@@ -190,15 +190,22 @@ run_until(struct _sampling_task *task, uint64_t now_ns)
     task->longest_step_ns = Py_MAX(task->longest_step_ns, task->step_ns);
 }
 
+/* Its steps, and waits of that length. */
 static void
-add_steps(struct _sampling_tables *tables, struct _sampling_task *task)
+emit_values(struct _sampling_task *task, uint64_t loop_wait_ns,
+            uint64_t awaiting_ns)
 {
-    struct _sampling_coroutine_row *row = &tables->coroutines[task->coroutine];
-    row->running_ns += task->ran_ns;
-    row->num_steps += task->num_steps;
-    row->longest_step_ns = Py_MAX(row->longest_step_ns, task->longest_step_ns);
+    _PySampling_EmitTaskValues(
+        task->coroutine, &(struct _sampling_task_values){
+            .running_ns = task->ran_ns,
+            .loop_wait_ns = loop_wait_ns,
+            .awaiting_ns = awaiting_ns,
+            .num_steps = task->num_steps,
+            .longest_step_ns = task->longest_step_ns,
+        });
     task->ran_ns = 0;
     task->num_steps = 0;
+    task->longest_step_ns = 0;
 }
 
 /* Its waits, up to now. */
@@ -217,7 +224,7 @@ add_waits(struct _sampling_waiting *w, uint64_t now_ns)
     task->awaited_ns = 0;
     task->life_ns += awaited_ns + loop_wait_ns;
     task->loop_wait_ns += loop_wait_ns;
-    add_steps(w->tables, task);
+    emit_values(task, loop_wait_ns, awaited_ns);
     struct _sampling_coroutine_row *row =
         &w->tables->coroutines[task->coroutine];
     _PySampling_AddWait(w, &row->awaiting, _PySampling_AWAITING, awaited_ns);
@@ -236,7 +243,7 @@ book_until(PyThreadState *tstate, _PySampling_Thread *own,
     }
     if (task->state == _PySampling_TASK_RUNS) {
         run_until(task, now_ns);
-        add_steps(tables, task);
+        emit_values(task, 0, 0);
     }
     else {
         add_waits(&(struct _sampling_waiting){
@@ -349,10 +356,14 @@ finish(struct _sampling_task *task, _PySampling_Thread *thread,
 {
     struct _sampling_tables *tables = open_tables(task, thread);
     if (tables != NULL) {
-        add_steps(tables, task);
+        emit_values(task, 0, 0);
         if (task->is_whole) {
-            _PySampling_TablesAddLife(tables, task->coroutine, task->life_ns,
-                                      is_cancelled);
+            _PySampling_EmitTaskValues(
+                task->coroutine, &(struct _sampling_task_values){
+                    .num_finished = 1,
+                    .num_cancelled = is_cancelled != 0,
+                    .lives_ns = task->life_ns,
+                });
         }
         _PySampling_CloseTables();
     }

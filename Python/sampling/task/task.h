@@ -63,13 +63,12 @@ extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
 // What is carried goes to records.  Takes the lock.
 extern void _PySampling_WaitsFlush(_PySampling_Thread *own);
 
-// Most waits are short, and cover no point: those are only summed.
+// Most waits are short, and cover no point.
 static inline void
 _PySampling_AddWait(struct _sampling_waiting *w,
                     struct _sampling_task_waits *waits,
                     _PySampling_State state, uint64_t ns)
 {
-    waits->all_ns += ns;
     if (_PySampling_IsLong(ns, w->period_ns)
         || !_PySampling_Carry(&waits->to_go_ns, &waits->carried_ns, ns))
     {

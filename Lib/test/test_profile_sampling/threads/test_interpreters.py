@@ -62,11 +62,13 @@ class InterpretersThatEndTest(unittest.TestCase):
                     profile_sampling.subscribe(add, rate_hz=10_000,
                                                batch_seconds=0.01,
                                                all_interpreters=True):
+                profile_sampling.start(rate_hz=10_000)
                 while time.monotonic() < end:
-                    with profile_sampling.profile(rate_hz=10_000):
+                    with profile_sampling.profile():
                         for _ in range(20):
                             profile_sampling.snapshot()
                         profile_sampling.snapshot(clear=True)
+                profile_sampling.stop()
             self.assertIsNone(caught.unraisable)
         self.assertGreater(
             len([r for r in records if r.kind == 'thread end']), 3)

@@ -1,0 +1,150 @@
+/* Sampling profiler: what a session, or a block of profile(), has got.
+
+   Samples of the same key are added up, and what tasks did.  Each profile has
+   rows of its own, so nothing that others had before need be subtracted; the
+   stacks, labels and threads that these are about are rows of tables that all
+   share.  Lock: tables_mutex, unless a profile is the caller's own. */
+
+#ifndef Py_SAMPLING_PROFILE_H
+#define Py_SAMPLING_PROFILE_H
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "tables.h"
+
+/* Samples that differ in who held the GIL, in one profile: a row for each
+   stack that waits with each place that it waits for.  Later ones have an
+   unknown holder. */
+#define _PySampling_MAX_HELD_SAMPLES 65536
+
+/* What samples that are added up have in common. */
+struct _sampling_key {
+    uint32_t node;
+    uint32_t thread;
+    uint32_t labels;            // label
+    int32_t state;              // _PySampling_State
+    // Of a wait for the GIL, who had it: a thread, or _PySampling_NO_THREAD,
+    // and its place, a stack of at most two frames.  Else 0 and 0.
+    uint32_t holder_thread;
+    uint32_t holder_node;
+};
+
+struct _sampling_values {
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+    uint64_t task_ns;           // of tasks' lives; of those that run, it is
+                                // shared out in the end (tables/shares.c)
+    uint64_t delay_ns;          // tasks waited for their loop because of
+                                // this: a proportion, until the end
+};
+
+struct _sampling_sample_row {
+    struct _sampling_key key;
+    struct _sampling_values values;
+};
+
+/* Lives, by their length: eight buckets for each power of two nanoseconds. */
+#define _PySampling_LIFE_BUCKETS 400
+
+/* What tasks that run the same did. */
+struct _sampling_task_values {
+    uint64_t running_ns;
+    uint64_t loop_wait_ns;
+    uint64_t awaiting_ns;
+    uint64_t num_steps;
+    uint64_t num_finished;
+    uint64_t num_cancelled;     // of these
+    uint64_t longest_step_ns;
+    uint64_t longest_life_ns;
+    uint64_t lives_ns;          // of those that finished
+};
+
+struct _sampling_task_row {
+    struct _sampling_task_values values;
+    uint32_t lives[_PySampling_LIFE_BUCKETS];   // of those that finished
+};
+
+/* By the row of what they run, in tables/coroutines.c; those that are not
+   there did nothing. */
+struct _sampling_task_table {
+    struct _sampling_task_row *rows;
+    uint32_t num_rows;
+};
+
+struct _sampling_profile {
+    struct _sampling_profile *next;
+    struct _sampling_profile *prev;
+    int is_open;                // it gets samples: it is in the list
+    _PySampling_Options options;
+    struct _sampling_tables *tables;    // a reference
+    struct _sampling_sample_row *samples;
+    uint32_t num_samples;
+    uint32_t cap_samples;
+    struct _sampling_index sample_index;
+    uint32_t num_held_samples;
+    struct _sampling_task_table tasks;
+    int64_t start_time_ns;      // time.time_ns()
+    uint64_t start_wall_ns;     // monotonic; 0: its first sample is to come
+    uint64_t duration_ns;       // until it was taken
+    struct _sampling_counters counters; // at its start; then, since that
+};
+
+// --- tables/profile.c
+
+// NULL: no memory.
+extern struct _sampling_profile *
+_PySampling_ProfileNew(struct _sampling_tables *tables,
+                       const _PySampling_Options *options);
+// May be NULL.
+extern void _PySampling_ProfileFree(struct _sampling_profile *profile);
+// With a copy of all rows of the tables, which keep their numbers.  NULL: no
+// memory.
+extern struct _sampling_profile *
+_PySampling_ProfileCopy(const struct _sampling_profile *profile);
+extern size_t
+_PySampling_ProfileBytes(const struct _sampling_profile *profile);
+
+// A node of _PySampling_NO_NODE goes to "[lost]".  Returns 0 if it does, or if
+// there was no memory.
+extern int _PySampling_ProfileAdd(struct _sampling_profile *profile,
+                                  struct _sampling_key key,
+                                  const struct _sampling_values *values);
+
+// A life, if `values` has one that finished, is of their lives_ns.  Returns 0
+// if there is no memory.
+extern int
+_PySampling_TaskTableAdd(struct _sampling_task_table *table,
+                         uint32_t coroutine,
+                         const struct _sampling_task_values *values);
+extern void _PySampling_TaskTableFree(struct _sampling_task_table *table);
+extern const struct _sampling_task_row *
+_PySampling_TaskRow(const struct _sampling_task_table *table,
+                    uint32_t coroutine);
+
+static inline int
+_PySampling_Weighs(const struct _sampling_values *v)
+{
+    return v->count != 0 || v->wall_ns != 0 || v->cpu_ns != 0
+        || v->task_ns != 0 || v->delay_ns != 0;
+}
+
+// --- tables/extract.c
+
+// A copy in tables of its own, with the rows that it uses.  NULL: no memory.
+extern struct _sampling_profile *
+_PySampling_ProfileExtract(const struct _sampling_profile *profile);
+
+// --- tables/shares.c
+
+// Once, of a profile that gets no more samples: gives those of tasks that run
+// their task_ns, by which those of a coroutine share all that its tasks ran as
+// they share wall time.  And the samples of a thread share what tasks waited
+// for its loops as their delays are to each other.  Returns 0 if there is no
+// memory.
+extern int
+_PySampling_ProfileShareTasks(struct _sampling_profile *profile);
+
+#endif  // !Py_SAMPLING_PROFILE_H
