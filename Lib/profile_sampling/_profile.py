@@ -119,7 +119,7 @@ class Profile(Sums):
         return dict(self._tables.meta)
 
     @property
-    def counters(self):
+    def stats(self):
         """What stats() counted in the session, as a new dict."""
         return dict(self._tables.stats)
 
@@ -279,6 +279,38 @@ class Profile(Sums):
         from profile_sampling._data import shape
         return self._from_tables(shape.shaped(self._tables, hide=[pattern]))
 
+    def fold(self, *what):
+        """Return a Profile without some frames, likewise: 'C' (functions),
+        'operators', 'pseudo', or what 'stdlib' or 'packages' call within
+        themselves.
+
+        Raise ValueError for anything else.
+        """
+        from profile_sampling._data import shape
+        return self._from_tables(shape.shaped(self._tables, fold=what))
+
+    def collapse(self, pattern):
+        """Return a Profile without what the frames that match call."""
+        from profile_sampling._data import shape
+        return self._from_tables(shape.shaped(self._tables,
+                                              collapse=[pattern]))
+
+    def root(self, pattern):
+        """Return a Profile whose stacks begin at the first frame that
+        matches; those without one are empty."""
+        from profile_sampling._data import shape
+        return self._from_tables(shape.shaped(self._tables, root=pattern))
+
+    def where(self, key, pattern):
+        """Return a Profile of the samples whose value of *key* matches.
+
+        *key* is as for group_by(), but 'function', and *pattern* as for
+        focus().  Raise ValueError for another key.
+        """
+        from profile_sampling._data import keys, select
+        keys.check(self._tables, key)
+        return self._from_tables(select.where(self._tables, key, pattern))
+
     def between(self, begin_ns, end_ns):
         """Return a Profile of a range of time, from its time line.
 
@@ -291,23 +323,24 @@ class Profile(Sums):
         return self._from_tables(
             select.between(self._tables, begin_ns, end_ns))
 
-    def about(self, kind):
-        """Return the same Profile, about another kind of its values.
+    def about(self, value):
+        """Return the same Profile, about another of its values.
 
         What it is about is what rows are ranked by, and what files are of
-        that have one number for a stack.  *kind* is 'wall', 'cpu', 'samples',
-        or 'task' and 'delay' if asyncio tasks were seen.
+        that have one number for a stack.  *value* is 'wall', 'cpu', 'samples',
+        or 'task' and 'delay' if asyncio tasks were seen; or its name, such as
+        'cpu_ns'.
 
         Raise ValueError if it has no such values.
         """
-        return self._from_tables(self._tables.about(kind))
+        return self._from_tables(self._tables.about(value))
 
     def group_by(self, key):
         """Return a dict of Profiles by the value of *key*.
 
-        *key* is 'thread', 'state', 'task_name', 'function' (the leaf of the
-        stack), 'file' (of the innermost Python function) or a label;
-        'label:thread' is the label that is called so.  Samples without such
+        *key* is one that report --by takes: 'thread', 'state', 'task', 'file'
+        (of the innermost Python function), 'pid' or a label; or 'function',
+        the leaf of the stack.  'label:thread' is the label that is called so.  Samples without such
         a value are in the group None.  The most expensive come first;
         together they are the profile.
 

@@ -63,6 +63,15 @@ class Sums:
         return findings.findings(self._tables, by_site.sites_of(
             on_clocks.on_clocks(self._tables), mine))
 
+    def quality(self):
+        """Return how far the profile can be trusted, as report says it: a
+        dict of rates, counts and shares, None for what is not known.
+        """
+        from profile_sampling._data import by_site, on_clocks
+        from profile_sampling._formats import header
+        return header.quality(self._tables, by_site.sites_of(
+            on_clocks.on_clocks(self._tables)))
+
     def instructions(self):
         """Return a list of InstructionRow, the most expensive first.
 

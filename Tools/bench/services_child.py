@@ -98,7 +98,7 @@ def main():
     bursts = service.run(seconds, longest_s)
     if profiler == 'ours':
         profile = profile_sampling.stop()
-        result |= {'found': found(profile), 'stats': profile.counters}
+        result |= {'found': found(profile), 'stats': profile.stats}
     result |= {'true_wall_ns': bursts.wall_ns,
                'calibrated_cpu_ns': bursts.cpu_ns, 'bursts': bursts.count,
                'elapsed_ns': time.perf_counter_ns() - begin_ns}

@@ -141,7 +141,7 @@ def main():
         'calls': [site.truth[1] for site in sites],
         'session_ns': [told.get(site.filename, 0) for site in sites],
         'subscriber_ns': [thinned.get(site.filename, 0) for site in sites],
-        'subscriber_samples': samples, 'stats': profile.counters}, sys.stdout)
+        'subscriber_samples': samples, 'stats': profile.stats}, sys.stdout)
 
 
 if __name__ == '__main__':

@@ -104,7 +104,7 @@ def many(is_on):
         profile = profile_sampling.stop()
         found['finished'] = sum(row.finished for row in profile.tasks()
                                 if row.name.endswith('job'))
-        found['lost'] = sum(profile.counters[name] for name in (
+        found['lost'] = sum(profile.stats[name] for name in (
             'lost_table_full', 'lost_tasks', 'lost_task_ns'))
     return found
 

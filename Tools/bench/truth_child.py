@@ -148,7 +148,7 @@ def compare(profile, workers):
         wall_ns, cpu_ns = sums.get(worker.native_id, (0, 0))
         threads.append({'life_ns': worker.wall_ns, 'cpu_ns': worker.cpu_ns,
                         'sum_wall_ns': wall_ns, 'sum_cpu_ns': cpu_ns})
-    return {'names': names, 'threads': threads, 'stats': profile.counters}
+    return {'names': names, 'threads': threads, 'stats': profile.stats}
 
 
 def main():

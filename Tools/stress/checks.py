@@ -95,7 +95,7 @@ class Judge:
             self.look_at(sample.stack)
 
     def _judge_counters(self, profile):
-        stats = profile.counters
+        stats = profile.stats
         outcomes = sum([stats[name] for name in (
             'captures', 'captures_merged', 'captures_in_hook',
             'captures_skipped', 'captures_no_room')])

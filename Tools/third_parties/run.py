@@ -61,7 +61,7 @@ def read_profiles(profiles):
     totals, bad = Counter(), {}
     for path in profiles.glob('*.pb.gz'):
         try:
-            stats = Profile.load(path).counters
+            stats = Profile.load(path).stats
         except Exception as exc:
             bad[path.name] = 'none', f'unreadable ({exc})'
         else:

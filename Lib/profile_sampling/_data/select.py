@@ -4,12 +4,11 @@ This file owns which samples a part has.  It must not know how names and
 patterns are looked up, nor how tables are copied.
 """
 
-from profile_sampling._data import by_label, keys, match, timeline
-from profile_sampling._data.label_names import TASKS, label_of, named
+from profile_sampling._data import keys, match, timeline
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import MEASURED, STATES, WALL
+from profile_sampling._data.values import MEASURED, WALL
 
 
 def filtered(tables, *, function, file, state, thread, task, labels):
@@ -96,10 +95,15 @@ def _span(tables, begin_ns, end_ns):
 
 def grouped(tables, key):
     """Return {value: Tables}; see Profile.group_by()."""
-    column, values = _values(tables, key)
+    if key == 'function':
+        leaves = _leaf_functions(tables)
+        values = [leaves[node] for node in tables.column(NODE)]
+    else:
+        keys.check(tables, key)
+        values = keys.values(tables, key)
     groups = {}
-    for row in tables.row_tuples():
-        groups.setdefault(values[row[column]], []).append(row)
+    for value, row in zip(values, tables.row_tuples()):
+        groups.setdefault(value, []).append(row)
     own = KEY_COLUMNS + tables.own
     ranked = [(-sum([row[own] for row in rows]), -len(rows), number)
               for number, rows in enumerate(groups.values())]
@@ -113,33 +117,8 @@ def _stacks(tables, functions):
     return match.stacks(tables, match.frames(tables, functions))
 
 
-def _values(tables, key):
-    """Return a column of samples, and the value for each number in it."""
-    known = _KEYS.get(key) if isinstance(key, str) else None
-    if known is not None:
-        column, values = known
-        return column, values(tables)
-    labels = by_label.keys(tables)
-    label = label_of(key) if isinstance(key, str) else key
-    if label not in labels:
-        known = [*_KEYS, *[named(its, _KEYS) for its in labels
-                           if its != TASKS]]
-        raise ValueError(f'cannot group by {key!r}; the keys are: '
-                         + ', '.join(known))
-    return LABELS, by_label.values(tables.labels, label)
-
-
 def _leaf_functions(tables):
     functions = [tables.functions[function] for function
                  in tables.frames_view()[0::FRAME_COLUMNS]]
     frames = tables.nodes_view()[1::NODE_COLUMNS].tolist()
     return [None, *[functions[frame] for frame in frames[1:]]]
-
-
-_KEYS = {
-    'thread': (THREAD, lambda tables: tables.threads),
-    'state': (STATE, lambda tables: STATES),
-    TASKS: (LABELS, lambda tables: by_label.values(tables.labels, TASKS)),
-    'function': (NODE, _leaf_functions),
-    'file': (NODE, keys.innermost_files),
-}

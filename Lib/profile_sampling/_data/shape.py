@@ -29,6 +29,10 @@ def shaped(tables, *, hide=(), fold=(), collapse=(), root=None):
     """
     if not (hide or fold or collapse or root):
         return tables
+    unknown = [name for name in fold if name not in FOLDS]
+    if unknown:
+        raise ValueError(f'cannot fold {unknown[0]!r}; there are: '
+                         + ', '.join(FOLDS))
     kinds = {_KINDS.get(name) for name in fold}
     functions = bytearray([function.kind in kinds
                            for function in tables.functions])

@@ -62,7 +62,7 @@ class Aggregator:
         # Another subscription has rows of its own, whatever their serial.
         rows = batch.rows
         self._generations[rows] = _Seen(batch)
-        self._stats = batch.counters
+        self._stats = batch.stats
         samples = self._samples
         if self._moments is not None:
             self._moments.add(rows, batch.kind, vars(batch))

@@ -197,7 +197,7 @@ class Batch:
     rows   the Rows that these numbers refer to, up to this batch
     first  numbers of the first rows that are new with this batch, by name:
            'strings', 'functions', 'frames', 'nodes', 'labels', 'threads'
-    counters  what stats() of the package counted until then, as a dict
+    stats     what stats() of the package counted until then, as a dict
     task_classes  what was counted of tasks since the subscription began, as
            a list of TaskClass; None for who did not ask for *tasks*, or gets
            only some threads or labels
@@ -213,7 +213,7 @@ class Batch:
         self.rows = rows
         self.subscription = subscription
         self.first = dict(zip(KINDS_OF_ROWS, raw['first']))
-        self.counters = raw['stats']
+        self.stats = raw['stats']
         self._lost = raw['lost']
         # The same as the core has it: with the node, thread and labels that
         # a sample would have if none was in any of these tasks.

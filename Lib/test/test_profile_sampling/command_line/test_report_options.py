@@ -522,6 +522,7 @@ class FormatsTest(ReportCase):
         self.assertEqual(document['schema'], 'profile_sampling.report/1')
         self.assertEqual(document['file'], 'p.pb.gz')
         profile = Profile.load('p.pb.gz')
+        self.assertEqual(document['quality'], profile.quality())
         self.assertEqual(document['profile']['totals'], {
             value_type.name: profile.total(value_type.name)
             for value_type in profile.value_types})

@@ -127,7 +127,7 @@ class JSONTest(unittest.TestCase):
                         *[random_profile(rng) for _ in range(20)]):
             again = rebuilt(written(profile))
             self.assertEqual(again, profile)
-            self.assertEqual(again.counters, profile.counters)
+            self.assertEqual(again.stats, profile.stats)
 
     def test_sums(self):
         data = written(example().profile())

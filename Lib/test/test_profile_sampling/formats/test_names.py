@@ -85,7 +85,7 @@ class HostileNamesTest(unittest.TestCase):
             self.profile.save(path)
             loaded = Profile.load(path)
         self.assertEqual(loaded.total_wall_ns, self.total_ns)
-        self.assertEqual(loaded.counters, {})
+        self.assertEqual(loaded.stats, {})
         self.assertEqual(loaded.mode, 'wall')
         names = {(row.function.name, row.function.filename)
                  for row in loaded.functions()}
@@ -115,7 +115,7 @@ class HostileNamesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'p.pb.gz')
             b.profile().save(path)
-            self.assertEqual(Profile.load(path).counters, {'real': 1})
+            self.assertEqual(Profile.load(path).stats, {'real': 1})
 
     def test_collapsed(self):
         for threads in (False, True):

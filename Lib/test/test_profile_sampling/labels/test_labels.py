@@ -489,7 +489,7 @@ class ScaleTest(LabelTest):
                 in profile.label_values('labels')}['[lost]']
         self.assertGreater(lost, 0)
         self.assertLess(lost, 10_000)
-        self.assertEqual(profile.counters['lost_labels'], lost)
+        self.assertEqual(profile.stats['lost_labels'], lost)
         self.assertEqual(
             {row.value: row.wall_ns for row in profile.label_values('number')
              if row.value is not None},

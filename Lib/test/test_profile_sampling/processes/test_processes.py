@@ -40,7 +40,7 @@ class KindsTest(ChildrenTest):
                        if sample.thread.name == 'MainThread'])
         self.assertAlmostEqual(main, parent.duration_ns, delta=5_000_000)
         self.assertLess(parent.duration_ns, took_ns)
-        self.assertEqual(sum(count for name, count in parent.counters.items()
+        self.assertEqual(sum(count for name, count in parent.stats.items()
                              if name.startswith('lost')), 0)
         self.assertFalse([sample for sample in parent.samples
                           if on_stack(sample, 'in_child')])

@@ -59,7 +59,7 @@ class UnheardForksTest(ChildrenTest):
         pid = self.run_code(FORK + code)
         [(found, profile)] = self.profiles().items()
         self.assertEqual(found, pid)
-        self.assertEqual(sum(count for name, count in profile.counters.items()
+        self.assertEqual(sum(count for name, count in profile.stats.items()
                              if name.startswith('lost')), 0)
 
     def test_exit(self):

@@ -18,7 +18,7 @@ def shuffled(rng, profile):
     b = Builder(**{name: getattr(profile, name) for name in (
         'mode', 'rate_hz', 'depth_frames', 'start_time_ns', 'duration_ns',
         'pid', 'python_version')},
-        names=profile._tables.names, stats=profile.counters)
+        names=profile._tables.names, stats=profile.stats)
     numbers = {}
     samples = list(profile.samples)
     rng.shuffle(samples)
@@ -128,7 +128,7 @@ class SumTest(unittest.TestCase):
         one = process(1, start_time_ns=100, stats={'ticks': 1}, ns=10)
         two = process(1, start_time_ns=10**12, stats={'ticks': 2}, ns=20)
         total = one + two
-        self.assertEqual((total.pid, total.label_keys, total.counters,
+        self.assertEqual((total.pid, total.label_keys, total.stats,
                           total.total_wall_ns), (1, (), {'ticks': 3}, 30))
 
     def test_of_parts(self):
@@ -138,15 +138,15 @@ class SumTest(unittest.TestCase):
         self.assertEqual(sum(parts[1:], parts[0]), whole)
         self.assertEqual(sum(reversed(parts)), whole)
         # Counters are those of the session, not of a part.
-        self.assertEqual(sum(parts).counters, whole.counters)
+        self.assertEqual(sum(parts).stats, whole.stats)
 
     def test_of_a_profile_and_itself(self):
         """Weights and counters go together: both are there twice."""
         whole = example(pid=1).profile()
         twice = whole + whole
         validator.check_profile(twice)
-        self.assertEqual(twice.counters, {
-            name: 2 * count for name, count in whole.counters.items()})
+        self.assertEqual(twice.stats, {
+            name: 2 * count for name, count in whole.stats.items()})
         for value_type in whole.value_types:
             self.assertEqual(twice.total(value_type.name),
                              2 * whole.total(value_type.name))
@@ -156,8 +156,8 @@ class SumTest(unittest.TestCase):
         self.assertEqual(sum([part + part for part in parts]), twice)
         self.assertEqual(sum(parts) + whole, twice)
         self.assertEqual(sum([whole] * 3), twice + whole)
-        self.assertEqual((twice + whole).counters['ticks'],
-                         3 * whole.counters['ticks'])
+        self.assertEqual((twice + whole).stats['ticks'],
+                         3 * whole.stats['ticks'])
 
     def test_of_parts_without_samples(self):
         whole = example(pid=1).profile()

@@ -53,8 +53,8 @@ class MergeTest(unittest.TestCase):
             {key: [3 * weight for weight in weights] for key, weights
              in weights_by(profile, lambda s: (s.stack, s.thread,
                                                s.state)).items()})
-        self.assertEqual(merged.counters, {
-            name: 3 * value for name, value in profile.counters.items()})
+        self.assertEqual(merged.stats, {
+            name: 3 * value for name, value in profile.stats.items()})
 
     def test_one(self):
         profile = example(pid=7).profile()
@@ -166,7 +166,7 @@ class MergeTest(unittest.TestCase):
         merged = self.merge(
             process(1, stats={'lost_ring_full': 3, 'ticks': 1}),
             process(2, stats={'lost_ring_full': 2, 'lost_wall_ns': 9}))
-        self.assertEqual(merged.counters, {
+        self.assertEqual(merged.stats, {
             'lost_ring_full': 5, 'ticks': 1, 'lost_wall_ns': 9})
 
     def test_gauges_are_no_sums(self):
@@ -174,7 +174,7 @@ class MergeTest(unittest.TestCase):
                  for size in (3, 7, 5)]
         for merged in (self.merge(*parts), parts[0] + parts[1] + parts[2],
                        sum(parts)):
-            self.assertEqual(merged.counters, {'memory_bytes': 7, 'ticks': 3})
+            self.assertEqual(merged.stats, {'memory_bytes': 7, 'ticks': 3})
 
     def test_gauges_in_files_that_others_added_up(self):
         """Such files have the comments of all."""
@@ -183,7 +183,7 @@ class MergeTest(unittest.TestCase):
         data += bytes([6 << 3 | 2, 21]) + b'# stat memory_bytes 5'
         strings = [value for field, _, value in fields(data) if field == 6]
         data += bytes([13 << 3, len(strings) - 1])
-        self.assertEqual(Profile.load(io.BytesIO(data)).counters,
+        self.assertEqual(Profile.load(io.BytesIO(data)).stats,
                          {'memory_bytes': 7})
 
     def test_too_large_a_sum(self):

@@ -265,7 +265,7 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(profile.total_count, 1047)
         self.assertEqual(profile.total_cpu_ns, 900_001_550)
         self.assertEqual(profile.total_wall_ns, 2_051_002_000)
-        self.assertEqual(profile.counters['ticks'], 2000)
+        self.assertEqual(profile.stats['ticks'], 2000)
         self.assertEqual(profile.python_version,
                          '%d.%d.%d' % sys.version_info[:3])
 
@@ -333,7 +333,7 @@ class ProfileTest(unittest.TestCase):
     def test_immutable(self):
         profile = example().profile()
         sample = profile.samples[0]
-        for thing, name in ((profile, 'mode'), (profile, 'counters'),
+        for thing, name in ((profile, 'mode'), (profile, 'stats'),
                             (profile, 'new'),
                             (sample.stack[0], 'line'),
                             (sample.thread, 'name'),
@@ -342,8 +342,8 @@ class ProfileTest(unittest.TestCase):
                 setattr(thing, name, 1)
         with self.assertRaises(AttributeError):
             del sample.thread.name
-        profile.counters.clear()
-        self.assertTrue(profile.counters)
+        profile.stats.clear()
+        self.assertTrue(profile.stats)
         profile.functions().clear()
         self.assertTrue(profile.functions())
 

@@ -258,7 +258,7 @@ class InASessionTest(ManualTest):
         with profile() as block:
             manual.leaf(1)
             manual.leaf(1)
-        stats = block.profile.counters
+        stats = block.profile.stats
         self.assertEqual((stats['samples'], stats['ticks']), (2, 2))
         self.assertGreater(stats['memory_bytes'], 0)
 
@@ -266,7 +266,7 @@ class InASessionTest(ManualTest):
         manual.leaf(1)
         found = profile_sampling.snapshot()
         manual.leaf(1)
-        self.assertEqual((found.counters['ticks'],
+        self.assertEqual((found.stats['ticks'],
                           profile_sampling.stats()['ticks']), (1, 2))
 
     def test_gil_holders_move_along(self):
@@ -329,7 +329,7 @@ class AloneTest(SessionTest):
             found = checked(profile_sampling.stop())
         self.assertEqual((found.rate_hz, block.profile.rate_hz),
                          (10_000, 100))
-        self.assertGreater(found.counters['ticks'], 100)
+        self.assertGreater(found.stats['ticks'], 100)
 
     def test_a_block_that_is_dropped(self):
         first = self.begin()

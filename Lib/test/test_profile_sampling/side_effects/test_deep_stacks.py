@@ -19,7 +19,7 @@ def work():
     for _ in range(20):
         time.sleep(0.001)
 below({NUM_FRAMES}, work)
-print(profile_sampling.stop().counters['overhead_hooks_ns'] > 0)
+print(profile_sampling.stop().stats['overhead_hooks_ns'] > 0)
 '''
 # When it has computed for a while it has timers, whose deadlines are over when
 # a walk is.

@@ -203,7 +203,7 @@ class BoundsTest(SessionTest):
                 churn(500)
                 full = _profile.stats()['memory_bytes']
                 profile = session.snapshot(clear=True)
-                self.assertEqual(profile.counters['ticks'], 500)
+                self.assertEqual(profile.stats['ticks'], 500)
                 sizes.append(_profile.stats()['memory_bytes'])
                 self.assertLess(sizes[-1], full)
         self.assertLessEqual(max(sizes), sizes[0] + 4096)

@@ -209,17 +209,17 @@ class OwnedTest(OwnerTest):
 
     def test_all_at_once(self):
         profile = self.check(ALL_AT_ONCE)
-        self.assertEqual(profile.counters['signals_moved'], 1)
-        self.assertGreater(profile.counters['captures'], 50)
+        self.assertEqual(profile.stats['signals_moved'], 1)
+        self.assertGreater(profile.stats['captures'], 50)
 
     def test_our_signal_is_one_of_them(self):
         profile = self.check(ALL_AT_ONCE, OPTION + ',signal=29')
-        self.assertEqual(profile.counters['signals_moved'], 1)
+        self.assertEqual(profile.stats['signals_moved'], 1)
 
     def test_handler_in_c(self):
         profile = self.check(HANDLER_IN_C)
-        self.assertEqual(profile.counters['signals_moved'], 1)
-        self.assertGreater(profile.counters['captures'], 50)
+        self.assertEqual(profile.stats['signals_moved'], 1)
+        self.assertGreater(profile.stats['captures'], 50)
 
     def test_taken_by_faulthandler(self):
         result = self.run_python('-c', DUMPED)
@@ -232,7 +232,7 @@ class OwnedTest(OwnerTest):
 
     def test_asking_for_the_handler_changes_nothing(self):
         profile = self.check(ASKED)
-        self.assertEqual(profile.counters['signals_moved'], 0)
+        self.assertEqual(profile.stats['signals_moved'], 0)
 
     def test_taken_by_c_while_ours_is_pending(self):
         result = self.run_python('-c', TAKEN_WHILE_PENDING)
@@ -272,8 +272,8 @@ class GoLibraryTest(OwnerTest):
     def test_loaded_after_the_start(self):
         # It takes SIGURG; the profiler moves to another signal.
         profile = self.check(GO_PROGRAM + 'use(); in_thread()')
-        self.assertEqual(profile.counters['signals_moved'], 1)
-        self.assertGreater(profile.counters['captures'], 20)
+        self.assertEqual(profile.stats['signals_moved'], 1)
+        self.assertGreater(profile.stats['captures'], 20)
 
     def test_loaded_before_the_start(self):
         # Several sessions in a program that has the library.
@@ -283,7 +283,7 @@ class GoLibraryTest(OwnerTest):
             'for i in range(5):\n'
             '    with profile_sampling.profile(rate_hz=5000) as session:\n'
             '        use(); in_thread()\n'
-            '    print(session.profile.counters["captures"] > 0)',
+            '    print(session.profile.stats["captures"] > 0)',
             env=environment(GO_LIBRARY=self.library))
         self.assertEqual(result.status, 0, result.err)
         lines = result.out.decode().splitlines()

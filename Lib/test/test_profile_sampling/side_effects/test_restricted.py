@@ -123,8 +123,8 @@ class SystemCallsTest(RestrictedTest):
             PROGRAM,
             restrictions.without_system_calls('tgkill', 'timer_create'))
         self.assertIn(f'{LATE}, as no signal can be sent)', line)
-        self.assertEqual(profile.counters['signals_sent'], 0)
-        self.assertGreater(profile.counters['captures_biased'], 20)
+        self.assertEqual(profile.stats['signals_sent'], 0)
+        self.assertGreater(profile.stats['captures_biased'], 20)
         self.check_times(profile)
 
     def test_all_of_them(self):
@@ -232,7 +232,7 @@ class UsersTest(RestrictedTest):
             resource.RLIMIT_SIGPENDING, 0))
         self.assertNotIn(LATE, line)
         self.check_whole(profile)
-        self.assertGreater(profile.counters['captures'], 20)
+        self.assertGreater(profile.stats['captures'], 20)
 
     def test_queue_is_full_of_real_time_signals(self):
         # Of these, the kernel takes none at all.
@@ -241,7 +241,7 @@ class UsersTest(RestrictedTest):
             restrictions.with_limit(resource.RLIMIT_SIGPENDING, 0),
             option=OPTION + ',signal=64')
         self.assertIn(LATE, line)
-        counters = profile.counters
+        counters = profile.stats
         self.assertLessEqual(counters['captures'], counters['ticks_own'])
         self.check_times(profile)
 
@@ -290,7 +290,7 @@ class ThreadsTest(RestrictedTest):
         self.assertEqual({names(sample) for sample in workers
                           if sample.state == 'running'}, {()})
         self.assertGreater(sum([sample.cpu_ns for sample in workers]), 0.1e9)
-        self.assertGreater(profile.counters['captures'], 50)
+        self.assertGreater(profile.stats['captures'], 50)
 
     @thrice
     def test_handlers_have_a_stack_of_their_own(self):

@@ -86,7 +86,7 @@ class SignalsTest(ProgramTest):
             '    del large\n'
             '    spin(0.2)\n'
             'print("freed")', 'freed')
-        counters = result.load('profile.pb.gz').counters
+        counters = result.load('profile.pb.gz').stats
         self.assertEqual((counters.get('ticks_unheard', 0),
                           counters.get('captures_biased', 0)), (0, 0))
 

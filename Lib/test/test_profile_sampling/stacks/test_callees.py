@@ -192,7 +192,7 @@ class StacksTest(SessionTest):
                 for i, frame in enumerate(sample.stack)
                 if re.fullmatch(r'work\d+', frame.function.qualname)])
             self.assertEqual(len(named[-1]), depth + 1)
-        return first.counters, session.profile.counters, named
+        return first.stats, session.profile.stats, named
 
     def test_functions_that_take_turns(self):
         # Each is worked out once, however often it is on the stack.

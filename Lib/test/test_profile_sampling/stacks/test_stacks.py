@@ -300,7 +300,7 @@ class DepthTest(SessionTest):
             with manual(depth_frames=depth_frames) as session:
                 exec('bottom()', {'bottom': bottom, '__name__': 'root'})
             sample, = of_thread(session.profile, threading.get_native_id())
-            result.append((sample, session.profile.counters))
+            result.append((sample, session.profile.stats))
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()

@@ -226,7 +226,7 @@ class FullTest(SubscriberTest):
             exec('\n'.join(['tick(1000, 1000)'] * 100))
         profile = aggregator.profile()
         self.assertEqual(profile.total_wall_ns
-                         + profile.counters['lost_wall_ns'], 100_000)
+                         + profile.stats['lost_wall_ns'], 100_000)
 
     def test_tables_begin_anew_when_they_are_full(self):
         # More tasks than half of what the tables hold.  If the last time was
@@ -400,7 +400,7 @@ class RecordsTest(SubscriberTest):
         recorder = Recorder()
         with subscribe(recorder):
             spin(0.2)
-        self.assertGreater(recorder.batches[-1].counters['ticks'], 5)
+        self.assertGreater(recorder.batches[-1].stats['ticks'], 5)
 
     @unittest.skipUnless(hasattr(os, 'fork'), 'needs os.fork()')
     def test_fork(self):

@@ -297,7 +297,7 @@ class SumsTest(SubscriberTest):
             self.addCleanup(signal.signal, signal.SIGUSR2, old)
             spin(0.05)
             profile = profile_sampling.stop()
-            self.assertEqual(profile.counters['signals_moved'], 1)
+            self.assertEqual(profile.stats['signals_moved'], 1)
         self.assertGreater(profile.total_wall_ns, 0.04e9)
 
     def test_a_session_outlives_the_last_subscription(self):

@@ -324,7 +324,7 @@ class WorkTest(SubscriberTest):
                  for frame in sample.stack}
         self.assertNotIn('WorkTest.test_a_helper_is_not_sampled.<locals>.burn',
                          names)
-        counters = recorder.batches[-1].counters
+        counters = recorder.batches[-1].stats
         self.assertGreater(counters['subscribers_wall_ns'], 0)
 
 

@@ -261,7 +261,7 @@ def facts_of(profile):
         weights = rows.setdefault(key, [0] * len(sample.values))
         for i, weight in enumerate(sample.values):
             weights[i] += weight
-    return {'samples': rows, 'stats': profile.counters, 'mode': profile.mode,
+    return {'samples': rows, 'stats': profile.stats, 'mode': profile.mode,
             'rate_hz': profile.rate_hz, 'depth_frames': profile.depth_frames,
             'names': profile.names, 'pid': profile.pid,
             'start_time_ns': profile.start_time_ns,

@@ -356,7 +356,7 @@ class LivesTest(SessionTest):
                 taken.append(session.snapshot())
                 future.set_result(None)
                 await asyncio.gather(*tasks)
-            return [profile.counters['memory_bytes']
+            return [profile.stats['memory_bytes']
                     for profile in (*taken, session.profile)]
         before, at_most, after = asyncio.run(main())
         self.assertGreater(at_most - before, 100 * many)

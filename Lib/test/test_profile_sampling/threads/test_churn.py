@@ -84,7 +84,7 @@ class ThreadsTest(SessionTest):
                 thread.join()
         profile = session.profile
         self.assertEqual(len(lives_ns), count)
-        self.assertEqual(profile.counters['lost_threads'], 0)
+        self.assertEqual(profile.stats['lost_threads'], 0)
         self.assertGreaterEqual(len(profile.threads), count)
         main = threading.main_thread().native_id
         lives = weight([s for s in profile.samples
@@ -105,7 +105,7 @@ class ThreadsTest(SessionTest):
         pool.run(4, jobs, lambda: called.append(None))
         profile = checked(_profile.stop())
         self.assertEqual(len(called), 4 * (jobs // 4))
-        self.assertEqual(profile.counters['lost_threads'], 0)
+        self.assertEqual(profile.stats['lost_threads'], 0)
         workers = {s.thread.native_id for s in profile.samples}
         self.assertGreaterEqual(len(workers), 4)
 

@@ -38,7 +38,7 @@ profile = profile_sampling.stop()
 profile.save('profile.pb.gz')
 ''')
         profile = self.load('profile.pb.gz')
-        self.assertGreater(profile.counters['captures'], 50)
+        self.assertGreater(profile.stats['captures'], 50)
         for name in 'busy', 'other':
             ticked = [s for s in profile.samples
                       if on_stack(s, name) and s.state == 'running']

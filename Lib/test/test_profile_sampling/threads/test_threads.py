@@ -461,7 +461,7 @@ class ForeignThreadsTest(SessionTest):
         rows = [(t.ident, t.native_id, t.interpreter_id)
                 for t in session.profile.threads]
         self.assertEqual(len(rows), len(set(rows)))
-        self.assertEqual(session.profile.counters['lost_threads'], 0)
+        self.assertEqual(session.profile.stats['lost_threads'], 0)
 
 
 callback_name = 'ForeignThreadsTest.test_callback.<locals>.callback'

@@ -255,7 +255,7 @@ class JumpsTest(ProgramTest):
             'for _ in range(1000): os.stat(".")\n',
             env=self.with_clock('starved_clock'))
         self.assertEqual(result.status, 0, result.err)
-        counters = Run.load(self, 'profile.pb.gz').counters
+        counters = Run.load(self, 'profile.pb.gz').stats
         self.assertGreater(counters['overhead_drain_ns'], 0)
         self.assertLessEqual(counters['overhead_drain_ns'],
                              counters['captures'] * 1_000_000)
@@ -283,9 +283,9 @@ class JumpsTest(ProgramTest):
         # be 7,500 more, and the clock errs by 5 % and 50 ms at most.
         self.assertLess(profile.total_cpu_ns / 1e9, float(out) - 1)
         went_on_s = profile.duration_ns / 1e9 - stopped_s
-        self.assertLess(profile.counters['ticks'],
+        self.assertLess(profile.stats['ticks'],
                         1.05 * profile.rate_hz * (went_on_s + 0.05))
-        self.assertGreater(profile.counters['ticks_late'],
+        self.assertGreater(profile.stats['ticks_late'],
                            0.95 * profile.rate_hz * (stopped_s - 0.05))
 
 

@@ -304,7 +304,7 @@ class PatternTest(SubscriberTest):
                     ready.acquire()
             thread.join()
         profile = session.profile
-        self.assertGreater(profile.counters['lost_holders'], 0)
+        self.assertGreater(profile.stats['lost_holders'], 0)
         waited = [s for s in of_thread(profile, thread.native_id)
                   if s.state == 'gil_wait']
         self.assertAlmostEqual(

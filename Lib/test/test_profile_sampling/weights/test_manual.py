@@ -29,7 +29,7 @@ class WeightsTest(SessionTest):
         self.assertEqual(rows(profile),
                          {(('leaf',), 'running'): (1, 999_999, 1_000_001)})
         self.assertEqual(profile.duration_ns, 1_000_001)
-        stats = profile.counters
+        stats = profile.stats
         self.assertEqual((stats['ticks'], stats['signals_sent'],
                           stats['captures'], stats['samples']), (1, 1, 1, 1))
 
@@ -86,7 +86,7 @@ class WeightsTest(SessionTest):
         sample, = session.profile.samples
         self.assertEqual((sample.count, sample.wall_ns, sample.cpu_ns),
                          (10, 55, 65))
-        stats = session.profile.counters
+        stats = session.profile.stats
         self.assertEqual(stats['captures'] + stats['captures_merged'], 10)
         self.assertEqual(stats['captures_merged'], 9)
 
@@ -101,7 +101,7 @@ class WeightsTest(SessionTest):
             namespace['straight']()
             tick(1, 1)
         profile = session.profile
-        stats = profile.counters
+        stats = profile.stats
         self.assertEqual(profile.total_wall_ns, n + 1)
         self.assertEqual(profile.total_cpu_ns, n + 1)
         self.assertEqual(profile.total_count + stats['captures_no_room'],
@@ -296,7 +296,7 @@ class SnapshotsTest(SessionTest):
         taken = first, second, third, session.profile
         self.assertEqual([p.total_wall_ns for p in taken], [1, 0, 2, 4])
         self.assertEqual([p.duration_ns for p in taken], [1, 0, 2, 4])
-        self.assertEqual([p.counters['ticks'] for p in taken], [1, 0, 1, 1])
+        self.assertEqual([p.stats['ticks'] for p in taken], [1, 0, 1, 1])
         for profile in first, third, session.profile:
             self.assertEqual(list(rows(profile)), [(('leaf',), 'running')])
 

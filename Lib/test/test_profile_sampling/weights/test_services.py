@@ -108,7 +108,7 @@ class Served:
                 wait(rng.uniform(0.25 * burst_s, 2.5 * burst_s))
                 for i, ns in enumerate(run(*arguments)):
                     self.due_ns[i] += ns
-        self.counters = session.profile.counters
+        self.stats = session.profile.stats
         self.found_ns = [0] * len(STEPS)
         self.count = 0
         for sample in session.profile.samples:
@@ -138,7 +138,7 @@ class BurstsTest(SessionTest):
         self.assertAlmostEqual(served.count / expected, 1, delta=0.15)
         # A sample at another place than its tick's is for threads that sleep
         # with the GIL.
-        self.assertLess(served.counters['captures_biased'],
+        self.assertLess(served.stats['captures_biased'],
                         0.02 * served.count)
 
     @staticmethod
@@ -305,7 +305,7 @@ class HooksTest(SessionTest):
     def hooks_ns(self, work):
         with Session(rate_hz=RATE_HZ) as session:
             work()
-        return session.profile.counters['overhead_hooks_ns'], session.profile
+        return session.profile.stats['overhead_hooks_ns'], session.profile
 
     def give_the_gil_up(self):
         with select.epoll() as epoll:
@@ -462,7 +462,7 @@ class MissedTicksTest(SessionTest):
                 busy(burst_s)
                 time.sleep(wait_s)
             waited_ns = sampler.waited_ns()
-        return session.profile.counters['ticks_missed'], waited_ns / PERIOD_NS
+        return session.profile.stats['ticks_missed'], waited_ns / PERIOD_NS
 
     @thrice
     def test_counted_where_the_clock_gets_no_cpu(self):
@@ -590,7 +590,7 @@ class AsleepWithGILTest(SessionTest):
                 busy(0.4)
             which = where, others.__name__
             self.assertGreater(session.profile.total_count, 200, which)
-            self.assertLess(session.profile.counters['captures_biased'],
+            self.assertLess(session.profile.stats['captures_biased'],
                             0.03 * session.profile.total_count, which)
 
     def test_a_thread_that_computes(self):

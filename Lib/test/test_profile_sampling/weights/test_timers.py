@@ -194,7 +194,7 @@ class BlockedTest(TimersTest):
                 pending |= signal.sigpending()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGURG])
         self.assertNotIn(signal.SIGURG, pending)
-        self.assertGreater(session.profile.counters['captures_biased'], 100)
+        self.assertGreater(session.profile.stats['captures_biased'], 100)
 
     def check_blocked_by_c_code(self):
         # One signal may come before that is noticed.
@@ -209,12 +209,12 @@ class BlockedTest(TimersTest):
     def test_by_c_code(self):
         with Session(rate_hz=RATE_HZ) as session:
             self.check_blocked_by_c_code()
-        self.assertGreater(session.profile.counters['ticks_unheard'], 100)
+        self.assertGreater(session.profile.stats['ticks_unheard'], 100)
 
     def test_by_c_code_with_timers(self):
         with self.with_timers() as session:
             self.check_blocked_by_c_code()
-        self.assertGreater(session.profile.counters['ticks_unheard'], 100)
+        self.assertGreater(session.profile.stats['ticks_unheard'], 100)
 
     def test_time_is_booked(self):
         def blocked():
@@ -235,7 +235,7 @@ class BlockedTest(TimersTest):
         self.assertAlmostEqual(
             sum([sample.cpu_ns for sample in found]) / took_cpu_ns, 1,
             delta=0.05)
-        self.assertGreater(session.profile.counters['captures_biased'], 100)
+        self.assertGreater(session.profile.stats['captures_biased'], 100)
 
 
 def num_interrupted(calls, call):
@@ -270,7 +270,7 @@ class SleepWithGILTest(TimersTest):
             busy(TRIAL_S)       # it does not forget
             interrupted += num_interrupted(20, call)
         self.assertLessEqual(interrupted, 1)
-        self.assertEqual(session.profile.counters['calls_interrupted'],
+        self.assertEqual(session.profile.stats['calls_interrupted'],
                          interrupted)
         # From the second call on it is told.
         asleep_ns = by_state(session.profile.samples)['asleep_with_gil']
@@ -298,10 +298,10 @@ class SleepWithGILTest(TimersTest):
             self.assertEqual([library.read(reader, buffer, 1)
                               for _ in range(10)], [1] * 10)
             self.assertEqual(writing.wait(), 0)
-            timed = session.snapshot().counters['ticks_timed']
+            timed = session.snapshot().stats['ticks_timed']
             # It asks anew for a while, and then threads have timers again.
             busy(TRIAL_S)
-        counters = session.profile.counters
+        counters = session.profile.stats
         self.assertEqual(
             (counters['timers_begun'], counters['timers_ended'],
              counters['calls_interrupted']), (2, 1, 0))
@@ -344,7 +344,7 @@ class ProcessesTest(ProgramTest):
             profile = self.load(name)
             running_ns = by_state(profile.samples)['running']
             self.assertGreater(running_ns, 0.7e9)
-            self.assertGreater(profile.counters['signals_sent'], 500)
+            self.assertGreater(profile.stats['signals_sent'], 500)
 
 
 if __name__ == '__main__':

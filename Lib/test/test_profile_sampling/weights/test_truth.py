@@ -163,7 +163,7 @@ class TimeTest(SessionTest):
             profile = session.profile
             self.assertEqual(profile.rate_hz, rate_hz)
             expected = rate_hz * profile.duration_ns / 1e9
-            counters = profile.counters
+            counters = profile.stats
             self.assertLess(counters['ticks'], 1.2 * expected + 2)
             # On a busy machine some come together, as one.
             self.assertGreater(counters['ticks'] + counters['ticks_late'],
@@ -193,7 +193,7 @@ class TimeTest(SessionTest):
         main = threading.get_native_id()
         samples = [s for s in profile.samples
                    if s.thread.native_id != main]
-        self.assertEqual(profile.counters['lost_threads'], 0)
+        self.assertEqual(profile.stats['lost_threads'], 0)
         self.assertGreaterEqual(weight(samples, 'cpu_ns'), sum(spent))
         self.assertLessEqual(weight(samples, 'cpu_ns'), process_ns - own_ns)
         self.assertGreaterEqual(len(profile.threads), count)
