@@ -435,8 +435,9 @@ class Profile(Sums):
         return self.diff(other)
 
     def __str__(self):
-        from profile_sampling._formats import short
-        return short.text(self._tables)
+        """The report, with fewer lines of the program."""
+        from profile_sampling._formats import text
+        return text.render(self._tables, top=text.TOP_SHORT)[:-1]
 
     def _repr_html_(self):
         """The page, in a notebook."""

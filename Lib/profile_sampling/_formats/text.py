@@ -15,7 +15,7 @@ from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH, WIDTH, lines
 from profile_sampling._formats.words import seconds, wrapped
 
-TOP = 30
+TOP, TOP_SHORT = 30, 5
 # What functions are ranked by.
 SORTS = 'self', 'cum'
 

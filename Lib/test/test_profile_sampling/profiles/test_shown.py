@@ -134,22 +134,24 @@ class ReportTest(unittest.TestCase):
 class ShortTest(unittest.TestCase):
 
     def test_str(self):
-        lines = str(example(python_version='3.13.5').profile()).splitlines()
-        self.assertEqual(lines[:3], [
-            'wall profile of Python 3.13.5: 2.000 s at 1,000 Hz, 2 threads',
-            '2.051 s wall, 900.002 ms CPU, 1,047 samples, 3 lost',
-            'running 48.8 %, waiting 48.3 %, GIL wait 2.9 %, GC 0.0 %, '
-            'lost 0.0 %, unsampled 0.0 %'])
-        self.assertEqual(lines[5].split(), ['48.3', '%', '48.3', '%',
-                                            '[waiting]'])
-        self.assertEqual(lines[-1], '... 6 more functions')
-        self.assertEqual(len(lines), 11)
+        text = str(example(python_version='3.13.5').profile())
+        lines = text.splitlines()
+        self.assertTrue(lines[0].startswith(
+            'Wall profile of Python 3.13.5, 2.00s, 2 threads'))
+        self.assertRegex(text, r'\n1  48.3% .* app.<module>:2 +time.sleep\n')
+        self.assertFalse(text.endswith('\n'))
+
+    def test_str_has_five_lines_of_the_program(self):
+        b = Builder()
+        for number in range(8):
+            b.sample(f'a.f{number}', wall_ns=100 - number)
+        text = str(b.profile())
+        self.assertEqual(text.count('a.f'), 5)
+        self.assertIn('\n... 3 more lines', text)
 
     def test_of_an_empty_profile(self):
-        self.assertEqual(
-            str(Builder(python_version='').profile()),
-            'wall profile: 2.000 s at 1,000 Hz, 0 threads\n'
-            '0.000 ms wall, 0.000 ms CPU, 0 samples, 0 lost')
+        self.assertIn('Nothing was sampled',
+                      str(Builder(python_version='').profile()))
 
     def test_hostile_names(self):
         b = Builder()
