@@ -124,7 +124,7 @@ class KernelTest(unittest.TestCase):
 
     def test_the_value_is_the_profile(self):
         data = self.value('cell')
-        self.assertIn('wall profile of Python', data['text/plain'])
+        self.assertIn('Wall profile of Python', data['text/plain'])
         self.assertIn('<iframe', data['text/html'])
         # As without the magic, and nothing for the other expression.
         values = [content['data']['text/plain'] for kind, content
