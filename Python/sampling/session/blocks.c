@@ -136,7 +136,7 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
         return status;
     }
     struct _sampling_profile *block =
-        _PySampling_NewProfile(STATE->tables, &options);
+        _PySampling_ProfileNew(STATE->tables, &options);
     status = block != NULL ? enter(tstate) : _PySampling_ERR_NO_MEMORY;
     int has_entered = status == _PySampling_OK;
     if (has_entered) {
@@ -150,9 +150,7 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
     if (has_entered) {
         (void)leave(tstate);
     }
-    if (block != NULL) {
-        _PySampling_DropProfile(block);
-    }
+    _PySampling_ProfileFree(block);
     (void)_PySampling_EngineReconfigure(tstate);
     errno = saved_errno;
     return status;
@@ -219,7 +217,7 @@ _PySampling_BlockFree(PyThreadState *tstate, struct _sampling_profile *block)
     if (block->is_open) {
         close_block(tstate, block);
     }
-    _PySampling_DropProfile(block);
+    _PySampling_ProfileFree(block);
     _PySampling_UnlockControl();
 }
 

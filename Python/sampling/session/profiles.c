@@ -12,18 +12,6 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-static void
-lock_tables(void)
-{
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
-}
-
-static void
-unlock_tables(void)
-{
-    PyMutex_Unlock(&STATE->tables_mutex);
-}
-
 
 /* Counters. */
 
@@ -73,40 +61,17 @@ _PySampling_ProfilesBegin(uint64_t wall_ns)
     }
 }
 
-struct _sampling_profile *
-_PySampling_NewProfile(struct _sampling_tables *tables,
-                       const _PySampling_Options *options)
-{
-    lock_tables();
-    struct _sampling_profile *profile =
-        _PySampling_ProfileNew(tables, options);
-    unlock_tables();
-    if (profile != NULL && options->is_deferred) {
-        // Its samples may come later.
-        _PySampling_BeginProfile(profile, _PySampling_FlushedNow());
-    }
-    return profile;
-}
-
-void
-_PySampling_DropProfile(struct _sampling_profile *profile)
-{
-    lock_tables();
-    _PySampling_ProfileFree(profile);
-    unlock_tables();
-}
-
 
 /* End. */
 
 struct _sampling_profile *
 _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows)
 {
-    lock_tables();
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_profile *copy = all_rows
         ? _PySampling_ProfileCopy(profile)
         : _PySampling_ProfileExtract(profile);
-    unlock_tables();
+    PyMutex_Unlock(&STATE->tables_mutex);
     return copy;
 }
 

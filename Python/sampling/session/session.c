@@ -47,19 +47,23 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return status;
     }
     struct _sampling_profile *session =
-        _PySampling_NewProfile(STATE->tables, options);
+        _PySampling_ProfileNew(STATE->tables, options);
     if (session == NULL) {
         (void)_PySampling_EngineReconfigure(tstate);
         return _PySampling_ERR_NO_MEMORY;
     }
     set_session(session);
+    if (options->is_deferred) {
+        // Its samples may come later.
+        _PySampling_BeginProfile(session, _PySampling_FlushedNow());
+    }
     if (!options->is_deferred || STATE->num_regions > 0) {
         status = _PySampling_OpenProfile(tstate, session);
     }
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         set_session(NULL);
-        _PySampling_DropProfile(session);
+        _PySampling_ProfileFree(session);
         (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
         return status;
@@ -146,15 +150,13 @@ clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
     struct _sampling_tables *tables =
         is_alone(old) ? _PySampling_EngineNewTables() : STATE->tables;
     struct _sampling_profile *fresh = tables != NULL
-        ? _PySampling_NewProfile(tables, &old->options) : NULL;
+        ? _PySampling_ProfileNew(tables, &old->options) : NULL;
     struct _sampling_profile *taken = NULL;
     if (fresh != NULL && _PySampling_Flush(tstate)) {
         taken = tables == STATE->tables ? _PySampling_CopyOf(old, 1) : old;
     }
     if (taken == NULL) {
-        if (fresh != NULL) {
-            _PySampling_DropProfile(fresh);
-        }
+        _PySampling_ProfileFree(fresh);
         if (tables != STATE->tables) {
             _PySampling_TablesFree(tables);
         }
@@ -164,7 +166,7 @@ clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
     _PySampling_BeginProfile(fresh, end_ns);
     replace_session(tstate, fresh);
     if (taken != old) {
-        _PySampling_DropProfile(old);
+        _PySampling_ProfileFree(old);
     }
     return _PySampling_FinishProfile(taken, end_ns, result);
 }
@@ -212,7 +214,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_profile **result)
         _PySampling_CloseProfile(tstate, session);
     }
     if (taken != session) {
-        _PySampling_DropProfile(session);
+        _PySampling_ProfileFree(session);
     }
     return _PySampling_FinishProfile(taken, end_ns, result);
 }

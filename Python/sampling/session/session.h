@@ -106,12 +106,6 @@ extern void _PySampling_ReadCounters(struct _sampling_counters *counters);
 extern void
 _PySampling_CountersSince(struct _sampling_counters *counters,
                           const struct _sampling_counters *before);
-// One that is not open yet.  NULL: no memory.
-extern struct _sampling_profile *
-_PySampling_NewProfile(struct _sampling_tables *tables,
-                       const _PySampling_Options *options);
-// Of one that is not open any more.
-extern void _PySampling_DropProfile(struct _sampling_profile *profile);
 // Its time begins here.
 extern void _PySampling_BeginProfile(struct _sampling_profile *profile,
                                      uint64_t wall_ns);

@@ -222,7 +222,6 @@ copy_rows(struct copying *c, const struct _sampling_profile *from,
           struct _sampling_profile *to)
 {
     to->num_samples = 0;
-    to->cap_samples = from->num_samples;
     to->samples = malloc(from->num_samples * sizeof(*to->samples));
     to->tasks.num_rows = c->from->num_coroutines;
     to->tasks.rows =
@@ -230,7 +229,6 @@ copy_rows(struct copying *c, const struct _sampling_profile *from,
     if (to->samples == NULL || to->tasks.rows == NULL) {
         return 0;
     }
-    c->to->bytes += to->cap_samples * sizeof(*to->samples);
     use_paths(c, from);
     copy_nodes(c);
     copy_labels(c);

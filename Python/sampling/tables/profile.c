@@ -28,7 +28,7 @@ hash_sample_row(const struct _sampling_sample_row *row)
     return hash_key(&row->key);
 }
 
-DEFINE_INDEX_OF(struct _sampling_profile, sample, 0, owner->tables)
+DEFINE_INDEX_OF(profile, sample, 0)
 
 static int
 is_same(const struct _sampling_key *a, const struct _sampling_key *b)
@@ -59,9 +59,7 @@ find_or_add_sample(struct _sampling_profile *profile,
     if (found != NULL) {
         return found;
     }
-    if (!RESERVE_OF(profile->tables, profile, samples)
-        || !reserve_sample_index(profile))
-    {
+    if (!RESERVE(profile, samples) || !reserve_sample_index(profile)) {
         return NULL;
     }
     uint32_t row = profile->num_samples++;
@@ -215,6 +213,7 @@ _PySampling_ProfileNew(struct _sampling_tables *tables,
         return NULL;
     }
     profile->options = *options;
+    profile->limit_bytes = _PySampling_PROFILE_LIMIT_BYTES;
     profile->tables = tables;
     _PySampling_TablesKeep(tables);
     // Made beforehand so that losing needs no memory.
@@ -226,22 +225,12 @@ _PySampling_ProfileNew(struct _sampling_tables *tables,
     return profile;
 }
 
-static size_t
-bytes_of_tables(const struct _sampling_profile *profile)
-{
-    const struct _sampling_index *index = &profile->sample_index;
-    return profile->cap_samples * sizeof(*profile->samples)
-        + (index->slots != NULL
-           ? ((size_t)index->mask + 1) * sizeof(*index->slots) : 0);
-}
-
 void
 _PySampling_ProfileFree(struct _sampling_profile *profile)
 {
     if (profile == NULL) {
         return;
     }
-    profile->tables->bytes -= bytes_of_tables(profile);
     _PySampling_TablesFree(profile->tables);
     _PySampling_TaskTableFree(&profile->tasks);
     free(profile->sample_index.slots);
@@ -262,7 +251,6 @@ _PySampling_ProfileCopy(const struct _sampling_profile *profile)
     copy->tables = _PySampling_TablesCopy(profile->tables);
     copy->samples = _PySampling_CopyRows(
         profile->samples, profile->num_samples * sizeof(*profile->samples));
-    copy->cap_samples = copy->num_samples;
     copy->tasks.rows = _PySampling_CopyRows(
         profile->tasks.rows,
         profile->tasks.num_rows * sizeof(*profile->tasks.rows));
@@ -278,10 +266,9 @@ _PySampling_ProfileCopy(const struct _sampling_profile *profile)
     return copy;
 }
 
-/* Beyond what is counted with the tables. */
 size_t
 _PySampling_ProfileBytes(const struct _sampling_profile *profile)
 {
-    return sizeof(*profile)
+    return sizeof(*profile) + profile->bytes
         + profile->tasks.num_rows * sizeof(*profile->tasks.rows);
 }

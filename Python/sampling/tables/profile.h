@@ -74,6 +74,9 @@ struct _sampling_task_table {
     uint32_t num_rows;
 };
 
+/* What the samples of a profile may take, in bytes: room for 400,000. */
+#define _PySampling_PROFILE_LIMIT_BYTES ((size_t)32 << 20)
+
 struct _sampling_profile {
     struct _sampling_profile *next;
     struct _sampling_profile *prev;
@@ -85,6 +88,8 @@ struct _sampling_profile {
     uint32_t cap_samples;
     struct _sampling_index sample_index;
     uint32_t num_held_samples;
+    size_t bytes;               // of samples, with their index
+    size_t limit_bytes;
     struct _sampling_task_table tasks;
     int64_t start_time_ns;      // time.time_ns()
     uint64_t start_wall_ns;     // monotonic; 0: its first sample is to come

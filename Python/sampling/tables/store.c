@@ -18,15 +18,15 @@
 /* Memory, counted against the limit. */
 
 void *
-_PySampling_TablesResize(struct _sampling_tables *tables, void *old,
-                         size_t old_bytes, size_t new_bytes)
+_PySampling_Resize(size_t *bytes, size_t limit_bytes, void *old,
+                   size_t old_bytes, size_t new_bytes)
 {
-    if (tables->bytes - old_bytes + new_bytes > tables->limit_bytes) {
+    if (*bytes - old_bytes + new_bytes > limit_bytes) {
         return NULL;
     }
     void *block = realloc(old, new_bytes);
     if (block != NULL) {
-        tables->bytes += new_bytes - old_bytes;
+        *bytes += new_bytes - old_bytes;
     }
     return block;
 }
@@ -80,8 +80,9 @@ _PySampling_InternBytes(struct _sampling_tables *tables, const char *bytes,
     }
     if (tables->num_string_bytes + size > tables->cap_string_bytes) {
         uint32_t cap = tables->cap_string_bytes * 2 + MAX_STRING_BYTES;
-        char *block = _PySampling_TablesResize(
-            tables, tables->string_bytes, tables->cap_string_bytes, cap);
+        char *block = _PySampling_Resize(
+            &tables->bytes, tables->limit_bytes, tables->string_bytes,
+            tables->cap_string_bytes, cap);
         if (block == NULL) {
             return NO_ROW;
         }

@@ -24,26 +24,24 @@
 
 /* --- Rows. */
 
-// realloc(), counted against the limit.  NULL: the limit
-// is reached.
-extern void *_PySampling_TablesResize(struct _sampling_tables *tables,
-                                      void *old, size_t old_bytes,
-                                      size_t new_bytes);
+// realloc(), counted in `*bytes`.  NULL: the limit is reached.
+extern void *_PySampling_Resize(size_t *bytes, size_t limit_bytes, void *old,
+                                size_t old_bytes, size_t new_bytes);
 
 // malloc()ed, even if there are none.  NULL: no memory.
 extern void *_PySampling_CopyRows(const void *rows, size_t bytes);
 
 /* Makes room for one more row.  Returns 0 if the limit is reached. */
 static inline int
-reserve_row(struct _sampling_tables *tables, void **rows, uint32_t num,
+reserve_row(size_t *bytes, size_t limit_bytes, void **rows, uint32_t num,
             uint32_t *cap, size_t row_bytes)
 {
     if (num < *cap) {
         return 1;
     }
     uint32_t new_cap = *cap ? *cap * 2 : FIRST_ROWS;
-    void *block = _PySampling_TablesResize(
-        tables, *rows, *cap * row_bytes, new_cap * row_bytes);
+    void *block = _PySampling_Resize(bytes, limit_bytes, *rows,
+                                     *cap * row_bytes, new_cap * row_bytes);
     if (block == NULL) {
         return 0;
     }
@@ -52,11 +50,11 @@ reserve_row(struct _sampling_tables *tables, void **rows, uint32_t num,
     return 1;
 }
 
-/* Rows of OWNER, against the limit of TABLES. */
-#define RESERVE_OF(TABLES, OWNER, NAME) \
-    reserve_row((TABLES), (void **)&(OWNER)->NAME, (OWNER)->num_##NAME, \
+/* OWNER: tables, or a profile. */
+#define RESERVE(OWNER, NAME) \
+    reserve_row(&(OWNER)->bytes, (OWNER)->limit_bytes, \
+                (void **)&(OWNER)->NAME, (OWNER)->num_##NAME, \
                 &(OWNER)->cap_##NAME, sizeof(*(OWNER)->NAME))
-#define RESERVE(TABLES, NAME) RESERVE_OF(TABLES, TABLES, NAME)
 
 /* --- Indexes. */
 
@@ -94,26 +92,24 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
     index->slots[i] = FREED_SLOT;
 }
 
-/* Defines what makes the index of a table of OWNER, against the limit of
-   TABLES, hold one more row, which may mean to grow and rehash it.  Rows freed
-   meanwhile are dropped on the way. */
-#define DEFINE_INDEX_OF(OWNER, NAME, IS_FREE, TABLES) \
+/* Defines what makes the index of a table of OWNER hold one more row, which may
+   mean to grow and rehash it.  Rows freed meanwhile are dropped on the way. */
+#define DEFINE_INDEX_OF(OWNER, NAME, IS_FREE) \
     static int \
-    reserve_##NAME##_index(OWNER *owner) \
+    reserve_##NAME##_index(struct _sampling_##OWNER *OWNER) \
     { \
-        struct _sampling_tables *tables = (TABLES); \
-        struct _sampling_index *index = &owner->NAME##_index; \
+        struct _sampling_index *index = &OWNER->NAME##_index; \
         uint32_t old_size = index->slots ? index->mask + 1 : 0; \
         if ((index->used + 1) * 4ull <= old_size * 3ull) { \
             return 1; \
         } \
         uint32_t size = old_size ? old_size : FIRST_ROWS; \
-        while ((owner->num_##NAME##s + 1) * 2ull > size) { \
+        while ((OWNER->num_##NAME##s + 1) * 2ull > size) { \
             size *= 2; \
         } \
         size_t bytes = size * sizeof(uint32_t); \
         size_t old_bytes = old_size * sizeof(uint32_t); \
-        if (tables->bytes - old_bytes + bytes > tables->limit_bytes) { \
+        if (OWNER->bytes - old_bytes + bytes > OWNER->limit_bytes) { \
             return 0; \
         } \
         uint32_t *slots = calloc(size, sizeof(uint32_t)); \
@@ -121,18 +117,17 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
             return 0; \
         } \
         free(index->slots); \
-        tables->bytes = tables->bytes - old_bytes + bytes; \
+        OWNER->bytes = OWNER->bytes - old_bytes + bytes; \
         *index = (struct _sampling_index){slots, size - 1, 0}; \
-        for (uint32_t row = 0; row < owner->num_##NAME##s; row++) { \
+        for (uint32_t row = 0; row < OWNER->num_##NAME##s; row++) { \
             if (!(IS_FREE)) { \
-                index_put(index, hash_##NAME##_row(&owner->NAME##s[row]), \
+                index_put(index, hash_##NAME##_row(&OWNER->NAME##s[row]), \
                           row); \
             } \
         } \
         return 1; \
     }
-#define DEFINE_INDEX(NAME, IS_FREE) \
-    DEFINE_INDEX_OF(struct _sampling_tables, NAME, IS_FREE, owner)
+#define DEFINE_INDEX(NAME, IS_FREE) DEFINE_INDEX_OF(tables, NAME, IS_FREE)
 
 /* Loops over the rows whose hash may be HASH, as uint32_t ROW. */
 #define FOR_CANDIDATES(INDEX, HASH, ROW) \

@@ -16,7 +16,7 @@
 #include "pycore_code.h"          // _Py_CODEUNIT
 #include "../base/common.h"
 
-/* What all tables of a session may take together, in bytes.  A stack costs
+/* What all tables may take together, in bytes.  A stack costs
    16 bytes for each frame it does not share with another stack, so this is
    room for some millions of distinct call paths. */
 #define _PySampling_TABLE_LIMIT_BYTES ((size_t)64 << 20)
