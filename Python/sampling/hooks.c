@@ -51,15 +51,17 @@ drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
 }
 
 /* From here on the clock asks this thread for nothing more, and what it has
-   asked is answered before a system call could be interrupted. */
-static void
+   asked is answered before a system call could be interrupted.  Returns
+   whether that took time. */
+static int
 end_run(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (thread != NULL) {
-        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-        _PySampling_RunEnd(thread);
+    if (thread == NULL) {
+        return 0;
     }
+    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
+    return _PySampling_RunEnd(thread);
 }
 
 /* A tick is due soon, maybe still in the C function that gave the GIL up. */
@@ -79,12 +81,15 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int at_once)
 {
     _PySampling_ENTER_HOOK(thread);
     int is_in_c = !thread->is_yielding;
-    if (_PySampling_RunAwaitsOverdue(thread)) {
+    if (_PySampling_HAS_OVERDUE(thread)
+        && _PySampling_RunAwaitsOverdue(thread))
+    {
         look_at_safepoints(tstate, thread, is_in_c);
         at_once = 0;
     }
     int is_timed = _PySampling_RunOpen(thread, at_once);
-    int books = thread->account.detached_ns != 0
+    int books = (!at_once || thread->account.hook_ns != 0)
+        && thread->account.detached_ns != 0
         && _PySampling_BookHooks(tstate, thread, thread->attached_ns);
     for (int i = 0; books && i < MAX_HOOK_RECORDS; i++) {
         // It takes time to make a record: the run begins after that.  The last
@@ -94,7 +99,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int at_once)
     }
     _PySampling_AccountAttach(thread);
     thread->is_yielding = 0;
-    if (_PySampling_RunAwaitsDue(thread)) {
+    if (is_timed && _PySampling_RunAwaitsDue(thread)) {
         look_at_safepoints(tstate, thread, is_in_c);
     }
     _PySampling_LEAVE_HOOK(thread);
@@ -207,7 +212,7 @@ void
     _PySampling_Thread *thread = session_thread(tstate);
     // Not a tick that is put off only now.
     int was_overdue = thread != NULL && _PySampling_HAS_OVERDUE(thread);
-    end_run(tstate);
+    int took_time = end_run(tstate);
     if (thread == NULL) {
         errno = saved_errno;
         return;
@@ -216,21 +221,23 @@ void
     if (_PySampling_HAS_TICK(thread)) {
         _PySampling_CaptureLast(tstate, thread, was_overdue,
                                 !thread->is_yielding);
+        took_time = 1;
     }
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
     {
         drain_and_answer(tstate, thread);
+        took_time = 1;
     }
     if (thread->root_node == 0 && tstate->current_frame != NULL
         && !thread->excluded)
     {
         _PySampling_BookRoot(tstate, thread);
+        took_time = 1;
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    _PySampling_AccountDetach(thread);
     _PySampling_ClockRunIsOver(thread);
-    _PySampling_AccountDetached(thread);
+    _PySampling_AccountDetach(thread, took_time);
     _PySampling_LEAVE_HOOK(thread);
     errno = saved_errno;
 }
@@ -256,7 +263,10 @@ void
 (_PySampling_AfterAttach)(PyThreadState *tstate)
 {
     int saved_errno = errno;
-    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread == NULL) {
+        thread = _PySampling_ThreadOf(tstate);
+    }
     if (thread != NULL && thread->native_id != _PySampling_OwnNativeId()) {
         thread = _PySampling_ThreadMoved(tstate);
     }
@@ -275,11 +285,11 @@ void
         _PySampling_SiblingsTakeOver(thread);
     }
     _PySampling_RunPrepare(thread);
-    int at_once = 1;
-    if (thread->account.detached_ns != 0) {
+    int at_once = thread->account.detached_ns == 0
+        || _PySampling_AccountShort(thread, thread->attached_ns);
+    if (!at_once) {
         _PySampling_ENTER_HOOK(thread);
-        at_once = !_PySampling_BookOffGIL(tstate, thread, thread->attached_ns,
-                                          0);
+        _PySampling_BookOffGIL(tstate, thread, thread->attached_ns, 0);
         _PySampling_LEAVE_HOOK(thread);
     }
     _PySampling_HoldersTake(thread);

@@ -62,6 +62,7 @@ struct _sampling_account {
     uint64_t detached_ns;       // gave up the GIL then; 0 while attached
     uint64_t hook_ns;           // the profiler's work before and after that
     uint64_t uncounted_ns;      // the same: of overhead_hooks_ns
+    unsigned int num_hooks;     // where it gave up the GIL
     uint64_t gil_wait_ns;       // all of the session's
 };
 

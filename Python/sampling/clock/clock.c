@@ -213,7 +213,9 @@ has_missed(const _PySampling_Thread *thread)
 {
     uint64_t from_ns = thread->attached_ns;
     uint64_t end_ns = thread->run_end_ns;
-    if (thread->is_timed || STATE->options.manual || end_ns <= from_ns) {
+    if (end_ns <= from_ns + _PySampling_WAKE_UP_NS
+        || thread->is_timed || STATE->options.manual)
+    {
         return 0;
     }
     uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(&STATE->deadline_ns);

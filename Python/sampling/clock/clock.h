@@ -71,7 +71,7 @@ extern int _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread);
 extern int _PySampling_RunOpen(_PySampling_Thread *thread, int at_once);
 extern int _PySampling_RunAwaitsDue(const _PySampling_Thread *thread);
 extern void _PySampling_RunResume(_PySampling_Thread *thread);
-extern void _PySampling_RunEnd(_PySampling_Thread *thread);
+extern int _PySampling_RunEnd(_PySampling_Thread *thread);
 extern int _PySampling_RunTakeLast(_PySampling_Thread *thread,
                                    int was_overdue);
 // At a safepoint.

@@ -297,13 +297,12 @@ _PySampling_RunOpen(_PySampling_Thread *thread, int at_once)
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
-/* Is the thread to come to its next safepoint for an overdue tick?  Asked once
+/* Is the thread to come to its next safepoint for its overdue tick?  Asked once
    a run, before it opens. */
 int
 _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread)
 {
-    return _PySampling_HAS_OVERDUE(thread)
-        && thread->overdue.num_runs++ < MAX_OVERDUE_RUNS;
+    return thread->overdue.num_runs++ < MAX_OVERDUE_RUNS;
 }
 
 /* Is it to come there for a tick whose signal met the profiler's own work? */
@@ -524,19 +523,27 @@ _PySampling_RunSayMask(_PySampling_Thread *thread)
 }
 
 /* On the thread, which has made itself invisible to the clock: returns when
-   no signal is on its way to it. */
-void
+   no signal is on its way to it, and whether one may have been. */
+int
 _PySampling_RunEnd(_PySampling_Thread *thread)
 {
     thread->run_end_ns = _PySampling_WallNow();
     thread->drained_ns = 0;
     thread->is_leaving = 1;
     _PySampling_FENCE();
-    take_back_signal(thread);
-    clear_timer(thread);
-    _PySampling_AwaitAnswer(thread);
+    int is_timed = thread->timer.set_ns != 0;
+    if (is_timed) {
+        take_back_signal(thread);
+        clear_timer(thread);
+    }
+    int is_asked = _Py_atomic_load_int(&thread->asked)
+                   != _PySampling_NOT_ASKED;
+    if (is_asked) {
+        _PySampling_AwaitAnswer(thread);
+    }
     _PySampling_FENCE();
     thread->is_leaving = 0;
+    return is_timed || is_asked;
 }
 
 /* After RunEnd(): is a tick due that no signal came for?  It is the caller's

@@ -20,7 +20,9 @@
    - The profiler's own work when the GIL is given up and taken back is time of
      the call that does so.  It takes longer when a record is made, so on the
      axis of the intervals it would draw points to the short ones: it has an
-     axis of its own.
+     axis of its own.  The usual work of each time, some tens of nanoseconds,
+     is the same for all: it is part of the interval, and the clock is not read
+     for it.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks and at
    detach if the last reading is old enough, at attach after more than a short
@@ -60,6 +62,10 @@
 /* What takes longer than this is not the hook alone: the thread waited for a
    CPU. */
 #define MAX_HOOK_NS 100000
+
+/* The usual work of a hook is measured once in so many times, for all of them:
+   it takes another reading of the clock. */
+#define MEASURED_HOOKS 16
 
 /* The counter of what hooks take is behind by so much, at the most. */
 #define MAX_UNCOUNTED_NS 1000000
@@ -201,6 +207,17 @@ count_hooks(_PySampling_Thread *thread)
     }
 }
 
+/* Counts what a hook has done since then, which is its usual work. */
+static void
+count_usual_work(_PySampling_Thread *thread, uint64_t from_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    if (a->num_hooks % MEASURED_HOOKS == 1) {
+        a->uncounted_ns += MEASURED_HOOKS * Py_MIN(
+            _PySampling_WallNow() - from_ns, MAX_HOOK_NS / MEASURED_HOOKS);
+    }
+}
+
 /* What lies before the moment was the profiler's own work.  A thread that only
    yields does not block: there it is running time. */
 static void
@@ -223,23 +240,35 @@ carry_hook(_PySampling_Thread *thread, uint64_t wall_ns)
     advance(a, wall_ns);
 }
 
-/* Most intervals are short, and cover no point: those are only carried.
-   Returns 0 if it is another one: then nothing is done. */
-static int
-carry_short(struct _sampling_account *a, uint64_t blocked_ns,
-            uint64_t wait_ns, uint64_t period_ns)
+static void
+carry_off_gil(struct _sampling_account *a, uint64_t now_ns,
+              uint64_t blocked_ns, uint64_t wait_ns)
 {
-    return blocked_ns + wait_ns < CPU_READ_INTERVAL_NS
-        && !_PySampling_IsLong(blocked_ns + wait_ns, period_ns)
-        && blocked_ns < a->axes.blocked_to_go_ns
-        && wait_ns < a->axes.wait_to_go_ns
-        && _PySampling_Carry(&a->axes.blocked_to_go_ns,
-                             &a->carried.blocked_ns, blocked_ns)
-        && _PySampling_Carry(&a->axes.wait_to_go_ns, &a->carried.wait_ns,
-                             wait_ns);
+    a->off_since_read_ns += blocked_ns + wait_ns;
+    a->gil_wait_ns += wait_ns;
+    advance(a, now_ns);
 }
 
 int
+_PySampling_AccountShort(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    struct _sampling_account *a = &thread->account;
+    uint64_t blocked_ns, wait_ns;
+    split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
+    if (blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS
+        || blocked_ns >= a->axes.blocked_to_go_ns
+        || wait_ns >= a->axes.wait_to_go_ns)
+    {
+        return 0;
+    }
+    carry_off_gil(a, now_ns, blocked_ns, wait_ns);
+    _PySampling_Carry(&a->axes.blocked_to_go_ns, &a->carried.blocked_ns,
+                      blocked_ns);
+    _PySampling_Carry(&a->axes.wait_to_go_ns, &a->carried.wait_ns, wait_ns);
+    return 1;
+}
+
+void
 _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
                           int all, struct _sampling_off_gil *off)
 {
@@ -248,15 +277,9 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     uint64_t blocked_ns, wait_ns;
     split_off_gil(thread, now_ns, &blocked_ns, &wait_ns);
     uint64_t asked_ns = now_ns - wait_ns;
-    carry_hook(thread, a->detached_ns);
-    a->off_since_read_ns += blocked_ns + wait_ns;
-    a->gil_wait_ns += wait_ns;
-    advance(a, now_ns);
+    carry_off_gil(a, now_ns, blocked_ns, wait_ns);
 
     uint64_t period_ns = _PySampling_PeriodNow();
-    if (!all && carry_short(a, blocked_ns, wait_ns, period_ns)) {
-        return 0;
-    }
     int blocked_is_exact = all || _PySampling_IsLong(blocked_ns, period_ns);
     int wait_is_exact = all || _PySampling_IsLong(wait_ns, period_ns);
     *off = (struct _sampling_off_gil){
@@ -310,7 +333,6 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
             off->shared_cpu_ns = take(&c->off_cpu_ns);
         }
     }
-    return 1;
 }
 
 int
@@ -422,7 +444,7 @@ _PySampling_AccountRunEnd(_PySampling_Thread *thread)
 }
 
 void
-_PySampling_AccountDetach(_PySampling_Thread *thread)
+_PySampling_AccountDetach(_PySampling_Thread *thread, int took_time)
 {
     struct _sampling_account *a = &thread->account;
     uint64_t now_ns = _PySampling_AccountRunEnd(thread);
@@ -433,22 +455,24 @@ _PySampling_AccountDetach(_PySampling_Thread *thread)
         || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS)
     {
         carry_cpu(a, now_ns, _PySampling_CpuAt(thread, now_ns));
+        took_time = 1;
     }
-    a->detached_ns = now_ns;
-}
-
-/* The hook has done its work: the interval begins. */
-void
-_PySampling_AccountDetached(_PySampling_Thread *thread)
-{
-    thread->account.detached_ns =
-        Py_MAX(thread->account.wall_ns, _PySampling_WallNow());
+    a->num_hooks++;
+    if (took_time) {
+        carry_hook(thread, Py_MAX(now_ns, _PySampling_WallNow()));
+    }
+    else {
+        // The interval begins with it.
+        count_usual_work(thread, now_ns);
+    }
+    a->detached_ns = a->wall_ns;
 }
 
 void
 _PySampling_AccountAttach(_PySampling_Thread *thread)
 {
     thread->account.detached_ns = 0;
+    count_usual_work(thread, thread->attached_ns);
 }
 
 

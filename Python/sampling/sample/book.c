@@ -348,16 +348,13 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
     return 1;
 }
 
-int
+void
 _PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
                        uint64_t now_ns, int all)
 {
     struct _sampling_off_gil off;
-    if (!_PySampling_AccountOffGIL(thread, now_ns, all, &off)) {
-        return 0;
-    }
+    _PySampling_AccountOffGIL(thread, now_ns, all, &off);
     (void)book_off_gil(tstate, thread, &off);
-    return 1;
 }
 
 int

@@ -112,11 +112,17 @@ begin_stretch(struct _sampling_holders *log, const _PySampling_Thread *thread,
 }
 
 /* The thread has the GIL, since the moment up to which its time is booked or
-   carried. */
+   carried.  If it had the GIL last as well, its stretch goes on. */
 void
 _PySampling_HoldersTake(_PySampling_Thread *thread)
 {
     struct _sampling_holders *log = thread->interp->holders;
+    struct stretch *last = newest(log);
+    if (log->epoch == thread->epoch && last != NULL
+        && last->thread == thread->thread_index)
+    {
+        return;
+    }
     if (log->epoch != thread->epoch) {
         // Rows of other tables say nothing.
         log->epoch = thread->epoch;

@@ -121,7 +121,7 @@ _PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns)
         // Another thread state has the OS thread's time since it detached.
     }
     else if (a->detached_ns != 0) {
-        (void)_PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
+        _PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
         a->detached_ns = now_ns;
     }
     else {
@@ -162,7 +162,7 @@ _PySampling_BookBlocked(_PySampling_Thread *thread, uint64_t now_ns)
         return;
     }
     _PySampling_ENTER_HOOK(thread);
-    (void)_PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
+    _PySampling_BookOffGIL(thread->tstate, thread, now_ns, 1);
     thread->account.detached_ns = now_ns;
     // What is carried, and where it goes, is a subscriber's meanwhile.
     if (!thread->excluded && _PySampling_AccountIsIdle(thread, now_ns)) {

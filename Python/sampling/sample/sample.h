@@ -90,8 +90,10 @@ extern void _PySampling_AccountSetAside(_PySampling_Thread *thread,
                                         _PySampling_Exclusion excluded);
 // When its run ended, which is about to give up the GIL: after RunEnd().
 extern uint64_t _PySampling_AccountRunEnd(_PySampling_Thread *thread);
-extern void _PySampling_AccountDetach(_PySampling_Thread *thread);
-extern void _PySampling_AccountDetached(_PySampling_Thread *thread);
+// The interval off the GIL begins.  `took_time`: the hook has done more since
+// then than its usual work.
+extern void _PySampling_AccountDetach(_PySampling_Thread *thread,
+                                      int took_time);
 extern void _PySampling_AccountAttach(_PySampling_Thread *thread);
 
 // What is to be booked of an interval off the GIL.
@@ -112,12 +114,16 @@ struct _sampling_off_gil {
     int is_in_c;
 };
 
-// The interval that ends now; what is not to be booked is carried.  `all`: it
-// is not to wait for a point.  Returns 0 if it is short and all of it is
-// carried: then `off` is not set.
-extern int _PySampling_AccountOffGIL(_PySampling_Thread *thread,
-                                     uint64_t now_ns, int all,
-                                     struct _sampling_off_gil *off);
+// The interval that ends now, if it is one of the many that are short and
+// cover no point: it is carried.  Returns 0 if it is another one: then nothing
+// is done.
+extern int _PySampling_AccountShort(_PySampling_Thread *thread,
+                                    uint64_t now_ns);
+// Any interval; what is not to be booked is carried.  `all`: it is not to wait
+// for a point.
+extern void _PySampling_AccountOffGIL(_PySampling_Thread *thread,
+                                      uint64_t now_ns, int all,
+                                      struct _sampling_off_gil *off);
 // What the profiler did at both ends of the interval, the same way.  Returns 0
 // if nothing is to be booked.
 extern int _PySampling_AccountHooks(_PySampling_Thread *thread,
@@ -189,11 +195,10 @@ extern int _PySampling_BookHooks(PyThreadState *tstate,
 // What it took to book that, on the same place.
 extern int _PySampling_BookHooksAgain(_PySampling_Thread *thread,
                                       uint64_t now_ns);
-// The interval off the GIL that ends now; `all` of it, however short.  Returns
-// 0 if that took no time: it was only carried.
-extern int _PySampling_BookOffGIL(PyThreadState *tstate,
-                                  _PySampling_Thread *thread,
-                                  uint64_t now_ns, int all);
+// The interval off the GIL that ends now; `all` of it, however short.
+extern void _PySampling_BookOffGIL(PyThreadState *tstate,
+                                   _PySampling_Thread *thread,
+                                   uint64_t now_ns, int all);
 // Once per thread: under which frames its time goes if no tick hits it.
 extern void _PySampling_BookRoot(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
