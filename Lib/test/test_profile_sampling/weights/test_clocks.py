@@ -7,6 +7,7 @@ profiler, on the thread's own CPU clock.
 import gc
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -246,6 +247,18 @@ class JumpsTest(ProgramTest):
         profile = Run.load(self, 'profile.pb.gz')
         self.assertAlmostEqual(profile.total_wall_ns, profile.duration_ns,
                                delta=0.1 * profile.duration_ns)
+
+    def test_readings_where_the_gil_is_given_up(self):
+        # One ends the run, the other begins the next.  One hook in 16 is
+        # timed, and the CPU clock is read now and then.
+        calls = 20_000
+        result = self.run_python(
+            '-Xsampleprof=rate_hz=100,out=profile.pb.gz', '-c', 'import os\n'
+            f'for _ in range({calls}): os.stat(".")\n',
+            env=self.with_clock('counted_clock'))
+        self.assertEqual((result.status, result.out), (0, b''), result.err)
+        readings, = re.findall(r'readings: (\d+)', result.err)
+        self.assertAlmostEqual(int(readings) / calls, 2, delta=0.6)
 
     def test_overhead_without_a_cpu(self):
         # PITFALLS T49.  Who waits for a CPU in the profiler's work takes
