@@ -38,12 +38,17 @@
 #include "../base/axis.h"
 #include "sample.h"
 
-/* At detach the CPU clock is read if the last reading is older than this: at
-   0.4 microseconds per reading that costs 1.6 % at the most.  At attach, if
-   the interval was longer.  Not after each short one: at the end of a system
-   call the kernel lets others have the CPU, and a thread that has just taken
-   the GIL would have it while they wake up to wait for it. */
+/* At attach the CPU clock is read if the interval was longer than this, at
+   detach if the thread was off the GIL for so long since the last reading: at
+   0.4 microseconds per reading that costs 1.6 % at the most.  At attach not
+   after each short interval: at the end of a system call the kernel lets others
+   have the CPU, and a thread that has just taken the GIL would have it while
+   they wake up to wait for it. */
 #define CPU_READ_INTERVAL_NS 25000
+
+/* At detach, too, if the last reading is older than this part of a period: the
+   thread may have had no CPU in its runs since. */
+#define CPU_READS_PER_PERIOD 10
 
 /* At a tick, if it is older than so many periods, or than this: samples share
    CPU time with others (sample/weights.c), so it may come in pieces of a few
@@ -307,9 +312,7 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
     int is_booked = off->blocked_ns != 0 || off->wait_ns != 0;
     uint64_t cpu_before_ns = c->off_cpu_ns;
     uint64_t hooks_ns = a->hooks_since_read_ns;
-    if (is_booked
-        || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS)
-    {
+    if (is_booked || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS) {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     uint64_t own_cpu_ns = c->off_cpu_ns - cpu_before_ns;
@@ -451,8 +454,10 @@ _PySampling_AccountDetach(_PySampling_Thread *thread, int took_time)
     carry_run_wall(a, now_ns);
     // The interval that begins may be short and booked: it needs two readings
     // of its own.
-    if (now_ns - a->cpu_read_wall_ns >= CPU_READ_INTERVAL_NS
-        || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS)
+    if (a->off_since_read_ns >= CPU_READ_INTERVAL_NS
+        || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS
+        || now_ns - a->cpu_read_wall_ns
+           >= _PySampling_PeriodNow() / CPU_READS_PER_PERIOD)
     {
         carry_cpu(a, now_ns, _PySampling_CpuAt(thread, now_ns));
         took_time = 1;
