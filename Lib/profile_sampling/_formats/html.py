@@ -17,6 +17,7 @@ import hashlib
 import os
 import re
 
+from profile_sampling._data import idle, losses, origins
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import embedded, findings, json_text, sources
 from profile_sampling._formats.pprof import writer
@@ -113,7 +114,10 @@ def _digest(text):
 
 def _text(name):
     with open(os.path.join(_FOLDER, name), encoding='utf-8') as file:
-        return file.read()
+        text = file.read()
+    # No rule has a quote or a backslash in it.
+    return text.replace('{rules}', json_text.data(
+        idle.RULES | origins.RULES | losses.RULES).decode())
 
 
 _HEAD, _TAIL = _shell()

@@ -7,50 +7,17 @@
 
 import {PSEUDO, PYTHON} from './functions.js';
 import {NATIVE, WAITING} from './labels.js';
+import {RULES} from './rules.js';
 import {innermostPython} from './sums.js';
 
 /** @typedef {import('./part.js').Part} Part */
 
-const WAITING_MODULES = new Set([
-  'multiprocessing.connection', 'multiprocessing.queues',
-  'multiprocessing.synchronize', 'queue', 'selectors', 'socket', 'ssl',
-  'threading']);
-const LOOPS = new Set([
-  'asyncio.base_events.BaseEventLoop._run_once',
-  'asyncio.runners.Runner.run',
-  'concurrent.futures.process._ExecutorManagerThread.'
-  + 'wait_result_broken_or_wakeup',
-  'concurrent.futures.thread._worker',
-  'gevent.hub.Hub.run',
-  'gunicorn.arbiter.Arbiter.sleep',
-  'gunicorn.arbiter.Arbiter.wait_for_signals',
-  'gunicorn.workers.gthread.ThreadWorker.wait_for_and_dispatch_events',
-  'gunicorn.workers.sync.SyncWorker.wait',
-  'logging.handlers.QueueListener.dequeue',
-  'multiprocessing.pool.Pool._handle_results',
-  'multiprocessing.pool.Pool._handle_tasks',
-  'multiprocessing.pool.Pool._wait_for_updates',
-  'socketserver.BaseServer.serve_forever',
-  'uvicorn.supervisors.multiprocess.Multiprocess.run',
-  'uvicorn.supervisors.multiprocess.Process.pong']);
+const WAITING_MODULES = new Set(RULES.waiting);
+const LOOPS = new Set(RULES.loops);
 // Loops that call what they are given themselves.
-const WORKERS = new Set([
-  'aiosqlite.core._connection_worker_thread',
-  'anyio._backends._asyncio.WorkerThread.run',
-  'concurrent.futures.process._process_worker',
-  'multiprocessing.pool.worker']);
-const FETCHES = '_queue.SimpleQueue.get';
-const WAITING_IN_C = new Set([
-  '_multiprocessing', '_queue', '_socket', '_ssl', 'select', 'signal',
-  'time']);
-const ACCEPT_CALLS = new Set([
-  '_socket.socket._accept', '_socket.socket.accept']);
-const RUN = 'threading.Thread.run';
-// Of the session, and of the thread's own time.
-const PRESENT_SHARE = 0.9;
-const WAITED_SHARE = 0.99;
-// CPU time, of the time in which a thread was off the GIL.
-const COMPUTED_SHARE = 0.1;
+const WORKERS = new Set(RULES.workers);
+const WAITING_IN_C = new Set(RULES.waiting_in_c);
+const ACCEPT_CALLS = new Set(RULES.accept);
 
 /**
  * Per sample of the profile, whether it is idle.
@@ -88,7 +55,7 @@ function loopsOf({functions, frames, nodes}) {
         if (ACCEPT_CALLS.has(name)) {
           return true;
         }
-      } else if (name === RUN) {
+      } else if (name === RULES.run) {
         return isWait(called);
       } else if (!WAITING_MODULES.has(module)) {
         return LOOPS.has(name) || (WORKERS.has(name) && fetches(called));
@@ -111,13 +78,14 @@ function loopsOf({functions, frames, nodes}) {
  */
 function isWait(func) {
   return func !== null && (func.kind === PYTHON
-    ? WAITING_MODULES.has(func.module) && func.name !== RUN
+    ? WAITING_MODULES.has(func.module) && func.name !== RULES.run
     : WAITING_IN_C.has(func.module));
 }
 
 /** @param {import('./functions.js').Func | null} func */
 function fetches(func) {
-  return func !== null && (func.kind === PYTHON || func.name === FETCHES);
+  return func !== null
+    && (func.kind === PYTHON || func.name === RULES.fetches);
 }
 
 /**
@@ -152,8 +120,8 @@ function boredThreads(part) {
   const bored = new Set();
   for (const [key, ns] of waited) {
     const thread = Number.parseInt(key, 10);
-    if (ns >= WAITED_SHARE * (candidates.get(thread) ?? 0)
-        && computed.get(thread) < COMPUTED_SHARE * ns) {
+    if (ns >= RULES.waited * (candidates.get(thread) ?? 0)
+        && computed.get(thread) < RULES.computed * ns) {
       bored.add(thread);
     }
   }
@@ -178,7 +146,7 @@ function clocksOf({profile: {samples, valueTypes}, value}) {
  */
 function alwaysThere({profile, rows}, wall) {
   const {samples, threads, durationNs, spanNs, pid} = profile;
-  const presentNs = PRESENT_SHARE
+  const presentNs = RULES.present
     * (spanNs === null ? durationNs : spanNs[1] - spanNs[0]);
   const totals = new Float64Array(threads.length);
   for (const row of rows) {

@@ -4,23 +4,14 @@
 // _data/losses.py.  It must not know where they are shown.
 // @ts-check
 
+import {RULES} from './rules.js';
 import {grouped} from './words.js';
 
 /** @typedef {Map<string, number>} Stats */
 
-/** @type {Record<string, string>} */
-const LOST_LABELS = {lost_labels: 'labels', lost_tasks: 'task',
-                     lost_holders: 'holder of the GIL'};
 const LOST_THREADS = 'lost_threads';
-const SERVED = ['signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'];
-/** @type {Record<string, string>} */
-const UNHEARD_CAUSES = {ticks_blocked: 'signals are blocked',
-                        ticks_refused: 'no signal can be sent',
-                        ticks_unprobed: '/proc cannot be read'};
-const UNHEARD_SHARE = 0.1;
-const MISSED_SHARE = 0.1;
 // Counters that are no sums: of several, the largest counts.
-export const GAUGES = new Set(['memory_bytes']);
+export const GAUGES = new Set(RULES.gauges);
 
 /**
  * @param {Stats} stats
@@ -40,7 +31,7 @@ export function lostCounts(stats) {
   const counts = new Map();
   for (const [name, value] of stats) {
     if (name.startsWith('lost') && !name.endsWith('_ns') && value
-        && name !== LOST_THREADS && !(name in LOST_LABELS)) {
+        && name !== LOST_THREADS && !(name in RULES.lost_labels)) {
       counts.set(name.replace(/^lost/, '').replace(/^_+|_+$/g, ''), value);
     }
   }
@@ -63,15 +54,15 @@ export function lostTimes(stats) {
 
 /** @param {Stats} stats */
 export function overheadNs(stats) {
-  return counter(stats, 'overhead_capture_ns')
-    + counter(stats, 'overhead_drain_ns')
-    + counter(stats, 'overhead_hooks_ns');
+  return RULES.overhead.reduce(
+    (sum, name) => sum + counter(stats, name), 0);
 }
 
 /** @param {Stats} stats */
 export function missedShare(stats) {
   const missed = counter(stats, 'ticks_missed');
-  const served = SERVED.reduce((sum, name) => sum + counter(stats, name), 0);
+  const served = RULES.served.reduce(
+    (sum, name) => sum + counter(stats, name), 0);
   return missed ? missed / (missed + served) : 0;
 }
 
@@ -89,7 +80,7 @@ export function ticksPerAnswer(stats) {
  * @param {Stats} stats
  */
 export function otherLosses(stats) {
-  const texts = Object.entries(LOST_LABELS)
+  const texts = Object.entries(RULES.lost_labels)
     .filter(([name]) => counter(stats, name))
     .map(([name, what]) => (
       `${grouped(counter(stats, name))} samples without their ${what}`));
@@ -98,15 +89,15 @@ export function otherLosses(stats) {
                + 'profiled');
   }
   const unheard = counter(stats, 'ticks_unheard');
-  if (unheard > UNHEARD_SHARE * counter(stats, 'ticks')) {
-    const causes = Object.keys(UNHEARD_CAUSES)
-      .filter((name) => counter(stats, name))
-      .map((name) => UNHEARD_CAUSES[name]).join(' and ');
+  if (unheard > RULES.unheard * counter(stats, 'ticks')) {
+    const causes = Object.entries(RULES.causes)
+      .filter(([name]) => counter(stats, name))
+      .map(([, cause]) => cause).join(' and ');
     texts.push(`${grouped(unheard)} ticks answered late`
                + (causes ? `, as ${causes}` : ''));
   }
   const missed = missedShare(stats);
-  if (missed > MISSED_SHARE) {
+  if (missed > RULES.missed) {
     texts.push(`${(100 * missed).toFixed(0)}% of the ticks missed`);
   }
   return texts;

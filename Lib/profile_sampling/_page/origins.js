@@ -5,6 +5,7 @@
 // @ts-check
 
 import {PYTHON} from './functions.js';
+import {RULES} from './rules.js';
 
 /** @typedef {import('./functions.js').Func} Func */
 
@@ -12,11 +13,7 @@ const PACKAGES = /\/(site|dist)-packages\/|\.exe\/__main__\.py$/i;
 const LIBRARY = /\/lib\/python3\.\d+t?\//i;
 const INSTALLED = /^<frozen |\/lib\/python3\.\d+t?\/|\/Python3\d+\/Lib\//i;
 // Modules whose place tells where the library is that a Python was built with.
-const KNOWN = new Set([
-  'argparse', 'asyncio.base_events', 'asyncio.events', 'asyncio.runners',
-  'concurrent.futures.thread', 'dataclasses', 'enum', 'json.decoder',
-  'json.encoder', 'logging', 're', 'runpy', 'selectors', 'socketserver',
-  'subprocess', 'threading', 'typing', 'unittest.case']);
+const KNOWN = new Set(RULES.known);
 
 /**
  * Of each function 'mine', 'packages' or 'stdlib'; '' if it is not Python.
