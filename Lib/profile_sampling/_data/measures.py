@@ -13,7 +13,6 @@ from profile_sampling._data.values import COUNT, STATES, Value, printable
 _CUSTOM = STATES.index('custom')
 _TITLES = {'wall': 'wall time', 'cpu': 'CPU time', 'samples': 'samples',
            'task': 'life of tasks', 'delay': 'delay of other tasks'}
-_NS = 'nanoseconds'
 
 
 class Measure(Value):
@@ -26,15 +25,6 @@ class Measure(Value):
     """
 
     __slots__ = ('name', 'title', 'unit', 'column')
-
-    def text(self, value):
-        """Return a value with its unit, for people."""
-        if self.unit != _NS:
-            unit = '' if self.unit == 'count' else f' {printable(self.unit)}'
-            return f'{value:,}{unit}'
-        if abs(value) < 1_000_000_000:
-            return f'{value / 1e6:,.3f} ms'
-        return f'{value / 1e9:,.3f} s'
 
 
 def measures(tables):

@@ -21,6 +21,7 @@ from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import own_measure
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import NO_FRAMES, printable
+from profile_sampling._formats.words import amount
 
 MIN_SHARE = 0.005
 # What of it a call must have.
@@ -90,7 +91,7 @@ class _Graph:
         tables, measure = self._tables, self._measure
         texts = [f'{printable(tables.mode)} profile of Python '
                  f'{printable(tables.python_version)}',
-                 f'{measure.text(self._total)} {measure.title}'
+                 f'{amount(self._total, measure)} {measure.title}'
                  if self._total else 'There are no samples.']
         if n_functions or n_calls:
             texts.append(
@@ -104,7 +105,7 @@ class _Graph:
         measure = self._measure
         name_text, place = texts
         label = [name_text, _file(place), f'{self._share(cum)} '
-                 f'({self._share(own)})', measure.text(cum)]
+                 f'({self._share(own)})', amount(cum, measure)]
         heat = min(1, max(0, own / self._total)) ** 0.5 if self._total else 0
         color = '#' + ''.join([
             f'{round(cold + heat * (hot - cold)):02x}'

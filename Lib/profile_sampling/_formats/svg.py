@@ -16,12 +16,12 @@ held the GIL, states but for pseudo-frames, and counters.
 """
 
 from html import escape
-from unicodedata import east_asian_width
 
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import NO_FRAMES, printable
+from profile_sampling._formats.words import amount, text_width
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
 # The least width of a frame that is drawn, in pixels.
@@ -88,7 +88,7 @@ class _Drawing:
 
     def heading(self):
         """The totals in words."""
-        return ', '.join([f'{measure.text(cum[ROOT])} {measure.title}'
+        return ', '.join([f'{amount(cum[ROOT], measure)} {measure.title}'
                           for measure, cum
                           in zip(self._measures, self._cum)])
 
@@ -131,7 +131,7 @@ class _Drawing:
     def _no_frames(self, begin):
         value = self._own[0][ROOT]
         self._put(1, begin, value, 'x', NO_FRAMES, [NO_FRAMES, *[
-            f'{measure.title}: {measure.text(own[ROOT])}'
+            f'{measure.title}: {amount(own[ROOT], measure)}'
             for measure, own in zip(self._measures, self._own)]])
 
     def _frame(self, node, depth, begin, name, function):
@@ -140,11 +140,11 @@ class _Drawing:
             title.append(f'{printable(function.filename)}:'
                          f'{function.first_line}')
         for measure, own, cum in zip(self._measures, self._own, self._cum):
-            text = f'{measure.title}: {measure.text(cum[node])}'
+            text = f'{measure.title}: {amount(cum[node], measure)}'
             if cum[ROOT]:
                 text += f' ({100 * cum[node] / cum[ROOT]:.1f} %)'
             if node != ROOT:
-                text += f', self {measure.text(own[node])}'
+                text += f', self {amount(own[node], measure)}'
             title.append(text)
         self._put(depth, begin, self._cum[0][node], _class_of(function),
                   name, title, function)
@@ -233,7 +233,7 @@ def _class_of(function):
 def _fitting(name, function, width):
     """Return as much of a name as fits; its end says most of it."""
     room = (width - 2 * _INSET) / _CHAR
-    if _cells(name) <= room:
+    if text_width(name) <= room:
         return name
     short = name if function is None else printable(function.qualname)
     cut = _cut(short, room)
@@ -242,19 +242,12 @@ def _fitting(name, function, width):
 
 def _cut(text, room):
     """Return the beginning of a text, with '…' for what does not fit."""
-    if _cells(text) <= room:
+    if text_width(text) <= room:
         return text
     kept = []
     for char in text:
-        room -= _cells(char)
+        room -= text_width(char)
         if room < 1:
             break
         kept.append(char)
     return ''.join([*kept, '…'])
-
-
-def _cells(text):
-    """How many characters of the usual width a text is."""
-    if text.isascii():
-        return len(text)
-    return len(text) + sum([east_asian_width(char) in 'WF' for char in text])

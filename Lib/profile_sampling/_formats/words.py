@@ -55,7 +55,10 @@ def percent(ratio):
 
 
 def amount(value, value_type, scale=None):
-    """A value as text, with its unit; *scale* as for seconds()."""
+    """A value as text, with its unit; *scale* as for seconds().
+
+    *value_type* may be a Measure.
+    """
     if value_type.unit == 'nanoseconds':
         return seconds(value, scale)
     return _in_unit(value, value_type)
