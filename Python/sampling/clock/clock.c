@@ -43,6 +43,9 @@
 /* A look that is late says for so long that others want the CPU, too. */
 #define CROWD_NS 1000000000
 
+/* How long a thread usually runs is averaged over so many runs. */
+#define AVERAGE_RUNS 8
+
 /* Of a clock that rests. */
 #define NO_DEADLINE UINT64_MAX
 
@@ -233,7 +236,9 @@ _PySampling_ClockRunIsOver(_PySampling_Thread *thread)
     if (has_missed(thread)) {
         _PySampling_COUNT(ticks_missed, 1);
     }
-    _PySampling_RunLearn(thread);
+    uint64_t ran_ns = thread->run_end_ns - thread->attached_ns;
+    thread->usual_run_ns -= thread->usual_run_ns / AVERAGE_RUNS;
+    thread->usual_run_ns += ran_ns / AVERAGE_RUNS;
 }
 
 /* With the registry locked. */

@@ -63,10 +63,6 @@ extern int _PySampling_BlocksSignal(int signum);
 extern int _PySampling_TakeBackSignal(_PySampling_Thread *thread,
                                       int signum);
 
-/* --- Runs (clock/run.c), for clock/clock.c. */
-
-extern void _PySampling_RunLearn(_PySampling_Thread *thread);
-
 /* --- What does the thread do (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */
 

@@ -51,9 +51,6 @@
 #define AVERAGE_DISTANCES 64
 #define MAX_DISTANCE_PERIODS 4
 
-/* How long a thread usually runs is averaged over so many runs. */
-#define AVERAGE_RUNS 8
-
 /* How long signals are on their way is averaged over so many. */
 #define AVERAGE_FLIGHTS 16
 
@@ -567,14 +564,4 @@ _PySampling_RunTakeLast(_PySampling_Thread *thread, int was_overdue)
         num_due++;
     }
     return num_due != 0;
-}
-
-/* The thread is about to give the GIL up: learns how long it usually holds
-   it. */
-void
-_PySampling_RunLearn(_PySampling_Thread *thread)
-{
-    uint64_t ran_ns = thread->run_end_ns - thread->attached_ns;
-    thread->usual_run_ns -= thread->usual_run_ns / AVERAGE_RUNS;
-    thread->usual_run_ns += ran_ns / AVERAGE_RUNS;
 }
