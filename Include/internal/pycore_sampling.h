@@ -99,11 +99,11 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
 // maybe; or has run it, so that the outer one is the thread's again; or goes
 // over from one to another.  What they point to is copied.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_EnterTask(const _PySampling_ToldTask *task);
+PyAPI_FUNC(void) _PySampling_EnterTask(const _PySampling_TaskInfo *task);
 // NULL: it is not known which.
-PyAPI_FUNC(void) _PySampling_LeaveTask(const _PySampling_ToldTask *task);
-PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
-                                      const _PySampling_ToldTask *entered);
+PyAPI_FUNC(void) _PySampling_LeaveTask(const _PySampling_TaskInfo *task);
+PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_TaskInfo *left,
+                                      const _PySampling_TaskInfo *entered);
 // Before the first session of the process nobody is told.  After one a thread
 // may still be in a task that it entered then.
 #define _PySampling_EnterTask(TASK) \
@@ -115,7 +115,7 @@ PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_ToldTask *left,
 
 // A task's loop is to run it soon: it is new, or what it waited for happened.
 // Export for '_asyncio' shared extension.
-PyAPI_FUNC(void) _PySampling_TaskWoken(const _PySampling_ToldTask *task);
+PyAPI_FUNC(void) _PySampling_TaskWoken(const _PySampling_TaskInfo *task);
 
 // The task is done for, or never to run again: its fields are cleared.
 // Export for '_asyncio' shared extension.

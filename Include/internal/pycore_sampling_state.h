@@ -46,13 +46,13 @@ typedef struct _sampling_task_layout {
 } _PySampling_TaskLayout;
 
 /* A task, as its scheduler tells of it. */
-typedef struct _sampling_told_task {
+typedef struct _sampling_task_info {
     PyObject *task;
     const _PySampling_TaskLayout *layout;       // NULL: no more is known of
                                                 // it
     int state;                  // 0: pending, 1: cancelled, 2: finished
     int skip_frames;            // innermost ones that are not its loop's
-} _PySampling_ToldTask;
+} _PySampling_TaskInfo;
 
 /* A task that a thread of an executor works for, as rows of the tables. */
 struct _sampling_work {
@@ -181,7 +181,7 @@ struct _sampling_interpreter_state {
     PyTypeObject *label_set_type;
     // What the thread waits for that delivers to subscribers (borrowed from
     // the same).
-    struct _sampling_bell *bell;
+    struct _sampling_wakeup *wakeup;
     // Tasks that a session has seen and that have not ended.  Same owner.
     struct _sampling_task *tasks;
     struct _sampling_task_rate {
@@ -210,7 +210,7 @@ struct _sampling_thread_state {
     struct _sampling_thread *record;    // owned; NULL until first sampled
     int is_bound;               // to its OS thread, until cleared; atomic
     int is_excluded;            // it serves a subscriber of samples
-    struct _sampling_told_task entered; // asyncio's current task; owned
+    struct _sampling_task_info entered; // asyncio's current task; owned
     struct _sampling_outer_task *outer_tasks;   // owned; it is inside
     struct _sampling_work work; // while an executor runs what a task gave it
 };
@@ -240,7 +240,7 @@ struct _sampling_runtime_state {
     unsigned int epoch;
     // A fork that called no hook is noticed by these.
     int owner_pid;
-    int is_unheard_child;
+    int is_child_of_c_code;
     // The engine (session/engine.c).  Lock: control_mutex; the period is
     // read without it.
     _PySampling_Options options;

@@ -365,7 +365,7 @@ _profile_function_of(PyObject *module, PyObject *coroutine)
 }
 
 /*[clinic input]
-_profile.settle_task
+_profile.flush_task
 
     task: object
     /
@@ -374,10 +374,10 @@ What the task has spent so far is of the labels that it has now.
 [clinic start generated code]*/
 
 static PyObject *
-_profile_settle_task(PyObject *module, PyObject *task)
-/*[clinic end generated code: output=39481d4d8b6bd4fd input=ed1c62cf722a9bda]*/
+_profile_flush_task(PyObject *module, PyObject *task)
+/*[clinic end generated code: output=7da0b318c2283770 input=67601cbc5700f711]*/
 {
-    _PySampling_TaskSettle(task);
+    _PySampling_FlushTask(task);
     Py_RETURN_NONE;
 }
 
@@ -429,7 +429,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_LEAVE_REGION_METHODDEF
     _PROFILE_SAMPLE_METHODDEF
     _PROFILE_FUNCTION_OF_METHODDEF
-    _PROFILE_SETTLE_TASK_METHODDEF
+    _PROFILE_FLUSH_TASK_METHODDEF
     {NULL, NULL}
 };
 
@@ -472,8 +472,8 @@ module_free(void *module)
 {
     (void)module_clear((PyObject *)module);
     profile_state *state = get_profile_state((PyObject *)module);
-    if (state->bell.lock != NULL) {
-        PyThread_free_lock(state->bell.lock);
+    if (state->wakeup.lock != NULL) {
+        PyThread_free_lock(state->wakeup.lock);
     }
 }
 

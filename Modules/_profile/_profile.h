@@ -16,7 +16,7 @@ typedef struct {
     PyObject *known_sets;           // dict: pairs of a label set -> the set
     // Subscriptions (subscription.c).
     PyTypeObject *subscription_type;
-    struct _sampling_bell bell;
+    struct _sampling_wakeup wakeup;
 } profile_state;
 
 static inline profile_state *

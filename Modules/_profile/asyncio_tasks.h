@@ -23,19 +23,19 @@ static const struct _sampling_task_layout sampled_layout = {
 };
 
 /* A task, or NULL: of another type than ours, it is nothing but an object. */
-static _PySampling_ToldTask *
-sampled_task(asyncio_state *state, PyObject *task, _PySampling_ToldTask *told)
+static _PySampling_TaskInfo *
+sampled_task(asyncio_state *state, PyObject *task, _PySampling_TaskInfo *info)
 {
-    told->task = task;
+    info->task = task;
     if (task != NULL && Task_Check(state, task)) {
-        told->layout = &sampled_layout;
-        told->state = (int)((TaskObj *)task)->task_state;
+        info->layout = &sampled_layout;
+        info->state = (int)((TaskObj *)task)->task_state;
     }
-    return task != NULL ? told : NULL;
+    return task != NULL ? info : NULL;
 }
 
 #define SAMPLED_TASK(STATE, TASK) \
-    sampled_task(STATE, TASK, &(_PySampling_ToldTask){0})
+    sampled_task(STATE, TASK, &(_PySampling_TaskInfo){0})
 
 #define SAMPLED_ENTER(STATE, TASK) \
     _PySampling_EnterTask(SAMPLED_TASK(STATE, TASK))
@@ -64,9 +64,9 @@ sampled_call_soon(asyncio_state *state, PyObject *func)
         task = PyCFunction_GET_SELF(func);
     }
     if (task != NULL) {
-        _PySampling_ToldTask told = {
+        _PySampling_TaskInfo info = {
             .task = task, .layout = &sampled_layout};
-        _PySampling_TaskWoken(&told);
+        _PySampling_TaskWoken(&info);
     }
 }
 #define SAMPLED_CALL_SOON(STATE, FUNC) \

@@ -124,14 +124,14 @@ static int
 _profile_wait_for_batches_impl(PyObject *module, long long timeout_ns)
 /*[clinic end generated code: output=7e2bc832be749f8b input=1f41023043373af1]*/
 {
-    struct _sampling_bell *bell = &get_profile_state(module)->bell;
+    struct _sampling_wakeup *wakeup = &get_profile_state(module)->wakeup;
     PyLockStatus status;
     Py_BEGIN_ALLOW_THREADS
     status = PyThread_acquire_lock_timed(
-        bell->lock, (PY_TIMEOUT_T)Py_MAX(timeout_ns / 1000, 0), 0);
+        wakeup->lock, (PY_TIMEOUT_T)Py_MAX(timeout_ns / 1000, 0), 0);
     Py_END_ALLOW_THREADS
     if (status == PY_LOCK_ACQUIRED) {
-        _Py_atomic_store_int(&bell->rung, 0);
+        _Py_atomic_store_int(&wakeup->is_pending, 0);
     }
     return status == PY_LOCK_ACQUIRED;
 }
@@ -165,16 +165,16 @@ _profile_renew_if_full_impl(PyObject *module)
 }
 
 /*[clinic input]
-_profile.ring
+_profile.wake
 
 Wake wait_for_batches().
 [clinic start generated code]*/
 
 static PyObject *
-_profile_ring_impl(PyObject *module)
-/*[clinic end generated code: output=980892c718066eda input=2b1578c01d3b2b67]*/
+_profile_wake_impl(PyObject *module)
+/*[clinic end generated code: output=8e54e7c5a7dc245d input=72b7d937a9be0c8f]*/
 {
-    _PySampling_Ring(&get_profile_state(module)->bell);
+    _PySampling_Wake(&get_profile_state(module)->wakeup);
     Py_RETURN_NONE;
 }
 
@@ -259,7 +259,7 @@ PyMethodDef _PyProfile_DeliveryMethods[] = {
     _PROFILE_WAIT_FOR_BATCHES_METHODDEF
     _PROFILE_ACCOUNT_BLOCKED_METHODDEF
     _PROFILE_RENEW_IF_FULL_METHODDEF
-    _PROFILE_RING_METHODDEF
+    _PROFILE_WAKE_METHODDEF
     _PROFILE_CALL_EXCLUDED_METHODDEF
     _PROFILE_IS_EXCLUDED_METHODDEF
     _PROFILE_START_HELPER_METHODDEF

@@ -301,7 +301,7 @@ task_functions(const struct _sampling_taken *taken)
 /* (counters, node, thread, labels), the key of a sample of what no sample of
    theirs has; or None: they are not for this subscriber. */
 static PyObject *
-sealed_task_classes(const struct _sampling_batch *batch)
+batch_task_classes(const struct _sampling_batch *batch)
 {
     if (batch->coroutines == NULL) {
         return Py_NewRef(Py_None);
@@ -430,7 +430,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
         "nodes", node_columns(rows),
         "labels", new_labels(rows),
         "task_functions", task_functions(taken),
-        "task_classes", sealed_task_classes(batch),
+        "task_classes", batch_task_classes(batch),
         "threads", list_of(rows, rows->num_threads, new_thread),
         "changed_functions", changed_functions(taken),
         "changed_threads", changed_threads(taken),

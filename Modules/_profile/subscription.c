@@ -269,7 +269,7 @@ _PyProfile_Subscribe(profile_state *state,
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
-    self->sub->bell = &state->bell;
+    self->sub->wakeup = &state->wakeup;
     _PySampling_Status status =
         _PySampling_Subscribe(_PyThreadState_GET(), self->sub, options);
     if (status != _PySampling_OK) {
@@ -286,18 +286,18 @@ _PyProfile_Subscribe(profile_state *state,
 int
 _PyProfile_InitSubscriptions(PyObject *module, profile_state *state)
 {
-    state->bell.lock = PyThread_allocate_lock();
-    if (state->bell.lock == NULL) {
+    state->wakeup.lock = PyThread_allocate_lock();
+    if (state->wakeup.lock == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    PyThread_acquire_lock(state->bell.lock, NOWAIT_LOCK);
+    PyThread_acquire_lock(state->wakeup.lock, NOWAIT_LOCK);
     state->subscription_type = (PyTypeObject *)PyType_FromModuleAndSpec(
         module, &subscription_spec, NULL);
     if (state->subscription_type == NULL) {
         return -1;
     }
-    _PyInterpreterState_GET()->sampling.bell = &state->bell;
+    _PyInterpreterState_GET()->sampling.wakeup = &state->wakeup;
     return 0;
 }
 
@@ -306,7 +306,7 @@ _PyProfile_ForgetSubscriptions(profile_state *state)
 {
     struct _sampling_interpreter_state *s =
         &_PyInterpreterState_GET()->sampling;
-    if (s->bell == &state->bell) {
-        s->bell = NULL;
+    if (s->wakeup == &state->wakeup) {
+        s->wakeup = NULL;
     }
 }

@@ -21,7 +21,7 @@ typedef struct {
     PyObject *context;
     PyObject *name;
     struct _sampling_task *record;
-    int state;                  // as in _PySampling_ToldTask
+    int state;                  // as in _PySampling_TaskInfo
     uint64_t runs_in;           // PyThreadState.id; 0: it does not run
 } TaskObject;
 
@@ -40,10 +40,10 @@ static const struct _sampling_task_layout layout = {
     .awaited = awaited,
 };
 
-static _PySampling_ToldTask
-told(TaskObject *self, int skip_frames)
+static _PySampling_TaskInfo
+info_of(TaskObject *self, int skip_frames)
 {
-    return (_PySampling_ToldTask){
+    return (_PySampling_TaskInfo){
         .task = (PyObject *)self,
         .layout = &layout,
         .state = self->state,
@@ -80,14 +80,14 @@ is_running(TaskObject *self)
 static void
 enter(TaskObject *self, int skip_frames)
 {
-    _PySampling_ToldTask task = told(self, skip_frames);
+    _PySampling_TaskInfo task = info_of(self, skip_frames);
     _PySampling_EnterTask(&task);
 }
 
 static void
 leave(TaskObject *self)
 {
-    _PySampling_ToldTask task = told(self, 0);
+    _PySampling_TaskInfo task = info_of(self, 0);
     _PySampling_LeaveTask(&task);
 }
 
@@ -146,7 +146,7 @@ task_woken(PyObject *op, PyObject *Py_UNUSED(ignored))
     if (check_goes_on(self) < 0) {
         return NULL;
     }
-    _PySampling_ToldTask task = told(self, 0);
+    _PySampling_TaskInfo task = info_of(self, 0);
     _PySampling_IF_ACTIVE(_PySampling_TaskWoken(&task));
     Py_RETURN_NONE;
 }

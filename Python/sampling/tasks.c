@@ -35,7 +35,7 @@ sampled_thread(PyThreadState *tstate)
 
 /* A task in whose step the thread runs another loop. */
 struct _sampling_outer_task {
-    struct _sampling_told_task told;        // owned
+    struct _sampling_task_info info;        // owned
     struct _sampling_outer_task *outer;     // owned
 };
 
@@ -46,7 +46,7 @@ is_entered(const _PyThreadStateImpl *impl, PyObject *task)
         return 1;
     }
     const struct _sampling_outer_task *outer = impl->sampling.outer_tasks;
-    while (outer != NULL && outer->told.task != task) {
+    while (outer != NULL && outer->info.task != task) {
         outer = outer->outer;
     }
     return outer != NULL;
@@ -55,7 +55,7 @@ is_entered(const _PyThreadStateImpl *impl, PyObject *task)
 /* Without memory the outer task is forgotten: its samples will have none.
    Returns it then; the reference is the caller's. */
 static PyObject *
-push_task(_PyThreadStateImpl *impl, const _PySampling_ToldTask *told)
+push_task(_PyThreadStateImpl *impl, const _PySampling_TaskInfo *info)
 {
     PyObject *forgotten = impl->sampling.entered.task;
     if (forgotten != NULL) {
@@ -67,8 +67,8 @@ push_task(_PyThreadStateImpl *impl, const _PySampling_ToldTask *told)
             forgotten = NULL;       // it has the reference now
         }
     }
-    impl->sampling.entered = *told;
-    Py_INCREF(told->task);
+    impl->sampling.entered = *info;
+    Py_INCREF(info->task);
     return forgotten;
 }
 
@@ -83,7 +83,7 @@ pop_task(_PyThreadStateImpl *impl)
     }
     else {
         impl->sampling.outer_tasks = outer->outer;
-        impl->sampling.entered = outer->told;
+        impl->sampling.entered = outer->info;
         free(outer);
     }
     return left;
@@ -146,7 +146,7 @@ end_switch(_PySampling_Thread *thread, PyObject *dropped)
 
 /* A task that runs another loop is not running meanwhile. */
 static void
-enter(PyThreadState *tstate, const _PySampling_ToldTask *task)
+enter(PyThreadState *tstate, const _PySampling_TaskInfo *task)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     drop_abandoned(impl);
@@ -164,7 +164,7 @@ enter(PyThreadState *tstate, const _PySampling_ToldTask *task)
 }
 
 void
-(_PySampling_EnterTask)(const _PySampling_ToldTask *task)
+(_PySampling_EnterTask)(const _PySampling_TaskInfo *task)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     if (!is_idle((_PyThreadStateImpl *)tstate)) {
@@ -174,7 +174,7 @@ void
 
 /* Returns 0 if it is not the one that was entered last. */
 static int
-leave(PyThreadState *tstate, const _PySampling_ToldTask *task)
+leave(PyThreadState *tstate, const _PySampling_TaskInfo *task)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     drop_abandoned(impl);
@@ -195,7 +195,7 @@ leave(PyThreadState *tstate, const _PySampling_ToldTask *task)
 }
 
 void
-(_PySampling_LeaveTask)(const _PySampling_ToldTask *task)
+(_PySampling_LeaveTask)(const _PySampling_TaskInfo *task)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     if (!is_idle((_PyThreadStateImpl *)tstate) && !leave(tstate, task)) {
@@ -207,8 +207,8 @@ void
 /* The thread may run another loop in the task that is left: then it stays
    there. */
 void
-(_PySampling_SwapTask)(const _PySampling_ToldTask *left,
-                       const _PySampling_ToldTask *entered)
+(_PySampling_SwapTask)(const _PySampling_TaskInfo *left,
+                       const _PySampling_TaskInfo *entered)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;

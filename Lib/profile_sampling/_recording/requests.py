@@ -123,7 +123,7 @@ def _mark_answered(task):
     A framework may send the answer from a task that it has started, such as
     Starlette does with one that is streamed.
     """
-    _core.load().settle_task(task)
+    _core.load().flush_task(task)
     try:
         task.get_context().run(_answered.set)
     except (AttributeError, RuntimeError):

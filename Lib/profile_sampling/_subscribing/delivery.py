@@ -48,7 +48,7 @@ def add(subscription):
         raise
     finally:
         # The helper may sleep for longer than the new one can wait.
-        _core.load().ring()
+        _core.load().wake()
 
 
 def deliver(subscription):
@@ -61,7 +61,7 @@ def deliver(subscription):
         return          # there is no helper any more
     core = _core.load()
     if core.is_excluded():
-        core.ring()
+        core.wake()
         return
     done = _thread.allocate_lock()
     done.acquire()
@@ -69,7 +69,7 @@ def deliver(subscription):
     # Only then: who removes it answers those that have asked.
     if subscription in _subscriptions:
         _have_served()
-        core.ring()
+        core.wake()
         done.acquire()
 
 
@@ -91,7 +91,7 @@ def close_all():
     try:
         for helper in list(_helpers):
             if helper.pid == os.getpid() and not sys.is_finalizing():
-                _core.load().ring()
+                _core.load().wake()
                 helper.handle.join()
     finally:
         _is_ending = False

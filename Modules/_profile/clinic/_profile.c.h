@@ -589,14 +589,14 @@ PyDoc_STRVAR(_profile_function_of__doc__,
 #define _PROFILE_FUNCTION_OF_METHODDEF    \
     {"function_of", (PyCFunction)_profile_function_of, METH_O, _profile_function_of__doc__},
 
-PyDoc_STRVAR(_profile_settle_task__doc__,
-"settle_task($module, task, /)\n"
+PyDoc_STRVAR(_profile_flush_task__doc__,
+"flush_task($module, task, /)\n"
 "--\n"
 "\n"
 "What the task has spent so far is of the labels that it has now.");
 
-#define _PROFILE_SETTLE_TASK_METHODDEF    \
-    {"settle_task", (PyCFunction)_profile_settle_task, METH_O, _profile_settle_task__doc__},
+#define _PROFILE_FLUSH_TASK_METHODDEF    \
+    {"flush_task", (PyCFunction)_profile_flush_task, METH_O, _profile_flush_task__doc__},
 
 PyDoc_STRVAR(_profile_times_of__doc__,
 "times_of($module, task, /)\n"
@@ -609,4 +609,4 @@ PyDoc_STRVAR(_profile_times_of__doc__,
 
 #define _PROFILE_TIMES_OF_METHODDEF    \
     {"times_of", (PyCFunction)_profile_times_of, METH_O, _profile_times_of__doc__},
-/*[clinic end generated code: output=975d3db8ae2bbd69 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=f0c22371e3b15911 input=a9049054013a1b77]*/

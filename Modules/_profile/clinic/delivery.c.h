@@ -243,22 +243,22 @@ _profile_renew_if_full(PyObject *module, PyObject *Py_UNUSED(ignored))
     return _profile_renew_if_full_impl(module);
 }
 
-PyDoc_STRVAR(_profile_ring__doc__,
-"ring($module, /)\n"
+PyDoc_STRVAR(_profile_wake__doc__,
+"wake($module, /)\n"
 "--\n"
 "\n"
 "Wake wait_for_batches().");
 
-#define _PROFILE_RING_METHODDEF    \
-    {"ring", (PyCFunction)_profile_ring, METH_NOARGS, _profile_ring__doc__},
+#define _PROFILE_WAKE_METHODDEF    \
+    {"wake", (PyCFunction)_profile_wake, METH_NOARGS, _profile_wake__doc__},
 
 static PyObject *
-_profile_ring_impl(PyObject *module);
+_profile_wake_impl(PyObject *module);
 
 static PyObject *
-_profile_ring(PyObject *module, PyObject *Py_UNUSED(ignored))
+_profile_wake(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
-    return _profile_ring_impl(module);
+    return _profile_wake_impl(module);
 }
 
 PyDoc_STRVAR(_profile_call_excluded__doc__,
@@ -388,4 +388,4 @@ _profile_start_helper(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=98ba16757b7f4b66 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=6920fecf23366a64 input=a9049054013a1b77]*/

@@ -43,7 +43,7 @@ _PySampling_ForkedWithoutHooks(void)
 {
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
     return state->tables != NULL
-        && (state->is_unheard_child || state->owner_pid != (int)getpid());
+        && (state->is_child_of_c_code || state->owner_pid != (int)getpid());
 }
 
 /* A thread of our own, which handles no signal of the program's.  Returns an

@@ -23,7 +23,7 @@ struct _sampling_task {
     struct _sampling_task *next;
     struct _sampling_task *prev;
     struct _sampling_interpreter_state *owner;  // of the list
-    struct _sampling_told_task told;    // borrowed: the task ends the record
+    struct _sampling_task_info info;    // borrowed: the task ends the record
     PyCodeObject *code;         // owned: that it runs; NULL: no Python code
     _PySampling_Thread *thread; // that ran it last; NULL: none, or it ended
     unsigned int epoch;         // what follows is of that one
@@ -46,30 +46,30 @@ struct _sampling_task {
 
 /* Of a task that has a layout. */
 static inline PyObject *
-_PySampling_ToldObject(const _PySampling_ToldTask *told, size_t offset)
+_PySampling_TaskObject(const _PySampling_TaskInfo *info, size_t offset)
 {
-    return *(PyObject **)((char *)told->task + offset);
+    return *(PyObject **)((char *)info->task + offset);
 }
 
 static inline PyObject *
-_PySampling_ToldCoroutine(const _PySampling_ToldTask *told)
+_PySampling_TaskCoroutine(const _PySampling_TaskInfo *info)
 {
-    return _PySampling_ToldObject(told, told->layout->coroutine);
+    return _PySampling_TaskObject(info, info->layout->coroutine);
 }
 
 /* Where its record is, or will be. */
 static inline struct _sampling_task **
-_PySampling_ToldRecord(const _PySampling_ToldTask *told)
+_PySampling_TaskRecord(const _PySampling_TaskInfo *info)
 {
-    return (struct _sampling_task **)((char *)told->task
-                                      + told->layout->record);
+    return (struct _sampling_task **)((char *)info->task
+                                      + info->layout->record);
 }
 
 /* NULL: it has none yet, or of such tasks there are none. */
 static inline struct _sampling_task *
-_PySampling_RecordOfTask(const _PySampling_ToldTask *told)
+_PySampling_RecordOfTask(const _PySampling_TaskInfo *info)
 {
-    return told->layout != NULL ? *_PySampling_ToldRecord(told) : NULL;
+    return info->layout != NULL ? *_PySampling_TaskRecord(info) : NULL;
 }
 
 #endif  // !Py_SAMPLING_TASK_H

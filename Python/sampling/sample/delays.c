@@ -4,13 +4,13 @@
    that were to run meanwhile.  Each sample of a thread with loops weighs, as
    delay, its time for each task that has been woken and waits.  A timer is
    found late: then its task waited already, and what the thread did since the
-   timer's deadline is blamed once more, for that task.  In the end all delay
+   timer's deadline is charged once more, for that task.  In the end all delay
    of a thread is shared in these proportions (tables/coroutines.c).
 
-   A loop that is far behind finds thousands of timers late.  So the blame of
+   A loop that is far behind finds thousands of timers late.  So the charge of
    the samples is not booked one by one: each keeps by how many more tasks it
-   is blamed than the one before, and when the oldest one leaves, the number of
-   those who blame it is known.
+   is charged than the one before, and when the oldest one leaves, the number of
+   those who charge it is known.
 
    Lock: tables_mutex. */
 
@@ -28,19 +28,19 @@ struct stretch {
     uint64_t from_ns;           // from_ns == until_ns: a sample
     uint64_t until_ns;
     uint64_t span_ns;
-    int64_t more_blame;         // than the stretch before
+    int64_t more_charges;       // than the stretch before
 };
 
 struct _sampling_delays {
     unsigned int epoch;         // the rows are of that one
-    int64_t oldest_blame;       // of the one before the oldest that is kept
-    int64_t next_more_blame;    // of the next one that comes
+    int64_t oldest_charges;     // of the one before the oldest that is kept
+    int64_t next_more_charges;  // of the next one that comes
     uint64_t num_stretches;     // ever; the last MAX_STRETCHES are here
     struct stretch stretches[MAX_STRETCHES];
 };
 
 static void
-blame(const struct stretch *stretch, uint64_t ns)
+charge(const struct stretch *stretch, uint64_t ns)
 {
     if (ns != 0) {
         struct _sampling_event record = stretch->record;
@@ -60,7 +60,7 @@ delays_of(_PySampling_Thread *thread)
     if (d != NULL && d->epoch != thread->epoch) {
         d->epoch = thread->epoch;
         d->num_stretches = 0;
-        d->oldest_blame = d->next_more_blame = 0;
+        d->oldest_charges = d->next_more_charges = 0;
     }
     return d;
 }
@@ -83,8 +83,8 @@ static void
 drop_oldest(struct _sampling_delays *d)
 {
     const struct stretch *oldest = stretch_at(d, first_kept(d));
-    d->oldest_blame += oldest->more_blame;
-    blame(oldest, oldest->span_ns * (uint64_t)d->oldest_blame);
+    d->oldest_charges += oldest->more_charges;
+    charge(oldest, oldest->span_ns * (uint64_t)d->oldest_charges);
 }
 
 static void
@@ -102,9 +102,9 @@ saw(_PySampling_Thread *thread, const struct stretch *stretch)
         }
         struct stretch *last = stretch_at(d, d->num_stretches++);
         *last = *stretch;
-        last->more_blame = d->next_more_blame;
-        d->next_more_blame = 0;
-        blame(last, last->span_ns * thread->num_woken);
+        last->more_charges = d->next_more_charges;
+        d->next_more_charges = 0;
+        charge(last, last->span_ns * thread->num_woken);
     }
 }
 
@@ -144,7 +144,7 @@ find_since(struct _sampling_delays *d, uint64_t since_ns)
 }
 
 void
-_PySampling_DelaysBlame(_PySampling_Thread *thread, uint64_t since_ns)
+_PySampling_DelaysCharge(_PySampling_Thread *thread, uint64_t since_ns)
 {
     struct _sampling_delays *d = delays_of(thread);
     if (d == NULL) {
@@ -156,11 +156,11 @@ _PySampling_DelaysBlame(_PySampling_Thread *thread, uint64_t since_ns)
     {
         // Only its end.
         const struct stretch *s = stretch_at(d, number++);
-        blame(s, s->until_ns - since_ns);
+        charge(s, s->until_ns - since_ns);
     }
     if (number < d->num_stretches) {
-        stretch_at(d, number)->more_blame++;
-        d->next_more_blame--;
+        stretch_at(d, number)->more_charges++;
+        d->next_more_charges--;
     }
 }
 
@@ -173,11 +173,11 @@ _PySampling_DelaysFlush(_PySampling_Thread *thread)
     }
     for (uint64_t i = first_kept(d); i < d->num_stretches; i++) {
         struct stretch *s = stretch_at(d, i);
-        d->oldest_blame += s->more_blame;
-        blame(s, s->span_ns * (uint64_t)d->oldest_blame);
-        s->more_blame = 0;
+        d->oldest_charges += s->more_charges;
+        charge(s, s->span_ns * (uint64_t)d->oldest_charges);
+        s->more_charges = 0;
     }
-    d->oldest_blame = d->next_more_blame = 0;
+    d->oldest_charges = d->next_more_charges = 0;
 }
 
 size_t

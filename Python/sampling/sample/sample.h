@@ -279,8 +279,8 @@ _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
                               const struct _sampling_event *record,
                               uint64_t from_ns, uint64_t until_ns);
 // A task has waited for its loop, unseen, since that moment.
-extern void _PySampling_DelaysBlame(_PySampling_Thread *thread,
-                                    uint64_t since_ns);
+extern void _PySampling_DelaysCharge(_PySampling_Thread *thread,
+                                     uint64_t since_ns);
 // All that is not booked yet.
 extern void _PySampling_DelaysFlush(_PySampling_Thread *thread);
 extern size_t _PySampling_DelaysBytes(const _PySampling_Thread *thread);

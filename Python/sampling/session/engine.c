@@ -64,7 +64,7 @@ set_tables(struct _sampling_tables *tables)
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     struct _sampling_tables *old = STATE->tables;
     if (old != NULL) {
-        _PySampling_SubscriptionsSeal();
+        _PySampling_SubscriptionsComplete();
     }
     STATE->tables = tables;
     next_epoch();
@@ -85,7 +85,7 @@ _PySampling_EnginePrepare(const _PySampling_Options *options)
     reset_counters();
     STATE->options = *options;
     STATE->owner_pid = (int)getpid();
-    STATE->is_unheard_child = 0;
+    STATE->is_child_of_c_code = 0;
     _PySampling_WatchForks();
     _PySampling_ClocksBegin(options->manual);
     _PySampling_MemoryInit();

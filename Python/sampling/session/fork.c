@@ -90,18 +90,18 @@ forget_profiles(void)
 
 /* The thread that rang, or was about to wait, is not there any more. */
 static void
-renew_bells(void)
+renew_wakeups(void)
 {
     for (PyInterpreterState *interp = PyInterpreterState_Head();
          interp != NULL; interp = PyInterpreterState_Next(interp))
     {
-        struct _sampling_bell *bell = interp->sampling.bell;
-        if (bell != NULL) {
+        struct _sampling_wakeup *wakeup = interp->sampling.wakeup;
+        if (wakeup != NULL) {
             // Without memory for a new lock the old one does as well, unless
             // another thread was just about to use it.
-            (void)_PyThread_at_fork_reinit(&bell->lock);
-            PyThread_acquire_lock(bell->lock, NOWAIT_LOCK);
-            bell->rung = 0;
+            (void)_PyThread_at_fork_reinit(&wakeup->lock);
+            PyThread_acquire_lock(wakeup->lock, NOWAIT_LOCK);
+            wakeup->is_pending = 0;
         }
     }
 }
@@ -117,7 +117,7 @@ rest_in_child(void)
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
     STATE->active = 0;
-    STATE->is_unheard_child = 1;
+    STATE->is_child_of_c_code = 1;
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
     {
@@ -166,8 +166,8 @@ void
 _PySampling_AfterForkChild(void)
 {
     rest_in_child();
-    STATE->is_unheard_child = 0;
-    renew_bells();
+    STATE->is_child_of_c_code = 0;
+    renew_wakeups();
     forget_subscriptions();
     forget_profiles();
     STATE->num_regions = 0;

@@ -210,7 +210,7 @@ take_rows(struct _sampling_subscription *sub, struct _sampling_taken *taken,
         || !copy_changed_functions(sub, taken, tables)
         || !copy_changed_threads(sub, taken, tables)
         || !copy_coroutine_functions(taken, tables)
-        || !_PySampling_BatchSeal(sub, batch))
+        || !_PySampling_BatchComplete(sub, batch))
     {
         return 0;
     }
@@ -233,8 +233,8 @@ take_batch(struct _sampling_subscription *sub)
     return batch;
 }
 
-/* In all batches.  The one that is being filled rings the bell by itself; an
-   older one has rung it, and adds to what makes a delivery due. */
+/* In all batches.  The one that is being filled wakes the helper by itself; an
+   older one has done so, and adds to what makes a delivery due. */
 uint32_t
 _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub)
 {
@@ -316,7 +316,7 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
     {
         // Nothing has come since: it is the one being filled again.
         struct _sampling_batch *empty = batch->next;
-        _PySampling_BatchUnseal(batch);
+        _PySampling_BatchReopen(batch);
         batch->next = NULL;
         sub->last = batch;
         if (sub->spare == NULL) {

@@ -57,7 +57,7 @@ struct _sampling_event {
 typedef struct {
     int rate_hz;
     uint32_t max_events;        // room of the ring
-    uint32_t batch_events;      // rings the bell when that many wait
+    uint32_t batch_events;      // wakes the helper when that many wait
     int64_t interpreter_id;     // -1: all interpreters
     const uint64_t *thread_idents;      // only these; NULL: all threads
     uint32_t num_thread_idents;
@@ -67,17 +67,17 @@ typedef struct {
 } _PySampling_SubscribeOptions;
 
 /* What a helper thread waits for.  Owned by its interpreter. */
-struct _sampling_bell {
+struct _sampling_wakeup {
     PyThread_type_lock lock;    // released: something waits
-    int rung;
+    int is_pending;
 };
 
-// The bell may ring in vain, never too late.
+// It may be woken in vain, never too late.
 static inline void
-_PySampling_Ring(struct _sampling_bell *bell)
+_PySampling_Wake(struct _sampling_wakeup *wakeup)
 {
-    if (_Py_atomic_exchange_int(&bell->rung, 1) == 0) {
-        PyThread_release_lock(bell->lock);
+    if (_Py_atomic_exchange_int(&wakeup->is_pending, 1) == 0) {
+        PyThread_release_lock(wakeup->lock);
     }
 }
 
@@ -126,7 +126,7 @@ struct _sampling_subscription {
     uint8_t *label_matches;
     uint32_t num_label_matches;
     unsigned int match_serial;
-    struct _sampling_bell *bell;        // NULL: it is polled
+    struct _sampling_wakeup *wakeup;        // NULL: it is polled
     // Batches, oldest first; the last one is being filled.  More than one
     // only if the tables were replaced meanwhile, or one was put back.
     struct _sampling_batch *first;
@@ -185,11 +185,11 @@ extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
 extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
 // Nothing more comes into the batch: the task table stays as it is now.
 // Returns 0 if there is no memory.
-extern int _PySampling_BatchSeal(const struct _sampling_subscription *sub,
-                                 struct _sampling_batch *batch);
-extern void _PySampling_BatchUnseal(struct _sampling_batch *batch);
+extern int _PySampling_BatchComplete(const struct _sampling_subscription *sub,
+                                     struct _sampling_batch *batch);
+extern void _PySampling_BatchReopen(struct _sampling_batch *batch);
 // Before the tables go: batches keep them alive.
-extern void _PySampling_SubscriptionsSeal(void);
+extern void _PySampling_SubscriptionsComplete(void);
 extern size_t _PySampling_SubscriptionsBytes(void);
 
 /* --- Taking (sinks/batch.c).  Each takes the lock itself. */

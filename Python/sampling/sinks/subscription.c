@@ -32,7 +32,7 @@ _PySampling_BatchNew(uint32_t max_events)
 }
 
 void
-_PySampling_BatchUnseal(struct _sampling_batch *batch)
+_PySampling_BatchReopen(struct _sampling_batch *batch)
 {
     _PySampling_TaskTableFree(&batch->tasks);
     free(batch->coroutines);
@@ -40,8 +40,8 @@ _PySampling_BatchUnseal(struct _sampling_batch *batch)
 }
 
 int
-_PySampling_BatchSeal(const struct _sampling_subscription *sub,
-                      struct _sampling_batch *batch)
+_PySampling_BatchComplete(const struct _sampling_subscription *sub,
+                          struct _sampling_batch *batch)
 {
     if (!sub->gets_task_table || batch->coroutines != NULL) {
         return 1;
@@ -51,7 +51,7 @@ _PySampling_BatchSeal(const struct _sampling_subscription *sub,
     batch->tasks.rows = calloc(num_rows + 1, sizeof(*batch->tasks.rows));
     batch->coroutines = calloc(num_rows + 1, sizeof(*batch->coroutines));
     if (batch->tasks.rows == NULL || batch->coroutines == NULL) {
-        _PySampling_BatchUnseal(batch);
+        _PySampling_BatchReopen(batch);
         return 0;
     }
     if (num_rows != 0) {
@@ -71,7 +71,7 @@ _PySampling_BatchClear(struct _sampling_batch *batch)
 {
     _PySampling_TablesFree(batch->tables);
     batch->tables = NULL;
-    _PySampling_BatchUnseal(batch);
+    _PySampling_BatchReopen(batch);
     batch->num_events = 0;
 }
 
@@ -361,10 +361,10 @@ drop_older_half(struct _sampling_subscription *sub,
 /* What comes in. */
 
 static void
-ring(struct _sampling_subscription *sub)
+wake(struct _sampling_subscription *sub)
 {
-    if (sub->bell != NULL) {
-        _PySampling_Ring(sub->bell);
+    if (sub->wakeup != NULL) {
+        _PySampling_Wake(sub->wakeup);
     }
 }
 
@@ -391,7 +391,7 @@ append(struct _sampling_subscription *sub,
         sub->stats.cpu_ns += event->cpu_ns;
     }
     if (batch->num_events >= sub->batch_events) {
-        ring(sub);
+        wake(sub);
     }
 }
 
@@ -422,11 +422,11 @@ void
 _PySampling_SubscriptionEnd(struct _sampling_subscription *sub)
 {
     if (sub->last->num_events != 0
-        && !_PySampling_BatchSeal(sub, sub->last))
+        && !_PySampling_BatchComplete(sub, sub->last))
     {
         sub->gets_task_table = 0;   // none is better than a wrong one
     }
-    ring(sub);
+    wake(sub);
 }
 
 /* In the child of a fork: what waits is the parent's. */
@@ -440,26 +440,26 @@ _PySampling_SubscriptionForget(struct _sampling_subscription *sub)
 }
 
 static int
-seal(struct _sampling_subscription *sub)
+complete(struct _sampling_subscription *sub)
 {
     struct _sampling_batch *fresh = _PySampling_BatchNew(sub->max_events);
-    if (fresh == NULL || !_PySampling_BatchSeal(sub, sub->last)) {
+    if (fresh == NULL || !_PySampling_BatchComplete(sub, sub->last)) {
         free(fresh);
         return 0;
     }
     sub->last->next = fresh;
     sub->last = fresh;
-    ring(sub);
+    wake(sub);
     return 1;
 }
 
 void
-_PySampling_SubscriptionsSeal(void)
+_PySampling_SubscriptionsComplete(void)
 {
     for (struct _sampling_subscription *sub = STATE->subscriptions;
          sub != NULL; sub = sub->next)
     {
-        if (sub->last->num_events != 0 && !seal(sub)) {
+        if (sub->last->num_events != 0 && !complete(sub)) {
             drop(sub, sub->last);
         }
         _PySampling_TaskTableFree(&sub->tasks);     // of these tables

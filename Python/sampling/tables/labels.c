@@ -194,24 +194,24 @@ intern_task_name(struct _sampling_tables *tables, PyObject *name)
 }
 
 static PyObject *
-name_of(const _PySampling_ToldTask *told)
+name_of(const _PySampling_TaskInfo *info)
 {
-    return told->layout != NULL
-        ? _PySampling_ToldObject(told, told->layout->name) : NULL;
+    return info->layout != NULL
+        ? _PySampling_TaskObject(info, info->layout->name) : NULL;
 }
 
 /* What the task runs, if it is known in these tables: row + 1. */
 static uint32_t
 coroutine_of(const struct _sampling_tables *tables,
-             const _PySampling_ToldTask *told)
+             const _PySampling_TaskInfo *info)
 {
-    const struct _sampling_task *task = _PySampling_RecordOfTask(told);
+    const struct _sampling_task *task = _PySampling_RecordOfTask(info);
     return task != NULL && task->serial == tables->serial
         ? task->coroutine + 1 : 0;
 }
 
 static struct _sampling_work
-work_of_task(struct _sampling_tables *tables, const _PySampling_ToldTask *task)
+work_of_task(struct _sampling_tables *tables, const _PySampling_TaskInfo *task)
 {
     struct _sampling_work work = {
         .serial = tables->serial,
@@ -295,10 +295,10 @@ _PySampling_LabelsOf(struct _sampling_tables *tables, PyThreadState *tstate,
 uint32_t
 _PySampling_LabelsOfWait(struct _sampling_tables *tables,
                          PyThreadState *tstate,
-                         const _PySampling_ToldTask *task)
+                         const _PySampling_TaskInfo *task)
 {
     _PySampling_LabelSet *set = set_of_context(
-        tstate, _PySampling_ToldObject(task, task->layout->context));
+        tstate, _PySampling_TaskObject(task, task->layout->context));
     struct _sampling_label_row key = {
         .parent = set != NULL ? row_of_set(tables, set) : 0,
         .key = _PySampling_NO_STRING,

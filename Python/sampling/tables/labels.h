@@ -24,7 +24,7 @@ typedef struct {
 // Nobody else refers to the task that the thread has entered: so whoever ran it
 // has failed, and never says that it is left.
 static inline int
-_PySampling_IsAbandoned(const struct _sampling_told_task *entered)
+_PySampling_IsAbandoned(const struct _sampling_task_info *entered)
 {
     return Py_REFCNT(entered->task) == 1;
 }
@@ -40,7 +40,7 @@ extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
 extern uint32_t
 _PySampling_LabelsOfWait(struct _sampling_tables *tables,
                          PyThreadState *tstate,
-                         const _PySampling_ToldTask *task);
+                         const _PySampling_TaskInfo *task);
 
 // These labels (tuple of str: key, value, ...; keys ascend) in the thread's
 // task.

@@ -197,31 +197,31 @@ next_suspended(PyObject **next)
 }
 
 PyObject *
-_PySampling_AwaitedBy(const _PySampling_ToldTask *told)
+_PySampling_AwaitedBy(const _PySampling_TaskInfo *info)
 {
     // The collector may have cleared its type.
-    return Py_TYPE(told->task)->tp_mro != NULL
-        ? told->layout->awaited(told->task) : NULL;
+    return Py_TYPE(info->task)->tp_mro != NULL
+        ? info->layout->awaited(info->task) : NULL;
 }
 
 uint32_t
 _PySampling_AwaitsNode(struct _sampling_tables *tables, uint32_t node,
-                       const _PySampling_ToldTask *told)
+                       const _PySampling_TaskInfo *info)
 {
-    PyObject *next = _PySampling_ToldCoroutine(told);
+    PyObject *next = _PySampling_TaskCoroutine(info);
     PyGenObject *gen = next_suspended(&next);
     for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
         node = add_coroutine(tables, node, gen, frame_of(gen));
         gen = next_suspended(&next);
     }
-    PyObject *awaited = _PySampling_AwaitedBy(told);
+    PyObject *awaited = _PySampling_AwaitedBy(info);
     return awaited != NULL ? add_awaited(tables, node, awaited) : node;
 }
 
 _PyInterpreterFrame *
-_PySampling_InnermostAwait(const _PySampling_ToldTask *told)
+_PySampling_InnermostAwait(const _PySampling_TaskInfo *info)
 {
-    PyObject *next = _PySampling_ToldCoroutine(told);
+    PyObject *next = _PySampling_TaskCoroutine(info);
     PyGenObject *last = NULL;
     PyGenObject *gen = next_suspended(&next);
     for (int i = 0; gen != NULL && i < MAX_AWAITS; i++) {
@@ -232,18 +232,18 @@ _PySampling_InnermostAwait(const _PySampling_ToldTask *told)
 }
 
 int
-_PySampling_HasNotBegun(const _PySampling_ToldTask *told)
+_PySampling_HasNotBegun(const _PySampling_TaskInfo *info)
 {
-    PyObject *coroutine = _PySampling_ToldCoroutine(told);
+    PyObject *coroutine = _PySampling_TaskCoroutine(info);
     return coroutine != NULL
         && (!is_generator(coroutine)
             || ((PyGenObject *)coroutine)->gi_frame_state == FRAME_CREATED);
 }
 
 PyCodeObject *
-_PySampling_CodeOf(const _PySampling_ToldTask *told)
+_PySampling_CodeOf(const _PySampling_TaskInfo *info)
 {
-    PyObject *coroutine = _PySampling_ToldCoroutine(told);
+    PyObject *coroutine = _PySampling_TaskCoroutine(info);
     if (coroutine == NULL) {
         return NULL;
     }
@@ -262,10 +262,10 @@ _PySampling_CodeOf(const _PySampling_ToldTask *told)
 /* Of a task that runs no Python code.  The record owns no reference to it: the
    collector does not know of records, and a class may have its task. */
 static PyTypeObject *
-type_of(const _PySampling_ToldTask *told)
+type_of(const _PySampling_TaskInfo *info)
 {
-    PyObject *coroutine = _PySampling_ToldCoroutine(told);
-    return Py_TYPE(coroutine != NULL ? coroutine : told->task);
+    PyObject *coroutine = _PySampling_TaskCoroutine(info);
+    return Py_TYPE(coroutine != NULL ? coroutine : info->task);
 }
 
 uint32_t
@@ -274,12 +274,12 @@ _PySampling_CoroutineRow(struct _sampling_tables *tables,
 {
     if (task->code == NULL) {
         uint32_t frame = _PySampling_TablesTypeFrame(tables,
-                                                     type_of(&task->told));
+                                                     type_of(&task->info));
         return _PySampling_TablesCoroutine(
             tables, frame == UINT32_MAX
                 ? UINT32_MAX : tables->frames[frame].function);
     }
-    PyObject *coroutine = _PySampling_ToldCoroutine(&task->told);
+    PyObject *coroutine = _PySampling_TaskCoroutine(&task->info);
     PyObject *function =
         coroutine != NULL ? _PySampling_FunctionOf(coroutine) : NULL;
     PyObject *globals = function != NULL

@@ -106,7 +106,7 @@ is_of_asyncio(PyCodeObject *code)
 static uint64_t
 end_of_sleep(const struct _sampling_task *task)
 {
-    _PyInterpreterFrame *frame = _PySampling_InnermostAwait(&task->told);
+    _PyInterpreterFrame *frame = _PySampling_InnermostAwait(&task->info);
     if (frame == NULL) {
         return 0;
     }

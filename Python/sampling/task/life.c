@@ -27,7 +27,7 @@
 /* At most so many of the waits that go on are booked by a flush, about. */
 #define MAX_BOOKED_PER_FLUSH 1000
 
-/* Of struct _sampling_told_task. */
+/* Of struct _sampling_task_info. */
 enum {PENDING, CANCELLED};
 
 
@@ -47,13 +47,13 @@ count_records(struct _sampling_interpreter_state *s, int more)
 }
 
 static struct _sampling_task *
-new_record(const _PySampling_ToldTask *told)
+new_record(const _PySampling_TaskInfo *info)
 {
     struct _sampling_task *task = calloc(1, sizeof(*task));
     if (task != NULL) {
-        task->told = *told;
-        task->code = _PySampling_CodeOf(told);
-        *_PySampling_ToldRecord(told) = task;
+        task->info = *info;
+        task->code = _PySampling_CodeOf(info);
+        *_PySampling_TaskRecord(info) = task;
         task->owner = interpreter_state();
         _PySampling_LINK(task->owner->tasks, task);
         count_records(task->owner, 1);
@@ -63,31 +63,31 @@ new_record(const _PySampling_ToldTask *told)
 
 /* The record as it is in this session, or NULL: it is not in it yet. */
 static struct _sampling_task *
-record_of(const _PySampling_ToldTask *told)
+record_of(const _PySampling_TaskInfo *info)
 {
-    struct _sampling_task *task = _PySampling_RecordOfTask(told);
+    struct _sampling_task *task = _PySampling_RecordOfTask(info);
     return task != NULL && task->epoch == _PySampling_EPOCH() ? task : NULL;
 }
 
 int
-_PySampling_TaskRuns(const _PySampling_ToldTask *told)
+_PySampling_TaskRuns(const _PySampling_TaskInfo *info)
 {
-    struct _sampling_task *task = record_of(told);
+    struct _sampling_task *task = record_of(info);
     return task != NULL && task->state == _PySampling_TASK_RUNS;
 }
 
 /* The task's life begins, or the part of it that the session sees. */
 static struct _sampling_task *
-begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
+begin(const _PySampling_TaskInfo *info, _PySampling_TaskState state,
       uint64_t now_ns)
 {
-    if (told->layout == NULL) {
+    if (info->layout == NULL) {
         return NULL;
     }
-    struct _sampling_task *task = *_PySampling_ToldRecord(told);
+    struct _sampling_task *task = *_PySampling_TaskRecord(info);
     int is_new = task == NULL;
     if (is_new) {
-        task = new_record(told);
+        task = new_record(info);
         if (task == NULL) {
             return NULL;
         }
@@ -95,7 +95,7 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
     task->epoch = _PySampling_EPOCH();
     task->state = state;
     task->is_woken = 0;
-    task->is_whole = is_new && _PySampling_HasNotBegun(told);
+    task->is_whole = is_new && _PySampling_HasNotBegun(info);
     task->since_ns = task->left_ns = now_ns;
     task->awaited_ns = task->life_ns = 0;
     task->running_ns = task->loop_wait_ns = 0;
@@ -109,11 +109,11 @@ begin(const _PySampling_ToldTask *told, _PySampling_TaskState state,
 /* Nothing has happened to it since the session sees tasks, and it awaits
    something: so it has been suspended.  NULL: it is no such task. */
 static struct _sampling_task *
-begin_suspended(const _PySampling_ToldTask *told)
+begin_suspended(const _PySampling_TaskInfo *info)
 {
-    return !_PySampling_HasNotBegun(told)
-            && _PySampling_AwaitedBy(told) != NULL
-        ? begin(told, _PySampling_TASK_AWAITS,
+    return !_PySampling_HasNotBegun(info)
+            && _PySampling_AwaitedBy(info) != NULL
+        ? begin(info, _PySampling_TASK_AWAITS,
                 interpreter_state()->tasks_since_ns) : NULL;
 }
 
@@ -122,7 +122,7 @@ free_record(struct _sampling_task *task)
 {
     _PySampling_UNLINK(task->owner->tasks, task);
     count_records(task->owner, -1);
-    *_PySampling_ToldRecord(&task->told) = NULL;
+    *_PySampling_TaskRecord(&task->info) = NULL;
     Py_XDECREF(task->code);
     free(task);
 }
@@ -283,7 +283,7 @@ wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         if (_PySampling_OpenTables(thread) != NULL) {
-            _PySampling_DelaysBlame(thread, woken_ns);
+            _PySampling_DelaysCharge(thread, woken_ns);
             _PySampling_CloseTables();
         }
         _PySampling_LEAVE_HOOK(thread);
@@ -292,19 +292,19 @@ wake_awaiting(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_TaskWoken(const _PySampling_ToldTask *told)
+_PySampling_TaskWoken(const _PySampling_TaskInfo *info)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread == NULL || !_PySampling_IN_EPOCH(thread) || thread->excluded) {
         return;
     }
-    struct _sampling_task *task = record_of(told);
+    struct _sampling_task *task = record_of(info);
     if (task == NULL) {
-        task = begin_suspended(told);
+        task = begin_suspended(info);
     }
     if (task == NULL) {
-        task = begin(told, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
+        task = begin(info, _PySampling_TASK_IS_WOKEN, _PySampling_WallNow());
         if (task != NULL) {
             set_woken(task, thread);
         }
@@ -319,21 +319,21 @@ _PySampling_TaskWoken(const _PySampling_ToldTask *told)
 
 void
 _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
-                        const _PySampling_ToldTask *told)
+                        const _PySampling_TaskInfo *info)
 {
-    if (told->layout == NULL) {
+    if (info->layout == NULL) {
         _PySampling_COUNT(tasks_unheard, 1);
         return;
     }
     uint64_t now_ns = _PySampling_WallNow();
-    struct _sampling_task *task = record_of(told);
+    struct _sampling_task *task = record_of(info);
     if (task == NULL) {
-        task = begin(told, _PySampling_TASK_RUNS, now_ns);
+        task = begin(info, _PySampling_TASK_RUNS, now_ns);
         if (task == NULL) {
             return;
         }
     }
-    task->told.skip_frames = told->skip_frames;
+    task->info.skip_frames = info->skip_frames;
     unset_woken(task);
     task->thread = thread;
     thread->ran_tasks = 1;
@@ -372,17 +372,17 @@ finish(struct _sampling_task *task, _PySampling_Thread *thread,
 
 void
 _PySampling_TaskLeft(_PySampling_Thread *thread,
-                     const _PySampling_ToldTask *told)
+                     const _PySampling_TaskInfo *info)
 {
-    struct _sampling_task *task = record_of(told);
+    struct _sampling_task *task = record_of(info);
     uint64_t now_ns = _PySampling_WallNow();
-    if (task == NULL && told->state == PENDING) {
+    if (task == NULL && info->state == PENDING) {
         // It ran when the session began.
-        (void)begin(told, _PySampling_TASK_AWAITS, now_ns);
+        (void)begin(info, _PySampling_TASK_AWAITS, now_ns);
         return;
     }
     if (task == NULL || (task->state != _PySampling_TASK_RUNS
-                         && told->state == PENDING))
+                         && info->state == PENDING))
     {
         return;
     }
@@ -391,13 +391,13 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
         book_until(_PyThreadState_GET(), thread, task, now_ns,
                    _PySampling_PeriodOfWaits(now_ns));
         unset_woken(task);
-        finish(task, thread, told->state == CANCELLED);
+        finish(task, thread, info->state == CANCELLED);
         return;
     }
     run_until(task, now_ns);
     task->num_steps++;
-    if (told->state != PENDING) {
-        finish(task, thread, told->state == CANCELLED);
+    if (info->state != PENDING) {
+        finish(task, thread, info->state == CANCELLED);
         return;
     }
     task->state = _PySampling_TASK_AWAITS;
@@ -413,15 +413,15 @@ static struct _sampling_task *
 record_of_object(PyObject *object)
 {
     struct _sampling_task *like = interpreter_state()->tasks;
-    while (like != NULL && !Py_IS_TYPE(like->told.task, Py_TYPE(object))) {
+    while (like != NULL && !Py_IS_TYPE(like->info.task, Py_TYPE(object))) {
         like = like->next;
     }
     if (like == NULL) {
         return NULL;
     }
-    const _PySampling_ToldTask told = {
-        .task = object, .layout = like->told.layout};
-    return _PySampling_RecordOfTask(&told);
+    const _PySampling_TaskInfo info = {
+        .task = object, .layout = like->info.layout};
+    return _PySampling_RecordOfTask(&info);
 }
 
 int
@@ -443,7 +443,7 @@ _PySampling_TaskTimes(PyObject *object, uint64_t *running_ns,
 
 /* What it has spent so far has the labels that it has now. */
 void
-_PySampling_TaskSettle(PyObject *object)
+_PySampling_FlushTask(PyObject *object)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);

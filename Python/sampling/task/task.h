@@ -17,11 +17,11 @@
 // task/life.c.  With the GIL, in a hook of `thread`, which is the caller's.
 extern void _PySampling_TaskEntered(PyThreadState *tstate,
                                     _PySampling_Thread *thread,
-                                    const _PySampling_ToldTask *told);
+                                    const _PySampling_TaskInfo *info);
 extern void _PySampling_TaskLeft(_PySampling_Thread *thread,
-                                 const _PySampling_ToldTask *told);
+                                 const _PySampling_TaskInfo *info);
 // Does the session know that the task is in a step?
-extern int _PySampling_TaskRuns(const _PySampling_ToldTask *told);
+extern int _PySampling_TaskRuns(const _PySampling_TaskInfo *info);
 // Everything up to now, of the tasks of all threads that have the caller's
 // GIL.
 extern void _PySampling_TasksFlush(PyThreadState *tstate,
@@ -36,7 +36,7 @@ extern void _PySampling_TasksForgetThread(_PySampling_Thread *thread);
 
 // With the GIL.  Puts what a task has spent so far on records, before what
 // they belong to changes.
-extern void _PySampling_TaskSettle(PyObject *task);
+extern void _PySampling_FlushTask(PyObject *task);
 // How long it has run and waited for its loop in this session.  Returns 0 if
 // nothing is known of it.
 extern int _PySampling_TaskTimes(PyObject *task, uint64_t *running_ns,
@@ -86,19 +86,19 @@ extern uint64_t _PySampling_Deadline(PyThreadState *tstate,
 // coroutine that runs is on its thread's stack.
 extern uint32_t _PySampling_AwaitsNode(struct _sampling_tables *tables,
                                        uint32_t node,
-                                       const _PySampling_ToldTask *told);
+                                       const _PySampling_TaskInfo *info);
 // The innermost of its coroutines, or NULL: it is not suspended in any.
 extern struct _PyInterpreterFrame *
-_PySampling_InnermostAwait(const _PySampling_ToldTask *told);
+_PySampling_InnermostAwait(const _PySampling_TaskInfo *info);
 // Has no step been run yet?  If it is not known, yes.
-extern int _PySampling_HasNotBegun(const _PySampling_ToldTask *told);
+extern int _PySampling_HasNotBegun(const _PySampling_TaskInfo *info);
 // The function that a coroutine is a call of, within all decorators, or NULL:
 // it is not known.  Borrowed.
 extern PyObject *_PySampling_FunctionOf(PyObject *coroutine);
 // The code of its coroutine: a new reference; NULL: it has none.
-extern PyCodeObject *_PySampling_CodeOf(const _PySampling_ToldTask *told);
+extern PyCodeObject *_PySampling_CodeOf(const _PySampling_TaskInfo *info);
 // What it awaits, or NULL: it is not known.  Borrowed.
-extern PyObject *_PySampling_AwaitedBy(const _PySampling_ToldTask *told);
+extern PyObject *_PySampling_AwaitedBy(const _PySampling_TaskInfo *info);
 // The row of that in the tables, or UINT32_MAX.
 extern uint32_t _PySampling_CoroutineRow(struct _sampling_tables *tables,
                                          const struct _sampling_task *task);

@@ -34,12 +34,12 @@ walk_once(struct _sampling_waiting *w)
     if (w->node != 0) {
         return;
     }
-    const _PySampling_ToldTask *told = &w->task->told;
+    const _PySampling_TaskInfo *info = &w->task->info;
     uint32_t base = w->is_entering
-        ? _PySampling_OuterNode(w->tstate, w->thread, told->skip_frames)
+        ? _PySampling_OuterNode(w->tstate, w->thread, info->skip_frames)
         : w->tables->coroutines[w->task->coroutine].base_node;
-    w->node = _PySampling_AwaitsNode(w->tables, base, told);
-    w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, told);
+    w->node = _PySampling_AwaitsNode(w->tables, base, info);
+    w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, info);
     if (w->is_entering && base != _PySampling_NO_NODE) {
         w->tables->coroutines[w->task->coroutine].base_node = base;
     }
