@@ -117,7 +117,7 @@ class ReportTest(unittest.TestCase):
         b.sample('a.f [GIL~wait]', wall_ns=1, thread=main, state='gil_wait',
                  holder=(other, '[unknown]'))
         self.assertIn(', 1 thread,', report(b))
-        self.assertIn(', 1 thread\n', str(b.profile()))
+        self.assertIn(', 1 thread,', str(b.profile()))
         tables = b.profile()._tables
         document = json.loads(report_files.as_json(
             tables, Sites(tables), [], ''))
