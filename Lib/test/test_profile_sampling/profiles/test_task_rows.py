@@ -109,10 +109,10 @@ class ValuesTest(unittest.TestCase):
 
     def test_short(self):
         shown = str(service().profile())
-        self.assertIn('\n49.000 ms wall, 8.000 ms CPU, 13 samples, 0 lost\n',
+        self.assertIn('\nwall 49.0ms in all threads; CPU 8.0ms; 13 samples\n',
                       shown)
         self.assertNotIn('db.fetch', shown)
-        self.assertIn('\n  69.1 %   69.1 %  [awaiting]\n',
+        self.assertIn('\ntask 55.0ms of all tasks; ',
                       str(service().profile().about('task')))
 
     def test_about_tasks(self):
