@@ -136,7 +136,7 @@ task_classes(const struct _sampling_profile *profile)
     PyObject *list = PyList_New(tables->num_coroutines);
     for (uint32_t i = 0; list != NULL && i < tables->num_coroutines; i++) {
         PyObject *item = task_class(tables->coroutines[i].function,
-                                    _PySampling_TaskRow(&profile->tasks, i));
+                                    &profile->tasks.rows[i]);
         if (item == NULL) {
             Py_CLEAR(list);
             break;

@@ -139,8 +139,9 @@ life_bucket(uint64_t life_ns)
                   _PySampling_LIFE_BUCKETS - 1);
 }
 
-static int
-reserve_task(struct _sampling_task_table *table, uint32_t coroutine)
+int
+_PySampling_TaskTableReserve(struct _sampling_task_table *table,
+                             uint32_t coroutine)
 {
     if (coroutine < table->num_rows) {
         return 1;
@@ -163,7 +164,7 @@ _PySampling_TaskTableAdd(struct _sampling_task_table *table,
                          uint32_t coroutine,
                          const struct _sampling_task_values *values)
 {
-    if (!reserve_task(table, coroutine)) {
+    if (!_PySampling_TaskTableReserve(table, coroutine)) {
         return 0;
     }
     struct _sampling_task_row *row = &table->rows[coroutine];
@@ -183,15 +184,6 @@ _PySampling_TaskTableAdd(struct _sampling_task_table *table,
         row->lives[life_bucket(values->lives_ns)]++;
     }
     return 1;
-}
-
-const struct _sampling_task_row *
-_PySampling_TaskRow(const struct _sampling_task_table *table,
-                    uint32_t coroutine)
-{
-    static const struct _sampling_task_row did_nothing;
-    return coroutine < table->num_rows ? &table->rows[coroutine]
-                                       : &did_nothing;
 }
 
 void

@@ -68,7 +68,7 @@ struct _sampling_task_row {
 };
 
 /* By the row of what they run, in tables/coroutines.c; those that are not
-   there did nothing. */
+   there did nothing.  When a profile is handed over, all are there. */
 struct _sampling_task_table {
     struct _sampling_task_row *rows;
     uint32_t num_rows;
@@ -118,6 +118,10 @@ extern int _PySampling_ProfileAdd(struct _sampling_profile *profile,
                                   struct _sampling_key key,
                                   const struct _sampling_values *values);
 
+// Makes sure that there is a row.  Returns 0 if there is no memory.
+extern int
+_PySampling_TaskTableReserve(struct _sampling_task_table *table,
+                             uint32_t coroutine);
 // A life, if `values` has one that finished, is of their lives_ns.  Returns 0
 // if there is no memory.
 extern int
@@ -125,9 +129,6 @@ _PySampling_TaskTableAdd(struct _sampling_task_table *table,
                          uint32_t coroutine,
                          const struct _sampling_task_values *values);
 extern void _PySampling_TaskTableFree(struct _sampling_task_table *table);
-extern const struct _sampling_task_row *
-_PySampling_TaskRow(const struct _sampling_task_table *table,
-                    uint32_t coroutine);
 
 static inline int
 _PySampling_Weighs(const struct _sampling_values *v)

@@ -73,8 +73,7 @@ share_steps(struct _sampling_profile *profile, struct shared *steps)
         }
     }
     for (uint32_t i = 0; i < num_coroutines; i++) {
-        steps[i].ns =
-            _PySampling_TaskRow(&profile->tasks, i)->values.running_ns;
+        steps[i].ns = profile->tasks.rows[i].values.running_ns;
     }
     for (uint32_t i = 0; i < num_samples; i++) {
         struct _sampling_sample_row *s = &profile->samples[i];
@@ -140,6 +139,9 @@ _PySampling_ProfileShareTasks(struct _sampling_profile *profile)
         return 0;
     }
     profile->samples = samples;
+    if (!_PySampling_TaskTableReserve(&profile->tasks, num_coroutines - 1)) {
+        return 0;
+    }
     struct shared *shared = calloc(
         (size_t)num_coroutines + profile->tables->num_threads,
         sizeof(*shared));
