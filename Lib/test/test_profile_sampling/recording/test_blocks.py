@@ -2,6 +2,7 @@
 
 import _interpreters
 import asyncio
+import random
 import signal
 import textwrap
 import threading
@@ -11,7 +12,7 @@ import unittest
 from test import support
 
 import profile_sampling
-from profile_sampling import label, profile
+from profile_sampling import label, profile, region
 
 from ..support import manual
 from ..support.sessions import (
@@ -284,6 +285,61 @@ class InASessionTest(ManualTest):
                 thread.join()
         # checked() holds them against each other.
         self.assertGreater(total(block.profile), 0)
+
+
+class AnyOrderTest(SessionTest):
+    """Whatever begins and ends meanwhile, each has its own time, exactly."""
+
+    def end(self, block, due_ns):
+        self.assertEqual(total(_profile.end_block(block)), due_ns)
+
+    def check(self, choose):
+        # While it goes on, a deferred session samples as others do.
+        outer, all_ns = _profile.begin_block(manual=True, names=0), 0
+        blocks, regions, session_ns = [], [], None
+        for _ in range(60):
+            act = choose(('tick', 'tick', 'tick', 'begin', 'end', 'start',
+                          'stop', 'snapshot', 'clear', 'enter', 'leave'))
+            if act == 'tick':
+                ns = choose(range(1, 1000))
+                tick(ns, 0)
+                all_ns += ns
+                for block in blocks:
+                    block[1] += ns
+                if session_ns is not None:
+                    session_ns += ns
+            elif act == 'begin':
+                blocks.append([_profile.begin_block(), 0])
+            elif act == 'end' and blocks:
+                self.end(*blocks.pop(choose(range(len(blocks)))))
+            elif act == 'enter':
+                regions.append(region())
+                regions[-1].__enter__()
+            elif act == 'leave' and regions:
+                regions.pop().__exit__(None, None, None)
+            elif act == 'start' and session_ns is None:
+                _profile.start(manual=True, names=0,
+                               defer=choose((False, True)))
+                session_ns = 0
+            elif act in ('stop', 'snapshot', 'clear') and (
+                    session_ns is not None):
+                raw = (_profile.stop() if act == 'stop'
+                       else _profile.snapshot(act == 'clear'))
+                self.assertEqual(total(raw), session_ns, act)
+                session_ns = {'stop': None, 'clear': 0}.get(act, session_ns)
+        for block in blocks:
+            self.end(*block)
+        if session_ns is not None:
+            self.assertEqual(total(_profile.stop()), session_ns)
+        self.end(outer, all_ns)
+        for each in regions:
+            each.__exit__(None, None, None)
+        self.assertFalse(profile_sampling.running())
+
+    def test_any_order(self):
+        for seed in range(50):
+            with self.subTest(seed=seed):
+                self.check(random.Random(seed).choice)
 
 
 class AloneTest(SessionTest):
