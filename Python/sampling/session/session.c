@@ -55,7 +55,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     set_session(session);
     if (options->is_deferred) {
         // Its samples may come later.
-        _PySampling_BeginProfile(session, _PySampling_FlushedNow());
+        _PySampling_BeginProfile(session, _PySampling_WallNow());
     }
     if (!options->is_deferred || STATE->num_regions > 0) {
         status = _PySampling_OpenProfile(tstate, session);
