@@ -64,6 +64,15 @@ _PySampling_ProfilesBegin(uint64_t wall_ns)
 
 /* End. */
 
+void
+_PySampling_CountProfile(struct _sampling_profile *profile)
+{
+    struct _sampling_counters counters;
+    _PySampling_ReadCounters(&counters);
+    _PySampling_CountersSince(&counters, &profile->counters);
+    profile->counters = counters;
+}
+
 struct _sampling_profile *
 _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows)
 {
@@ -71,6 +80,10 @@ _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows)
     struct _sampling_profile *copy = all_rows
         ? _PySampling_ProfileCopy(profile)
         : _PySampling_ProfileExtract(profile);
+    if (copy != NULL) {
+        // With the lock: what is counted is on it.
+        _PySampling_CountProfile(copy);
+    }
     PyMutex_Unlock(&STATE->tables_mutex);
     return copy;
 }
@@ -83,10 +96,6 @@ _PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
     if (profile == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    struct _sampling_counters counters;
-    _PySampling_ReadCounters(&counters);
-    _PySampling_CountersSince(&counters, &profile->counters);
-    profile->counters = counters;
     profile->duration_ns = end_ns - profile->start_wall_ns;
     if (!_PySampling_ProfileShareTasks(profile)) {
         _PySampling_ProfileFree(profile);

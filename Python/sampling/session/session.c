@@ -53,12 +53,12 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return _PySampling_ERR_NO_MEMORY;
     }
     set_session(session);
-    if (options->is_deferred) {
-        // Its samples may come later.
-        _PySampling_BeginProfile(session, _PySampling_WallNow());
-    }
     if (!options->is_deferred || STATE->num_regions > 0) {
         status = _PySampling_OpenProfile(tstate, session);
+    }
+    else {
+        // Without samples, until somebody enters a region.
+        _PySampling_BeginProfile(session, _PySampling_WallNow());
     }
     if (status != _PySampling_OK) {
         int saved_errno = errno;
@@ -168,6 +168,9 @@ clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
     if (taken != old) {
         _PySampling_ProfileFree(old);
     }
+    else {
+        _PySampling_CountProfile(taken);
+    }
     return _PySampling_FinishProfile(taken, end_ns, result);
 }
 
@@ -215,6 +218,9 @@ stop_locked(PyThreadState *tstate, struct _sampling_profile **result)
     }
     if (taken != session) {
         _PySampling_ProfileFree(session);
+    }
+    else {
+        _PySampling_CountProfile(taken);
     }
     return _PySampling_FinishProfile(taken, end_ns, result);
 }

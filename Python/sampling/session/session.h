@@ -111,7 +111,9 @@ extern void _PySampling_BeginProfile(struct _sampling_profile *profile,
                                      uint64_t wall_ns);
 // The same for those that were opened while the engine was off.
 extern void _PySampling_ProfilesBegin(uint64_t wall_ns);
-// With all rows of the tables, which keep their numbers, or only those that it
+// Its counters are those since its beginning from now on.
+extern void _PySampling_CountProfile(struct _sampling_profile *profile);
+// Counted, with all rows of the tables, which keep their numbers, or only those that it
 // uses.  NULL: no memory.
 extern struct _sampling_profile *
 _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows);

@@ -96,10 +96,10 @@ _PySampling_OpenProfile(PyThreadState *tstate,
     if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
+    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     if (STATE->active && profile->start_wall_ns == 0) {
         _PySampling_BeginProfile(profile, _PySampling_FlushedNow());
     }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_LINK(STATE->profiles, profile);
     profile->is_open = 1;
     PyMutex_Unlock(&STATE->tables_mutex);
