@@ -103,13 +103,18 @@ snapshot_locked(PyThreadState *tstate, struct _sampling_profile **result)
                                      _PySampling_FlushedNow(), result);
 }
 
-/* Nobody else uses the tables. */
-static int
-is_alone(const struct _sampling_profile *session)
+/* The profile of a session that has ended, itself or a copy of it. */
+static _PySampling_Status
+hand_over(struct _sampling_profile *ended, struct _sampling_profile *taken,
+          uint64_t end_ns, struct _sampling_profile **result)
 {
-    return STATE->subscriptions == NULL
-        && (STATE->profiles == NULL
-            || (STATE->profiles == session && session->next == NULL));
+    if (taken != ended) {
+        _PySampling_ProfileFree(ended);
+    }
+    else {
+        _PySampling_CountProfile(taken);
+    }
+    return _PySampling_FinishProfile(taken, end_ns, result);
 }
 
 static void
@@ -148,7 +153,8 @@ clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
         return _PySampling_ERR_NOT_RUNNING;
     }
     struct _sampling_tables *tables =
-        is_alone(old) ? _PySampling_EngineNewTables() : STATE->tables;
+        _PySampling_IsLast(old) ? _PySampling_EngineNewTables()
+                                : STATE->tables;
     struct _sampling_profile *fresh = tables != NULL
         ? _PySampling_ProfileNew(tables, &old->options) : NULL;
     struct _sampling_profile *taken = NULL;
@@ -165,13 +171,7 @@ clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
     uint64_t end_ns = _PySampling_FlushedNow();
     _PySampling_BeginProfile(fresh, end_ns);
     replace_session(tstate, fresh);
-    if (taken != old) {
-        _PySampling_ProfileFree(old);
-    }
-    else {
-        _PySampling_CountProfile(taken);
-    }
-    return _PySampling_FinishProfile(taken, end_ns, result);
+    return hand_over(old, taken, end_ns, result);
 }
 
 _PySampling_Status
@@ -216,13 +216,7 @@ stop_locked(PyThreadState *tstate, struct _sampling_profile **result)
     if (session->is_open) {
         _PySampling_CloseProfile(tstate, session);
     }
-    if (taken != session) {
-        _PySampling_ProfileFree(session);
-    }
-    else {
-        _PySampling_CountProfile(taken);
-    }
-    return _PySampling_FinishProfile(taken, end_ns, result);
+    return hand_over(session, taken, end_ns, result);
 }
 
 _PySampling_Status

@@ -113,12 +113,12 @@ extern void _PySampling_BeginProfile(struct _sampling_profile *profile,
 extern void _PySampling_ProfilesBegin(uint64_t wall_ns);
 // Its counters are those since its beginning from now on.
 extern void _PySampling_CountProfile(struct _sampling_profile *profile);
-// Counted, with all rows of the tables, which keep their numbers, or only those that it
-// uses.  NULL: no memory.
+// Counted, with all rows of the tables, which keep their numbers, or only
+// those that it uses.  NULL: no memory.
 extern struct _sampling_profile *
 _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows);
-// Of the caller's own: completes what can only be known in the end.  NULL is
-// an error, too.
+// Of the caller's own profile: completes what can only be known in the end.
+// NULL is an error, too.
 extern _PySampling_Status
 _PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
                           struct _sampling_profile **result);
@@ -130,6 +130,8 @@ _PySampling_OpenProfile(PyThreadState *tstate,
                         struct _sampling_profile *profile);
 extern void _PySampling_CloseProfile(PyThreadState *tstate,
                                      struct _sampling_profile *profile);
+// Does nobody else need the engine and its tables?
+extern int _PySampling_IsLast(const struct _sampling_profile *profile);
 // It has got everything up to the moment that is returned; the engine is off
 // if nobody else needs it.  0: no memory.
 extern uint64_t

@@ -129,9 +129,8 @@ _PySampling_CloseProfile(PyThreadState *tstate,
 
 /* Profiles end. */
 
-/* Nobody else needs the engine. */
-static int
-is_last(const struct _sampling_profile *profile)
+int
+_PySampling_IsLast(const struct _sampling_profile *profile)
 {
     return STATE->subscriptions == NULL
         && (STATE->session == NULL || STATE->session == profile)
@@ -143,7 +142,7 @@ uint64_t
 _PySampling_ProfileEnd(PyThreadState *tstate,
                        const struct _sampling_profile *profile)
 {
-    if (is_last(profile)) {
+    if (_PySampling_IsLast(profile)) {
         return _PySampling_EngineOff(tstate);
     }
     return _PySampling_Flush(tstate) ? _PySampling_FlushedNow() : 0;

@@ -85,16 +85,14 @@ bound_holders(struct _sampling_profile *profile, struct _sampling_key *key)
     _PySampling_COUNT(lost_holders, 1);
 }
 
-static const struct _sampling_key *
-lost_key(const struct _sampling_tables *tables, uint32_t thread,
-         struct _sampling_key *key)
+static struct _sampling_sample_row *
+find_or_add_lost(struct _sampling_profile *profile, uint32_t thread)
 {
-    *key = (struct _sampling_key){
-        .node = tables->lost_node,
+    return find_or_add_sample(profile, &(struct _sampling_key){
+        .node = profile->tables->lost_node,
         .thread = thread,
         .state = _PySampling_LOST,
-    };
-    return key;
+    });
 }
 
 int
@@ -109,8 +107,7 @@ _PySampling_ProfileAdd(struct _sampling_profile *profile,
     }
     int is_kept = row != NULL;
     if (!is_kept) {
-        row = find_or_add_sample(
-            profile, lost_key(profile->tables, key.thread, &key));
+        row = find_or_add_lost(profile, key.thread);
     }
     if (row == NULL) {
         row = &profile->samples[0];     // made beforehand
@@ -209,8 +206,7 @@ _PySampling_ProfileNew(struct _sampling_tables *tables,
     profile->tables = tables;
     _PySampling_TablesKeep(tables);
     // Made beforehand so that losing needs no memory.
-    struct _sampling_key key;
-    if (find_or_add_sample(profile, lost_key(tables, 0, &key)) == NULL) {
+    if (find_or_add_lost(profile, 0) == NULL) {
         _PySampling_ProfileFree(profile);
         return NULL;
     }
@@ -249,10 +245,7 @@ _PySampling_ProfileCopy(const struct _sampling_profile *profile)
     if (copy->tables == NULL || copy->samples == NULL
         || copy->tasks.rows == NULL)
     {
-        _PySampling_TablesFree(copy->tables);
-        free(copy->samples);
-        free(copy->tasks.rows);
-        free(copy);
+        _PySampling_ProfileFree(copy);
         return NULL;
     }
     return copy;
