@@ -249,9 +249,6 @@ _PySampling_EngineReconfigure(PyThreadState *tstate)
         return run(tstate, rate_hz);
     }
     if (STATE->active) {
-        if (!_PySampling_Flush(tstate)) {
-            return _PySampling_ERR_NO_MEMORY;
-        }
         _PySampling_ClockRest(_PySampling_RECORD_OF(tstate));
         (void)pause_threads(tstate);
     }

@@ -17,17 +17,6 @@
 
 /* Taking. */
 
-static void *
-copy_rows(const void *rows, size_t from, size_t to, size_t row_bytes)
-{
-    size_t bytes = (to - from) * row_bytes;
-    void *copy = malloc(bytes ? bytes : 1);
-    if (copy != NULL) {
-        memcpy(copy, (const char *)rows + from * row_bytes, bytes);
-    }
-    return copy;
-}
-
 #define TAKEN_TABLES(X) \
     X(string) X(function) X(frame) X(node) X(label) X(thread)
 
@@ -40,9 +29,9 @@ copy_new_rows(struct _sampling_tables *rows,
     int ok = 1;
 #define X(NAME) \
     rows->num_##NAME##s = tables->num_##NAME##s - from->NAME##s; \
-    rows->NAME##s = copy_rows(tables->NAME##s, from->NAME##s, \
-                              tables->num_##NAME##s, \
-                              sizeof(*tables->NAME##s)); \
+    rows->NAME##s = _PySampling_CopyRows( \
+        tables->NAME##s + from->NAME##s, \
+        rows->num_##NAME##s * sizeof(*rows->NAME##s)); \
     ok &= rows->NAME##s != NULL;
     TAKEN_TABLES(X)
 #undef X
@@ -54,8 +43,8 @@ copy_new_rows(struct _sampling_tables *rows,
         first_byte = tables->num_string_bytes;
     }
     rows->num_string_bytes = tables->num_string_bytes - first_byte;
-    rows->string_bytes = copy_rows(tables->string_bytes, first_byte,
-                                   tables->num_string_bytes, 1);
+    rows->string_bytes = _PySampling_CopyRows(
+        tables->string_bytes + first_byte, rows->num_string_bytes);
     for (uint32_t i = 0; rows->strings != NULL && i < rows->num_strings; i++) {
         rows->strings[i].offset -= first_byte;
     }

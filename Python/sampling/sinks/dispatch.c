@@ -49,6 +49,9 @@ static void
 add_to_profiles(const struct _sampling_event *event,
                 struct _sampling_values values)
 {
+    if (STATE->profiles == NULL) {
+        return;
+    }
     const struct _sampling_key key = {
         .node = event->node,
         .thread = event->thread,
@@ -61,7 +64,7 @@ add_to_profiles(const struct _sampling_event *event,
     FOR_PROFILES(profile) {
         is_kept &= _PySampling_ProfileAdd(profile, key, &values);
     }
-    _PySampling_COUNT(samples, STATE->profiles != NULL ? values.count : 0);
+    _PySampling_COUNT(samples, values.count);
     if (!is_kept) {
         _PySampling_COUNT(lost_table_full, values.count);
         _PySampling_COUNT(lost_wall_ns, values.wall_ns);

@@ -21,8 +21,8 @@ typedef struct {
     uint32_t row;
 } _PySampling_LabelSet;
 
-// Nobody else refers to the task that the thread has entered: so whoever ran it
-// has failed, and never says that it is left.
+// Nobody else refers to the task that the thread has entered: so whoever ran
+// it has failed, and never says that it is left.
 static inline int
 _PySampling_IsAbandoned(const struct _sampling_task_info *entered)
 {

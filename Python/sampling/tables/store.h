@@ -28,9 +28,6 @@
 extern void *_PySampling_Resize(size_t *bytes, size_t limit_bytes, void *old,
                                 size_t old_bytes, size_t new_bytes);
 
-// malloc()ed, even if there are none.  NULL: no memory.
-extern void *_PySampling_CopyRows(const void *rows, size_t bytes);
-
 /* Makes room for one more row.  Returns 0 if the limit is reached. */
 static inline int
 reserve_row(size_t *bytes, size_t limit_bytes, void **rows, uint32_t num,
@@ -92,8 +89,9 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
     index->slots[i] = FREED_SLOT;
 }
 
-/* Defines what makes the index of a table of OWNER hold one more row, which may
-   mean to grow and rehash it.  Rows freed meanwhile are dropped on the way. */
+/* Defines what makes the index of a table of OWNER hold one more row, which
+   may mean to grow and rehash it.  Rows freed meanwhile are dropped on the
+   way. */
 #define DEFINE_INDEX_OF(OWNER, NAME, IS_FREE) \
     static int \
     reserve_##NAME##_index(struct _sampling_##OWNER *OWNER) \

@@ -212,6 +212,8 @@ extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
 // One more reference; Free() drops one.
 extern void _PySampling_TablesKeep(struct _sampling_tables *tables);
 extern void _PySampling_TablesFree(struct _sampling_tables *tables);
+// malloc()ed, even if there are none.  NULL: no memory.
+extern void *_PySampling_CopyRows(const void *rows, size_t bytes);
 
 // A copy that can only be read.  NULL: no memory.
 extern struct _sampling_tables *
