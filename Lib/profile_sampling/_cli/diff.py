@@ -20,7 +20,7 @@ def add(commands):
         usage='%(prog)s [options] BEFORE AFTER\n'
               '       %(prog)s [options] BEFORE... -- AFTER...',
         description='Compare runs of two versions of a program.  With several '
-                    'runs of each, what differs is told from chance.',
+                    'runs of each, it knows what is chance.',
         epilog='Status: 0 no regression, 3 a gate found one, 4 with '
                '--strict: a gate could not tell; 1 a file could not be read '
                'or written, 2 wrong usage.')

@@ -17,7 +17,8 @@ SAMPLING  one run on a side: by as much as samples may be off; see
 RUNS      by as much as the runs of each side differ: the standard error of
           the difference of two means, times Student's t for the side with
           fewer runs.  Welch's estimate of the degrees of freedom is never
-          less, so that the margin is too wide rather than too narrow
+          less, so the margin is rather too wide; with two runs on a side it
+          holds 93 % of the time at worst, instead of 95
 """
 
 import re
@@ -371,7 +372,8 @@ def _t(freedom, chance):
     """Return what Student's t exceeds with this chance, on both sides.
 
     Three terms of the expansion by Cornish and Fisher (Abramowitz & Stegun,
-    26.7.5): 2 % too small with two degrees of freedom, 0.3 % with four.
+    26.7.5): a quarter too small with one degree of freedom, 3 % with two,
+    0.2 % with four.
     """
     from statistics import NormalDist
     z = NormalDist().inv_cdf(1 - chance / 2)

@@ -193,8 +193,8 @@ _PySampling_TakeSpan(_PySampling_Thread *thread)
 
 // base/process.c.  Did C code fork without a word to the interpreter?
 extern int _PySampling_ForkedWithoutHooks(void);
-// The number that the kernel has for the calling thread; in the child of a fork
-// it is another one.
+// The number that the kernel has for the calling thread; in the child of a
+// fork it is another one.
 extern int _PySampling_OwnNativeId(void);
 extern void _PySampling_ForgetNativeId(void);
 extern int _PySampling_StartThread(pthread_t *thread, size_t stack_bytes,

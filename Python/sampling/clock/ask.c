@@ -230,8 +230,9 @@ tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
 }
 
 /* Do threads have timers?  One that sleeps in a system call with the GIL held
-   would be woken by its timer.  So they have when looks at running threads have
-   found none asleep for a while, until a timer's signal meets one that is. */
+   would be woken by its timer.  So they have when looks at running threads
+   have found none asleep for a while, until a timer's signal meets one that
+   is. */
 
 /* While a thread of another GIL runs, timers could not be deleted. */
 int
@@ -446,8 +447,8 @@ _PySampling_AwaitAnswer(_PySampling_Thread *thread)
     }
 }
 
-/* Is the question pending because the thread blocks its signal?  A note has the
-   tick. */
+/* Is the question pending because the thread blocks its signal?  A note has
+   the tick. */
 void
 _PySampling_TakeBackIfBlocked(_PySampling_Thread *thread)
 {

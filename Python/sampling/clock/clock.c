@@ -208,9 +208,9 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
     }
 }
 
-/* Has the clock let a deadline in the run that ends go by?  Not if it may still
-   be waking up: as often, then, it meets a run that began after the deadline.
-   Nor if the run has a timer. */
+/* Has the clock let a deadline in the run that ends go by?  Not if it may
+   still be waking up: as often, then, it meets a run that began after the
+   deadline.  Nor if the run has a timer. */
 static int
 has_missed(const _PySampling_Thread *thread)
 {

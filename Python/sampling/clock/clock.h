@@ -63,9 +63,9 @@ extern int _PySampling_ClockHasThread(void);
 // invisible to the clock, with runtime->sampling.mutex held.
 extern void _PySampling_ClockLeaveSignal(void);
 
-// clock/run.c.  The thread's run, from RunPrepare() and RunOpen(), last of all,
-// to RunEnd(), when no signal is on its way any more.  Who takes a tick captures
-// it.
+// clock/run.c.  The thread's run, from RunPrepare() and RunOpen(), last of
+// all, to RunEnd(), when no signal is on its way any more.  Who takes a tick
+// captures it.
 extern void _PySampling_RunPrepare(_PySampling_Thread *thread);
 extern int _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread);
 extern int _PySampling_RunOpen(_PySampling_Thread *thread, int at_once);
@@ -96,7 +96,8 @@ extern void _PySampling_TimerForget(_PySampling_Thread *thread);
     (_PySampling_HAS_OVERDUE(THREAD) \
      || _Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
 
-// clock/ask.c.  Threads have no timers for now, or none any more.  Async-signal-safe.
+// clock/ask.c.  Threads have no timers for now, or none any more.
+// Async-signal-safe.
 extern void _PySampling_TimersEnd(int for_good);
 extern int _PySampling_HasOneGIL(void);
 

@@ -51,8 +51,8 @@ _PySampling_DeadlineFrom(_PySampling_Deadlines whose, uint64_t moment_ns)
         ? deadline_ns : deadline_of(whose, k + 1, period_ns);
 }
 
-/* A period for each deadline, as each is anywhere in its own.  The first counts as
-   over. */
+/* A period for each deadline, as each is anywhere in its own.  The first
+   counts as over. */
 uint64_t
 _PySampling_DeadlineSpan(_PySampling_Deadlines whose, uint64_t first_ns,
                          uint64_t now_ns)

@@ -46,8 +46,8 @@
 #define RUNS_PER_PERIOD 2
 #define CROWDED_RUNS_PER_PERIOD 8
 
-/* How far the beginnings of runs are apart is averaged over so many, and a wait
-   counts for so many periods at most. */
+/* How far the beginnings of runs are apart is averaged over so many, and a
+   wait counts for so many periods at most. */
 #define AVERAGE_DISTANCES 64
 #define MAX_DISTANCE_PERIODS 4
 
@@ -214,10 +214,10 @@ is_short(const _PySampling_Thread *thread, uint64_t now_ns)
         && now_ns - thread->attached_ns < SHORT_RUN_NS;
 }
 
-/* Is the run that begins now one of those that may set a timer?  That is drawn,
-   by the nanosecond: a choice that depends on how many did so just before
-   depends on what ticks took, and one that depends on how near the deadline is
-   shortens runs that are near it. */
+/* Is the run that begins now one of those that may set a timer?  That is
+   drawn, by the nanosecond: a choice that depends on how many did so just
+   before depends on what ticks took, and one that depends on how near the
+   deadline is shortens runs that are near it. */
 static int
 is_drawn(uint64_t now_ns)
 {
@@ -294,8 +294,8 @@ _PySampling_RunOpen(_PySampling_Thread *thread, int at_once)
     return _Py_atomic_load_int_relaxed(&thread->is_timed);
 }
 
-/* Is the thread to come to its next safepoint for its overdue tick?  Asked once
-   a run, before it opens. */
+/* Is the thread to come to its next safepoint for its overdue tick?  Asked
+   once a run, before it opens. */
 int
 _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread)
 {
@@ -323,8 +323,8 @@ _PySampling_RunResume(_PySampling_Thread *thread)
 }
 
 /* The clock has looked at the thread, which holds the GIL: a run that is long
-   need not be looked at for ever.  In this period the deadline was the clock's:
-   the timer's is in the next.  Async-signal-safe. */
+   need not be looked at for ever.  In this period the deadline was the
+   clock's: the timer's is in the next.  Async-signal-safe. */
 void
 _PySampling_RunWasAsked(_PySampling_Thread *thread, uint64_t ticked_ns)
 {
@@ -389,10 +389,10 @@ _PySampling_RunHear(_PySampling_Thread *thread, uint64_t now_ns)
     return stopped_ns;
 }
 
-/* The clock's signal meets a thread that gives the GIL up: its tick is overdue.
-   How long a signal is on its way before it stops the thread is seen of those
-   that are when a run ends.  Runs end at any moment, so on average half of the
-   way is behind a signal then. */
+/* The clock's signal meets a thread that gives the GIL up: its tick is
+   overdue.  How long a signal is on its way before it stops the thread is seen
+   of those that are when a run ends.  Runs end at any moment, so on average
+   half of the way is behind a signal then. */
 void
 _PySampling_RunPutOff(_PySampling_Thread *thread)
 {
@@ -439,7 +439,8 @@ take_overdue(_PySampling_Thread *thread, uint64_t now_ns)
 int
 _PySampling_RunOnlyWaits(_PySampling_Thread *thread)
 {
-    if (!_PySampling_HAS_OVERDUE(thread) && !_PySampling_RunAwaitsDue(thread)) {
+    if (!_PySampling_HAS_OVERDUE(thread) && !_PySampling_RunAwaitsDue(thread))
+    {
         return 0;
     }
     uint64_t came_ns = _PySampling_MonotonicNow();
@@ -508,7 +509,7 @@ take_back_signal(_PySampling_Thread *thread)
     }
 }
 
-/* At a safepoint the thread says whether it blocks a signal that is pending. */
+/* At a safepoint the thread says whether it blocks a pending signal. */
 void
 _PySampling_RunSayMask(_PySampling_Thread *thread)
 {

@@ -267,7 +267,8 @@ _PySampling_TakeBackSignal(_PySampling_Thread *thread, int signum)
     if (_PySampling_IsFromClock(&info)) {
         return 1;
     }
-    syscall(SYS_rt_tgsigqueueinfo, _PyRuntime.sampling.owner_pid, thread->native_id,
+    syscall(SYS_rt_tgsigqueueinfo,
+            _PyRuntime.sampling.owner_pid, thread->native_id,
             signum, &info);
     return 0;
 }

@@ -167,9 +167,10 @@ qualify(PyInterpreterState *interp, PyObject *const *kept, int num_kept,
     }
 }
 
-/* Those that are compiled for the limited API have a layout of their own, which
-   differs between versions: the name of the module is before the dict, in the
-   object or in a PyCFunction, and __name__ and __qualname__ are behind it. */
+/* Those that are compiled for the limited API have a layout of their own,
+   which differs between versions: the name of the module is before the dict,
+   in the object or in a PyCFunction, and __name__ and __qualname__ are behind
+   it. */
 static int
 name_limited_cython(PyInterpreterState *interp, PyTypeObject *type,
                     PyObject *object, struct _sampling_name *name)

@@ -28,8 +28,8 @@
    detach if the last reading is old enough, at attach after more than a short
    interval, and when a record is written.  CPU time between two readings
    belongs to running time first, and what does not fit there was burnt without
-   the GIL.  A thread that only yields goes on where it was: what it burns as it
-   waits for the GIL is running time. */
+   the GIL.  A thread that only yields goes on where it was: what it burns as
+   it waits for the GIL is running time. */
 
 #include "Python.h"
 
@@ -41,9 +41,9 @@
 /* At attach the CPU clock is read if the interval was longer than this, at
    detach if the thread was off the GIL for so long since the last reading: at
    0.4 microseconds per reading that costs 1.6 % at the most.  At attach not
-   after each short interval: at the end of a system call the kernel lets others
-   have the CPU, and a thread that has just taken the GIL would have it while
-   they wake up to wait for it. */
+   after each short interval: at the end of a system call the kernel lets
+   others have the CPU, and a thread that has just taken the GIL would have it
+   while they wake up to wait for it. */
 #define CPU_READ_INTERVAL_NS 25000
 
 /* At detach, too, if the last reading is older than this part of a period: the
@@ -438,7 +438,7 @@ _PySampling_AccountExclude(_PySampling_Thread *thread,
 
 /* The profiler's own work is no part of a run: to clear the timer takes longer
    than many runs on a virtual machine, and as no tick is served meanwhile,
-   what it takes would be shared by all that ran.  So a run ends before that. */
+   what it takes would be shared by all that ran: a run ends before that. */
 uint64_t
 _PySampling_AccountRunEnd(_PySampling_Thread *thread)
 {

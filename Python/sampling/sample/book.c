@@ -63,8 +63,8 @@ book_share(const struct _sampling_place *place, _PySampling_Window window,
                       &(struct _sampling_pending){record, span}, spent);
 }
 
-/* A sample of a thread that holds the GIL, for the tasks that it keeps waiting,
-   too. */
+/* A sample of a thread that holds the GIL, for the tasks that it keeps
+   waiting, too. */
 static void
 book_sampled(const struct _sampling_place *place, _PySampling_State state,
              uint64_t count, uint64_t time_ns, struct _sampling_time span,

@@ -28,8 +28,9 @@ extern void _PySampling_Book(const struct _sampling_place *place,
                              uint64_t cpu_ns, uint64_t wall_ns);
 
 // Time off the GIL: of it the thread was on a CPU, in C code, for `native_ns`,
-// and waited for the rest.  `cpu_ns` of that may be known later.  Returns where
-// most of it went: the place itself is native, and what is below it waits.
+// and waited for the rest.  `cpu_ns` of that may be known later.  Returns
+// where most of it went: the place itself is native, and what is below it
+// waits.
 extern _PySampling_Place
 _PySampling_BookNoGIL(const struct _sampling_place *place, uint64_t count,
                       uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns);

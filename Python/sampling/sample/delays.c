@@ -5,12 +5,12 @@
    delay, its time for each task that has been woken and waits.  A timer is
    found late: then its task waited already, and what the thread did since the
    timer's deadline is charged once more, for that task.  In the end all delay
-   of a thread is shared in these proportions (tables/coroutines.c).
+   of a thread is shared in these proportions (tables/shares.c).
 
    A loop that is far behind finds thousands of timers late.  So the charge of
    the samples is not booked one by one: each keeps by how many more tasks it
-   is charged than the one before, and when the oldest one leaves, the number of
-   those who charge it is known.
+   is charged than the one before, and when the oldest one leaves, the number
+   of those who charge it is known.
 
    Lock: tables_mutex. */
 

@@ -135,8 +135,8 @@ extern int _PySampling_AccountIsLong(const _PySampling_Thread *thread,
 // Has it not run for so long that its samples wait no longer?
 extern int _PySampling_AccountIsIdle(const _PySampling_Thread *thread,
                                      uint64_t now_ns);
-// The calling thread's CPU time, and how long it has waited for its GIL in this
-// session.  Returns 0 if it takes no part.
+// The calling thread's CPU time, and how long it has waited for its GIL in
+// this session.  Returns 0 if it takes no part.
 extern int _PySampling_ThreadTimes(PyThreadState *tstate, uint64_t *cpu_ns,
                                    uint64_t *gil_wait_ns);
 // Carries what it has spent with the GIL.
@@ -180,8 +180,8 @@ _PySampling_CloseTables(void)
     PyMutex_Unlock(&_PyRuntime.sampling.tables_mutex);
 }
 
-// The captures that wait (_PySampling_HasCaptures() of buffer.h).  Allocates no
-// Python object.
+// The captures that wait (_PySampling_HasCaptures() of buffer.h).  Allocates
+// no Python object.
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // What the thread did at a tick of which it was only left a note.

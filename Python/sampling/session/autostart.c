@@ -253,10 +253,11 @@ current_directory(void)
 
        parent=PID:FD:INODE:DIRECTORY
 
-   FD and INODE are those of its ledger, a file without a name in which they say
-   what became of their profiles (Lib/profile_sampling/_recording/ledger.py), or
-   -1 and 0.  Their relative names begin in DIRECTORY, unless that is empty:
-   where each of them was started is not what its user meant. */
+   FD and INODE are those of its ledger, a file without a name in which they
+   say what became of their profiles
+   (Lib/profile_sampling/_recording/ledger.py), or -1 and 0.  Their relative
+   names begin in DIRECTORY, unless that is empty: where each of them was
+   started is not what its user meant. */
 
 struct parent {
     long pid;

@@ -88,7 +88,7 @@ forget_profiles(void)
     STATE->session = NULL;
 }
 
-/* The thread that rang, or was about to wait, is not there any more. */
+/* The thread that woke the clock, or was about to wait, is gone. */
 static void
 renew_wakeups(void)
 {
