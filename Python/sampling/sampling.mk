@@ -96,6 +96,7 @@ SAMPLING_LIBSUBDIRS= \
 	profile_sampling/_cli \
 	profile_sampling/_data \
 	profile_sampling/_formats \
+	profile_sampling/_formats/page \
 	profile_sampling/_formats/pprof \
 	profile_sampling/_page \
 	profile_sampling/_recording \

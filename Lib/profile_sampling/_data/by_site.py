@@ -67,11 +67,12 @@ class Sites:
     is_mine    whether rows are lines of mine: None if there are hardly any
     mine       what is mine of busy
     tables     those that all this is of
+    places     the Places of their samples
     """
 
     __slots__ = ('rows', 'is_idle', 'idle', 'idle_rows', 'idle_threads',
                  'nowhere', 'busy', 'whole', 'precision', 'is_mine', 'mine',
-                 'tables', '_mine', '_places')
+                 'tables', 'places', '_mine')
 
     def __init__(self, tables, mine=None, least=HARDLY_MINE):
         """*mine* has 1 for each function that is; without it, or if less
@@ -80,7 +81,7 @@ class Sites:
         self.is_idle = is_idle = idle.samples(tables)
         is_busy = [not its_idle and state not in _NOWHERE for its_idle, state
                    in zip(is_idle, tables.column(STATE))]
-        self.idle_rows = (_Places(tables).rows(is_idle) if any(is_idle)
+        self.idle_rows = (Places(tables).rows(is_idle) if any(is_idle)
                           else [])
         self.idle = sum([row.sums.total for row in self.idle_rows])
         self.idle_threads = len({thread for its_idle, thread in zip(
@@ -96,20 +97,20 @@ class Sites:
         self.is_mine = mine is not None
         self.mine = 0
         if self.is_mine:
-            self._places = self._places_of(tables)
-            self.rows = self._places.rows(is_busy)
+            self.places = self._places_of(tables)
+            self.rows = self.places.rows(is_busy)
             self.mine = sum([row.sums.total for row in self.rows
                              if not is_outside(row.function)])
             self.is_mine = self.mine >= least * self.busy and self.busy > 0
             self.is_mine = self.is_mine or None
         if not self.is_mine:
-            self._places = self._places_of(tables)
-            self.rows = self._places.rows(is_busy)
+            self.places = self._places_of(tables)
+            self.rows = self.places.rows(is_busy)
 
     def rows_of(self, wanted):
         """Return the same rows of some samples alone: those that have a true
         value in *wanted*."""
-        return self._places.rows(wanted)
+        return self.places.rows(wanted)
 
     def rows_about(self, kind, tables, wanted):
         """Return such rows of another kind of values, of samples of other
@@ -118,7 +119,7 @@ class Sites:
 
     def _places_of(self, tables):
         return (_MyPlaces(tables, self._mine) if self.is_mine
-                else _Places(tables))
+                else Places(tables))
 
 
 def my_sites(tables, mine):
@@ -188,11 +189,12 @@ def _ranked(rows):
             row.line)))]
 
 
-class _Places:
+class Places:
     """The call sites of samples, as numbers.
 
     of_samples  the number of each sample's
     places      list of (Function or None, line)
+    is_charged  per frame, whether samples below it may be charged to it
     """
 
     def __init__(self, tables):
@@ -206,6 +208,9 @@ class _Places:
 
     def _find(self, tables):
         """Return innermost() of the frames that are charged."""
+        self.is_charged = bytes([
+            tables.functions[function].kind == 'python'
+            for function in self._frames[0::FRAME_COLUMNS]])
         return tables.innermost_python()
 
     def _number_samples(self):
@@ -227,6 +232,14 @@ class _Places:
         # What is not Python has no line.
         return (frame if frame >= 0 else
                 -2 - self._nodes[NODE_COLUMNS * node + 1] if node else -1)
+
+    def at(self, node):
+        """Return the (Function or None, line) of a node."""
+        return self._place(self._key(node))
+
+    def of_frame(self, frame):
+        """Return the (Function, line) of a frame that is charged."""
+        return self._place(frame)
 
     def _place(self, key):
         """Return (Function or None, line)."""
@@ -258,25 +271,26 @@ class _Places:
         for key, node, value in zip(
                 keys, self._tables.column(NODE),
                 self._tables.column(KEY_COLUMNS + self._tables.own)):
-            called = self._callee(node) if key >= 0 else None
+            called = self.called(node) if key >= 0 else None
             if called is not None:
                 pair = key, *called
                 sums[pair] = sums.get(pair, 0) + value
         return self._of_places(sums)
 
-    def _callee(self, node):
-        """Return the number of what is called, or None."""
+    def called(self, node):
+        """Return (name of the library, number of the innermost function) of
+        what the place of a node calls, or None."""
         called = self._called[node]
         if self._innermost[node] < 0 or called < 0:
             return None
         function = self._frames[FRAME_COLUMNS * called]
         if self._tables.functions[function].kind == 'pseudo':
             return None
-        return function,
+        return '', function
 
     def _of_places(self, sums):
         callees = {}
-        for (key, function), value in sums.items():
+        for (key, _, function), value in sums.items():
             callees.setdefault(key, []).append(
                 (self._tables.functions[function], value))
         return {key: (_sorted(its),) for key, its in callees.items()}
@@ -287,7 +301,7 @@ def _sorted(callees):
                                              *function_rank(item[0])))
 
 
-class _MyPlaces(_Places):
+class _MyPlaces(Places):
     """The same, of lines that are mine.
 
     An import is charged for what it takes until it runs a line of mine.
@@ -307,9 +321,9 @@ class _MyPlaces(_Places):
                            for function in functions])
         self._leaves, _ = tables.innermost(
             bytes(map(is_called.__getitem__, of_frames)))
-        is_wanted = bytes(map(wanted.__getitem__, of_frames))
-        self._libraries = _libraries(tables, is_wanted)
-        return tables.innermost(is_wanted)
+        self.is_charged = bytes(map(wanted.__getitem__, of_frames))
+        self._libraries = _libraries(tables, self.is_charged)
+        return tables.innermost(self.is_charged)
 
     def _key(self, node):
         return self._innermost[node]
@@ -322,8 +336,7 @@ class _MyPlaces(_Places):
             return IMPORTS, 0
         return function, self._frames[FRAME_COLUMNS * key + 1]
 
-    def _callee(self, node):
-        """Return (name of the library, number of the innermost function)."""
+    def called(self, node):
         leaf = self._leaves[node]
         called = self._called[node]
         if leaf < 0 or called < 0 or self._function(called).kind == 'pseudo':

@@ -175,3 +175,59 @@ def sum_subtrees(parents, values):
     for node in range(len(sums) - 1, 0, -1):
         sums[parents[node]] += sums[node]
     return sums
+
+
+def joined(nodes, used, key_of_frame, *, is_folded=False):
+    """Return (parents, keys, for each node its new one) of a tree in which
+    the callees of a node that have one key are one.
+
+    Frames with a negative key are left out, and *is_folded* those with the
+    key of their caller; so are nodes that have no 1 in *used*.
+    """
+    parents, keys = array('I', [0]), array('i', [_NONE])
+    known = {}
+    of_node = [0]
+    for node, (parent, frame) in enumerate(
+            zip(nodes[2::2], nodes[3::2]), 1):
+        number = of_node[parent]
+        key = key_of_frame[frame]
+        if key >= 0 and used[node] and not (is_folded and keys[number] == key):
+            pair = number << 32 | key
+            number = known.setdefault(pair, len(parents))
+            if number == len(parents):
+                parents.append(pair >> 32)
+                keys.append(key)
+        of_node.append(number)
+    return parents, keys, of_node
+
+
+def in_preorder(parents, values, ranks):
+    """Return for each node its number in preorder; of siblings, the first has
+    most of the values with those of all nodes below, or the least of *ranks*.
+    """
+    sums = sum_subtrees(parents, values)
+    sizes = sum_subtrees(parents, [1] * len(parents))
+    order = sorted(range(1, len(parents)), key=ranks.__getitem__)
+    order.sort(key=sums.__getitem__, reverse=True)
+    # Where the next child goes, counted from its parent.
+    free = array('I', [1]) * len(parents)
+    place = array('I', bytes(4 * len(parents)))
+    for node in order:
+        parent = parents[node]
+        place[node] = free[parent]
+        free[parent] += sizes[node]
+    for node in range(1, len(parents)):
+        place[node] += place[parents[node]]
+    return place
+
+
+def used_nodes(nodes, leaves):
+    """Return which nodes are on the stacks of *leaves*: bytes."""
+    used = bytearray(len(nodes) // 2)
+    for leaf in leaves:
+        used[leaf] = 1
+    parents = nodes[::2].tolist()
+    for node in range(len(used) - 1, 0, -1):
+        if used[node]:
+            used[parents[node]] = 1
+    return used

@@ -1,0 +1,104 @@
+"""What threads waited for: a socket, a lock, a child process and so on.
+
+This file owns which functions wait and what for.  It must not know how that
+is shown.
+
+The C function at the leaf says what it waits for.  The functions of Python
+that call it say it better: queue.Queue.get() waits in a lock.  So the
+outermost function that is known to wait counts, of those in a row from the
+leaf on.
+"""
+
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, NODE, NODE_COLUMNS, STATE)
+from profile_sampling._data.values import WAITING
+
+(SOCKET, DISK, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER) = KINDS = (
+    'socket', 'disk', 'lock', 'queue', 'sleep', 'child process', 'event loop',
+    'database', 'other')
+# Functions, modules and packages; what is nearer to a function's name counts.
+_KIND_OF = {
+    **dict.fromkeys(('_socket', '_ssl', 'select', 'selectors', 'socket',
+                     'ssl'), SOCKET),
+    **dict.fromkeys(('_io', 'posix', 'mmap'), DISK),
+    **dict.fromkeys(('_thread', '_multiprocessing', 'threading', 'fcntl',
+                     'multiprocessing.synchronize'), LOCK),
+    **dict.fromkeys(('_queue', 'queue', 'multiprocessing.connection',
+                     'multiprocessing.queues'), QUEUE),
+    'time': SLEEP,
+    **dict.fromkeys(('subprocess', '_posixsubprocess', 'posix.wait',
+                     'posix.wait3', 'posix.wait4', 'posix.waitid',
+                     'posix.waitpid', 'multiprocessing.popen_fork'), CHILD),
+    **dict.fromkeys(('asyncio.base_events.BaseEventLoop._run_once', 'uvloop',
+                     'gevent.hub', 'trio._core'), LOOP),
+    **dict.fromkeys(('sqlite3', '_sqlite3', 'aiosqlite', 'psycopg',
+                     'psycopg2', 'psycopg_binary', 'psycopg_c', 'asyncpg',
+                     'pymysql', 'MySQLdb', 'mysql', 'pymssql', 'pyodbc',
+                     'oracledb', 'cx_Oracle', 'duckdb', 'pymongo', 'redis',
+                     'cassandra', 'clickhouse_driver'), DATABASE),
+}
+_MOST_PARTS = max([name.count('.') + 1 for name in _KIND_OF])
+# They run what a thread or a process is for, and wait for nothing themselves.
+_RUN = frozenset({
+    'threading.Thread.run', 'threading.Thread._bootstrap',
+    'threading.Thread._bootstrap_inner'})
+# Modules of C that Python shows under another name.
+_PUBLIC = {'posix': 'os', '_thread': 'threading'}
+
+
+def waits(tables):
+    """Return ([(name, kind), ...], for each sample the number of its wait).
+
+    Number 0 is none: the sample is of a thread that does not wait.
+    """
+    kinds = [_kind(function) for function in tables.functions]
+    of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+    nodes = tables.nodes_view()
+    numbers, of_node, found = {None: 0}, {}, []
+    for node, state in zip(tables.column(NODE), tables.column(STATE)):
+        if state == WAITING and node not in of_node:
+            wait = _wait(tables.functions, kinds, of_frames, nodes, node)
+            of_node[node] = numbers.setdefault(wait, len(numbers))
+        found.append(of_node[node] if state == WAITING else 0)
+    return list(numbers), found
+
+
+def _wait(functions, kinds, of_frames, nodes, node):
+    """Return (name, kind) of what is waited for at a node."""
+    last = None
+    while node:
+        number = of_frames[nodes[NODE_COLUMNS * node + 1]]
+        node = nodes[NODE_COLUMNS * node]
+        if functions[number].kind in ('pseudo', 'operator'):
+            continue
+        if last is not None and kinds[number] is None:
+            break
+        last = number
+        if kinds[number] in (None, LOOP):
+            break
+    if last is None:
+        return '', OTHER
+    return _name(functions[last], kinds[last]), kinds[last] or OTHER
+
+
+def _kind(function):
+    """Return what a function waits for; None: it is not known to wait."""
+    if function.name in _RUN:
+        return None
+    parts = function.name.split('.', _MOST_PARTS)
+    for end in range(min(len(parts), _MOST_PARTS), 0, -1):
+        kind = _KIND_OF.get('.'.join(parts[:end]))
+        if kind is not None:
+            return kind
+    return None
+
+
+def _name(function, kind):
+    """Return the name that people know: 'socket.recv'."""
+    if kind == LOOP:
+        return function.name.partition('.')[0]
+    if function.kind == 'python' or function.module is None:
+        return function.name
+    module = _PUBLIC.get(function.module, function.module.lstrip('_'))
+    name = function.qualname
+    return name if name.startswith(f'{module}.') else f'{module}.{name}'

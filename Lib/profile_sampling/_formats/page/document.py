@@ -1,0 +1,125 @@
+"""The document of a page: all that its script draws, as JSON and columns.
+
+This file owns which facts there are and how they lie in bytes.  It must not
+know how they are shown.
+
+It is compressed by gzip: the length of the JSON in four bytes, the JSON,
+padded with spaces until what follows it is at a multiple of eight, and the
+columns, each at a multiple of eight after that; all little endian.
+"""
+
+from profile_sampling._data import by_task, keys, origins
+from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.tables import HOLDER_NODE
+from profile_sampling._data.values import COUNT, DELAY, STATES
+from profile_sampling._formats import json_text
+from profile_sampling._formats.page.columns import Columns
+from profile_sampling._formats.pprof import writer
+
+SCHEMA = 'profile_sampling.page/1'
+_LEVEL = 6
+_LENGTH_BYTES, _ALIGNED = 4, 8
+_KINDS = {'python': 0, 'C': 1}
+_OTHER_KIND = 2
+_ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
+
+
+def document(tables, *, changes=None):
+    """Return the bytes of the document of some Tables.
+
+    *changes* is the Difference to another profile.
+    """
+    sites = sites_of(tables)
+    columns = Columns(tables, sites)
+    facts = (_facts(tables, sites) | _functions(tables)
+             | _lists(tables, sites, columns) | {
+                 'columns': columns.packed.index})
+    text = json_text.data(facts)
+    text += b' ' * (-(_LENGTH_BYTES + len(text)) % _ALIGNED)
+    return writer.gzipped(b''.join([
+        len(text).to_bytes(_LENGTH_BYTES, 'little'), text,
+        columns.packed.data]), _LEVEL)
+
+
+def _facts(tables, sites):
+    own = tables.value_types[tables.own]
+    return {
+        'schema': SCHEMA, 'command': tables.meta.get('command', ''),
+        'mode': tables.mode,
+        'value': {'name': own.name, 'kind': own.kind, 'unit': own.unit},
+        'duration_ns': tables.duration_ns, 'length_ns': tables.length_ns,
+        'start_time_ns': tables.start_time_ns, 'rate_hz': tables.rate_hz,
+        'python': tables.python_version, 'pid': tables.pid,
+        'n_threads': tables.n_sampled_threads,
+        'n_samples': _n_samples(tables), 'margin': _margin(sites),
+        'states': STATES, 'loop_wait_ns': _loop_wait_ns(tables)}
+
+
+def _n_samples(tables):
+    if COUNT in tables.value_types:
+        return tables.total(COUNT.name)
+    return len(tables.column(HOLDER_NODE))
+
+
+def _margin(sites):
+    """Return the margin of half of the running time, which is the largest."""
+    ns = sites.precision.margin_ns(sites.whole.running_records / 2)
+    return None if ns is None or not sites.busy else 100 * ns / sites.busy
+
+
+def _loop_wait_ns(tables):
+    if DELAY not in tables.value_types:
+        return None
+    return sum([ns for ns, holder in zip(
+        tables.column(tables.value_column(DELAY.name)),
+        tables.column(HOLDER_NODE)) if not holder])
+
+
+def _functions(tables):
+    files, packages = {}, {'': 0}
+    found = {name: [] for name in (
+        'module', 'qualname', 'file', 'first_line', 'kind', 'origin',
+        'package')}
+    for function, origin in zip(tables.functions,
+                                origins.of_functions(tables.functions)):
+        is_python = function.kind == 'python'
+        package = (origins.library(function) if is_python else
+                   (function.module or '').partition('.')[0])
+        for name, cell in (
+                ('module', function.module or ''),
+                ('qualname', function.qualname),
+                ('file', files.setdefault(function.filename, len(files))
+                 if is_python else -1),
+                ('first_line', function.first_line),
+                ('kind', _KINDS.get(function.kind, _OTHER_KIND)),
+                ('origin', _ORIGINS.index(origin)),
+                ('package', packages.setdefault(package, len(packages)))):
+            found[name].append(cell)
+    return {'functions': found, 'files': list(files),
+            'packages': list(packages)}
+
+
+def _lists(tables, sites, columns):
+    return {
+        'threads': _thread_names(tables), 'label_keys': columns.label_keys,
+        'label_sets': columns.label_sets, 'is_mine': sites.is_mine,
+        'places': columns.place_rows(), 'libraries': columns.libraries,
+        'holders': columns.holders, 'waits': columns.waits,
+        'timeline': _timeline(tables, columns)}
+
+
+def _thread_names(tables):
+    """Return the names of threads; equal ones are numbered."""
+    seen, found = {}, []
+    for thread in tables.threads:
+        name = keys.text(thread)
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f'{name} {seen[name]}')
+    return found
+
+
+def _timeline(tables, columns):
+    line = tables.timeline
+    if line is None or not (columns.has_timeline or line.is_stale):
+        return None
+    return {'resolution_ns': line.resolution_ns, 'is_stale': line.is_stale}
