@@ -41,7 +41,7 @@ def life(tables):
 
 def finished(tables):
     """Return how many tasks have ended; None: it is not known of a part."""
-    if not tables.task_classes or _is_part(tables):
+    if not tables.task_classes or is_part(tables):
         return None
     return sum([row.finished for row in tables.task_classes])
 
@@ -66,7 +66,7 @@ def rows(tables):
 def _counters_by_name(tables):
     """Return {name of a function: TaskClass}: functions may share a name."""
     counters = {}
-    for row in () if _is_part(tables) else tables.task_classes:
+    for row in () if is_part(tables) else tables.task_classes:
         name = row.function.name
         known = counters.get(name)
         counters[name] = row if known is None else known.plus(row)
@@ -94,7 +94,7 @@ def rows_of_label(tables, key):
     by_label.check_key(key, sorted({
         *by_label.keys(tables), *[row.key for row in tables.latencies]}))
     latencies = {}
-    if not _is_part(tables):
+    if not is_part(tables):
         latencies = {row.value: row for row in tables.latencies
                      if row.key == key}
     values = by_label.values(tables.labels, key)
@@ -114,7 +114,7 @@ def rows_of_label(tables, key):
         its_own, others = [sums.get((value, flag), (0, 0, 0))
                            for flag in (False, True)]
         found.append(TaskLabelRow(
-            value, *its_own, sum(others), *_times(latencies.get(value)),
+            value, *its_own, sum(others), *durations(latencies.get(value)),
             _with_given(awaited.get((value, False), ()), given.get(value))))
     return _ranked(found)
 
@@ -161,7 +161,7 @@ def _with_given(rows, function):
 
 def slow_requests(tables, key, share):
     """Return a list of SlowRequestsRow; see Profile.slow_requests()."""
-    if _is_part(tables):
+    if is_part(tables):
         return []
     found = [(row.sum_ns, row.value, row.split(share))
              for row in tables.latencies if row.key == key]
@@ -182,7 +182,8 @@ def _request_times(sums):
     return RequestTimes(count, total, *spent, rest)
 
 
-def _times(latency):
+def durations(latency):
+    """Return count, mean, two quantiles and the longest of a Latency."""
     # A file may say anything.
     if latency is None or not latency.count or not latency.times.count:
         return (None,) * 5
@@ -196,8 +197,8 @@ def _ranked(found):
     return found
 
 
-def _is_part(tables):
-    # Counters are of all tasks.
+def is_part(tables):
+    """Return whether counters, which are of all tasks, are of others, too."""
     return tables.whole_cpu_ns is not None
 
 

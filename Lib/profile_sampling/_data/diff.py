@@ -106,6 +106,7 @@ class Run:
     def __init__(self, tables, question):
         self.mode = tables.mode
         self.rate_hz = tables.rate_hz
+        self.start_time_ns = tables.start_time_ns
         self.duration_ns = tables.duration_ns
         self.python_version = tables.python_version
         self.names = NAMES[tables.names]

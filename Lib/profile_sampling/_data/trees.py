@@ -177,50 +177,6 @@ def sum_subtrees(parents, values):
     return sums
 
 
-def joined(nodes, used, key_of_frame, *, is_folded=False):
-    """Return (parents, keys, for each node its new one) of a tree in which
-    the callees of a node that have one key are one.
-
-    Frames with a negative key are left out, and *is_folded* those with the
-    key of their caller; so are nodes that have no 1 in *used*.
-    """
-    parents, keys = array('I', [0]), array('i', [_NONE])
-    known = {}
-    of_node = [0]
-    for node, (parent, frame) in enumerate(
-            zip(nodes[2::2], nodes[3::2]), 1):
-        number = of_node[parent]
-        key = key_of_frame[frame]
-        if key >= 0 and used[node] and not (is_folded and keys[number] == key):
-            pair = number << 32 | key
-            number = known.setdefault(pair, len(parents))
-            if number == len(parents):
-                parents.append(pair >> 32)
-                keys.append(key)
-        of_node.append(number)
-    return parents, keys, of_node
-
-
-def in_preorder(parents, values, ranks):
-    """Return for each node its number in preorder; of siblings, the first has
-    most of the values with those of all nodes below, or the least of *ranks*.
-    """
-    sums = sum_subtrees(parents, values)
-    sizes = sum_subtrees(parents, [1] * len(parents))
-    order = sorted(range(1, len(parents)), key=ranks.__getitem__)
-    order.sort(key=sums.__getitem__, reverse=True)
-    # Where the next child goes, counted from its parent.
-    free = array('I', [1]) * len(parents)
-    place = array('I', bytes(4 * len(parents)))
-    for node in order:
-        parent = parents[node]
-        place[node] = free[parent]
-        free[parent] += sizes[node]
-    for node in range(1, len(parents)):
-        place[node] += place[parents[node]]
-    return place
-
-
 def used_nodes(nodes, leaves):
     """Return which nodes are on the stacks of *leaves*: bytes."""
     used = bytearray(len(nodes) // 2)
@@ -231,3 +187,61 @@ def used_nodes(nodes, leaves):
         if used[node]:
             used[parents[node]] = 1
     return used
+
+
+def joined(nodes, used, key_of_frame, *, is_folded=False):
+    """Return (parents, keys, for each node its new one) of a tree in which
+    the callees of a node that have one key are one.
+
+    Left out are frames with a negative key and nodes without 1 in *used*;
+    with *is_folded* a frame with the key of its caller is one with it.
+    """
+    parents, keys, of_node = [0], [_NONE], [0]
+    add_parent, add_key, add_number = (
+        parents.append, keys.append, of_node.append)
+    # As in Tree: most nodes are right behind their parents.
+    others = {}
+    end = 1
+    for parent, key, its_used in zip(
+            nodes[2::2], map(key_of_frame.__getitem__, nodes[3::2]),
+            used[1:]):
+        number = of_node[parent]
+        if key >= 0 and its_used and not (is_folded and keys[number] == key):
+            beside = number + 1
+            if beside < end and (
+                    keys[beside] != key or parents[beside] != number):
+                beside = others.setdefault(number << 32 | key, end)
+            if beside == end:
+                add_parent(number)
+                add_key(key)
+                end += 1
+            number = beside
+        add_number(number)
+    return parents, keys, of_node
+
+
+def in_preorder(parents, values):
+    """Return the nodes in preorder, and the place of each there; of callees,
+    the first has most of *values* with those of all nodes below."""
+    sums, sizes = list(values), [1] * len(parents)
+    for node in range(len(parents) - 1, 0, -1):
+        parent = parents[node]
+        sums[parent] += sums[node]
+        sizes[parent] += sizes[node]
+    # Where each begins, from its caller on: an only one, right behind it.
+    siblings = [node for node, parent in enumerate(parents)
+                if sizes[node] + 1 < sizes[parent]]
+    siblings.sort(key=sums.__getitem__, reverse=True)
+    place = [1] * len(parents)
+    free = [1] * len(parents)
+    for node in siblings:
+        parent = parents[node]
+        place[node] = free[parent]
+        free[parent] += sizes[node]
+    place[0] = 0
+    for node in range(1, len(parents)):
+        place[node] += place[parents[node]]
+    order = [0] * len(parents)
+    for node, number in enumerate(place):
+        order[number] = node
+    return order, place

@@ -1,7 +1,8 @@
-"""A pprof file as a block of data in a page.
+"""A pprof file as a block of data in a page, and other blocks.
 
-This file owns where that is and how it is spelt: in base64, where nothing can
-end the block.  It must not know the rest of the page, nor what the file means.
+This file owns where those are and how they are spelt: in base64, where
+nothing can end the block.  It must not know the rest of the page, nor what is
+in them.
 
 A browser that saves a page writes it anew; the block stays what it is.
 """
@@ -15,6 +16,12 @@ _BEGIN = re.compile(rb'<script\b[^<>]*\bid="?profile\b[^<>]*>')
 # It is in the head of the page; our style is some thousand bytes.
 _MOST_BEFORE = 1 << 20
 _CHUNK_BYTES = 1 << 16
+
+
+def block(name, data):
+    """Return a block of data with a name, as the text of a page has it."""
+    begin = BEGIN.replace(b'profile', name.encode())
+    return b'%b%b</script>\n' % (begin, encoded(data))
 
 
 def encoded(data):

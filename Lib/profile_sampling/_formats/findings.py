@@ -41,13 +41,17 @@ _HELD_GIL = 'held the GIL'
 
 
 class Finding:
-    """What one rule found: its name, a sentence, and the numbers in it."""
+    """What one rule found: its name, a sentence, and the numbers in it.
 
-    __slots__ = ('rule', 'text', 'numbers')
+    *row* is the SiteRow that has most of it, if there is one.
+    """
 
-    def __init__(self, rule, text, **numbers):
+    __slots__ = ('rule', 'text', 'row', 'numbers')
+
+    def __init__(self, rule, text, row=None, **numbers):
         self.rule = rule
         self.text = text
+        self.row = row
         self.numbers = numbers
 
 
@@ -83,7 +87,8 @@ def _gil(tables, sites):
                               for name, value in held.items()}, ns)
         text += said
         numbers |= more
-    return Finding('gil', text, **numbers)
+    row, _ = _site(sites, 'gil_wait')
+    return Finding('gil', text, row, **numbers)
 
 
 def _holder(held, total):
@@ -114,7 +119,7 @@ def _mostly_at(sites, rule, state, least, says):
         return None
     row, its_ns = _site(sites, state)
     return Finding(
-        rule, f'{says(ns)}{share(its_ns, ns)} of it at {site_text(row)}',
+        rule, f'{says(ns)}{share(its_ns, ns)} of it at {site_text(row)}', row,
         ns=ns, share=ns / sites.busy, site=site_text(row),
         site_share=its_ns / ns)
 
@@ -137,7 +142,7 @@ def _loop_blocked(tables, sites):
     name, longest = site_text(row), row.sums.total
     return Finding(
         'loop_blocked', f'asyncio tasks blocked their event loop for '
-        f'{brief(ns)}: {share(longest, ns)} of it at {name}',
+        f'{brief(ns)}: {share(longest, ns)} of it at {name}', row,
         ns=ns, share=ns / sites.busy, site=name, site_share=longest / ns)
 
 

@@ -18,14 +18,16 @@ _RUNNING = STATES.index('running')
 _WALL = 'wall_ns'
 # Of the ticks that are due, and of the rate that was asked for.
 _MISSED_SHARE, _ACHIEVED = 0.01, 0.75
-# What quality() may say, the share from which on it does harm, and what helps.
+_BUSY = 'machine was busy'
+# What quality() may say, in short, the share from which on it does harm, and
+# what helps.
 _FAULTS = (
-    ('unsampled', 0.01, '{} of the time met no tick: a higher rate meets '
-                        'more'),
-    ('overhead', 0.05, 'the profiler took {} of the CPU time: a lower rate '
-                       'takes less'),
-    ('biased', 0.05, '{} of the samples came late: single lines are less '
-                     'certain'),
+    ('unsampled', 'low rate', 0.01,
+     '{} of the time met no tick: a higher rate meets more'),
+    ('overhead', 'high cost', 0.05,
+     'the profiler took {} of the CPU time: a lower rate takes less'),
+    ('biased', 'late samples', 0.05,
+     '{} of the samples came late: single lines are less certain'),
 )
 
 
@@ -98,8 +100,9 @@ def lines(tables, sites, wrap):
         result += wrap(states)
     if by_task.has_tasks(tables):
         result += wrap(_tasks(tables))
-    result += wrap(f'Quality: {_quality(tables, sites)}'.split(' '), ' ')
-    for more in _asides(tables):
+    found = '; '.join([text for _, text in faults(tables, sites)]) or 'good'
+    result += wrap(f'Quality: {found}'.split(' '), ' ')
+    for more in asides(tables):
         result += wrap([more])
     return result
 
@@ -147,27 +150,28 @@ def _tasks(tables):
     return [text + parts[0], *parts[1:-1], parts[-1] + ': --tasks']
 
 
-def _quality(tables, sites):
-    """Say that it is good, or what is not and what helps."""
+def faults(tables, sites):
+    """Iterate over (what is not good, the same in a sentence and what helps).
+    """
     facts = quality(tables, sites)
-    faults = losses(tables)
+    lost = losses(tables)
     if sum(lost_counts(tables.stats).values()):
-        faults[-1] += ': a lower rate or a smaller --depth loses less'
-    faults = [', '.join(faults)] * bool(faults)
+        lost[-1] += ': a lower rate or a smaller --depth loses less'
+    if lost:
+        yield 'samples lost', ', '.join(lost)
     achieved = facts['achieved_hz']
     if facts['missed_share'] > _MISSED_SHARE:
-        faults.append('the machine was busy, and the clock waited for a CPU '
+        yield _BUSY, ('the machine was busy, and the clock waited for a CPU '
                       f'at {100 * facts["missed_share"]:.1f} % of the ticks: '
                       'profile again when it is not')
     elif achieved and achieved < _ACHIEVED * tables.rate_hz:
-        faults.append(f'the machine was busy, with {achieved:,} of '
+        yield _BUSY, (f'the machine was busy, with {achieved:,} of '
                       f'{tables.rate_hz:,} samples a second: profile again '
                       'when it is not')
-    for name, least, says in _FAULTS:
+    for name, word, least, says in _FAULTS:
         value = facts[f'{name}_share']
         if value is not None and value > least:
-            faults.append(says.format(f'{100 * value:.1f} %'))
-    return '; '.join(faults) or 'good'
+            yield word, says.format(f'{100 * value:.1f} %')
 
 
 def losses(tables):
@@ -194,19 +198,21 @@ def _words(identifier):
     return printable(identifier.replace('_', ' '))
 
 
-def _asides(tables):
-    """What readers have to know that is in no table."""
+def asides(tables, *, is_brief=False):
+    """What readers have to know that is in no table; *is_brief*: only what
+    they would misread the tables without."""
     count = _custom(tables)
     if count:
         weigh = 'weighs no time and is' if count == 1 else (
             'weigh no time and are')
         yield (f'Custom: {count:,} counted by sample(), which {weigh} not in '
                'the samples above')
-    if tables.has_timeline:
+    if tables.has_timeline and (not is_brief or tables.timeline.is_stale
+                                or tables.span_ns is not None):
         yield ', '.join(_timeline(tables))
     wall_ns, cpu_ns = [tables.stats.get(f'subscribers_{clock}_ns', 0)
                        for clock in ('wall', 'cpu')]
-    if wall_ns or cpu_ns:
+    if (wall_ns or cpu_ns) and not is_brief:
         yield (f'Aside: {seconds(wall_ns)} wall, {seconds(cpu_ns)} CPU of '
                'serving subscribers, not in the times above')
 

@@ -27,7 +27,12 @@ _MOST_BYTES = 1 << 20
 
 
 def encode(tables, roots=None):
-    """Return the bytes of a JSON text: an object.
+    """Return what found() returns as the bytes of a JSON text."""
+    return json_text.data(found(tables, roots))
+
+
+def found(tables, roots=None):
+    """Return a dict.
 
     functions  list of objects: name, filename, first_line (which function it
                is), lines (texts by their numbers), notes
@@ -43,7 +48,7 @@ def encode(tables, roots=None):
     functions = tables.functions
     wanted = bytearray([function.kind == 'python' for function in functions])
     lines = by_function.lines_of(tables, wanted)
-    found = []
+    shown = []
     room = _MOST_BYTES
     files = source_text.Files(tables)
     fault_of = _fault_of(tables, [row.function for row in rows], files, roots)
@@ -58,10 +63,9 @@ def encode(tables, roots=None):
             n_left_out += 1
             continue
         room -= size
-        found.append(_function(function, text, notes))
-    data = {'functions': found, 'left_out': n_left_out,
+        shown.append(_function(function, text, notes))
+    return {'functions': shown, 'left_out': n_left_out,
             'generic': _generic(tables)}
-    return json_text.data(data)
 
 
 def _fault_of(tables, functions, files, roots):

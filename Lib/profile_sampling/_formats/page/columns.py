@@ -11,7 +11,6 @@ from itertools import compress
 from profile_sampling._data import (
     by_gil_holder, by_label, by_site, by_wait, origins, timeline, trees)
 from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.rows import function_rank
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, HOLDER_NODE, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
 from profile_sampling._data.values import DELAY, MEASURED, NOT_KNOWN, WALL
@@ -48,6 +47,8 @@ class Columns:
     places      {(Function, line): number}: lines that may be charged
     libraries, waits, holders, label_keys, label_sets
                 as in the document
+    wait_of_samples
+                for each sample the number of its wait
     has_timeline
                 whether there are records
     """
@@ -91,18 +92,12 @@ class Columns:
         for node, value in zip(self._stacks,
                                tables.column(KEY_COLUMNS + tables.own)):
             values[of_node[node]] += value
-        ranked = sorted(range(len(functions)), key=lambda number: (
-            *function_rank(functions[number]), functions[number].module or ''))
-        ranks = dict(zip(ranked, range(len(ranked)))) | {-1: -1}
-        place = trees.in_preorder(parents, values,
-                                  [ranks[key] for key in keys])
-        for name, column in (
-                ('node_parent', map(place.__getitem__, parents)),
-                ('node_function', [max(key, 0) for key in keys])):
-            ordered = array('I', bytes(4 * len(place)))
-            for number, value in zip(place, column):
-                ordered[number] = value
-            self.packed.add(name, 'u32', ordered)
+        order, place = trees.in_preorder(parents, values)
+        self.packed.add('node_parent', 'u32',
+                        [place[parents[node]] for node in order])
+        # The root has no function.
+        self.packed.add('node_function', 'u32',
+                        [max(keys[node], 0) for node in order])
         return [place[number] for number in of_node]
 
     def _add_paths(self, nodes, used):
@@ -189,6 +184,7 @@ class Columns:
 
     def _waits(self):
         waits, found = by_wait.waits(self._tables)
+        self.wait_of_samples = found
         self.waits = [None, *[{'name': name, 'kind': kind}
                               for name, kind in waits[1:]]]
         return found

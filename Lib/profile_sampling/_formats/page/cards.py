@@ -1,0 +1,158 @@
+"""The cards of a page: what is wrong with the program, each with its cost.
+
+This file owns what a card says.  It must not know the rules of findings, nor
+how a card looks.
+
+Names are between backquotes.
+"""
+
+from profile_sampling._data import by_wait
+from profile_sampling._data.by_site import called_name
+from profile_sampling._data.tables import KEY_COLUMNS
+from profile_sampling._data.values import DELAY, STATES, printable
+from profile_sampling._formats.words import brief, share, state_name
+
+_MOST = 3
+# Of the time; a line is worth a card from there on.
+_LEAST, _LEAST_OF_LINE = 0.03, 0.25
+# What a share of the time is called that is less.
+_SHARES = ((0.3, 'a quarter'), (0.42, 'a third'), (0.6, 'half'),
+           (0.72, 'two thirds'), (0.9, 'three quarters'),
+           (float('inf'), 'nearly all'))
+# What waits for these for most of its time has nothing to do.
+_FOR_WORK, _MOSTLY = frozenset({by_wait.QUEUE, by_wait.LOOP}), 0.5
+_PLACE, _SEE_LINE = 'place', 'See the line'
+_LOOP_RULES = 'loop_blocked', 'loop_wait'
+# By rule: title, where a click leads, and what it is called.
+_CARDS = {
+    'loop_blocked': ('A blocking call held the event loop', 'loop',
+                     'Who held the event loop'),
+    'loop_wait': ('Tasks waited for the event loop', 'loop',
+                  'Who held the event loop'),
+    'gil': ('Threads waited for the GIL', 'gil', 'Who held the GIL'),
+    'gil_asleep': ('A C extension sleeps with the GIL', _PLACE, _SEE_LINE),
+    'cpu_wait': ('The machine gave too little CPU', 'timeline', 'See when'),
+    'gc': ('The garbage collector took long', _PLACE, _SEE_LINE),
+}
+
+
+def cards(sites, found, columns):
+    """Return what is on the cards of a list of Findings, at most three."""
+    rows = []
+    for finding in found:
+        if finding.rule not in _CARDS or (
+                finding.rule == _LOOP_RULES[1]
+                and any([other[1]['rule'] == _LOOP_RULES[0]
+                         for other in rows])):
+            continue
+        title, go, link = _CARDS[finding.rule]
+        ns = finding.numbers['ns']
+        rows.append((ns, {
+            'rule': finding.rule, 'title': title, 'figure': _figure(ns),
+            'text': _TEXTS[finding.rule](sites, finding), 'go': go,
+            'place': _place(columns, finding.row), 'link': link}))
+    if sites.busy:
+        rows += _of_line(sites, columns)
+    rows = [row for row in rows if row[0] >= _LEAST * sites.busy]
+    rows.sort(key=lambda row: -row[0])
+    return [card for _, card in rows[:_MOST]]
+
+
+def _of_line(sites, columns):
+    """Iterate over the card of the line that took most, if it took much."""
+    row = next((row for row in sites.rows if row.line
+                and row.sums.total >= _LEAST_OF_LINE * sites.busy
+                and not _is_for_work(sites, columns, row)), None)
+    if row is None:
+        return
+    ratio = row.sums.total / sites.busy
+    name = next(name for below, name in _SHARES if ratio < below)
+    called = called_name(row)
+    text = f'`{_at(row)}`' + (f' calls `{printable(called)}`' * bool(called))
+    states = sorted(zip(row.sums.by_state, STATES), reverse=True)
+    text += ': ' + ', '.join([
+        f'{state_name(state)} {share(ns, row.sums.total)}'
+        for ns, state in states[:2] if ns])
+    yield row.sums.total, {
+        'rule': 'line', 'title': f'One line is {name} of the time',
+        'figure': share(row.sums.total, sites.busy), 'text': f'{text}.',
+        'go': _PLACE, 'place': _place(columns, row), 'link': _SEE_LINE}
+
+
+def _is_for_work(sites, columns, row):
+    """Return whether a line waits for more work most of the time."""
+    tables, number = sites.tables, sites.places.places.index(
+        (row.function, row.line))
+    is_for_work = [wait is not None and wait['kind'] in _FOR_WORK
+                   for wait in columns.waits]
+    ns = sum([ns for place, wait, ns in zip(
+        sites.places.of_samples, columns.wait_of_samples,
+        tables.column(KEY_COLUMNS + tables.own))
+        if place == number and is_for_work[wait]])
+    return ns > _MOSTLY * row.sums.total
+
+
+def _place(columns, row):
+    return (-1 if row is None
+            else columns.places.get((row.function, row.line), -1))
+
+
+def _at(row):
+    """Return where a row is, as orders.py:62."""
+    function = row.function
+    if function is None or not row.line:
+        return '[no line]' if function is None else printable(function.name)
+    file = function.filename.replace('\\', '/').rpartition('/')[2]
+    return printable(f'{file or function.name}:{row.line}')
+
+
+def _figure(ns):
+    """Return a time with a space before its unit that is no line's end."""
+    text = brief(ns)
+    number = text.rstrip('smu')
+    return f'{number}\N{NO-BREAK SPACE}{text[len(number):]}'
+
+
+def _most_at(finding, does):
+    called = called_name(finding.row)
+    return (f'{share(finding.numbers["site_share"], 1)} of it {does} at '
+            f'`{_at(finding.row)}`'
+            + (f' (`{printable(called)}`)' if called else ''))
+
+
+def _loop_blocked(sites, finding):
+    text = _most_at(finding, 'in a task') + '.'
+    tables = sites.tables
+    if DELAY in tables.value_types and tables.total(DELAY.name):
+        text += (f' Other tasks waited {_figure(tables.total(DELAY.name))} '
+                 'for the loop in all.')
+    return text
+
+
+def _held(finding, did):
+    numbers = finding.numbers
+    if 'holder' not in numbers:
+        return ''
+    return (f'{share(numbers["holder_share"], 1)} of it while '
+            f'`{printable(numbers["holder"])}` {did}.')
+
+
+def _gil(sites, finding):
+    return (f'{_held(finding, "held it")} `{_at(finding.row)}` waited '
+            'most.').strip()
+
+
+def _cpu_wait(sites, finding):
+    return ('Other processes had the CPUs, or a container has a limit. '
+            '`--value cpu` shows what the program itself took.')
+
+
+_TEXTS = {
+    'loop_blocked': _loop_blocked,
+    'loop_wait': lambda sites, finding: _held(finding, 'had it'),
+    'gil': _gil,
+    'gil_asleep': lambda sites, finding: _most_at(finding, 'was')
+    + ': no other thread could run.',
+    'cpu_wait': _cpu_wait,
+    'gc': lambda sites, finding: _most_at(finding, 'was') + '.',
+}

@@ -1,0 +1,60 @@
+"""What changed, for a page that compares two profiles.
+
+This file owns which facts of a Difference are in the document of a page.  It
+must not compute any.
+"""
+
+from profile_sampling._data.by_site import IMPORTS, OUTSIDE
+from profile_sampling._data.diff import LINE
+from profile_sampling._formats import changes as words_of
+from profile_sampling._formats.json_text import known_text
+from profile_sampling._formats.page import words
+
+
+def changes(difference, columns, sources=None):
+    """Return what the document says of a Difference; *columns* are those of
+    the profile after."""
+    value_type = difference.value_type
+    lines = {(its['name'], its['filename'], its['first_line']): its['lines']
+             for its in (sources or {}).get('functions', ())}
+    is_by_line = difference.question.by == LINE
+    said = words_of.words(difference)
+    return {
+        'what': said['what'], 'notes': said['notes'],
+        'unit': value_type.unit, 'value': value_type.name,
+        'method': difference.method,
+        'before': _side(difference.before), 'after': _side(difference.after),
+        'total': _amounts(difference.total),
+        'rows': [_amounts(row) | _place(row, columns, lines, is_by_line)
+                 for row in difference.rows]}
+
+
+def _side(runs):
+    return {'runs': len(runs),
+            'duration_ns': sum([run.duration_ns for run in runs]),
+            'start': words.start(runs[0])}
+
+
+def _amounts(row):
+    tag = ''
+    if row.is_clear and not (row.before and row.after):
+        tag = 'new' if row.after else 'gone'
+    return {'before': row.before, 'after': row.after, 'change': row.change,
+            'margin': row.margin, 'is_clear': row.is_clear, 'tag': tag}
+
+
+def _place(row, columns, lines, is_by_line):
+    function = row.function
+    # Rows that are on no line have no function, but a name.
+    place = {OUTSIDE.name: OUTSIDE, IMPORTS.name: IMPORTS}.get(
+        row.name) if function is None else function
+    text = {} if function is None else lines.get(
+        (known_text(function.name), known_text(function.filename),
+         function.first_line), {})
+    return {
+        'name': row.name, 'called': row.called,
+        'file': '' if function is None else function.filename,
+        'line': row.line, 'source': text.get(str(row.line), ''),
+        'qualname': '' if function is None else function.qualname,
+        'place': (columns.places.get((place, row.line), -1)
+                  if is_by_line and row.after else -1)}

@@ -1,0 +1,61 @@
+"""A page as one file: the shell, and blocks with what it shows.
+
+This file owns which blocks there are and what may run.  It must not know what
+is in a document, nor how it is shown.
+
+The first block is the profile as a pprof file, which Profile.load() reads and
+the page does not.  The policy lets the one script and the one style be used
+that are in the page, by their digests, and nothing be fetched.
+"""
+
+import hashlib
+import os
+
+from profile_sampling._formats import embedded, json_text, sources
+from profile_sampling._formats.page.document import document
+from profile_sampling._formats.pprof import writer
+
+
+def encode(tables, shell, *, with_source=True, source_roots=None, base=None,
+           changes=None):
+    """Return the bytes of the page of a profile; *shell* is read_shell()'s.
+
+    *with_source*: with the text of its functions, as it is now.
+    *source_roots*: of a profile that was read, only of files in these
+    directories; see sources.py.  *base*: the Tables of another profile that
+    it is compared with, and *changes*: the Difference from that.
+    """
+    shown = sources.found(tables, source_roots) if with_source else None
+    blocks = {'profile': writer.encode(tables),
+              'document': document(tables, changes=changes, sources=shown)}
+    if base is not None:
+        blocks['base'] = document(base)
+    if shown is not None:
+        blocks['sources'] = writer.gzipped(json_text.data(shown), 9)
+    head, tail = shell
+    return b''.join([head, *[embedded.block(name, data)
+                             for name, data in blocks.items()], tail])
+
+
+def read_shell(folder):
+    """Return what is before and behind the blocks of a page, from page.html,
+    page.css and page.js in a directory."""
+    html, style, script = [_text(folder, name) for name in (
+        'page.html', 'page.css', 'page.js')]
+    policy = (f"default-src 'none'; script-src '{_digest(script)}'; "
+              f"style-src '{_digest(style)}'; img-src data:; "
+              "base-uri 'none'; form-action 'none'")
+    # The script comes last: it may have braces in it.
+    head, _, tail = html.partition('{blocks}')
+    head = head.replace('{policy}', policy).replace('{style}', style)
+    return head.encode(), tail.replace('{script}', script).encode()
+
+
+def _digest(text):
+    digest = hashlib.sha256(text.encode()).digest()
+    return f'sha256-{embedded.encoded(digest).decode()}'
+
+
+def _text(folder, name):
+    with open(os.path.join(folder, name), encoding='utf-8') as file:
+        return file.read()
