@@ -38,6 +38,7 @@ _CARDS = {
 
 def cards(sites, found, columns):
     """Return what is on the cards of a list of Findings, at most three."""
+    tables = sites.tables
     rows = []
     for finding in found:
         if finding.rule not in _CARDS or (
@@ -51,7 +52,7 @@ def cards(sites, found, columns):
             'rule': finding.rule, 'title': title, 'figure': _figure(ns),
             'text': _TEXTS[finding.rule](sites, finding), 'go': go,
             'place': _place(columns, finding.row), 'link': link}))
-    if sites.busy:
+    if sites.busy and tables.value_types[tables.own].unit == 'nanoseconds':
         rows += _of_line(sites, columns)
     rows = [row for row in rows if row[0] >= _LEAST * sites.busy]
     rows.sort(key=lambda row: -row[0])

@@ -8,8 +8,7 @@ import sys
 from array import array
 from itertools import compress
 
-from profile_sampling._data import (
-    by_gil_holder, by_label, by_site, by_wait, origins, timeline, trees)
+from profile_sampling._data import by_label, by_site, by_wait, trees
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, HOLDER_NODE, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
@@ -41,20 +40,19 @@ class Packed:
 
 
 class Columns:
-    """The columns of some Tables, and the lists that they have numbers of.
+    """The columns of the samples of Sites, and the lists that they have
+    numbers of.
 
     packed      Packed
     places      {(Function, line): number}: lines that may be charged
-    libraries, waits, holders, label_keys, label_sets
+    libraries, waits, holders, label_keys, label_sets, timeline
                 as in the document
     wait_of_samples
                 for each sample the number of its wait
-    has_timeline
-                whether there are records
     """
 
-    def __init__(self, tables, sites):
-        self._tables = tables
+    def __init__(self, sites):
+        self._tables = tables = sites.tables
         self._sites = sites
         self.packed = Packed()
         self._numbers = {function: number for number, function
@@ -75,7 +73,7 @@ class Columns:
             self._label_sets(), tables.column(STATE), sites.is_idle,
             *self._called(), self._holders(), self._waits()]
         number_of = self._add_samples(keys, weighs, delays)
-        self.has_timeline = self._add_timeline(number_of)
+        self.timeline = self._add_timeline(number_of)
 
     def _of_frames(self):
         return self._tables.frames_view()[0::FRAME_COLUMNS].tolist()
@@ -163,7 +161,6 @@ class Columns:
 
     def _holders(self):
         tables = self._tables
-        frames = list(tables.frame_tuples())
         self.holders = [None]
         numbers, of_node, found = {}, {0: 0}, []
         for node in tables.column(HOLDER_NODE):
@@ -219,7 +216,7 @@ class Columns:
         own = tables.value_types[tables.own]
         line = tables.timeline
         if line is None or own not in MEASURED:
-            return False
+            return None
         kept = bytes([sample in number_of for sample in line.sample])
         columns = [list(compress(column, kept)) for column in line.columns]
         time_ns, samples, *values = columns
@@ -230,7 +227,8 @@ class Columns:
         if own != WALL:
             self.packed.add('record_value', 'f64',
                             values[MEASURED.index(own)])
-        return True
+        return {'resolution_ns': line.resolution_ns,
+                'is_stale': line.is_stale}
 
 
 _SAMPLE_COLUMNS = (

@@ -10,6 +10,7 @@ columns, each at a multiple of eight after that; all little endian.
 
 from profile_sampling._data import keys, origins
 from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.tables import HOLDER_NODE
 from profile_sampling._data.values import COUNT, DELAY, STATES
 from profile_sampling._formats import header, json_text
@@ -33,8 +34,8 @@ def document(tables, *, changes=None, sources=None):
     *changes* is the Difference to another profile, whose lines are shown as
     far as *sources* has them; see sources.found().
     """
-    sites = sites_of(tables)
-    columns = Columns(tables, sites)
+    sites = sites_of(on_clocks(tables))
+    columns = Columns(sites)
     found = findings(tables, sites)
     facts = (_facts(tables, sites) | _functions(tables)
              | _lists(tables, sites, columns) | {
@@ -112,7 +113,7 @@ def _lists(tables, sites, columns):
         'label_sets': columns.label_sets, 'is_mine': sites.is_mine,
         'places': columns.place_rows(), 'libraries': columns.libraries,
         'holders': columns.holders, 'waits': columns.waits,
-        'timeline': _timeline(tables, columns)}
+        'timeline': columns.timeline}
 
 
 def _thread_names(tables):
@@ -123,10 +124,3 @@ def _thread_names(tables):
         seen[name] = seen.get(name, 0) + 1
         found.append(name if seen[name] == 1 else f'{name} {seen[name]}')
     return found
-
-
-def _timeline(tables, columns):
-    line = tables.timeline
-    if line is None or not (columns.has_timeline or line.is_stale):
-        return None
-    return {'resolution_ns': line.resolution_ns, 'is_stale': line.is_stale}

@@ -39,8 +39,8 @@ def title(tables):
 def _of_module(module, *words):
     """Return the name of what -m runs; a server is named by its app."""
     for word in words:
-        app, colon, name = word.partition(':')
-        if colon and name.isidentifier() and app.replace('.', '').isidentifier():
+        app, _, name = word.partition(':')
+        if name.isidentifier() and app.replace('.', '').isidentifier():
             return app.partition('.')[0]
     return module
 
