@@ -22,6 +22,7 @@ _KIND_OF = {
                      'ssl'), SOCKET),
     **dict.fromkeys(('_io', 'posix', 'mmap'), DISK),
     **dict.fromkeys(('_thread', '_multiprocessing', 'threading', 'fcntl',
+                     'concurrent.futures._base',
                      'multiprocessing.synchronize'), LOCK),
     **dict.fromkeys(('_queue', 'queue', 'multiprocessing.connection',
                      'multiprocessing.queues'), QUEUE),
@@ -69,11 +70,14 @@ def _wait(functions, kinds, of_frames, nodes, node):
     while node:
         number = of_frames[nodes[NODE_COLUMNS * node + 1]]
         node = nodes[NODE_COLUMNS * node]
-        if functions[number].kind in ('pseudo', 'operator'):
+        kind = functions[number].kind
+        if kind in ('pseudo', 'operator'):
             continue
         if last is not None and kinds[number] is None:
             break
-        last = number
+        # A reader of C waits for what its file of Python waits for.
+        if last is None or kind == 'python':
+            last = number
         if kinds[number] in (None, LOOP):
             break
     if last is None:

@@ -38,6 +38,8 @@ _FEW = 100
 # Of the time that threads waited.
 _ONE_HOLDER = 0.1
 _HELD_GIL = 'held the GIL'
+# Before the name of a library in place of a holder's.
+FUNCTIONS_OF = 'functions of '
 
 
 class Finding:
@@ -80,7 +82,7 @@ def _gil(tables, sites):
     held, libraries = by_gil_holder.held(tables)
     if libraries and max(held.values()) < _ONE_HOLDER * ns:
         # Many did, each for a little.
-        held = {f'functions of {name}': value
+        held = {f'{FUNCTIONS_OF}{name}': value
                 for name, value in libraries.items()}
     if held:
         said, more = _holder({(name, _HELD_GIL): value

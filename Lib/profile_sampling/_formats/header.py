@@ -18,13 +18,14 @@ _RUNNING = STATES.index('running')
 _WALL = 'wall_ns'
 # Of the ticks that are due, and of the rate that was asked for.
 _MISSED_SHARE, _ACHIEVED = 0.01, 0.75
-_BUSY = 'machine was busy'
+# What faults() are in short.
+LOST, BUSY, COSTLY = 'samples lost', 'machine was busy', 'high cost'
 # What quality() may say, in short, the share from which on it does harm, and
 # what helps.
 _FAULTS = (
     ('unsampled', 'low rate', 0.01,
      '{} of the time met no tick: a higher rate meets more'),
-    ('overhead', 'high cost', 0.05,
+    ('overhead', COSTLY, 0.05,
      'the profiler took {} of the CPU time: a lower rate takes less'),
     ('biased', 'late samples', 0.05,
      '{} of the samples came late: single lines are less certain'),
@@ -158,14 +159,14 @@ def faults(tables, sites):
     if sum(lost_counts(tables.stats).values()):
         lost[-1] += ': a lower rate or a smaller --depth loses less'
     if lost:
-        yield 'samples lost', ', '.join(lost)
+        yield LOST, ', '.join(lost)
     achieved = facts['achieved_hz']
     if facts['missed_share'] > _MISSED_SHARE:
-        yield _BUSY, ('the machine was busy, and the clock waited for a CPU '
+        yield BUSY, ('the machine was busy, and the clock waited for a CPU '
                       f'at {100 * facts["missed_share"]:.1f} % of the ticks: '
                       'profile again when it is not')
     elif achieved and achieved < _ACHIEVED * tables.rate_hz:
-        yield _BUSY, (f'the machine was busy, with {achieved:,} of '
+        yield BUSY, (f'the machine was busy, with {achieved:,} of '
                       f'{tables.rate_hz:,} samples a second: profile again '
                       'when it is not')
     for name, word, least, says in _FAULTS:

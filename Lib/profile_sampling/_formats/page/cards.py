@@ -10,6 +10,7 @@ from profile_sampling._data import by_wait
 from profile_sampling._data.by_site import called_name
 from profile_sampling._data.tables import KEY_COLUMNS
 from profile_sampling._data.values import DELAY, STATES, printable
+from profile_sampling._formats.findings import FUNCTIONS_OF
 from profile_sampling._formats.words import brief, share, state_name
 
 _MOST = 3
@@ -47,6 +48,8 @@ def cards(sites, found, columns):
                          for other in rows])):
             continue
         title, go, link = _CARDS[finding.rule]
+        if go == 'timeline' and columns.timeline is None:
+            go = link = ''
         ns = finding.numbers['ns']
         rows.append((ns, {
             'rule': finding.rule, 'title': title, 'figure': _figure(ns),
@@ -134,8 +137,10 @@ def _held(finding, did):
     numbers = finding.numbers
     if 'holder' not in numbers:
         return ''
-    return (f'{share(numbers["holder_share"], 1)} of it while '
-            f'`{printable(numbers["holder"])}` {did}.')
+    name = numbers['holder']
+    whose = FUNCTIONS_OF if name.startswith(FUNCTIONS_OF) else ''
+    return (f'{share(numbers["holder_share"], 1)} of it while {whose}'
+            f'`{printable(name.removeprefix(whose))}` {did}.')
 
 
 def _gil(sites, finding):

@@ -6,7 +6,7 @@ This file owns these texts.  It must not know where they are shown.
 
 import time
 
-from profile_sampling._data.losses import lost_counts, overhead_ns
+from profile_sampling._data.losses import overhead_ns
 from profile_sampling._formats import header
 from profile_sampling._formats.words import seconds
 
@@ -75,16 +75,17 @@ def quality(tables, sites, found):
                 if finding.rule == _FEW]]
     texts = [_sentence(text) for _, text in faults]
     return {'word': faults[0][0] if faults else 'good',
-            'texts': texts + list(_facts(tables, sites))}
+            'texts': texts + list(_facts(tables, sites, dict(faults)))}
 
 
-def _facts(tables, sites):
+def _facts(tables, sites, faults):
+    """Iterate over what is known that is in no fault."""
     facts = header.quality(tables, sites)
     if tables.rate_hz:
         yield f'Asked for {tables.rate_hz:,} samples a second.'
-    if tables.stats and not lost_counts(tables.stats):
+    if tables.stats and header.LOST not in faults:
         yield 'No sample was lost.'
-    if facts['overhead_share'] is not None:
+    if facts['overhead_share'] is not None and header.COSTLY not in faults:
         yield (f'The profiler itself took {seconds(overhead_ns(tables.stats))}'
                f' of CPU time, {100 * facts["overhead_share"]:.1f} % of that '
                'of the program.')

@@ -248,9 +248,13 @@ class WaitsTest(unittest.TestCase):
                  ('queue.SimpleQueue.get', 'queue')),
                 ('a.f:1 subprocess.run:5 selectors._PollLikeSelector.select:4 '
                  'C:select.poll.poll', ('subprocess.run', 'child process')),
-                ('a.f:1 pymysql.Cursor.execute:4 socket.SocketIO.readinto:2 '
+                ('a.f:1 pymysql.Cursor.execute:4 C:_io.BufferedReader.read '
+                 'socket.SocketIO.readinto:2 '
                  'C:_socket.socket.recv_into',
                  ('pymysql.Cursor.execute', 'database')),
+                ('http.client.parse:1 C:_io.BufferedReader.readline '
+                 'socket.SocketIO.readinto:2 C:_socket.socket.recv_into',
+                 ('socket.SocketIO.readinto', 'socket')),
                 ('a.f:1 C:vendor.ask', ('vendor.ask', 'other')),
                 ('a.f:1', ('a.f', 'other')), ('', ('', 'other'))):
             with self.subTest(stack):
