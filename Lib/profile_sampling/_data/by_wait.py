@@ -13,45 +13,36 @@ from profile_sampling._data.tables import (
     FRAME_COLUMNS, NODE, NODE_COLUMNS, STATE)
 from profile_sampling._data.values import WAITING
 
-(SOCKET, DISK, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER) = KINDS = (
+SOCKET, DISK, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER = (
     'socket', 'disk', 'lock', 'queue', 'sleep', 'child process', 'event loop',
     'database', 'other')
 # Functions, modules and packages; what is nearer to a function's name counts.
-_KIND_OF = {
-    **dict.fromkeys(('_socket', '_ssl', 'select', 'selectors', 'socket',
-                     'ssl'), SOCKET),
-    **dict.fromkeys(('_io', 'posix', 'mmap'), DISK),
-    **dict.fromkeys(('_thread', '_multiprocessing', 'threading', 'fcntl',
-                     'concurrent.futures._base',
-                     'multiprocessing.synchronize'), LOCK),
-    **dict.fromkeys(('_queue', 'queue', 'multiprocessing.connection',
-                     'multiprocessing.queues'), QUEUE),
-    'time': SLEEP,
-    **dict.fromkeys(('subprocess', '_posixsubprocess', 'posix.wait',
-                     'posix.wait3', 'posix.wait4', 'posix.waitid',
-                     'posix.waitpid', 'multiprocessing.popen_fork'), CHILD),
-    **dict.fromkeys(('asyncio.base_events.BaseEventLoop._run_once', 'uvloop',
-                     'gevent.hub', 'trio._core'), LOOP),
-    **dict.fromkeys(('sqlite3', '_sqlite3', 'aiosqlite', 'psycopg',
-                     'psycopg2', 'psycopg_binary', 'psycopg_c', 'asyncpg',
-                     'pymysql', 'MySQLdb', 'mysql', 'pymssql', 'pyodbc',
-                     'oracledb', 'cx_Oracle', 'duckdb', 'pymongo', 'redis',
-                     'cassandra', 'clickhouse_driver'), DATABASE),
-}
+_KIND_OF = {name: kind for kind, names in (
+    (SOCKET, '_socket _ssl select selectors socket ssl'),
+    (DISK, '_io mmap posix'),
+    (LOCK, '_multiprocessing _thread concurrent.futures._base fcntl '
+           'multiprocessing.synchronize threading'),
+    (QUEUE, '_queue multiprocessing.connection multiprocessing.queues queue'),
+    (SLEEP, 'time'),
+    (CHILD, '_posixsubprocess multiprocessing.popen_fork posix.wait '
+            'posix.wait3 posix.wait4 posix.waitid posix.waitpid subprocess'),
+    (LOOP, 'asyncio.base_events.BaseEventLoop._run_once gevent.hub trio._core '
+           'uvloop'),
+    (DATABASE, 'MySQLdb _sqlite3 aiosqlite asyncpg cassandra '
+               'clickhouse_driver cx_Oracle duckdb mysql oracledb psycopg '
+               'psycopg2 psycopg_binary psycopg_c pymongo pymssql pymysql '
+               'pyodbc redis sqlite3')) for name in names.split()}
 _MOST_PARTS = max([name.count('.') + 1 for name in _KIND_OF])
 # They run what a thread or a process is for, and wait for nothing themselves.
-_RUN = frozenset({
-    'threading.Thread.run', 'threading.Thread._bootstrap',
-    'threading.Thread._bootstrap_inner'})
+_RUN = frozenset(['threading.Thread.' + name for name in (
+    'run', '_bootstrap', '_bootstrap_inner')])
 # Modules of C that Python shows under another name.
 _PUBLIC = {'posix': 'os', '_thread': 'threading'}
 
 
 def waits(tables):
-    """Return ([(name, kind), ...], for each sample the number of its wait).
-
-    Number 0 is none: the sample is of a thread that does not wait.
-    """
+    """Return ([None, (name, kind), ...], for each sample the number of its
+    wait): 0 for a thread that does not wait."""
     kinds = [_kind(function) for function in tables.functions]
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     nodes = tables.nodes_view()

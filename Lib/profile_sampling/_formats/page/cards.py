@@ -22,42 +22,29 @@ _SHARES = ((0.3, 'a quarter'), (0.42, 'a third'), (0.6, 'half'),
            (float('inf'), 'nearly all'))
 # What waits for these for most of its time has nothing to do.
 _FOR_WORK, _MOSTLY = frozenset({by_wait.QUEUE, by_wait.LOOP}), 0.5
-_PLACE, _SEE_LINE = 'place', 'See the line'
-_LOOP_RULES = 'loop_blocked', 'loop_wait'
-# By rule: title, where a click leads, and what it is called.
-_CARDS = {
-    'loop_blocked': ('A blocking call held the event loop', 'loop',
-                     'Who held the event loop'),
-    'loop_wait': ('Tasks waited for the event loop', 'loop',
-                  'Who held the event loop'),
-    'gil': ('Threads waited for the GIL', 'gil', 'Who held the GIL'),
-    'gil_asleep': ('A C extension sleeps with the GIL', _PLACE, _SEE_LINE),
-    'cpu_wait': ('The machine gave too little CPU', 'timeline', 'See when'),
-    'gc': ('The garbage collector took long', _PLACE, _SEE_LINE),
-}
+_PLACE, _SEE_LINE, _LOOP = 'place', 'See the line', 'loop'
 
 
 def cards(sites, found, columns):
     """Return what is on the cards of a list of Findings, at most three."""
     tables = sites.tables
-    rows = []
-    for finding in found:
-        if finding.rule not in _CARDS or (
-                finding.rule == _LOOP_RULES[1]
-                and any([other[1]['rule'] == _LOOP_RULES[0]
-                         for other in rows])):
+    if tables.value_types[tables.own].unit != 'nanoseconds' or sites.busy <= 0:
+        return []
+    rows = list(_of_line(sites, columns))
+    rules = {finding.rule: finding for finding in found}
+    for rule, (title, go, link, text) in _CARDS.items():
+        finding = rules.get(rule)
+        ns = finding.numbers['ns'] if finding is not None else 0
+        # One about the loop says enough.
+        if ns < _LEAST * sites.busy or go == _LOOP and any(
+                [card['go'] == _LOOP for _, card in rows]):
             continue
-        title, go, link = _CARDS[finding.rule]
         if go == 'timeline' and columns.timeline is None:
             go = link = ''
-        ns = finding.numbers['ns']
         rows.append((ns, {
-            'rule': finding.rule, 'title': title, 'figure': _figure(ns),
-            'text': _TEXTS[finding.rule](sites, finding), 'go': go,
+            'rule': rule, 'title': title, 'figure': _figure(ns),
+            'text': text(sites, finding), 'go': go,
             'place': _place(columns, finding.row), 'link': link}))
-    if sites.busy and tables.value_types[tables.own].unit == 'nanoseconds':
-        rows += _of_line(sites, columns)
-    rows = [row for row in rows if row[0] >= _LEAST * sites.busy]
     rows.sort(key=lambda row: -row[0])
     return [card for _, card in rows[:_MOST]]
 
@@ -87,7 +74,7 @@ def _is_for_work(sites, columns, row):
     """Return whether a line waits for more work most of the time."""
     tables, number = sites.tables, sites.places.places.index(
         (row.function, row.line))
-    is_for_work = [wait is not None and wait['kind'] in _FOR_WORK
+    is_for_work = [wait is not None and wait[1] in _FOR_WORK
                    for wait in columns.waits]
     ns = sum([ns for place, wait, ns in zip(
         sites.places.of_samples, columns.wait_of_samples,
@@ -143,9 +130,21 @@ def _held(finding, did):
             f'`{printable(name.removeprefix(whose))}` {did}.')
 
 
+def _loop_wait(sites, finding):
+    return _held(finding, 'had it')
+
+
 def _gil(sites, finding):
     return (f'{_held(finding, "held it")} `{_at(finding.row)}` waited '
             'most.').strip()
+
+
+def _gil_asleep(sites, finding):
+    return f'{_most_at(finding, "was")}: no other thread could run.'
+
+
+def _gc(sites, finding):
+    return f'{_most_at(finding, "was")}.'
 
 
 def _cpu_wait(sites, finding):
@@ -153,12 +152,16 @@ def _cpu_wait(sites, finding):
             '`--value cpu` shows what the program itself took.')
 
 
-_TEXTS = {
-    'loop_blocked': _loop_blocked,
-    'loop_wait': lambda sites, finding: _held(finding, 'had it'),
-    'gil': _gil,
-    'gil_asleep': lambda sites, finding: _most_at(finding, 'was')
-    + ': no other thread could run.',
-    'cpu_wait': _cpu_wait,
-    'gc': lambda sites, finding: _most_at(finding, 'was') + '.',
+# By rule: title, where a click leads, what it is called, and the text.
+_CARDS = {
+    'loop_blocked': ('A blocking call held the event loop', _LOOP,
+                     'Who held the event loop', _loop_blocked),
+    'loop_wait': ('Tasks waited for the event loop', _LOOP,
+                  'Who held the event loop', _loop_wait),
+    'gil': ('Threads waited for the GIL', 'gil', 'Who held the GIL', _gil),
+    'gil_asleep': ('A C extension sleeps with the GIL', _PLACE, _SEE_LINE,
+                   _gil_asleep),
+    'cpu_wait': ('The machine gave too little CPU', 'timeline', 'See when',
+                 _cpu_wait),
+    'gc': ('The garbage collector took long', _PLACE, _SEE_LINE, _gc),
 }

@@ -9,7 +9,7 @@ columns, each at a multiple of eight after that; all little endian.
 """
 
 from profile_sampling._data import keys, origins
-from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.by_site import IMPORTS, OUTSIDE, sites_of
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.tables import HOLDER_NODE
 from profile_sampling._data.values import COUNT, DELAY, STATES
@@ -25,6 +25,8 @@ _LEVEL = 3
 _LENGTH_BYTES, _ALIGNED = 4, 8
 _KINDS = {'python': 0, 'C': 1}
 _OTHER_KIND = 2
+# What stands for the function of a place that has none.
+_NO_FUNCTION = {OUTSIDE: -1, None: -1, IMPORTS: -2}
 _ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
 
 
@@ -83,36 +85,46 @@ def _loop_wait_ns(tables):
 
 
 def _functions(tables):
+    functions = tables.functions
     files, packages = {}, {'': 0}
-    found = {name: [] for name in (
-        'module', 'qualname', 'file', 'first_line', 'kind', 'origin',
-        'package')}
-    for function, origin in zip(tables.functions,
-                                origins.of_functions(tables.functions)):
-        is_python = function.kind == 'python'
-        package = (origins.library(function) if is_python else
-                   (function.module or '').partition('.')[0])
-        for name, cell in (
-                ('module', function.module or ''),
-                ('qualname', function.qualname),
-                ('file', files.setdefault(function.filename, len(files))
-                 if is_python else -1),
-                ('first_line', function.first_line),
-                ('kind', _KINDS.get(function.kind, _OTHER_KIND)),
-                ('origin', _ORIGINS.index(origin)),
-                ('package', packages.setdefault(package, len(packages)))):
-            found[name].append(cell)
-    return {'functions': found, 'files': list(files),
-            'packages': list(packages)}
+    return {
+        'functions': {
+            'module': [function.module or '' for function in functions],
+            'qualname': [function.qualname for function in functions],
+            'file': [files.setdefault(function.filename, len(files))
+                     if function.kind == 'python' else -1
+                     for function in functions],
+            'first_line': [function.first_line for function in functions],
+            'kind': [_KINDS.get(function.kind, _OTHER_KIND)
+                     for function in functions],
+            'origin': list(map(_ORIGINS.index,
+                               origins.of_functions(functions))),
+            'package': [packages.setdefault(_package(function), len(packages))
+                        for function in functions]},
+        'files': list(files), 'packages': list(packages)}
+
+
+def _package(function):
+    if function.kind == 'python':
+        return origins.library(function)
+    return (function.module or '').partition('.')[0]
 
 
 def _lists(tables, sites, columns):
+    numbers = {function: number for number, function
+               in enumerate(tables.functions)} | _NO_FUNCTION
     return {
         'threads': _thread_names(tables), 'label_keys': columns.label_keys,
         'route': requests.route(tables, columns.label_keys),
         'label_sets': columns.label_sets, 'is_mine': sites.is_mine,
-        'places': columns.place_rows(), 'libraries': columns.libraries,
-        'holders': columns.holders, 'waits': columns.waits,
+        'places': {'function': [numbers[function] for function, _
+                                in columns.places],
+                   'line': [line for _, line in columns.places]},
+        'libraries': columns.libraries,
+        'holders': [row and dict(zip(('name', 'place'), row))
+                    for row in columns.holders],
+        'waits': [row and dict(zip(('name', 'kind'), row))
+                  for row in columns.waits],
         'timeline': columns.timeline}
 
 
