@@ -253,9 +253,8 @@ class Profile(Sums):
     def focus(self, pattern):
         """Return a Profile of the samples with a frame that matches.
 
-        *pattern* is a compiled regular expression, or a text: one of what
-        Python and JavaScript have in common, as on pages.  It is searched
-        for in the names of functions and their files.
+        *pattern* is a regular expression, compiled or as a text.  It is
+        searched for in the names of functions and their files.
         """
         from profile_sampling._data import select
         return self._from_tables(select.focused(self._tables, pattern,

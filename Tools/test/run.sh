@@ -6,6 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 . Tools/build/common.sh
+. Tools/build/node.sh
 . Tools/build/venv.sh
 
 built_python=${PYTHON:-build/release/python}
@@ -91,21 +92,11 @@ own_tests_alone() {
 
 # Other people's viewers, which read what the profiler writes.
 make_viewers() {
-    if ! have npm; then
+    if have npm; then
+        make_node_tools
+    else
         say "there is no npm: tests that need other viewers are skipped"
-        return
     fi
-    viewers=build/viewers
-    cmp -s Tools/test/package.json "$viewers/package.json" && return
-    rm -rf "$viewers" "$viewers.new"
-    mkdir -p "$viewers.new"
-    cp Tools/test/package.json "$viewers.new"
-    npm install --prefix "$viewers.new" --silent --no-audit --no-fund \
-        --no-package-lock ||
-        die "npm could not install what Tools/test/package.json lists (its" \
-            "messages are above). Check the network and npm's" \
-            "configuration, then try again."
-    mv "$viewers.new" "$viewers"
 }
 
 # run_own_tests JOBS TEST...: with what some need beside the standard library.

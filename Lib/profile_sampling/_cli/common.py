@@ -9,7 +9,7 @@ import os
 import sys
 
 from profile_sampling import _files, _formats
-from profile_sampling._data import pattern
+from profile_sampling._data import match
 from profile_sampling._data.merge import MAX_BYTES
 from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
@@ -148,7 +148,7 @@ def add_idle(parser):
 
 def _pattern(text):
     try:
-        pattern.compiled(text)
+        match.compiled(text)
     except ValueError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from None
     return text

@@ -71,12 +71,6 @@ _PRESENT, _WAITED = 0.9, 0.99
 # again takes 10 to 70 us: with a thousand times a second that is less.  What
 # computes all the time has more, even if ten threads share a CPU.
 _COMPUTED = 0.1
-# The same for the program of a page.
-RULES = {'waiting': sorted(_WAITING), 'loops': sorted(_LOOPS),
-         'workers': sorted(_WORKERS), 'fetches': _FETCHES,
-         'waiting_in_c': sorted(_WAITING_IN_C), 'accept': sorted(_CALLS),
-         'run': _RUN, 'present': _PRESENT, 'waited': _WAITED,
-         'computed': _COMPUTED}
 
 
 def samples(tables):

@@ -25,11 +25,6 @@ LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task',
 
 # Counters that are no sums: how much there is at a moment.
 GAUGES = frozenset({'memory_bytes'})
-# What the program of a page has to know, too.
-RULES = {'lost_labels': LOST_LABELS, 'served': TICKS_SERVED,
-         'overhead': OVERHEAD, 'causes': UNHEARD_CAUSES,
-         'unheard': UNHEARD_SHARE, 'missed': MISSED_SHARE,
-         'gauges': sorted(GAUGES)}
 
 
 def add_counter(stats, name, value):

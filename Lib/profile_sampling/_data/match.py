@@ -13,7 +13,6 @@ import os
 import re
 
 from profile_sampling._data import by_label
-from profile_sampling._data import pattern as expression
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE
 from profile_sampling._data.values import STATES, Function, Thread
@@ -152,7 +151,16 @@ def compiled(wanted):
     if not isinstance(wanted, str):
         raise TypeError('pattern must be a text or a compiled regular '
                         f'expression for texts, not {wanted!r}')
-    return expression.compiled(wanted)
+    return compiled(wanted)
+
+
+def compiled(text):
+    """Return a regular expression; raise ValueError if it is none."""
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as exc:
+        raise ValueError(
+            f'{text!r} is no regular expression: {exc}') from None
 
 
 def _flags(found):

@@ -21,8 +21,6 @@ _KNOWN = frozenset({
     'json.encoder', 'logging', 're', 'runpy', 'selectors', 'socketserver',
     'subprocess', 'threading', 'typing', 'unittest.case'})
 PACKAGES, STDLIB, MINE = 'packages', 'stdlib', 'mine'
-# What the program of a page has to know, too.
-RULES = {'known': sorted(_KNOWN)}
 
 
 def of_functions(functions):

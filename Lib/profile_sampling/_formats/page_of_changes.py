@@ -7,7 +7,7 @@ that is _data's.
 
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
-from profile_sampling._formats import changes, html
+from profile_sampling._formats import html
 
 
 def encode(before, after, difference, *, max_bytes=None, **options):
@@ -18,8 +18,7 @@ def encode(before, after, difference, *, max_bytes=None, **options):
     """
     return html.encode(
         _sum(after, max_bytes), base=_sum(before, max_bytes),
-        changes=changes.document(difference)
-        | {'words': changes.words(difference)}, **options)
+        changes=difference, **options)
 
 
 def _sum(runs, max_bytes):

@@ -21,7 +21,8 @@ def changes(difference, columns, sources=None):
     said = words_of.words(difference)
     return {
         'what': said['what'], 'notes': said['notes'],
-        'unit': value_type.unit, 'value': value_type.name,
+        'value': {'name': value_type.name, 'kind': value_type.kind,
+                  'unit': value_type.unit},
         'method': difference.method,
         'before': _side(difference.before), 'after': _side(difference.after),
         'total': _amounts(difference.total),

@@ -1,0 +1,179 @@
+// What Python put into the page: read, not computed.
+//
+// The format is in InternalDocs/profile_sampling/page.md.
+
+export interface Value {
+  readonly name: string;
+  readonly kind: string;
+  readonly unit: string;
+}
+
+export interface Card {
+  readonly rule: string;
+  readonly title: string;
+  readonly figure: string;
+  readonly text: string;
+  readonly go: '' | 'place' | 'gil' | 'loop' | 'timeline';
+  readonly place: number;
+  readonly link: string;
+}
+
+/** From, to, how many, and what they took: all of it, running, waiting for
+ * the loop, waiting for the GIL; in nanoseconds. */
+export type Spent = readonly [
+  from: number, to: number, count: number, sum: number, running: number,
+  loopWait: number, gilWait: number];
+
+export interface Route {
+  readonly value: string;
+  readonly count: number;
+  readonly mean_ns: number;
+  readonly p50_ns: number;
+  readonly p99_ns: number;
+  readonly longest_ns: number;
+  readonly times: readonly (readonly [number, number, number])[];
+  readonly spent: readonly Spent[];
+}
+
+export interface Change {
+  readonly name: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly qualname: string;
+  readonly source: string;
+  readonly before: number;
+  readonly after: number;
+  readonly change: number;
+  readonly margin: number | null;
+  readonly is_clear: boolean;
+  readonly called: string;
+  readonly tag: '' | 'new' | 'gone';
+  readonly place: number;
+}
+
+interface Side {
+  readonly runs: number;
+  readonly duration_ns: number;
+  readonly start: string;
+}
+
+export interface Changes {
+  readonly what: string;
+  readonly value: Value;
+  readonly method: 'sampling' | 'runs';
+  readonly before: Side;
+  readonly after: Side;
+  readonly total: Change;
+  readonly rows: readonly Change[];
+  readonly notes: readonly string[];
+}
+
+export interface Facts {
+  readonly schema: string;
+  readonly title: string;
+  readonly command: string;
+  readonly mode: string;
+  readonly value: Value;
+  readonly duration_ns: number;
+  readonly length_ns: number;
+  readonly start: string;
+  readonly rate_hz: number;
+  readonly python: string;
+  readonly pid: number | null;
+  readonly n_threads: number;
+  readonly n_samples: number;
+  readonly margin: number | null;
+  readonly quality: {readonly word: string; readonly texts: readonly string[]};
+  readonly states: readonly string[];
+  readonly files: readonly string[];
+  readonly packages: readonly string[];
+  readonly functions: {
+    readonly module: readonly string[];
+    readonly qualname: readonly string[];
+    readonly file: readonly number[];
+    readonly first_line: readonly number[];
+    readonly kind: readonly number[];
+    readonly origin: readonly number[];
+    readonly package: readonly number[];
+  };
+  readonly threads: readonly string[];
+  readonly label_keys: readonly string[];
+  readonly label_sets: readonly (readonly (readonly [number, string])[])[];
+  readonly route: number;
+  readonly is_mine: boolean | null;
+  readonly places: {
+    readonly function: readonly number[]; readonly line: readonly number[];
+  };
+  readonly libraries: readonly string[];
+  readonly holders: readonly ({
+    readonly name: string; readonly place: number;
+  } | null)[];
+  readonly waits: readonly ({
+    readonly name: string; readonly kind: string;
+  } | null)[];
+  readonly cards: readonly Card[];
+  readonly requests: {
+    readonly key: string;
+    readonly rows: readonly Route[];
+    readonly has_loop: boolean;
+  } | null;
+  readonly loop_wait_ns: number | null;
+  readonly timeline: {
+    readonly resolution_ns: number; readonly is_stale: boolean;
+  } | null;
+  readonly changes: Changes | null;
+  readonly notes: readonly string[];
+}
+
+const ARRAYS = {
+  u8: Uint8Array, u32: Uint32Array, i32: Int32Array, f64: Float64Array,
+};
+type Numbers = Uint8Array | Uint32Array | Int32Array | Float64Array;
+
+/** Facts, and columns by their names. */
+export interface Document extends Facts {
+  readonly column: (name: string) => Numbers;
+  readonly has: (name: string) => boolean;
+}
+
+const COLUMNS_BEGIN_AT = 8;
+export const SCHEMA = 'profile_sampling.page/1';
+
+/** Of a block of the page; null if it has none of that name. */
+export async function readBlock(name: string): Promise<ArrayBuffer | null> {
+  const block = document.getElementById(name);
+  if (block === null) {
+    return null;
+  }
+  const packed = Uint8Array.from(
+    atob(block.textContent ?? ''), (char) => char.charCodeAt(0));
+  const stream = new Blob([packed]).stream();
+  return new Response(
+    stream.pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+}
+
+export function parse(data: ArrayBuffer): Document {
+  const size = new DataView(data).getUint32(0, true);
+  const facts = JSON.parse(new TextDecoder().decode(
+    new Uint8Array(data, 4, size)));
+  if (facts.schema !== SCHEMA) {
+    throw new Error(`this is a document of the kind ${facts.schema}`);
+  }
+  const begin = Math.ceil((4 + size) / COLUMNS_BEGIN_AT) * COLUMNS_BEGIN_AT;
+  const known = new Map<string, Numbers>();
+  for (const [name, [type, offset, length]] of Object.entries(
+    facts.columns as Record<string, [keyof typeof ARRAYS, number, number]>)) {
+    known.set(name, new ARRAYS[type](data, begin + offset, length));
+  }
+  return {
+    ...facts,
+    has: (name: string) => known.has(name),
+    column: (name: string) => {
+      const column = known.get(name);
+      if (column === undefined) {
+        throw new Error(`there is no column ${name}`);
+      }
+      return column;
+    },
+  };
+}

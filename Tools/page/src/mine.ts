@@ -1,0 +1,224 @@
+// My code: the lines of the user, what they took and what they were doing.
+
+import type {App, View} from './app';
+import {bar, parts} from './bars';
+import {h, head, link, stacked, withCode} from './dom';
+import {finder, greatest, type Row} from './model';
+import {sourcePanel} from './source';
+import {heading, percent, plural} from './words';
+
+// Rows with less are one row; as many are drawn at a time.
+const LEAST_SHARE = 0.005;
+const AT_A_TIME = 200;
+const WIDE_PX = 1180;
+const MOST_NAMES = 4;
+
+export const mine: View = {
+  name: 'mine',
+  title: 'My code',
+  keys: [['↑ ↓', 'lines'], ['Enter', 'source']],
+  isThere: () => true,
+  draw,
+};
+
+function draw(app: App, place: HTMLElement): void {
+  const {model, query} = app;
+  const rows = model.rows(app.weights);
+  const total = app.sum.total;
+  if (!rows.length) {
+    place.replaceChildren(nothing(app));
+    return;
+  }
+  const isFound = query.q ? finder(query.q) : () => true;
+  const inside = rows.filter(({place: its}) => !model.isOutside(its));
+  const outside = rows.filter(({place: its}) => model.isOutside(its));
+  const found = inside.filter((row) => isFound(textOf(app, row)));
+  const shown = query.all ? found
+    : found.filter(({total: its}) => its >= LEAST_SHARE * total);
+  const chosen = query.line
+    ? rows.find((row) => model.placeName(row.place) === query.line) : undefined;
+  const isBeside = chosen !== undefined && innerWidth >= WIDE_PX;
+  const table = tableOf(app, total, isBeside);
+  const most = rows.reduce((max, row) => Math.max(max, row.total), 0);
+  const body = table.tBodies[0]!;
+  const fill = (from: number): void => {
+    for (const row of shown.slice(from, from + AT_A_TIME)) {
+      body.append(rowOf(app, row, most, total, isBeside));
+      if (row === chosen && !isBeside) {
+        body.append(h('tr', {class: 'unfold'},
+          h('td', {colspan: 5}, sourcePanel(app, row))));
+      }
+    }
+    if (from + AT_A_TIME < shown.length) {
+      const more = h('tr', {class: 'rest'}, h('td', {colspan: 5}, link(
+        `Show ${plural(shown.length - from - AT_A_TIME, 'more line')}`,
+        () => {
+          more.remove();
+          fill(from + AT_A_TIME);
+          addRest();
+        })));
+      body.append(more);
+    }
+  };
+  const nColumns = isBeside ? 4 : 5;
+  const addRest = () => {
+    body.querySelectorAll('.end').forEach((row) => row.remove());
+    body.append(...restRows(app, found.length - shown.length,
+      found.filter((row) => !shown.includes(row)),
+      query.q ? [] : outside, most, total, nColumns));
+  };
+  fill(0);
+  addRest();
+  stacked(table);
+  place.replaceChildren(...cards(app), ...hint(app),
+    h('div', {class: isBeside ? 'split open' : 'split'}, table,
+      isBeside && sourcePanel(app, chosen)));
+}
+
+function nothing(app: App): HTMLElement {
+  const isFiltered = app.query.state || app.query.time || app.query.label;
+  return h('div', {class: 'empty'},
+    h('b', {}, isFiltered ? 'Nothing is left with these filters.'
+      : 'No thread did anything while this was recorded.'),
+    isFiltered ? link('Clear all', () => app.ask(
+      {state: '', time: null, label: null, q: ''}))
+      : 'What threads with nothing to do waited for is left out.');
+}
+
+function hint(app: App): HTMLElement[] {
+  return app.model.doc.is_mine === true ? [] : [h('p', {class: 'lead'},
+    'None of the time is in code of yours. These are the library lines. ' +
+    'If some of it is yours: ', h('code', {}, '--mine PATTERN'), '.')];
+}
+
+function cards(app: App): HTMLElement[] {
+  const all = app.model.doc.cards;
+  if (!all.length) {
+    return [];
+  }
+  return [h('div', {class: 'cards'}, ...all.map((card) => h('article', {
+    class: 'card'},
+  h('h2', {class: 't'}, card.title), h('span', {class: 'n'}, card.figure),
+  h('p', {class: 'd'}, ...withCode(card.text)),
+  card.go && card.link ? h('button', {type: 'button', class: 'go',
+    'data-key': `card ${card.rule}`, onclick: () => follow(app, card.go,
+      card.place)}, card.link) : null)))];
+}
+
+function follow(app: App, go: string, place: number): void {
+  if (go === 'place') {
+    app.ask({line: app.model.placeName(place)});
+    document.querySelector('tr[aria-selected=true]')?.scrollIntoView(
+      {block: 'nearest'});
+  } else if (go === 'timeline') {
+    app.show('time');
+  } else {
+    app.show('waits');
+    document.getElementById(`w-${go}`)?.scrollIntoView({block: 'center'});
+  }
+}
+
+function sourceOf(app: App, row: Row): string {
+  const {function: functions, line} = app.model.doc.places;
+  return app.side.sources.line(functions[row.place]!, line[row.place]!);
+}
+
+function textOf(app: App, row: Row): string {
+  const number = app.model.doc.places.function[row.place]!;
+  return [app.model.placeName(row.place), app.model.names[number] ?? '',
+    sourceOf(app, row), row.called].join(' ');
+}
+
+function tableOf(app: App, total: number, isBeside: boolean):
+  HTMLTableElement {
+  const what = app.model.doc.is_mine === true ? 'Line of my code' : 'Line';
+  return h('table', {class: 'rows stack fix', 'aria-label': what},
+    h('colgroup', {}, ...(isBeside ? ['76px', '82px', '160px', '']
+      : ['76px', '82px', '22%', '', '26%']).map((width) => h('col',
+      width ? {'style.width': width} : {}))),
+    h('thead', {}, h('tr', {},
+      head('Share', `Of the ${app.said(total)} that are shown.`, 'r'),
+      head(heading(app.model.doc.value), 'Of all threads together, at this ' +
+        'line and in what it called that is not yours.', 'r'),
+      head('What it was doing', 'Coloured by state, as in the bar on top.'),
+      head(what, 'The innermost line of yours on the stack.'),
+      isBeside ? null : head('In', 'The library that the line called … and ' +
+        'the function in which most of the time went.'))),
+    h('tbody'));
+}
+
+function rowOf(app: App, row: Row, most: number, total: number,
+  isBeside: boolean): HTMLElement {
+  const {model, query} = app;
+  const name = model.placeName(row.place);
+  const choose = () => app.ask({line: query.line === name ? '' : name});
+  return h('tr', {
+    tabindex: 0, 'data-key': name, onclick: choose,
+    'aria-selected': String(query.line === name)},
+  h('td', {class: 'r share'}, percent(row.total, total)),
+  h('td', {class: 'r'}, app.amount(row.total, total)),
+  h('td', {class: 'bars'}, bar(app, parts(app, row), most)),
+  h('td', {class: 'key cut'},
+    h('div', {class: 'where'}, h('span', {class: 'f'}, name),
+      h('span', {class: 'fn'}, model.functionName(row.place)),
+      isBeside && row.called ? h('span', {class: 'to'}, '→ ',
+        h('b', {}, row.called)) : null),
+    h('code', {class: 'src'}, sourceOf(app, row))),
+  isBeside ? null : h('td', {class: 'in wide'}, row.called
+    ? h('span', {class: 'l', title: row.called}, row.called)
+    : h('span', {class: 'm3'}, 'itself')));
+}
+
+function restRows(app: App, nSmall: number, small: readonly Row[],
+  outside: readonly Row[], most: number, total: number,
+  nColumns: number): HTMLElement[] {
+  const found: HTMLElement[] = [];
+  const add = (sum: Row, ...content: (Node | string)[]) => found.push(
+    h('tr', {class: 'rest end'},
+      h('td', {class: 'r'}, percent(sum.total, total)),
+      h('td', {class: 'r'}, app.amount(sum.total, total)),
+      h('td', {class: 'bars'}, bar(app, parts(app, sum), most)),
+      h('td', {class: 'key', colspan: nColumns - 3}, ...content)));
+  if (app.query.all || nSmall) {
+    const sum: Row = {...app.model.newSum(), place: 0, called: ''};
+    for (const row of small) {
+      sum.total += row.total;
+      row.states.forEach((value, state) => {
+        sum.states[state]! += value;
+      });
+    }
+    if (app.query.all) {
+      found.push(h('tr', {class: 'rest end'}, h('td', {
+        colspan: nColumns}, link(
+        'Leave out lines under 0.5\u00a0%', () => app.ask({all: false})))));
+    } else {
+      add(sum, `${plural(nSmall, 'more line')} under 0.5\u00a0% `,
+        link('Show', () => app.ask({all: true}), {'data-key': 'all'}));
+    }
+  }
+  for (const row of outside) {
+    add(row, app.model.placeName(row.place), ' ',
+      h('span', {class: 'm3'}, librariesOf(app, row)));
+  }
+  return found;
+}
+
+/** The packages that what is outside of my code is in, mostly. */
+function librariesOf(app: App, row: Row): string {
+  const {model, weights} = app;
+  const {package: packages} = model.doc.functions;
+  const functions = model.doc.column('node_function');
+  const sums = new Map<string, number>();
+  for (let i = 0; i < weights.length; i++) {
+    if (model.places[i] === row.place && model.nodes[i]) {
+      const name = model.doc.packages[
+        packages[functions[model.nodes[i]!]!]!]!;
+      sums.set(name, (sums.get(name) ?? 0) + weights[i]!);
+    }
+  }
+  sums.delete('');
+  const ranked = [...sums].sort(([, a], [, b]) => b - a);
+  const first = greatest(ranked, ([, value]) => value)?.[1] ?? 0;
+  return ranked.filter(([, value]) => value >= 0.05 * first)
+    .slice(0, MOST_NAMES).map(([name]) => name).join(', ');
+}

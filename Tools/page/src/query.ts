@@ -1,0 +1,128 @@
+// What is asked for, and how the page's address says it.
+
+import type {Document} from './document';
+import type {Selection} from './model';
+import {STATES} from './words';
+
+export type ViewName = 'mine' | 'flame' | 'time' | 'waits' | 'slow' | 'diff';
+export const VIEW_NAMES: readonly ViewName[] = [
+  'mine', 'flame', 'time', 'waits', 'slow', 'diff'];
+
+export interface Query extends Selection {
+  readonly view: ViewName;
+  /** What is searched for. */
+  readonly q: string;
+  /** The place whose source is open, as 'orders.py:62'. */
+  readonly line: string;
+  readonly colour: 'package' | 'state';
+  readonly flip: boolean;
+  readonly fold: boolean;
+  /** Whether small rows are shown, too. */
+  readonly all: boolean;
+  readonly lanes: 'thread' | 'route';
+  /** The request whose times are shown, and from which time on they are slow;
+   * 0: the slowest 1 %. */
+  readonly slow: string;
+  readonly from: number;
+  /** Of a difference: which profile the other views are of. */
+  readonly side: 'before' | 'after';
+}
+
+export function initial(doc: Document): Query {
+  return {
+    view: doc.changes ? 'diff' : 'mine', state: '', time: null, label: null,
+    idle: false, q: '', line: '', colour: 'package', flip: false, fold: false,
+    all: false, slow: '', from: 0, side: 'after',
+    lanes: doc.route < 0 ? 'thread' : 'route'};
+}
+
+/** Everything that is not as it was at first. */
+export function toAddress(query: Query, doc: Document): string {
+  const parts = new URLSearchParams();
+  const first = initial(doc);
+  for (const name of ['view', 'state', 'q', 'line', 'colour', 'lanes', 'slow',
+    'side'] as const) {
+    if (query[name] !== first[name]) {
+      parts.set(name, query[name]);
+    }
+  }
+  for (const name of ['idle', 'flip', 'fold', 'all'] as const) {
+    if (query[name]) {
+      parts.set(name, '1');
+    }
+  }
+  if (query.time) {
+    parts.set('time', query.time.map((ns) => ns / 1e9).join('-'));
+  }
+  if (query.label) {
+    parts.set('where', query.label.join('='));
+  }
+  if (query.from) {
+    parts.set('from', String(query.from));
+  }
+  return parts.toString();
+}
+
+/** What an address does not say, or says wrongly, is as it was at first. */
+export function fromAddress(text: string, doc: Document): Query {
+  const parts = new URLSearchParams(text);
+  const first = initial(doc);
+  const one = <T extends string>(name: string, known: readonly T[],
+    otherwise: T): T => (
+      known.find((value) => value === parts.get(name)) ?? otherwise);
+  const [begin = NaN, end = NaN] = (parts.get('time') ?? '').split('-').map(
+    (part) => part === '' ? NaN : 1e9 * Number(part));
+  const [key = '', ...value] = (parts.get('where') ?? '').split('=');
+  return {
+    ...first,
+    view: one('view', VIEW_NAMES, first.view),
+    state: one('state', Object.keys(STATES).filter(
+      (state) => doc.states.includes(state)), ''),
+    time: doc.timeline && begin >= 0 && end > begin ? [begin, end] : null,
+    label: doc.label_keys.includes(key) ? [key, value.join('=')] : null,
+    idle: parts.get('idle') === '1',
+    q: parts.get('q') ?? '',
+    line: parts.get('line') ?? '',
+    colour: one('colour', ['package', 'state'], first.colour),
+    flip: parts.get('flip') === '1',
+    fold: parts.get('fold') === '1',
+    all: parts.get('all') === '1',
+    lanes: one('lanes', ['thread', 'route'], first.lanes),
+    slow: parts.get('slow') ?? '',
+    from: Math.max(0, Number(parts.get('from')) || 0),
+    side: one('side', ['before', 'after'], first.side),
+  };
+}
+
+/** The command that shows the same, of the page itself; a search leaves
+ * sums as they are. */
+export function command(query: Query): string {
+  const file = decodeURIComponent(
+    location.pathname.slice(location.pathname.lastIndexOf('/') + 1));
+  const words = ['python', '-m', 'profile_sampling', 'report', file];
+  if (query.state) {
+    words.push('--where', `state=^${query.state}$`);
+  }
+  if (query.label) {
+    const [key, value] = query.label;
+    words.push('--where', `${key}=^${escaped(value)}$`);
+  }
+  if (query.time) {
+    const [begin, end] = query.time.map((ns) => String(ns / 1e9));
+    words.push('--from', begin!, '--to', end!);
+  }
+  if (query.idle) {
+    words.push('--idle');
+  }
+  return words.map(quoted).join(' ');
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/** As a shell reads it. */
+function quoted(word: string): string {
+  return /^[\w./:=-]+$/.test(word) ? word
+    : `'${word.replaceAll("'", "'\\''")}'`;
+}

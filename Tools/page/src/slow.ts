@@ -1,0 +1,305 @@
+// Slow requests: how long they took, and what the slow ones did otherwise.
+
+import type {App, View} from './app';
+import {h, head, link, stacked} from './dom';
+import type {Route, Spent} from './document';
+import {greatest} from './model';
+import {lineButton} from './waits';
+import {count, ms, percent, plural, signed, STATES} from './words';
+
+const SLOWEST = 0.01;
+const ROUTES = 12;
+const BINS = 17;
+const PEAK_PX = 100;
+const FEW = 100;
+const NAMED = 0.085;
+const MOST_BY = 2;
+const LEAST_NS = 5e4;
+
+export const slow: View = {
+  name: 'slow',
+  title: 'Slow requests',
+  keys: [['↑ ↓', 'routes']],
+  isThere: () => true,
+  draw,
+};
+
+/** What a request did: names of states, and of the parts of *spent*. */
+const SPENT = [
+  ['loop_wait', 5], ['awaiting', 0], ['gil_wait', 6], ['running', 4],
+] as const;
+type Reason = typeof SPENT[number][0];
+
+const WORDS: Record<Reason, {name: string; css: string; tip: string}> = {
+  loop_wait: STATES.loop_wait!,
+  awaiting: {name: 'waiting', css: 'wait', tip: 'Waited for a socket, a ' +
+    'disk, a lock, a worker thread or another task.'},
+  gil_wait: STATES.gil_wait!,
+  running: STATES.running!,
+};
+
+/** The mean of some requests. */
+interface Mean {
+  readonly count: number;
+  readonly total: number;
+  readonly by: Readonly<Record<Reason, number>>;
+}
+
+function meanOf(all: readonly Spent[]): Mean {
+  const sum = (place: number) => all.reduce(
+    (total, its) => total + its[place]!, 0);
+  const number = sum(2);
+  const total = number ? sum(3) / number : 0;
+  const by = {loop_wait: 0, awaiting: 0, gil_wait: 0, running: 0};
+  let rest = total;
+  // To wait for the GIL costs CPU time, too: together they are no more than
+  // the time that passed.
+  for (const reason of ['running', 'loop_wait', 'gil_wait'] as const) {
+    const place = SPENT.find(([name]) => name === reason)![1];
+    by[reason] = Math.min(rest, number ? sum(place) / number : 0);
+    rest -= by[reason];
+  }
+  by.awaiting = rest;
+  return {count: number, total, by};
+}
+
+/** Where the slow ones begin: in whole buckets, at least 1 % of all. */
+function slowFrom(route: Route): number {
+  const all = [...route.spent].sort((a, b) => b[0] - a[0]);
+  const wanted = SLOWEST * all.reduce((sum, its) => sum + its[2], 0);
+  let found = 0;
+  for (const [from, , number] of all) {
+    found += number;
+    if (found >= wanted) {
+      return from;
+    }
+  }
+  return 0;
+}
+
+function draw(app: App, place: HTMLElement): void {
+  const {requests} = app.model.doc;
+  const rows = requests?.rows ?? [];
+  const route = rows.find(({value}) => value === app.query.slow) ?? rows[0];
+  if (route === undefined) {
+    place.replaceChildren(h('div', {class: 'empty'},
+      h('b', {}, 'No requests were seen.'), 'A framework’s middleware or a ' +
+      'label makes them: see the guide.'));
+    return;
+  }
+  const from = app.query.from || slowFrom(route);
+  const isSlow = (bucket: Spent) => bucket[0] >= from;
+  const slowest = meanOf(route.spent.filter(isSlow));
+  const others = meanOf(route.spent.filter((its) => !isSlow(its)));
+  const name = app.query.from ? `${ms(from)} and more`
+    : route.count < FEW ? `Slowest ${slowest.count}` : 'Slowest 1\u00a0%';
+  place.replaceChildren(
+    lead(app, route, name, slowest, others),
+    h('div', {class: 'two slow2'}, h('div', {}, routes(app, rows, route)),
+      histogram(app, route, from, name, slowest.count)),
+    ...slowest.count && others.count
+      ? [compared(app, name, slowest, others)] : [],
+    h('p', {}, link(`Show only ${route.value} in all views`, () => app.show(
+      'mine', {label: [requests!.key, route.value]}))));
+}
+
+function lead(app: App, route: Route, name: string, slowest: Mean,
+  others: Mean): HTMLElement {
+  const b = (text: string) => h('b', {}, text);
+  if (!slowest.count || !others.count) {
+    return h('p', {class: 'lead'}, b(route.value), ' took ',
+      b(ms(route.mean_ns)), ' in the mean, the longest ',
+      b(ms(route.longest_ns)), '. What single requests did was not recorded.');
+  }
+  const most = greatest(SPENT, ([reason]) => (
+    slowest.by[reason] - others.by[reason]))![0];
+  const more = slowest.by[most] - others.by[most];
+  const text: (Node | string)[] = [
+    app.query.from ? `The ${plural(slowest.count, 'request')} of `
+      : `${name.replace(/^S/, 'The s')} of `, b(route.value),
+    app.query.from ? ` with ${name} take ` : slowest.count === 1 ? ' takes '
+      : ' take ', b(ms(slowest.total)),
+    `, all others ${ms(others.total)}. `];
+  if (more > 0) {
+    text.push('Of the difference, ', b(ms(more)), ` are ${WORDS[most].name}`);
+    const [first] = most === 'loop_wait' ? loopHolders(app) : [];
+    text.push(...first ? [': ', percent(first[1], first[2]),
+      ' of all such waits were while ', h('code', {},
+        app.model.placeName(first[0])), ' held it.'] : ['.']);
+  }
+  return h('p', {class: 'lead'}, ...text);
+}
+
+/** Places that held the loop, what tasks waited meanwhile, and for all. */
+function loopHolders(app: App): [number, number, number][] {
+  const {model} = app;
+  if (!model.doc.has('sample_delay')) {
+    return [];
+  }
+  const delays = model.doc.column('sample_delay');
+  const holders = model.doc.column('sample_holder');
+  const sums = new Map<number, number>();
+  let total = 0;
+  for (let i = 0; i < delays.length; i++) {
+    if (delays[i] && !holders[i]) {
+      sums.set(model.places[i]!,
+        (sums.get(model.places[i]!) ?? 0) + delays[i]!);
+      total += delays[i]!;
+    }
+  }
+  return [...sums].sort(([, a], [, b]) => b - a).slice(0, MOST_BY).map(
+    ([place, value]) => [place, value, total]);
+}
+
+function routes(app: App, rows: readonly Route[], chosen: Route):
+  HTMLTableElement {
+  const cells = (route: Route) => [
+    h('td', {class: 'r'}, count(route.count)),
+    h('td', {class: 'r'}, ms(route.mean_ns)),
+    h('td', {class: 'r'}, ms(route.p50_ns)),
+    h('td', {class: 'r share'}, ms(route.p99_ns))];
+  const rest = rows.slice(ROUTES);
+  const all = rows.reduce((sum, its) => sum + its.count, 0);
+  const mean = (some: readonly Route[]) => ms(some.reduce(
+    (sum, its) => sum + its.mean_ns * its.count, 0) / some.reduce(
+    (sum, its) => sum + its.count, 0));
+  return stacked(h('table', {class: 'rows stack', 'aria-label': 'Routes'},
+    h('thead', {}, h('tr', {}, head('Route', 'The route of the framework, or ' +
+      'a label that the program sets.'),
+    head('Requests', 'Finished during the profile.', 'r'),
+    head('Mean', 'Mean time of a request.', 'r'),
+    head('p50', 'Half of the requests are faster than this.', 'r'),
+    head('p99', 'One of a hundred is slower than this.', 'r'))),
+    h('tbody', {}, ...rows.slice(0, ROUTES).map((route) => h('tr', {
+      tabindex: 0, 'data-key': `route ${route.value}`,
+      'aria-selected': String(route === chosen),
+      onclick: () => app.ask({slow: route.value, from: 0})},
+    h('td', {class: 'key where'}, route.value), ...cells(route))),
+    rest.length ? h('tr', {class: 'rest'}, h('td', {class: 'key'},
+      `all else (${rest.length})`), h('td', {class: 'r'}, count(rest.reduce(
+      (sum, its) => sum + its.count, 0))), h('td', {class: 'r'}, mean(rest)),
+    h('td'), h('td')) : null,
+    h('tr', {class: 'rest'}, h('td', {class: 'key'}, 'all'),
+      h('td', {class: 'r'}, count(all)), h('td', {class: 'r'}, mean(rows)),
+      h('td'), h('td')))));
+}
+
+interface Bin {
+  from: number;
+  to: number;
+  count: number;
+}
+
+/** Bins of equal width in the logarithm, of whole buckets; one begins where
+ * the slow ones do. */
+function binsOf(route: Route, slow: number): Bin[] {
+  const times = route.times.filter(([, , number]) => number);
+  const first = Math.max(1, times[0]?.[0] ?? 1);
+  const last = times[times.length - 1]?.[1] ?? 2;
+  const width = Math.log(last / first) / BINS;
+  const bins: Bin[] = [];
+  let place = -1;
+  for (const [from, to, number] of route.times) {
+    if (from < times[0]![0] || from >= last) {
+      continue;
+    }
+    const its = Math.min(BINS - 1, Math.floor(
+      Math.log(Math.max(from, first) / first) / width + 1e-9));
+    const bin = bins[bins.length - 1];
+    if (bin === undefined || its > place || bin.from < slow && from >= slow) {
+      bins.push({from, to, count: number});
+    } else {
+      bin.to = to;
+      bin.count += number;
+    }
+    place = its;
+  }
+  return bins;
+}
+
+function histogram(app: App, route: Route, from: number, name: string,
+  number: number): HTMLElement {
+  const bins = binsOf(route, from);
+  const peak = Math.max(...bins.map((bin) => bin.count));
+  const isOn = (bin: Bin) => bin.from >= from;
+  return h('div', {}, h('h2', {}, `How long ${route.value} took `,
+    h('span', {class: 'm3'}, `${plural(route.count, 'request')}; click a ` +
+      'bar: it and all slower ones')),
+  h('div', {class: 'histo', role: 'group', 'aria-label': 'Requests by time'},
+    ...bins.map((bin, place) => h('button', {
+      type: 'button', class: isOn(bin) ? 'on' : '',
+      'aria-pressed': String(isOn(bin)), 'data-key': `bin ${place}`,
+      'data-tip': `${ms(bin.from)} to ${ms(bin.to)}: ` +
+        plural(bin.count, 'request'),
+      onclick: () => app.ask({slow: route.value, from:
+        app.query.from === bin.from || place === 0 ? 0 : bin.from})},
+    place === bins.length - 1 ? h('span', {class: 'hl'},
+      name.startsWith(`Slowest ${number}`) ? name.toLowerCase()
+        : `${name.toLowerCase()}: ${count(number)}`) : null,
+    bin.count ? h('span', {}, count(bin.count)) : null,
+    h('i', {'style.height':
+      `${bin.count ? Math.max(2, PEAK_PX * bin.count / peak) : 0}px`})))),
+  h('div', {class: 'ticks', 'aria-hidden': 'true'}, ...bins.map(
+    (bin, place) => h('span', {}, tick(bin.from) +
+      (place === bins.length - 1 ? ' ms' : '')))));
+}
+
+function tick(ns: number): string {
+  const value = ns / 1e6;
+  return value.toFixed(value >= 20 ? 0 : value >= 0.95 ? 1 : 2);
+}
+
+function compared(app: App, name: string, slowest: Mean,
+  others: Mean): HTMLElement {
+  const reasons = SPENT.map(([reason]) => reason).filter((reason) => (
+    slowest.by[reason] > LEAST_NS || others.by[reason] > LEAST_NS));
+  const scale = Math.max(slowest.total, others.total);
+  const strip = (mean: Mean) => h('div', {
+    'style.width': `${100 * mean.total / scale}%`},
+  h('div', {class: 'bar', role: 'img', 'aria-label': reasons.map(
+    (reason) => `${WORDS[reason].name} ${ms(mean.by[reason])}`).join(', ')},
+  ...reasons.map((reason) => h('i', {class: `s-${WORDS[reason].css}`,
+    'style.flex': mean.by[reason] / mean.total},
+  mean.by[reason] / scale > NAMED * (reason === 'loop_wait' ? 3 : 1)
+    ? h('em', {class: mean.by[reason] / scale > 0.3 ? 'big' : ''},
+      WORDS[reason].name) : null))));
+  const most = Math.max(...reasons.map((reason) => Math.abs(
+    slowest.by[reason] - others.by[reason])));
+  const ranked = reasons.map((reason) => (
+    [reason, slowest.by[reason] - others.by[reason]] as const)).sort(
+    ([, a], [, b]) => b - a);
+  return h('div', {class: 'blk'},
+    h('h2', {}, 'What the slow ones did, beside the others'),
+    h('p', {}, 'Mean of one request, both on the same scale.'),
+    h('div', {class: 'cmp'},
+      h('div', {}, h('b', {}, `${name} `), h('span', {class: 'm2'},
+        `${plural(slowest.count, 'request')}, ${ms(slowest.total)}`)),
+      strip(slowest),
+      h('div', {}, h('b', {}, 'All others '), h('span', {class: 'm2'},
+        `${plural(others.count, 'request')}, ${ms(others.total)}`)),
+      strip(others)),
+    stacked(h('table', {class: 'stack reasons', 'aria-label': 'Reasons'},
+      h('thead', {}, h('tr', {},
+        head('Time spent', 'What the request did or waited for.'),
+        head(name, 'Mean of one request.', 'r'),
+        head('Others', 'Mean of one request.', 'r'),
+        head('Difference', 'How much longer a slow request takes for this.',
+          'r'), head(''),
+        head('Because of', 'Who held what was waited for, of all tasks: of ' +
+          'single requests it is not known.'))),
+      h('tbody', {}, ...ranked.map(([reason, more]) => h('tr', {},
+        h('td', {class: 'key nowrap'}, h('span', {
+          class: `sw s-${WORDS[reason].css}`}), ' ', h('span', {
+          class: 'tipped', 'data-tip': WORDS[reason].tip, tabindex: 0},
+        WORDS[reason].name)),
+        h('td', {class: 'r'}, ms(slowest.by[reason])),
+        h('td', {class: 'r'}, ms(others.by[reason])),
+        h('td', {class: 'r share'}, signed(ms(more), more)),
+        h('td', {class: 'bars'}, h('div', {class: 'meter'}, h('i', {
+          class: `s-${WORDS[reason].css}`, 'style.width':
+            `${most ? 100 * Math.max(0, more) / most : 0}%`}))),
+        h('td', {class: 'wide m2'}, ...reason === 'loop_wait'
+          ? loopHolders(app).flatMap(([place, value, total], number) => [
+            number ? ', ' : '', lineButton(app, place),
+            ` ${percent(value, total)}`]) : [])))))));
+}

@@ -1,0 +1,118 @@
+// Figures and words: each thing has one name on the whole page.
+
+import type {Value} from './document';
+
+export interface StateWords {
+  readonly name: string;
+  readonly css: string;
+  readonly tip: string;
+}
+
+/** In the order of bars and legends. */
+export const STATES: Readonly<Record<string, StateWords>> = {
+  running: {name: 'running', css: 'run',
+    tip: 'On a CPU, in Python or in C code that keeps the GIL.'},
+  native: {name: 'native', css: 'nat',
+    tip: 'On a CPU, in C code that released the GIL (NumPy, zlib). Other ' +
+      'threads can run Python meanwhile.'},
+  waiting: {name: 'waiting', css: 'wait',
+    tip: 'Not on a CPU: waits for a socket, a disk, a lock or a sleep.'},
+  gil_wait: {name: 'GIL wait', css: 'gil',
+    tip: 'Could run, but another thread held the GIL. Waits shows which one.'},
+  cpu_wait: {name: 'CPU wait', css: 'cpu',
+    tip: 'Could run, but the machine gave it no CPU: other processes, or a ' +
+      'container’s limit.'},
+  asleep_with_gil: {name: 'asleep with GIL', css: 'slp',
+    tip: 'Waits while it keeps the GIL, so that no thread can run Python. ' +
+      'Nearly always a fault in a C extension.'},
+  gc: {name: 'GC', css: 'gc', tip: 'Python’s garbage collector.'},
+  awaiting: {name: 'awaiting', css: 'wait',
+    tip: 'A task that waits for something, and for no thread.'},
+  loop_wait: {name: 'waiting for the event loop', css: 'loop',
+    tip: 'Ready to go on, but another task kept the event loop busy.'},
+  unsampled: {name: 'unsampled', css: 'queue',
+    tip: 'Threads that ended before they were sampled: only how long they ' +
+      'were there is known.'},
+  lost: {name: 'lost', css: 'queue',
+    tip: 'The stacks were lost, as the tables were full.'},
+  custom: {name: 'counted', css: 'queue',
+    tip: 'What the program counted itself.'},
+};
+
+const NO_BREAK = '\u00a0';
+const MINUS = '\u2212';
+const MS = 1e6;
+const SECOND = 1e9;
+const UNITS: readonly [number, string][] = [
+  [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']];
+
+export function count(number: number): string {
+  return Math.round(number).toLocaleString('en-US');
+}
+
+export function percent(part: number, whole: number): string {
+  const share = whole > 0 ? 100 * part / whole : 0;
+  return `${share >= 99.95 ? '100' : share.toFixed(1)}${NO_BREAK}%`;
+}
+
+/** A time as in a sentence: three digits. */
+export function time(ns: number): string {
+  const size = Math.abs(ns);
+  if (size >= 9.995 * SECOND) {
+    return `${(ns / SECOND).toFixed(1)}${NO_BREAK}s`;
+  }
+  if (size >= 0.9995 * SECOND) {
+    return `${(ns / SECOND).toFixed(2)}${NO_BREAK}s`;
+  }
+  if (size >= 9.95 * MS || ns === 0) {
+    return `${Math.round(ns / MS)}${NO_BREAK}ms`;
+  }
+  return size >= 0.0995 * MS ? `${(ns / MS).toFixed(1)}${NO_BREAK}ms`
+    : `${(ns / 1000).toFixed(1)}${NO_BREAK}µs`;
+}
+
+/** Of milliseconds, as in the tables of requests. */
+export function ms(ns: number): string {
+  const value = ns / MS;
+  return `${value.toFixed(Math.abs(value) >= 100 ? 0 : 1)}${NO_BREAK}ms`;
+}
+
+/** An amount of a value, in the unit that is right for *scale*. */
+export function amount(value: Value, number: number, scale = number): string {
+  if (value.unit === 'nanoseconds') {
+    return Math.abs(scale) >= SECOND
+      ? `${(number / SECOND).toFixed(2)}${NO_BREAK}s`
+      : `${(number / MS).toFixed(1)}${NO_BREAK}ms`;
+  }
+  if (value.unit === 'bytes') {
+    const [size, name] = UNITS.find(([least]) => Math.abs(scale) >= least) ??
+      [1, 'bytes'];
+    return `${(number / size).toFixed(size > 1 ? 1 : 0)}${NO_BREAK}${name}`;
+  }
+  return count(number) + (value.unit === 'count' ? '' : ` ${value.unit}`);
+}
+
+/** In a sentence. */
+export function said(value: Value, number: number): string {
+  return value.unit === 'nanoseconds' ? time(number) : amount(value, number);
+}
+
+export function signed(text: string, number: number): string {
+  const digits = text.replace(/^[-\u2212]/, '');
+  return number === 0 ? digits : (number < 0 ? MINUS : '+') + digits;
+}
+
+export function plural(number: number, one: string): string {
+  return `${count(number)} ${one}${number === 1 ? '' : 's'}`;
+}
+
+/** The last part of a path. */
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1) || path;
+}
+
+/** How many time units a head of a column of a value is. */
+export function heading(value: Value): string {
+  return value.unit === 'nanoseconds' ? 'Time'
+    : value.unit === 'bytes' ? 'Size' : 'Amount';
+}
