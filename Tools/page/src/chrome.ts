@@ -27,16 +27,18 @@ export function drawHead(app: App): void {
   document.title = changes !== null ? `${doc.title}: before → after`
     : `${doc.title}, ${time(doc.length_ns)}`;
   byId('facts').replaceChildren(...facts,
-    h('span', {class: 'opt ph'}, plural(doc.n_samples, 'sample')),
+    h('span', {class: changes === null ? 'opt ph' : 'opt'},
+      plural(doc.n_samples, 'sample')),
     h('button', {type: 'button', class: isGood ? 'q ph' : 'q poor ph',
       'data-tip': quality.texts.join(' '), onclick: () => showQuality(app)},
     isGood ? 'Quality good' : `Quality: ${quality.word}`));
 }
 
-/** Without the folder that Python is in. */
+/** As typed, without the folder that Python is in. */
 function shortCommand(command: string): string {
   const [program = '', ...rest] = command.split(' ');
-  return [baseName(program), ...rest].join(' ');
+  return /^-|\.py$/.test(program) ? `python ${command}`
+    : [baseName(program), ...rest].join(' ');
 }
 
 export function drawTabs(app: App, views: readonly View[]): void {
