@@ -19,6 +19,9 @@ const ANIMATION_MS = 160;
 const DIM = 0.3, ANCESTOR = 0.55;
 const AT_MOST = 30;
 const MOST_ROWS = 500;
+// What leads to the first fork, if it is so many frames, is one row.
+const LEAST_CHAIN = 3;
+const CHAIN = -1;
 const MINE = 0, LIBRARY = 1;
 const MINE_SHOWN = 3, LIBRARIES_SHOWN = 5;
 
@@ -55,6 +58,9 @@ class Graph {
   #colours: readonly string[] = [];
   #isFound: Uint8Array | null = null;
   #small = 0;
+  /** How many frames above the first fork are one row; 0: none are. */
+  #chain = 0;
+  #isChainOpen = false;
   #drawnOf = '';
   readonly #canvas = h('canvas');
   readonly #frame = h('div', {id: 'flame', tabindex: 0, role: 'application',
@@ -70,7 +76,11 @@ class Graph {
     this.#canvas.addEventListener('mouseleave', () => this.#hover(null));
     this.#canvas.addEventListener('click', (event) => {
       const node = this.#at(event);
-      if (node !== null) {
+      if (node === CHAIN) {
+        this.#isChainOpen = true;
+        this.#hover(null);
+        this.app.draw();
+      } else if (node !== null) {
         this.#zoom(node);
       }
     });
@@ -112,6 +122,7 @@ class Graph {
       return;
     }
     this.#seen = this.#range();
+    this.#chain = this.#isChainOpen ? 0 : this.#chainLength();
     place.replaceChildren(this.#tools(), this.#crumbs, this.#frame,
       this.#note, this.#said, this.#table());
     this.#drawCrumbs();
@@ -208,6 +219,33 @@ class Graph {
     step(began);
   }
 
+  /** Frames that have all the time, one below the other, of no code of mine. */
+  #chainLength(): number {
+    const {rows, functions, parents} = this.#shape;
+    const {totals} = this.#layout;
+    const {origin} = this.app.model.doc.functions;
+    let length = 0;
+    for (let node = 0; ; length++) {
+      const next = rows[length + 1]?.find((its) => totals[its]! > 0);
+      if (next === undefined || parents[next] !== node ||
+          totals[next]! < totals[0]! * (1 - Number.EPSILON * 8) ||
+          origin[functions[next]!] === MINE) {
+        break;
+      }
+      node = next;
+    }
+    return length < LEAST_CHAIN ? 0 : length;
+  }
+
+  #rowOf(depth: number): number {
+    return this.#chain === 0 || depth === 0 ? depth
+      : Math.max(1, depth - this.#chain + 1);
+  }
+
+  #depthOf(row: number): number {
+    return this.#chain === 0 || row <= 1 ? row : row + this.#chain - 1;
+  }
+
   /** The node and its ancestors, which stay above it over the whole width. */
   #ancestors(): Set<number> {
     const found = new Set<number>();
@@ -221,11 +259,12 @@ class Graph {
   /** Draw the rows that are in sight. */
   #paintAll(): void {
     const width = this.#frame.clientWidth;
-    const height = this.#shape.rows.length * ROW_PX;
+    const nRows = this.#rowOf(this.#shape.rows.length - 1) + 1;
+    const height = nRows * ROW_PX;
     this.#frame.style.height = `${height}px`;
     const {top} = this.#frame.getBoundingClientRect();
     const first = Math.max(0, Math.floor(-top / ROW_PX));
-    const last = Math.min(this.#shape.rows.length - 1,
+    const last = Math.min(nRows - 1,
       Math.ceil((innerHeight - top) / ROW_PX));
     if (!width || last < first) {
       return;
@@ -235,11 +274,36 @@ class Graph {
     pen.textBaseline = 'middle';
     this.#small = 0;
     const ancestors = this.#ancestors();
-    for (let depth = first; depth <= last; depth++) {
-      this.#paintRow(pen, depth, (depth - first) * ROW_PX, width, ancestors);
+    for (let row = first; row <= last; row++) {
+      const y = (row - first) * ROW_PX;
+      if (this.#chain && row === 1) {
+        this.#paintChain(pen, width, y);
+      } else {
+        this.#paintRow(pen, this.#depthOf(row), y, width, ancestors);
+      }
     }
     this.#note.textContent = this.#small
       ? `${plural(this.#small, 'smaller frame')}: zoom in` : '';
+  }
+
+  #chainText(): string {
+    const {rows} = this.#shape;
+    const {totals} = this.#layout;
+    const name = (depth: number) => this.#name(
+      rows[depth]!.find((its) => totals[its]! > 0)!);
+    return `${this.#chain} frames: ${name(1)} … ${name(this.#chain)}`;
+  }
+
+  #paintChain(pen: CanvasRenderingContext2D, width: number, y: number): void {
+    const paint = this.#paint;
+    pen.fillStyle = paint.colour('bg-2');
+    pen.beginPath();
+    pen.roundRect(0, y, width - 1, ROW_PX - 1, 3);
+    pen.fill();
+    pen.font = `400 12px ${paint.font}`;
+    pen.fillStyle = paint.colour(
+      this.#hovered === CHAIN ? 'ink' : 'ink-2');
+    pen.fillText(this.#chainText(), 6, y + ROW_PX / 2, width - 12);
   }
 
   #paintRow(pen: CanvasRenderingContext2D, depth: number, y: number,
@@ -383,7 +447,11 @@ class Graph {
 
   #at({clientX, clientY}: MouseEvent): number | null {
     const {left, top, width} = this.#frame.getBoundingClientRect();
-    const depth = Math.floor((clientY - top) / ROW_PX);
+    const visible = Math.floor((clientY - top) / ROW_PX);
+    if (this.#chain && visible === 1) {
+      return CHAIN;
+    }
+    const depth = this.#depthOf(visible);
     const row = this.#shape.rows[depth];
     if (row === undefined) {
       return null;
@@ -412,7 +480,9 @@ class Graph {
       return;
     }
     if (isOther) {
-      tip.replaceChildren(...this.#card(node));
+      tip.replaceChildren(...node === CHAIN
+        ? ['All of the time was in these. Click to see each.']
+        : this.#card(node));
       tip.classList.add('on');
     }
     const isBelow = y + tip.offsetHeight + 8 <= innerHeight;
@@ -447,7 +517,7 @@ class Graph {
     if (document.activeElement !== this.#frame) {
       return false;
     }
-    const node = this.#hovered ?? this.#zoomed;
+    const node = Math.max(0, this.#hovered ?? this.#zoomed);
     if (key === 'Enter') {
       this.#zoom(node);
       return true;
@@ -458,13 +528,13 @@ class Graph {
     }
     const {left, top, width} = this.#frame.getBoundingClientRect();
     const [from, to] = this.#seen;
-    const y = top + (this.#shape.depths[next]! + 1) * ROW_PX + 4;
+    const y = top + (this.#rowOf(this.#shape.depths[next]!) + 1) * ROW_PX + 4;
     if (y > innerHeight - ROW_PX || y < 100) {
       scrollBy(0, y - innerHeight / 2);
     }
     this.#hover(next, left + 8 + Math.max(0,
       (this.#layout.begins[next]! - from) / (to - from) * width),
-    top + (this.#shape.depths[next]! + 1) * ROW_PX + 4);
+    y);
     this.#said.textContent = `${this.#name(next)}, ` +
       `${this.app.amount(this.#layout.totals[next]!)}, ` +
       percent(this.#layout.totals[next]!, this.#layout.totals[0]!);
