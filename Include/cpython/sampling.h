@@ -66,7 +66,7 @@ typedef struct {
     int depth_frames;           // 0: what holds already, or the default
     int names;                  // 1: C functions and operators, 2: opcodes,
                                 // 3: both; -1: what holds, or the default
-    uint32_t max_records;       // room for records that wait
+    uint32_t max_records;       // capacity: records that may wait
     int64_t interpreter_id;     // -1: all interpreters; of one that is not
                                 // there (yet) no records come
     uint64_t flags;             // PySampling_WITH_*

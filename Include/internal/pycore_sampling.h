@@ -4,8 +4,9 @@
    There are three parts: the clock (clock/clock.c) decides WHEN to sample,
    capture and accounting (sample/capture.c, sample/account.c) say WHAT a
    sample is, the tables (tables/tables.h) keep WHERE it goes.  The hooks call
-   all of them (hooks.c); this header must not know how any of them works.  What they ask of each other is in the headers beside
-   their files, in Python/sampling/. */
+   all of them (hooks.c); this header must not know how any of them works.
+   What they ask of each other is in the headers beside their files, in
+   Python/sampling/. */
 
 #ifndef Py_INTERNAL_SAMPLING_H
 #define Py_INTERNAL_SAMPLING_H
@@ -104,8 +105,8 @@ PyAPI_FUNC(void) _PySampling_EnterTask(const _PySampling_TaskInfo *task);
 PyAPI_FUNC(void) _PySampling_LeaveTask(const _PySampling_TaskInfo *task);
 PyAPI_FUNC(void) _PySampling_SwapTask(const _PySampling_TaskInfo *left,
                                       const _PySampling_TaskInfo *entered);
-// Before the first session of the process nobody is told.  After one a thread
-// may still be in a task that it entered then.
+// Before the first session of the process nothing is reported.  After one a
+// thread may still be in a task that it entered then.
 #define _PySampling_EnterTask(TASK) \
     (_PySampling_EPOCH() != 0 ? _PySampling_EnterTask(TASK) : (void)0)
 #define _PySampling_LeaveTask(TASK) \
@@ -219,8 +220,8 @@ extern void _PySampling_ContinueInChild(PyThreadState *tstate);
 // Python code.
 extern void _PySampling_Finalize(PyThreadState *tstate);
 
-// The same in a process that is about to end at once (session/ending.c).  Gives
-// the GIL up if there is a profile to write.
+// The same in a process that is about to end at once (session/ending.c).
+// Gives the GIL up if there is a profile to write.
 extern void _PySampling_BeforeExit(void);
 
 #else  // no profiler: no hook costs an instruction
@@ -228,7 +229,7 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_ACTIVE() 0
 #define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
-// What is told of a task is not made, either.
+// What is reported of a task is not made, either.
 #define _PySampling_EnterTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))
 #define _PySampling_LeaveTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))
 #define _PySampling_SwapTask(LEFT, ENTERED) \

@@ -101,8 +101,8 @@ typedef struct {
     X(ticks)                /* the clock fired */ \
     X(ticks_timed)          /* of these, by a thread's own timer */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
-    X(ticks_idle)           /* no run of the interpreter was looked at */ \
-    X(ticks_own)            /* the signal came too late: the thread took it */ \
+    X(ticks_idle)           /* no run of the interpreter was checked */ \
+    X(ticks_own)            /* the signal came late: the thread took it */ \
     X(ticks_withdrawn)      /* the clock got no CPU to send the signal */ \
     X(ticks_missed)         /* the run it fell into had ended by then */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
@@ -112,7 +112,7 @@ typedef struct {
     X(ticks_refused)        /* as the kernel or the program leaves none */ \
     X(ticks_unprobed)       /* as the kernel does not say who sleeps */ \
     X(signals_sent)         /* a thread was asked to capture */ \
-    X(signals_late)         /* the session, or the thread's part, had ended */ \
+    X(signals_late)         /* the session or the thread's part was over */ \
     X(signals_overdue)      /* met the end of a run: captured in the next */ \
     X(signals_stray)        /* not ours */ \
     X(signals_unanswered)   /* blocked by the thread, or not sent */ \
@@ -129,16 +129,16 @@ typedef struct {
     X(samples)              /* records added to the tables */ \
     X(frames_truncated)     /* captures deeper than depth_frames */ \
     X(callees_put_off)      /* not worked out in time: frames without one */ \
-    X(lost_table_full)      /* samples booked as [lost]: table limit */ \
-    X(lost_wall_ns)         /* wall time booked as [lost] */ \
-    X(lost_cpu_ns)          /* CPU time booked as [lost] */ \
+    X(lost_table_full)      /* samples recorded as [lost]: table limit */ \
+    X(lost_wall_ns)         /* wall time recorded as [lost] */ \
+    X(lost_cpu_ns)          /* CPU time recorded as [lost] */ \
     X(lost_labels)          /* samples whose labels were too many to keep */ \
     X(lost_tasks)           /* samples whose task was one too many to keep */ \
     X(lost_holders)         /* waits whose holder was one too many to keep */ \
     X(lost_task_ns)         /* of tasks' lives, on no record */ \
     X(tasks_unheard)        /* steps of tasks that nobody said were woken */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
-    X(collections_gen0)     /* garbage collections of generation 0 that ended */ \
+    X(collections_gen0)     /* collections of generation 0 that ended */ \
     X(collections_gen1)     /* of generation 1 */ \
     X(collections_gen2)     /* of generation 2: full ones */ \
     X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
@@ -230,7 +230,7 @@ struct _sampling_runtime_state {
     // hold.
     PyMutex control_mutex;
     // The registry: guards the lists of interpreters and threads, and starting
-    // and stopping the clock.  The clock holds it during a look.
+    // and stopping the clock.  The clock holds it during a check.
     PyMutex mutex;
     struct _sampling_interpreter_state *interpreters;
     // A number that rises when the engine goes on or off or gets new tables,
@@ -262,12 +262,12 @@ struct _sampling_runtime_state {
     void (*handler)(int signum, void *siginfo, void *context);
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
-    void *read_clock;           // clock_gettime(); NULL: not found yet; relaxed
-    uint64_t deadline_ns;       // of the clock's next look; relaxed
-    // While no run needs looks the clock rests, until a thread that attaches
+    void *read_clock;           // clock_gettime(); NULL: not found; relaxed
+    uint64_t deadline_ns;       // of the clock's next check; relaxed
+    // While no run needs checks the clock rests, until a thread that attaches
     // wakes it.  Pairs with interp->running, both sequentially consistent.
     int clock_rests;            // _PySampling_Rest
-    int somebody_ran;           // a run that needs looks, since the last look
+    int somebody_ran;           // a run that needs checks, since the last
     int somebody_timed;         // a run with a timer, since the last watch
     uint64_t clock_woken_ns;
     uint32_t clock_wakeups;     // what the clock waits for: a futex
@@ -275,7 +275,7 @@ struct _sampling_runtime_state {
     // Timers of threads (clock/run.c, clock/ask.c).  Owner: who holds the GIL.
     int uses_timers;            // atomic
     int has_no_timers;          // nor ever will in this session; relaxed
-    uint64_t trial_ns;          // looked at, nobody asleep; relaxed
+    uint64_t trial_ns;          // checked, nobody asleep; relaxed
     uint64_t last_run_ns;       // began then, of those that may be timed
     uint64_t runs_apart_ns;     // that they are from each other, on average
     uint64_t deadline_seed;

@@ -41,7 +41,7 @@ class TrioInstrument:
         self._of(task).resume(skip_frames=_TRIO_FRAMES)
 
     def after_task_step(self, task):
-        # One that ended in this step has been told to.
+        # One that ended in this step has been reported.
         found = self._tasks.get(task)
         if found is not None:
             found.suspend()

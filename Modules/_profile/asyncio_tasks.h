@@ -1,4 +1,4 @@
-/* asyncio's tasks, as the sampling profiler is told of them.
+/* asyncio's tasks, as the sampling profiler learns of them.
 
    Owns what the profiler has to know of a Task.  Must not know what becomes of
    it.  A part of Modules/_asynciomodule.c, which alone includes it, below the

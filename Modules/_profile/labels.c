@@ -349,7 +349,7 @@ _PyProfile_TraverseLabels(profile_state *state, visitproc visit, void *arg)
 void
 _PyProfile_ClearLabels(profile_state *state)
 {
-    // The core must not look at what is about to be freed.
+    // The core must not read what is about to be freed.
     struct _sampling_interpreter_state *s =
         &_PyInterpreterState_GET()->sampling;
     if (state->label_var != NULL && s->label_var == state->label_var) {

@@ -1,9 +1,9 @@
 /* Sampling profiler: where the interpreter reports that a thread runs.
 
    Owns the hooks of the eval loop, of detach, attach and exec: what has to
-   happen there, and in which order.  Must not know how a nanosecond is booked,
-   a stack is walked or a signal is sent.  A name in parentheses is that of a
-   macro, too, which asks first whether anybody profiles. */
+   happen there, and in which order.  Must not know how a nanosecond is
+   recorded, a stack is walked or a signal is sent.  A name in parentheses is
+   that of a macro, too, which asks first whether anybody profiles. */
 
 #include "Python.h"
 
@@ -22,8 +22,8 @@
 
 #include <errno.h>
 
-/* How often booking what the hooks took is booked in turn, at most.  More than
-   a few times only where that takes as long as a period. */
+/* How often what it took to record the hooks is recorded in turn, at most.
+   More than a few times only where that takes as long as a period. */
 #define MAX_HOOK_RECORDS 8
 
 /* The thread's record, if it takes part in the session.  Called without the

@@ -124,7 +124,7 @@ class Errors:
                   if self.sleep_cpu else ['-', '-'])]
 
     def all_sleep_cpu(self):
-        """CPU time booked on sleeping lines that they did not burn, or less
+        """CPU time recorded on sleeping lines that they did not burn, or less
         than they did, in percent of their wall time."""
         return abs(sum(self.sleep_cpu_ns)) / sum(self.sleep_wall_ns) * 100
 

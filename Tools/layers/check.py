@@ -3,7 +3,7 @@
 usage: python Tools/layers/check.py [--plan FILE] [--top DIRECTORY]
 
 A fault is an arrow that runs up or to a neighbour, a circle of files, or a
-file in no room.  All are printed; the exit status is 1 if there is one.
+file in no package.  All are printed; the exit status is 1 if there is one.
 """
 
 import argparse
@@ -60,26 +60,27 @@ def faults_of(section, top):
 def _homeless(section, sources):
     faults = []
     for path in sources:
-        rooms = section.rooms_of(path)
-        if not rooms:
-            faults.append(f'{path} is in no room')
-        elif len(rooms) > 1:
-            names = ' and '.join([name for _, name in rooms])
-            faults.append(f'{path} is in several rooms: {names}')
+        packages = section.packages_of(path)
+        if not packages:
+            faults.append(f'{path} is in no package')
+        elif len(packages) > 1:
+            names = ' and '.join([name for _, name in packages])
+            faults.append(f'{path} is in several packages: {names}')
     return faults
 
 
 def _wrong_ways(section, arrows):
     faults = []
     for user, line, used, what in arrows:
-        above, below = section.rooms_of(user)[:1], section.rooms_of(used)[:1]
+        above = section.packages_of(user)[:1]
+        below = section.packages_of(used)[:1]
         if not above or not below or above == below:
             continue
-        [(floor, room)], [(its_floor, its_room)] = above, below
-        if floor >= its_floor:
-            where = 'above' if its_floor < floor else 'beside'
-            faults.append(f'{user}:{line} -> {used} ({what}): "{its_room}" '
-                          f'is {where} "{room}"')
+        [(layer, package)], [(its_layer, its_package)] = above, below
+        if layer >= its_layer:
+            where = 'above' if its_layer < layer else 'beside'
+            faults.append(f'{user}:{line} -> {used} ({what}): "{its_package}" '
+                          f'is {where} "{package}"')
     return faults
 
 

@@ -1,6 +1,6 @@
-"""The plan of the house, as layers.txt tells it.
+"""The plan of packages in layers, as layers.txt has it.
 
-This file owns how the plan is spelled and in which room a file is.  It must
+This file owns how the plan is spelled and in which package a file is.  It must
 not know how files use each other.
 """
 
@@ -10,11 +10,11 @@ LANGUAGES = ('python', 'c')
 
 
 class Section:
-    """The rooms of one language.
+    """The packages of one language.
 
     language   one of LANGUAGES
-    files      patterns of paths: the files that have to be in a room
-    floors     list of lists of rooms, from the top to the ground
+    files      patterns of paths: the files that have to be in a package
+    layers     list of lists of packages, from the top to the ground
     stand_ins  patterns of files whose definitions another file has, too
     known      set of (path, path): arrows that are wrong and to go
     """
@@ -23,7 +23,7 @@ class Section:
         self.language = language
         self.files = files
         self.base = files[0] if files[0].endswith('/') else ''
-        self.floors = []
+        self.layers = []
         self.stand_ins = []
         self.known = set()
 
@@ -35,11 +35,11 @@ class Section:
         """A path of the plan as one from the repository's top."""
         return path[1:] if path.startswith('/') else self.base + path
 
-    def rooms_of(self, path):
-        """Return the (floor, name) of each room that a file is in."""
-        return [(floor, name)
-                for floor, rooms in enumerate(self.floors)
-                for name, patterns in rooms
+    def packages_of(self, path):
+        """Return the (layer, name) of each package that a file is in."""
+        return [(layer, name)
+                for layer, packages in enumerate(self.layers)
+                for name, patterns in packages
                 if any([_matches(path, self.whole(pattern))
                         for pattern in patterns])]
 
@@ -83,10 +83,10 @@ def _take(line, sections):
         section.known.add((section.whole(user.strip()),
                            section.whole(used.strip())))
     else:
-        section.floors.append([_room(room) for room in line.split('|')])
+        section.layers.append([_package(part) for part in line.split('|')])
 
 
-def _room(text):
+def _package(text):
     name, colon, patterns = text.partition(':')
     if not (colon and name.strip() and patterns.split()):
         raise ValueError

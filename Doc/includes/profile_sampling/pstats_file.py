@@ -17,7 +17,7 @@ import marshal
 class Stats:
     """A callback for subscribe() that adds up time by function and caller.
 
-    clock  'wall' or 'cpu': the one whose times are told
+    clock  'wall' or 'cpu': the one whose times are shown
     """
 
     def __init__(self, clock='wall'):

@@ -23,7 +23,7 @@ def rows(tables):
         frame = innermost[node]
         place = frames[frame][:2] if frame >= 0 else None
         _add(sums, (thread, place, holder_thread, holder_node), values)
-    # Places may differ in what is not told.
+    # Places may differ in what is not shown.
     rows = {}
     for (thread, place, *held), values in sums.items():
         function, line = place or (None, 0)

@@ -12,7 +12,7 @@ from profile_sampling._data.tables import (
     FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
 from profile_sampling._data.values import STATES, Function
 
-# States of samples that are nowhere: no line is to blame.
+# States of samples that are nowhere: no line of the program's.
 _NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
 # What is on no line of mine; rows of these come last.
 OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')

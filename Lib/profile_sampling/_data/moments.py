@@ -17,7 +17,7 @@ _SAMPLE = 0
 _NO_THREAD = 0xFFFFFFFF
 # No session is as long.
 _MAX_RESOLUTION_NS = 1 << 62
-# What samples are told apart by, and the items of it (see memoryview.cast).
+# What samples are distinguished by, and the items of it (see memoryview.cast).
 _KEYS = {'node': 'I', 'thread': 'I', 'labels_row': 'I', 'state': 'B',
          'holder_thread': 'I', 'holder_node': 'I'}
 _WEIGHTS = 'count', 'cpu_ns', 'wall_ns'

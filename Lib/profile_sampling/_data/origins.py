@@ -1,6 +1,6 @@
 """Whose code a function is: mine, that of packages or of the standard library.
 
-This file owns how that is told from names of files, which is all that a
+This file owns how that follows from names of files, which is all that a
 profile has.  It must not know what is done with it.
 
 What is not known to be installed is mine: an editable install, a script, what

@@ -263,7 +263,7 @@ class TaskLabelRow(_LifeRow):
     mean_ns, p50_ns, p99_ns, longest_ns
                   how long they took
 
-    The last five are None where the program told of no requests, see
+    The last five are None where the program reported no requests, see
     request(), and in a part of a profile.
     """
 

@@ -63,7 +63,7 @@ def _within_libraries(tables, fold, parents):
     """Return which nodes are in folded code that folded code has called,
     as bits.
 
-    What code entered a library by is kept, and what states are told by.
+    What code entered a library by is kept, and what states are known by.
     """
     origin = origins.of_functions(tables.functions)
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()

@@ -3,7 +3,7 @@
 This file owns the arithmetic of Python/sampling/tables/coroutines.c, for
 profiles that are made of a subscription: what the tasks of a class ran is
 shared by the class's samples, as wall time is, and all loop wait of a thread
-by the thread's samples, as they are to blame.  It must not know where samples
+by the thread's samples, as they caused it.  It must not know where samples
 come from.
 
 A sample is a list of a key (node, thread, labels, state, ...) and values:
@@ -43,9 +43,9 @@ def share_delays(samples):
     for its_samples in threads.values():
         loop_wait_ns = sum([sample[_TASK] for sample in its_samples
                             if sample[_STATE] == LOOP_WAIT])
-        # If none has to answer for it, all do.
-        blamed = any([sample[_DELAY] for sample in its_samples])
-        _share(loop_wait_ns, its_samples, _DELAY if blamed else _WALL, _DELAY)
+        # If none is charged with it, all are.
+        charged = any([sample[_DELAY] for sample in its_samples])
+        _share(loop_wait_ns, its_samples, _DELAY if charged else _WALL, _DELAY)
 
 
 def _share(ns, samples, weight, value):

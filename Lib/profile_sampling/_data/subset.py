@@ -22,7 +22,7 @@ class Source:
     *hidden_frames*, if given, has 1 for each frame that is to be left out of
     the stacks, *hidden_nodes* for each node.  Not of the places of who held
     the GIL: a wait would be none.  *idle* has 1 for each sample that is idle,
-    if that could not be told any more: those are not put together with others.
+    if that is not known any more: those are not put together with others.
     """
 
     def __init__(self, tables, *, hidden_frames=b'', hidden_nodes=b'',

@@ -12,7 +12,7 @@ MODES = ('wall', 'cpu')
 STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
           'cpu_wait')
-# The order in which they are told.
+# The order in which they are shown.
 SHOWN_STATES = ('running', 'native', 'waiting', 'gil_wait', 'cpu_wait',
                 'asleep_with_gil', 'gc', 'awaiting', 'loop_wait', 'unsampled',
                 'lost', 'custom')

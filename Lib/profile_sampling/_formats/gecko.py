@@ -290,7 +290,7 @@ def _categories():
                for number in range(len(FUNCTION_KINDS))}
     after = 1 + len(FUNCTION_KINDS)
     for number, state in enumerate(STATES):
-        # Running is what kinds are told for.
+        # Running is what kinds are given for.
         numbers['state', number] = None
         if state in _STATE_COLORS:
             numbers['state', number] = after

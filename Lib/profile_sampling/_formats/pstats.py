@@ -13,7 +13,7 @@ times are as they are.  Calls are not known to a sampler: their number is that
 of the samples with the function on the stack, and "per call" is per sample.
 What is on a stack more than once, by recursion, counts once, as in cProfile.
 
-What gets lost: stacks (of a function only its direct callers are told), the
+What gets lost: stacks (of a function only its direct callers are kept), the
 other types of values, lines, columns and instructions, threads, states but
 for pseudo-frames, labels, tasks, who held the GIL and counters.
 """

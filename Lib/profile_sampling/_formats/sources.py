@@ -37,7 +37,7 @@ def found(tables, roots=None):
     functions  list of objects: name, filename, first_line (which function it
                is), lines (texts by their numbers), notes
     generic    {name of a specialized instruction: that of the generic one}
-    left_out   how many functions had no room
+    left_out   how many functions did not fit
 
     *roots* are the directories of files that may be shown of a profile that
     was read from a file.

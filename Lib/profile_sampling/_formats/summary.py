@@ -14,7 +14,7 @@ from profile_sampling._formats.table import WIDTH
 from profile_sampling._formats.words import (
     counted, state_name, text_width, wrapped)
 
-# Where there is room for more than the report has.
+# Where there is space for more than the report has.
 _STATE_TEXTS = {'asleep_with_gil': 'asleep with the GIL',
                 'gc': 'collecting garbage'}
 _NS_PER_S = 1_000_000_000

@@ -37,7 +37,7 @@ _KINDS = {'C': 'c', 'operator': 'o', 'pseudo': 'x'}
 # Pseudo-frames with a colour of their own, by how they begin.
 _WAITS = {'[waiting': 'b', '[GIL wait': 'g', '[CPU wait': 'u',
           '[GC': 'm'}
-# What is drawn, its class and its colour; all are told apart without red and
+# What is drawn, its class and its colour; all are distinct without red and
 # green, and black is readable on them.
 _LEGEND = (('Python', 'p2', '#f0b35a'), ('C', 'c', '#8ec3ea'),
            ('operator', 'o', '#7fd1c0'), ('waiting', 'b', '#c3c9d4'),

@@ -135,9 +135,9 @@ class Table:
 
 
 def lines(table, width=WIDTH, color=False):
-    """Return the lines of a table that has room for *width* columns.
+    """Return the lines of a table of at most *width* columns.
 
-    No line is longer.  Where there is no room, columns are left out and texts
+    No line is longer.  Where there is no space, columns are left out and texts
     are cut: see _widths().
     """
     rows, notes = table.for_people()
@@ -246,9 +246,9 @@ def _length(cell):
 
 
 def _widths(columns, cells, width, sums):
-    """Return the room of each column; 0 for one that is left out.
+    """Return the width of each column; 0 for one that is left out.
 
-    That is a text that is nowhere, and what there is no room for: columns in
+    That is a text that is nowhere, and what there is no space for: columns in
     which there is nothing, margins, ranks, and the values that are least; in
     text of few columns the second name before values that are large.
     Then paths get shorter, and then names; the last of them may be left out.
@@ -299,7 +299,7 @@ def _total(widths):
 
 
 def _leave_out(columns, cells, widths, width, sums):
-    """Take columns of numbers away until texts have room, if that helps."""
+    """Take columns of numbers away until texts fit, if that helps."""
     first = next((number for number, column in enumerate(columns)
                   if column.kind in _TEXTS), None)
     beside = _NEEDED_BESIDE if width < _WIDE else width
@@ -323,7 +323,7 @@ def _leave_out(columns, cells, widths, width, sums):
 
 
 def _expendable(columns, cells, sums, width):
-    """Iterate over (room that a text is to have, columns that are left out if
+    """Iterate over (width that a text is to have, columns that are left out if
     it has less), in their order."""
     of_kind = {}
     for number, column in enumerate(columns):

@@ -16,7 +16,7 @@ _SLOWEST = 0.01
 _OF_REQUESTS = (('mean', 'mean'), ('running', 'running'),
                 ('loop_wait', 'loop wait'), ('gil_wait', 'GIL wait'),
                 ('waiting', 'waiting'))
-# How many things that tasks awaited, and that held their loop, are told; the
+# How many things that tasks awaited, and that held their loop, are shown; the
 # latter if they held it for as much of the waits.
 _AWAITED = _HOLDERS = 3
 _LEAST_SHARE = 0.1
@@ -120,7 +120,7 @@ def _callee(row):
 
 
 def by_label(tables, top, key):
-    """The Table of the values of a label: latencies, if the program told
+    """The Table of the values of a label: latencies, if the program reported
     of requests, and what they come of."""
     key = label_of(key)
     rows = by_task.rows_of_label(tables, key)

@@ -143,7 +143,7 @@ def padded(text, width, *, left=True):
 
 
 def _beginning(text, width):
-    """Return as much of a text as *width* columns have room for."""
+    """Return as much of a text as fits *width* columns."""
     if text.isascii():
         return text[:width]
     end = 0

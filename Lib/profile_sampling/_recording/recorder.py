@@ -168,7 +168,7 @@ class BlockRecorder(_Collector):
 
     It is made when the session or the block has begun, or, if others sample
     already (*is_first* False), before that: what came earlier than the block
-    is told from what its samples weigh.
+    follows from what its samples weigh.
     """
 
     def __init__(self, *, is_first):

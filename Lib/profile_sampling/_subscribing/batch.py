@@ -46,7 +46,7 @@ class Rows:
                is known
 
     They grow with each batch; only the module of a function and the name of
-    a thread are ever told anew.
+    a thread are ever reported anew.
     """
 
     def __init__(self, serial):

@@ -40,7 +40,7 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     depth_frames, names, signal
                       as for start(); by default what holds already, or
                       what start() takes
-    max_samples       room for samples that wait, 16 to 16777216.  When it
+    max_samples       how many samples may wait, 16 to 16777216.  When it
                       is used up, samples of one stack are merged; then the
                       oldest are dropped, and a record tells how many
     threads           only these, an iterable of threads or their idents
@@ -54,8 +54,8 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     Raise TypeError or ValueError for a wrong argument, RuntimeError if
     sampling is under way with fewer depth_frames, fewer names or another
     signal than asked for, the interpreter is shutting down or the process was
-    forked by C code that told nobody, NotImplementedError if the platform
-    cannot.
+    forked by C code without the fork hooks, NotImplementedError if the
+    platform cannot.
     """
     if not callable(callback):
         raise TypeError(

@@ -1,8 +1,8 @@
 /* Sampling profiler: short intervals laid end to end, and points on that axis
-   which say which of them are booked.
+   which say which of them are recorded.
 
    Points lie a period apart on average, so an interval covers one in
-   proportion to its length: booked with the distance to the point before,
+   proportion to its length: recorded with the distance to the point before,
    that is unbiased, and the cost is bounded.  Must not know what the intervals
    are of. */
 
@@ -15,7 +15,7 @@
 
 #include "common.h"
 
-/* Intervals of a period divided by this, or longer, are booked one by one.
+/* Intervals of a period divided by this, or longer, are recorded one by one.
    Shorter ones never cover two points, which are three quarters of a period
    apart at the least. */
 #define LONG_PERIOD_DIVISOR 2
@@ -40,9 +40,9 @@ _PySampling_Carry(uint64_t *to_go_ns, uint64_t *carried_ns,
     return 1;
 }
 
-/* A short interval at the end of its axis.  Returns how much is booked on it:
-   if it covers a point, the distance to the point before.  What lies behind
-   the point is carried. */
+/* A short interval at the end of its axis.  Returns how much is recorded on
+   it: if it covers a point, the distance to the point before.  What lies
+   behind the point is carried. */
 static inline uint64_t
 _PySampling_Cover(uint64_t *to_go_ns, uint64_t *carried_ns,
                   uint64_t length_ns, uint64_t period_ns, uint64_t *random)

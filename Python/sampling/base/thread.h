@@ -21,7 +21,7 @@ typedef struct _sampling_time {
 } _PySampling_Time;
 
 /* A tick that reached the thread when its run was over: to be captured that
-   long after the beginning of what is looked at of its next runs. */
+   long after the beginning of what is sampled of its next runs. */
 struct _sampling_overdue {
     uint64_t after_ns;          // 0: there is none
     int num_runs;               // that have begun since
@@ -48,10 +48,10 @@ struct _sampling_axes {
     uint64_t random;
 };
 
-/* Per-thread clocks: every nanosecond since `wall_ns` began is either booked
+/* Per-thread clocks: every nanosecond since `wall_ns` began is either recorded
    on a sample, or carried, or lies after `wall_ns`. */
 struct _sampling_account {
-    uint64_t wall_ns;           // booked or carried up to here; written
+    uint64_t wall_ns;           // recorded or carried up to here; written
                                 // relaxed, for book_lost_threads()
     uint64_t cpu_ns;            // same, on the thread's CPU clock
     uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
@@ -165,7 +165,7 @@ struct _sampling_thread {
     // reads what is relaxed.
     struct _sampling_kernel_timer timer;
     int timer_signal;
-    int is_timed;               // its run is: the clock need not look; relaxed
+    int is_timed;               // its run is: the clock checks not; relaxed
     uint64_t timer_deadline_ns; // which it is set for; 0: none; relaxed
     uint64_t timer_fires_ns;
     uint64_t run_end_ns;        // before the timer was cleared
@@ -182,7 +182,7 @@ struct _sampling_thread {
     unsigned int epoch;
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
-    int is_leaving;             // giving the GIL up: the handler looks
+    int is_leaving;             // giving the GIL up: the handler checks
     uint64_t flight_ns;         // how long a signal usually takes to stop it
     uint64_t visits_ns;         // of its run, for the overdue tick
     struct _sampling_overdue overdue;
@@ -211,7 +211,7 @@ struct _sampling_thread {
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
     struct _sampling_carries set_aside; // the program's, while `excluded`
-    uint64_t residue_cpu_ns;    // booked by the last flush without a tick
+    uint64_t residue_cpu_ns;    // recorded by the last flush without a tick
     uint64_t residue_wall_ns;
 };
 

@@ -28,7 +28,7 @@
    a signal is on its way and waits for it, which takes microseconds.
 
    A thread that holds the GIL while it sleeps in a system call would be woken
-   too early.  So the clock first looks whether the thread is asleep or likely
+   too early.  So the clock first checks whether the thread is asleep or likely
    to be so at once: then it only leaves a note, which the thread finds at its
    next safepoint. */
 
@@ -50,12 +50,12 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* A look stands for a period for each deadline that is over, but for no more
+/* A check stands for a period for each deadline that is over, but for no more
    than this, unless the thread has run for longer: the process may have been
    stopped, or the machine asleep. */
 #define MAX_SPAN_PERIODS 2
 
-/* Looks that stand for this much time have to find running threads awake, one
+/* Checks that stand for this much time have to find running threads awake, one
    after the other. */
 #define TRIAL_NS 500000000
 
@@ -165,7 +165,7 @@ ask_for_mask(_PySampling_Thread *thread)
     _Py_set_eval_breaker_bit(thread->tstate, _PY_SAMPLING_BIT);
 }
 
-/* What this look stands for is added to what the thread has not captured. */
+/* What this check stands for is added to what the thread has not captured. */
 static void
 add_span(_PySampling_Thread *thread, uint64_t wall_ns,
          struct _sampling_time span, _PySampling_RunState found)
@@ -230,7 +230,7 @@ tick_asked(struct _sampling_asking *asking, _PySampling_Thread *thread,
 }
 
 /* Do threads have timers?  One that sleeps in a system call with the GIL held
-   would be woken by its timer.  So they have when looks at running threads
+   would be woken by its timer.  So they have when checks of running threads
    have found none asleep for a while, until a timer's signal meets one that
    is. */
 
@@ -251,7 +251,7 @@ _PySampling_HasOneGIL(void)
     return 1;
 }
 
-/* A look that stands for `time_ns` has found a running thread awake, or
+/* A check that stands for `time_ns` has found a running thread awake, or
    not. */
 static void
 try_timers(int is_awake, uint64_t time_ns)
@@ -292,7 +292,7 @@ _PySampling_TimersStart(void)
 }
 
 
-/* Looks. */
+/* Checks. */
 
 /* Names what the thread sleeps in, if it sleeps on while its stack is read. */
 static void
@@ -322,7 +322,7 @@ _PySampling_IsTimed(_PySampling_Thread *thread, uint64_t wall_ns)
     return 1;
 }
 
-/* A look at the interpreter's running thread. */
+/* A check of the interpreter's running thread. */
 _PySampling_Found
 _PySampling_Ask(struct _sampling_asking *asking,
                  struct _sampling_interpreter_state *interp,

@@ -1,17 +1,17 @@
 /* Sampling profiler: WHEN to sample.
 
-   Owns the sampler thread, its deadlines, when it looks and when it rests.
+   Owns the sampler thread, its deadlines, when it checks and when it rests.
    Must not know how a thread is asked (clock/ask.c), frames, stacks or
    tables.
 
    The sampler thread is no Python thread: it has no thread state, takes no
-   GIL and allocates nothing through Python.  At each tick it looks, for every
+   GIL and allocates nothing through Python.  At each tick it checks, for every
    interpreter, at who holds the GIL, and asks that thread by a signal to
    capture itself.  Threads without the GIL are never disturbed: their stacks
    stand still, and they account for themselves when they attach.
 
    A thread that has set a timer of its own (clock/run.c) is not asked.
-   When nobody else holds a GIL for some looks, the clock rests: it costs a
+   When nobody else holds a GIL for some checks, the clock rests: it costs a
    program that waits nothing.  A thread that attaches without a timer wakes
    it: its deadlines were there all the while, so that no run is favoured.
    While there are timers it only watches. */
@@ -31,16 +31,16 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* After that many looks in a row with nobody who held a GIL at any of them or
+/* After that many checks in a row with nobody who held a GIL at any of them or
    between, the clock rests.  Threads that wait for shorter need not wake
    it. */
 #define IDLE_LOOKS 4
 
-/* As often the clock looks whether threads answer the signals of their own
+/* As often the clock checks whether threads answer the signals of their own
    timers. */
 #define WATCH_NS 200000000
 
-/* A look that is late says for so long that others want the CPU, too. */
+/* A check that is late says for so long that others want the CPU, too. */
 #define CROWD_NS 1000000000
 
 /* How long a thread usually runs is averaged over so many runs. */
@@ -75,8 +75,8 @@ struct _sampling_clock {
 };
 
 
-/* A look at all interpreters.  Returns whether a thread was found that needs
-   looks.  Caller holds runtime->sampling.mutex. */
+/* A check of all interpreters.  Returns whether a thread was found that needs
+   checks.  Caller holds runtime->sampling.mutex. */
 static int
 tick(struct _sampling_clock *clock, uint64_t wall_ns,
      struct _sampling_time span)
@@ -136,14 +136,14 @@ tick_locked(struct _sampling_clock *clock, uint64_t wall_ns,
 static void
 look(struct _sampling_clock *clock, uint64_t now_ns)
 {
-    // A clock that gets its CPU late looks once for all that was due.
+    // A clock that gets its CPU late checks once for all that was due.
     uint64_t span_ns = _PySampling_DeadlineSpan(
         _PySampling_OF_CLOCK, clock->deadline_ns, now_ns);
     if (now_ns - clock->deadline_ns > _PySampling_LATE_NS) {
         _Py_atomic_store_uint64_relaxed(&STATE->crowded_until_ns,
                                         now_ns + CROWD_NS);
     }
-    // Before it looks: a run that ends after this is not one it has missed.
+    // Before it checks: a run that ends after this is not one it has missed.
     set_deadline(clock,
                  _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns + 1));
     tick_locked(clock, now_ns, span_ns);
@@ -174,8 +174,9 @@ who_runs(struct _sampling_clock *clock, uint64_t now_ns)
 static void
 rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
 {
-    // A thread that attaches stores what it does, then looks whether the clock
-    // rests; here it is the other way round.  One of both sees the other.
+    // A thread that attaches stores what it does, then checks whether the
+    // clock rests; here it is the other way round.  One of both sees the
+    // other.
     _Py_atomic_store_int(&STATE->clock_rests, _PySampling_RESTS);
     uint64_t from_ns = _PySampling_MonotonicNow();
     _PySampling_Found found = who_runs(clock, from_ns);
@@ -447,7 +448,7 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
         return;
     }
     PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
-    // LeaveSignal, Abandon and Revive may be looking at it.
+    // LeaveSignal, Abandon and Revive may be reading it.
     STATE->clock = NULL;
     int has_thread =
         clock->life == THREAD_RUNS || clock->life == THREAD_ENDS;

@@ -1,7 +1,7 @@
 /* Sampling profiler: the deadlines of ticks.
 
    Owns at which moments a tick is due, and what it stands for.  Must not know
-   who looks at them.
+   who checks them.
 
    They are the same for all threads: one in each period, anywhere in it, so
    that no rhythm of a program or of the kernel meets them more often.  They

@@ -112,7 +112,7 @@ typedef enum {
     _PySampling_FOUND_ASKED,
 } _PySampling_Found;
 
-// A look at the interpreter's running thread, which stands for `span`.
+// A check of the interpreter's running thread, which stands for `span`.
 extern _PySampling_Found
 _PySampling_Ask(struct _sampling_asking *asking,
                 struct _sampling_interpreter_state *interp,

@@ -8,7 +8,7 @@
    still sleeps, waits for a CPU, or has been moved aside by the sampler thread
    just now; on one CPU it always is one of these.  /proc shows the first, and
    how long the thread has waited for a CPU up to when it last got one.  What
-   remains of the time since the last look is a wait that goes on.  One that
+   remains of the time since the last check is a wait that goes on.  One that
    was asleep, and has had no CPU since, is still in its system call, woken or
    not: a signal would cut that short.  Where the
    kernel does not say, a thread that is off its CPU may be asleep: no system
@@ -30,12 +30,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* After a sleep with the GIL a thread gets notes for that many looks that find
-   it on a CPU, or nothing unexplained since the look before. */
+/* After a sleep with the GIL a thread gets notes for that many checks that
+   find it on a CPU, or nothing unexplained since the check before. */
 #define SLEEPY_TICKS 4
 
 /* A thread that was moved aside has been off its CPU for less than this and a
-   sixteenth of the time since the last look: the clocks are not read at once,
+   sixteenth of the time since the last check: the clocks are not read at once,
    and the kernel's are no finer. */
 #define DISPLACED_NS 20000
 #define DISPLACED_DIVISOR 16
@@ -154,7 +154,7 @@ read_delay(const struct _sampling_proc_file *file, uint64_t *delay_ns,
     return 1;
 }
 
-/* Time since the last look, or since the thread has the GIL if that is less,
+/* Time since the last check, or since the thread has the GIL if that is less,
    in which it neither ran nor waited for a CPU that it has got since. */
 static uint64_t
 unexplained(_PySampling_Thread *thread, uint64_t wall_ns, uint64_t cpu_ns,

@@ -273,7 +273,7 @@ _PySampling_RunPrepare(_PySampling_Thread *thread)
 
 /* A deadline that is over by now is nobody's: it fell into the profiler's own
    work.  `at_once`: nothing was done since RunPrepare() that took time.
-   Returns 0 if the clock has to look at the run. */
+   Returns 0 if the clock has to check the run. */
 int
 _PySampling_RunOpen(_PySampling_Thread *thread, int at_once)
 {
@@ -322,8 +322,8 @@ _PySampling_RunResume(_PySampling_Thread *thread)
     _PySampling_ClockWake(_Py_atomic_load_int_relaxed(&thread->is_timed));
 }
 
-/* The clock has looked at the thread, which holds the GIL: a run that is long
-   need not be looked at for ever.  In this period the deadline was the
+/* The clock has checked the thread, which holds the GIL: a run that is long
+   need not be checked for ever.  In this period the deadline was the
    clock's: the timer's is in the next.  Async-signal-safe. */
 void
 _PySampling_RunWasAsked(_PySampling_Thread *thread, uint64_t ticked_ns)
@@ -355,7 +355,7 @@ _PySampling_RunGoOn(_PySampling_Thread *thread, uint64_t ticked_ns)
         _Py_atomic_store_int_relaxed(&thread->is_timed, 0);
     }
     if (!_Py_atomic_load_int_relaxed(&thread->is_timed)) {
-        // From now on the clock has to look.
+        // From now on the clock has to check.
         _PySampling_ClockWake(0);
     }
 }

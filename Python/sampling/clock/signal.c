@@ -46,7 +46,7 @@ install_handler(struct _sampling_signal *signal, int signum)
 }
 
 /* May the clock have sent the signal, or a timer of ours?  If the user's queue
-   of pending signals is full (RLIMIT_SIGPENDING), the kernel has no room for
+   of pending signals is full (RLIMIT_SIGPENDING), the kernel has no space for
    who sent it and says that it was process 0. */
 int
 _PySampling_IsFromClock(const siginfo_t *info)

@@ -6,7 +6,7 @@
    frame and its code object are alive; the objects on its evaluation stack
    need not be, since an instruction leaves the pointers behind when it
    releases them.  So objects are read with _PySampling_ReadMemory() only, and
-   the types found are looked at no closer than at the drain, which takes them
+   the types found are examined no closer than at the drain, which takes them
    for types only if they are. */
 
 #include "Python.h"

@@ -4,7 +4,7 @@
    not know how a callee was found.
 
    Runs at the drain: with the GIL, but no Python object is made and no Python
-   code runs.  Types are looked at directly once they have proved to be types:
+   code runs.  Types are read directly once they have proved to be types:
    the drain comes before any type dies (_PySampling_TypeEnd).  All else that
    a callee refers to is read as memory that may be gone. */
 

@@ -14,7 +14,7 @@
 /* Longer names of functions in C are not believed. */
 #define _PySampling_MAX_NAME_BYTES 256
 
-/* Room for the longest name: two types, each of a module, and an operator. */
+/* Space for the longest name: two types, each of a module, and an operator. */
 #define _PySampling_MAX_TEXT_BYTES (4 * _PySampling_MAX_NAME_BYTES)
 
 struct _sampling_text {

@@ -9,7 +9,7 @@
    that it meets for the first time is worked out in a scratch area, and kept
    at the next drain.
 
-   What the handler works out between two drains is bounded by the room of the
+   What the handler works out between two drains is bounded by the size of the
    scratch area, and each code object is worked out once: a stack may hold
    thousands of frames of code that nobody has seen.  What does not fit is
    counted, and worked out at the drain. */
@@ -52,7 +52,7 @@ struct _sampling_slots {
     // What was met since the last drain.
     struct {
         PyCodeObject *code;         // NULL: it has died
-        const uint8_t *units;       // in the scratch area; NULL: no room
+        const uint8_t *units;       // in the scratch area; NULL: no space
     } pending[MAX_PENDING_CODES];
     int num_pending;
     int used_scratch;

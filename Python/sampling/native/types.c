@@ -16,7 +16,7 @@
 #include "../tables/store.h"
 #include "naming.h"
 
-/* How much of UTF-8 text goes into so much room: no part of a character. */
+/* How much of UTF-8 text goes into so much space: no part of a character. */
 static size_t
 whole_characters(const char *bytes, size_t size, size_t room)
 {

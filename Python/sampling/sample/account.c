@@ -8,12 +8,12 @@
    A thread is in one of three states: it runs (holds the GIL), is blocked
    (gave it up), or waits for it.  Time of each state is carried apart:
 
-   - Running: the clock looks at it now and then.  What passed since the last
+   - Running: the clock checks it now and then.  What passed since the last
      capture is handed on with the next.
    - Off the GIL the stack stands still, so detach and attach see everything.
-     An interval of at least half a period is booked as it is, to the
+     An interval of at least half a period is recorded as it is, to the
      nanosecond.  Shorter ones are laid end to end, and points on that axis, a
-     period apart on average, say which of them are booked: each with the
+     period apart on average, say which of them are recorded: each with the
      distance to the point before.  An interval covers a point in proportion to
      its length, so that is unbiased.  The cost is bounded: a record per period
      and axis on average, two of long intervals, and for a wait one per holder.
@@ -101,7 +101,7 @@ carry_cpu(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
     uint64_t run = a->off_since_read_ns ? Py_MIN(burnt, ran) : burnt;
     a->carried.run.cpu_ns += run;
     a->carried.off_cpu_ns += burnt - run;
-    _Py_atomic_store_uint64_relaxed(&a->cpu_ns, cpu_ns);  // the clock looks
+    _Py_atomic_store_uint64_relaxed(&a->cpu_ns, cpu_ns);  // the clock reads
     a->cpu_read_wall_ns = wall_ns;
     a->off_since_read_ns = 0;
     a->hooks_since_read_ns = 0;
@@ -371,14 +371,14 @@ _PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns,
 /* Several thread states on one OS thread. */
 
 /* From now on the OS thread that both records share runs `to`.  What it did
-   until `from` gave up its GIL is booked or carried there; the time since then
-   becomes an interval off the GIL of `to`. */
+   until `from` gave up its GIL is recorded or carried there; the time since
+   then becomes an interval off the GIL of `to`. */
 void
 _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
 {
     struct _sampling_account *f = &from->account;
     struct _sampling_account *t = &to->account;
-    // Else all of it was booked just now, maybe for the last time.
+    // Else all of it was recorded just now, maybe for the last time.
     if (f->cpu_read_wall_ns < f->wall_ns) {
         uint64_t now_ns = _PySampling_WallNow();
         f->off_since_read_ns += now_ns - f->wall_ns;
@@ -452,8 +452,8 @@ _PySampling_AccountDetach(_PySampling_Thread *thread, int took_time)
     struct _sampling_account *a = &thread->account;
     uint64_t now_ns = _PySampling_AccountRunEnd(thread);
     carry_run_wall(a, now_ns);
-    // The interval that begins may be short and booked: it needs two readings
-    // of its own.
+    // The interval that begins may be short and recorded: it needs two
+    // readings of its own.
     if (a->off_since_read_ns >= CPU_READ_INTERVAL_NS
         || a->axes.blocked_to_go_ns < CPU_READ_INTERVAL_NS
         || now_ns - a->cpu_read_wall_ns

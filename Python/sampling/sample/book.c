@@ -222,7 +222,7 @@ saw_off_gil(const struct _sampling_place *leaf, _PySampling_State state,
     }
 }
 
-/* Tasks that waited meanwhile blame one. */
+/* Tasks that waited meanwhile are charged to one. */
 static struct _sampling_wait_part
 longest_part(const struct _sampling_wait_part *parts, int num_parts)
 {
@@ -235,8 +235,8 @@ longest_part(const struct _sampling_wait_part *parts, int num_parts)
     return parts[longest];
 }
 
-/* A wait for the GIL that weighs what it took is booked on all who held the
-   GIL meanwhile.  One that weighs for others is booked on who held it at the
+/* A wait for the GIL that weighs what it took is charged to all who held the
+   GIL meanwhile.  One that weighs for others is charged to who held it at the
    moment that chose it. */
 static void
 book_wait(const struct _sampling_place *place,
@@ -293,7 +293,7 @@ book_block(const struct _sampling_place *place,
         place, 1, off->cpu_ns, off->cpu_ns + off->cpu_span_ns,
         off->blocked_ns);
     if (off->cpu_span_ns != 0) {
-        // The wall time is booked already.
+        // The wall time is recorded already.
         book_share(place, _PySampling_OFF_GIL,
                    record_of(place, _PySampling_NATIVE, 0,
                              place->thread->account.wall_ns),
@@ -319,7 +319,7 @@ has_ended(_PySampling_Thread *thread)
     return _PySampling_CpuNow(thread) == 0;
 }
 
-/* Returns 0 if there is nothing to book. */
+/* Returns 0 if there is nothing to record. */
 static int
 book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
              const struct _sampling_off_gil *off)
@@ -367,7 +367,7 @@ _PySampling_BookHooks(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 /* What that took is of the same call.  No other walk: of a deep stack it takes
-   as long, and would be booked as well, for ever. */
+   as long, and would be recorded as well, for ever. */
 int
 _PySampling_BookHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /* Sampling profiler: what records are made with.  Between sample/book.c and
-   sample/leftover.c, which book time; of no concern to others. */
+   sample/leftover.c, which record time; of no concern to others. */
 
 #ifndef Py_SAMPLING_BOOK_H
 #define Py_SAMPLING_BOOK_H

@@ -9,7 +9,7 @@
 #include "buffer.h"
 #include "sample.h"
 
-/* Room for that many frames, however small depth_frames is. */
+/* Space for that many frames, however small depth_frames is. */
 #define MIN_BUFFER_FRAMES 4096
 
 /* The most entries that a stack takes: each frame may be in C code; and

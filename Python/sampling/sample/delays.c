@@ -8,7 +8,7 @@
    of a thread is shared in these proportions (tables/shares.c).
 
    A loop that is far behind finds thousands of timers late.  So the charge of
-   the samples is not booked one by one: each keeps by how many more tasks it
+   the samples is not recorded one by one: each keeps by how many more tasks it
    is charged than the one before, and when the oldest one leaves, the number
    of those who charge it is known.
 
@@ -78,7 +78,7 @@ stretch_at(struct _sampling_delays *d, uint64_t number)
     return &d->stretches[number % MAX_STRETCHES];
 }
 
-/* It makes room for another one. */
+/* It makes space for another one. */
 static void
 drop_oldest(struct _sampling_delays *d)
 {

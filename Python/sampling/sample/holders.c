@@ -1,7 +1,7 @@
 /* Sampling profiler: who held the GIL while others waited for it.
 
    Owns, for each GIL, the log of who took it, when, and what they did with it.
-   Must not know how waits are recognized, or booked.
+   Must not know how waits are recognized, or recorded.
 
    The log is a ring of stretches.  One begins when a thread takes the GIL, and
    when a sample of the holder finds it elsewhere than the sample before; it
@@ -13,7 +13,7 @@
    least while it had it.
 
    No lock: the log is written by who holds the GIL, and read by a thread that
-   has just got it, or that books the time of others while it holds it. */
+   has just got it, or that records the time of others while it holds it. */
 
 #include "Python.h"
 
@@ -111,7 +111,7 @@ begin_stretch(struct _sampling_holders *log, const _PySampling_Thread *thread,
     }
 }
 
-/* The thread has the GIL, since the moment up to which its time is booked or
+/* The thread has the GIL, since the moment up to which its time is recorded or
    carried.  If it had the GIL last as well, its stretch goes on. */
 void
 _PySampling_HoldersTake(_PySampling_Thread *thread)

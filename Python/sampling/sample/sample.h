@@ -1,5 +1,5 @@
 /* Sampling profiler: WHAT a sample is: captures, stacks, threads' time
-   and how it is booked. */
+   and how it is recorded. */
 
 #ifndef Py_SAMPLING_SAMPLE_H
 #define Py_SAMPLING_SAMPLE_H
@@ -13,7 +13,7 @@
 // sample/capture.c.
 extern void _PySampling_SignalHandler(int signum, void *info, void *context);
 // Takes the stack at a tick whose clocks are given; `is_in_c`: its leaf may be
-// in C code.  Returns 0 if there was no room.
+// in C code.  Returns 0 if there was no space.
 extern int _PySampling_Capture(PyThreadState *tstate,
                                _PySampling_Thread *thread,
                                uint64_t wall_ns, uint64_t cpu_ns,
@@ -96,7 +96,7 @@ extern void _PySampling_AccountDetach(_PySampling_Thread *thread,
                                       int took_time);
 extern void _PySampling_AccountAttach(_PySampling_Thread *thread);
 
-// What is to be booked of an interval off the GIL.
+// What is to be recorded of an interval off the GIL.
 struct _sampling_off_gil {
     uint64_t blocked_ns;
     uint64_t wait_ns;
@@ -119,13 +119,13 @@ struct _sampling_off_gil {
 // is done.
 extern int _PySampling_AccountShort(_PySampling_Thread *thread,
                                     uint64_t now_ns);
-// Any interval; what is not to be booked is carried.  `all`: it is not to wait
-// for a point.
+// Any interval; what is not to be recorded is carried.  `all`: it is not to
+// wait for a point.
 extern void _PySampling_AccountOffGIL(_PySampling_Thread *thread,
                                       uint64_t now_ns, int all,
                                       struct _sampling_off_gil *off);
 // What the profiler did at both ends of the interval, the same way.  Returns 0
-// if nothing is to be booked.
+// if nothing is to be recorded.
 extern int _PySampling_AccountHooks(_PySampling_Thread *thread,
                                     uint64_t now_ns,
                                     struct _sampling_off_gil *off);
@@ -157,10 +157,10 @@ _PySampling_AccountTakeAll(_PySampling_Thread *thread);
 extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
                                         _PySampling_Thread *to);
 
-// sample/book.c: everything that becomes a record is booked there.  On the
-// thread, or while it stands still and the caller has its GIL.
+// sample/book.c: every record is made there.  On the thread, or while
+// it stands still and the caller has its GIL.
 
-// Around all that is booked.  NULL: there are no tables for the thread any
+// Around all that makes records.  NULL: there are no tables for the thread any
 // more, and nothing to close.
 static inline struct _sampling_tables *
 _PySampling_OpenTables(_PySampling_Thread *thread)
@@ -188,11 +188,11 @@ extern void _PySampling_Drain(PyThreadState *tstate,
 extern void _PySampling_BookNote(PyThreadState *tstate,
                                  _PySampling_Thread *thread);
 // What the profiler did at both ends of an interval off the GIL, up to now.
-// Returns 0 if nothing was booked.
+// Returns 0 if nothing was recorded.
 extern int _PySampling_BookHooks(PyThreadState *tstate,
                                  _PySampling_Thread *thread,
                                  uint64_t now_ns);
-// What it took to book that, on the same place.
+// What it took to record that, at the same place.
 extern int _PySampling_BookHooksAgain(_PySampling_Thread *thread,
                                       uint64_t now_ns);
 // The interval off the GIL that ends now; `all` of it, however short.
@@ -243,14 +243,14 @@ typedef struct _sampling_wait_part {
     uint32_t holder_node;
     uint64_t wall_ns;
 } _PySampling_WaitPart;
-// A wait is booked on at most so many holders: that bounds what it costs.
+// A wait is charged to at most so many holders: that bounds what it costs.
 #define _PySampling_MAX_WAIT_PARTS 8
 // With the registry locked.  Returns 0 if there is no memory.
 extern int _PySampling_HoldersInit(PyInterpreterState *interp);
 extern void _PySampling_HoldersFini(PyInterpreterState *interp);
 extern size_t
 _PySampling_HoldersBytes(const struct _sampling_interpreter_state *s);
-// The thread has the GIL; all its time up to now is booked or carried.
+// The thread has the GIL; all its time up to now is recorded or carried.
 extern void _PySampling_HoldersTake(_PySampling_Thread *thread);
 // A sample of the holder.
 extern void _PySampling_HoldersSaw(_PySampling_Thread *thread, uint32_t node,
@@ -281,7 +281,7 @@ _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
 // A task has waited for its loop, unseen, since that moment.
 extern void _PySampling_DelaysCharge(_PySampling_Thread *thread,
                                      uint64_t since_ns);
-// All that is not booked yet.
+// All that is not recorded yet.
 extern void _PySampling_DelaysFlush(_PySampling_Thread *thread);
 extern size_t _PySampling_DelaysBytes(const _PySampling_Thread *thread);
 

@@ -6,8 +6,8 @@
    tables.
 
    A tick *stands for* a period for each deadline that it answers, its span,
-   whatever the thread did meanwhile: each moment is as likely to be looked at
-   as any other, so each look counts alike, and a place is sampled in
+   whatever the thread did meanwhile: each moment is as likely to be checked
+   as any other, so each check counts alike, and a place is sampled in
    proportion to the time spent there.  (The time since the last *capture* is
    something else.  The first tick of a burst comes soon after a wait, so the
    beginnings of bursts would get too little, by up to two fifths.)

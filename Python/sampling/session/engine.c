@@ -2,7 +2,7 @@
 
    Owns when the clock runs, at which rate, and which tables there are.  Must
    not know why it is to run (session/session.c), or how a stack is walked, a
-   nanosecond is booked or a row is laid out.
+   nanosecond is recorded or a row is laid out.
 
    The engine is off, runs or is paused. */
 
@@ -38,7 +38,7 @@ _PySampling_EngineNewTables(void)
     return tables;
 }
 
-/* Threads of other GILs may be looking. */
+/* Threads of other GILs may be reading. */
 static void
 next_epoch(void)
 {

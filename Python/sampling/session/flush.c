@@ -1,7 +1,7 @@
 /* Sampling profiler: the moments at which all time has to be on samples.
 
    Owns whose time that is.  Must not know when such a moment is
-   (session/session.c, session/engine.c), or how time is booked. */
+   (session/session.c, session/engine.c), or how time is recorded. */
 
 #include "Python.h"
 
@@ -25,7 +25,7 @@ for_threads(PyThreadState *tstate,
 {
     _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     _PySampling_ENTER_HOOK(own);
-    // Not before: a tick in between would book the caller beyond it.
+    // Not before: a tick in between would record the caller beyond it.
     uint64_t now_ns = _PySampling_WallNow();
     // Stacks are walked into the buffer in which captures wait.
     _PySampling_Drain(tstate, own);

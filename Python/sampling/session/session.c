@@ -3,7 +3,7 @@
    Owns what users ask for (start, stop and snapshot, subscriptions) and the
    hooks of signals.  Must not know how the engine is turned on and off
    (session/engine.c), a thread comes to take part, a stack is walked, a
-   nanosecond is booked or a row is laid out. */
+   nanosecond is recorded or a row is laid out. */
 
 #include "Python.h"
 
@@ -129,7 +129,7 @@ replace_session(PyThreadState *tstate, struct _sampling_profile *fresh)
         fresh->is_open = 1;
     }
     if (has_own_tables) {
-        // Threads of other GILs book to the one or the other.
+        // Threads of other GILs add to the one or the other.
         PyMutex_Unlock(&STATE->tables_mutex);
         _PySampling_EngineExchange(tstate, fresh->tables);
         PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);

@@ -6,7 +6,7 @@
    one that attached last.  The others are *shadowed* until they attach again.
 
    Owns the rings of records that share an OS thread.  Must not know how time
-   is booked. */
+   is recorded. */
 
 #include "Python.h"
 

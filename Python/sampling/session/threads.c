@@ -2,8 +2,8 @@
 
    Owns the lists of interpreters and threads, their lock, and the record of
    each thread from its first moment in a session to its last.  Must not know
-   when a session starts or ends, how a stack is walked, a nanosecond is booked
-   or a row is laid out. */
+   when a session starts or ends, how a stack is walked, a nanosecond is
+   recorded or a row is laid out. */
 
 #include "Python.h"
 

@@ -135,7 +135,7 @@ copy_changed_threads(struct _sampling_subscription *sub,
     return 1;
 }
 
-/* The rows go out.  Room has been made before. */
+/* The rows go out.  Space has been made before. */
 static void
 advance(struct _sampling_subscription *sub,
         const struct _sampling_tables *tables)

@@ -89,7 +89,7 @@ void
 _PySampling_Emit(_PySampling_Thread *thread,
                  const struct _sampling_event *record)
 {
-    // A thread of another GIL may book what is lost.
+    // A thread of another GIL may record what is lost.
     int excluded = _Py_atomic_load_int_relaxed(&thread->excluded);
     if (!excluded) {
         _PySampling_EmitOfProgram(record);

@@ -28,7 +28,7 @@ typedef enum {
     _PySampling_EVENT_DELAY,        // wall_ns: tasks waited because of this
 } _PySampling_EventKind;
 
-#define _PySampling_MIN_EVENTS 16       // room of a subscription
+#define _PySampling_MIN_EVENTS 16       // capacity of a subscription
 #define _PySampling_MAX_EVENTS (1 << 24)
 
 #define _PySampling_FLAG_RESIDUE 1  // count is 0: no tick had hit it, or it is
@@ -56,7 +56,7 @@ struct _sampling_event {
 
 typedef struct {
     int rate_hz;
-    uint32_t max_events;        // room of the ring
+    uint32_t max_events;        // capacity of the ring
     uint32_t batch_events;      // wakes the helper when that many wait
     int64_t interpreter_id;     // -1: all interpreters
     const uint64_t *thread_idents;      // only these; NULL: all threads
@@ -170,7 +170,7 @@ struct _sampling_taken {
     uint32_t num_changed_threads;
 };
 
-// Room for that many events; NULL: no memory.
+// Space for that many events; NULL: no memory.
 extern struct _sampling_batch *_PySampling_BatchNew(uint32_t max_events);
 extern void _PySampling_BatchClear(struct _sampling_batch *batch);
 // Neither needs the lock.

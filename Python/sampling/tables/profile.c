@@ -1,7 +1,7 @@
 /* Sampling profiler: a profile while it gets samples.
 
    Owns its rows, found by their keys, and what becomes of a sample that there
-   is no room for.  Must not know who wants the profile, or from when to when
+   is no space for.  Must not know who wants the profile, or from when to when
    (session/). */
 
 #include "Python.h"

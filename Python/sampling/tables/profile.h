@@ -74,7 +74,7 @@ struct _sampling_task_table {
     uint32_t num_rows;
 };
 
-/* What the samples of a profile may take, in bytes: room for 400,000. */
+/* What the samples of a profile may take, in bytes: space for 400,000. */
 #define _PySampling_PROFILE_LIMIT_BYTES ((size_t)32 << 20)
 
 struct _sampling_profile {

@@ -39,7 +39,7 @@ take_part(struct shared *s, uint64_t weight)
     return ns;
 }
 
-/* What no sample can take goes to one of its own, for which there is room. */
+/* What no sample can take goes to one of its own, for which there is space. */
 static void
 add_unsampled(struct _sampling_profile *profile, uint32_t coroutine,
               uint64_t task_ns)

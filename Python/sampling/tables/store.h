@@ -28,7 +28,7 @@
 extern void *_PySampling_Resize(size_t *bytes, size_t limit_bytes, void *old,
                                 size_t old_bytes, size_t new_bytes);
 
-/* Makes room for one more row.  Returns 0 if the limit is reached. */
+/* Makes space for one more row.  Returns 0 if the limit is reached. */
 static inline int
 reserve_row(size_t *bytes, size_t limit_bytes, void **rows, uint32_t num,
             uint32_t *cap, size_t row_bytes)
@@ -65,7 +65,7 @@ mix(uint64_t a, uint64_t b)
     return (uint32_t)(h >> 32);
 }
 
-/* Puts a row that is not there yet into an index that has room. */
+/* Puts a row that is not there yet into an index that has space. */
 static inline void
 index_put(struct _sampling_index *index, uint32_t hash, uint32_t row)
 {

@@ -18,7 +18,7 @@
 
 /* What all tables may take together, in bytes.  A stack costs
    16 bytes for each frame it does not share with another stack, so this is
-   room for some millions of distinct call paths. */
+   space for some millions of distinct call paths. */
 #define _PySampling_TABLE_LIMIT_BYTES ((size_t)64 << 20)
 
 /* Label sets and tasks that differ in one session.  Samples beyond that are

@@ -1,7 +1,7 @@
 /* Sampling profiler: when what a task waited for happened, if that was before
    its loop saw it.
 
-   A loop that is busy does not look at its timers: it finds them late, and
+   A loop that is busy does not check its timers: it finds them late, and
    only then it wakes who waits for them.  Their own deadlines say since when
    these tasks wait for the loop.  Owns the way from a callback of asyncio's
    loop to the timer that it is of, and for other loops from a task that sleeps

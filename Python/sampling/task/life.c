@@ -2,7 +2,7 @@
 
    Owns the states of tasks: each nanosecond from the moment that a task is to
    run for the first time until it is done is running, awaiting or waiting for
-   its loop.  Must not know who tells of them, or how a wait is booked
+   its loop.  Must not know who tells of them, or how a wait is recorded
    (task/waits.c).
 
    - Running: from the moment its loop enters it until it leaves it.  That is
@@ -24,7 +24,7 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* At most so many of the waits that go on are booked by a flush, about. */
+/* At most so many of the waits that go on are recorded by a flush, about. */
 #define MAX_BOOKED_PER_FLUSH 1000
 
 /* Of struct _sampling_task_info. */
@@ -156,7 +156,7 @@ since(struct _sampling_task *task, uint64_t now_ns)
 }
 
 
-/* Booking. */
+/* Recording. */
 
 /* The tables, with a row for what the task runs.  NULL: nothing to close. */
 static struct _sampling_tables *

@@ -58,7 +58,7 @@ struct _sampling_waiting {
 extern void _PySampling_BookWait(struct _sampling_waiting *w,
                                  struct _sampling_task_waits *waits,
                                  _PySampling_State state, uint64_t ns);
-// How far the points lie apart that say which waits are booked.
+// How far the points lie apart that say which waits are recorded.
 extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
 // What is carried goes to records.  Takes the lock.
 extern void _PySampling_WaitsFlush(_PySampling_Thread *own);

@@ -1,12 +1,12 @@
-/* Sampling profiler: how the waits of tasks are booked.
+/* Sampling profiler: how the waits of tasks are recorded.
 
    Owns which of them are, and where.  Must not know in which state a task is
    (task/life.c).
 
-   The stack of a task that waits stands still, so both waits are booked when
+   The stack of a task that waits stands still, so both waits are recorded when
    it is entered again: one walk, with the loop's stack below it, as for its
    running samples.  Waits of tasks that run the same are laid end to end, and
-   points say which are booked (base/axis.h); long ones all are.  If that
+   points say which are recorded (base/axis.h); long ones all are.  If that
    would be too many, the points move apart.
 
    Lock: tables_mutex. */
@@ -21,8 +21,8 @@
 #include "../tables/labels.h"
 #include "task.h"
 
-/* At most so many waits are booked in a period of the clock, about, as counted
-   over so much time. */
+/* At most so many waits are recorded in a period of the clock, about, as
+   counted over so much time. */
 #define MAX_BOOKED_PER_PERIOD 2
 #define RATE_WINDOW_NS 100000000
 #define MIN_BOOKED 4        // however long the period is
@@ -58,7 +58,7 @@ emit(const struct _sampling_task_waits *waits, _PySampling_State state,
     });
 }
 
-/* The next wait of that state is booked here, or what it carries. */
+/* The next wait of that state is charged here, or what it carries. */
 static void
 set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
           _PySampling_Pseudo pseudo)

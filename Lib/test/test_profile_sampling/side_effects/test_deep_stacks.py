@@ -13,7 +13,7 @@ profile_sampling.start(rate_hz=10_000)
 '''
 NUM_FRAMES = 100_000
 
-# To be booked, each of them is a walk.
+# To be recorded, each of them is a walk.
 SLEEPS = BELOW + f'''
 def work():
     for _ in range(20):

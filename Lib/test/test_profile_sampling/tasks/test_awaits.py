@@ -235,7 +235,7 @@ class StacksTest(SessionTest):
 class PointsTest(SessionTest):
 
     def test_points_come_near_again(self):
-        """Many tasks move the points apart at which waits are booked.  When
+        """Many tasks move the points apart at which waits are recorded.  When
         there is one left, whose waits are all short, a period lies between
         two, also at a low rate."""
         round_ns, period_ns, rounds = 20_000_000, 100_000_000, 1000
@@ -257,14 +257,15 @@ class PointsTest(SessionTest):
 
         with manual(rate_hz=10) as session:
             asyncio.run(main())
-        booked = Counter()
+        recorded = Counter()
         for row in session.profile.samples:
             if row.state == 'loop_wait':
-                booked.update(row.labels.keys())
+                recorded.update(row.labels.keys())
         # Some seconds are over until then.
-        self.assertGreater(booked['alone'], rounds * round_ns / period_ns / 2)
-        self.assertLess(booked['alone'], rounds * round_ns / period_ns * 1.1)
-        self.assertLess(booked['crowd'], 100)
+        points = rounds * round_ns / period_ns
+        self.assertGreater(recorded['alone'], points / 2)
+        self.assertLess(recorded['alone'], points * 1.1)
+        self.assertLess(recorded['crowd'], 100)
 
 
 class KnownAnswersTest(SessionTest):
@@ -355,7 +356,7 @@ class KnownAnswersTest(SessionTest):
     def test_short_and_long_waits(self):
         """Waits of three lengths, each of its share of what is awaited.
 
-        Some thousand points say which of the shorter ones are booked: a
+        Some thousand points say which of the shorter ones are recorded: a
         standard deviation of 1.5 percentage points.
         """
         known = Counter()

@@ -49,7 +49,7 @@ _Py_Below(void)
 class LayersTest(unittest.TestCase):
 
     def check(self, plan, files):
-        """Return the faults of a house; the files are texts by path."""
+        """Return the faults of a tree; the files are texts by path."""
         with tempfile.TemporaryDirectory() as top:
             for path, text in files.items():
                 file = pathlib.Path(top, path)
@@ -114,9 +114,9 @@ class PythonTest(LayersTest):
             '    Lib/house/left/two.py:2 -> Lib/house/left/one.py '
             '(imports it)'])
 
-    def test_in_no_room(self):
+    def test_in_no_package(self):
         self.assertEqual(self.python(cellar=''),
-                         ['Lib/house/cellar.py is in no room'])
+                         ['Lib/house/cellar.py is in no package'])
 
     def test_known(self):
         plan = PYTHON_PLAN + '    known: ground.py -> right.py\n'

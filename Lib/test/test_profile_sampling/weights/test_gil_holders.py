@@ -20,7 +20,7 @@ from ..support.work import SPIN
 
 MS = 1_000_000
 STRETCHES = 256     # that the core remembers
-HOLDERS = 8         # that a wait is booked on, at most
+HOLDERS = 8         # that a wait is charged to, at most
 MAX_PAIRS = 65536   # of stacks that wait and of holders
 # Whatever is called through it keeps the GIL.
 libc = ctypes.PyDLL(None)

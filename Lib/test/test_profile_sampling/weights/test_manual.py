@@ -123,7 +123,7 @@ class WeightsTest(SessionTest):
 
     def test_conservation(self):
         # A program that does a bit of everything; every tick is different,
-        # so that a weight booked twice or not at all shows in the sum.
+        # so that a weight recorded twice or not at all shows in the sum.
         wall = cpu = 0
         with manual() as session:
             for i in range(1, 2000):

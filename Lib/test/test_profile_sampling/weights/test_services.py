@@ -216,7 +216,7 @@ class ShortCallsTest(SessionTest):
     def test_short_and_long_calls_without_the_gil(self):
         # Both take about as much time in all; the calls of one are seventy
         # times as long, some 400 us.  They come in any order.  Some 2,500
-        # points say which calls are booked: 1.0 percentage points are one
+        # points say which calls are recorded: 1.0 percentage points are one
         # standard deviation, three are allowed.  An estimate that gives a call
         # that is hit its whole length, besides what was carried, is wrong by 5
         # to 6.
@@ -326,7 +326,7 @@ class HooksTest(SessionTest):
 
     @thrice
     def test_while_threads_only_yield(self):
-        # Nothing of theirs is booked at the ends of what they wait.
+        # Nothing of theirs is recorded at the ends of what they wait.
         interval_s = sys.getswitchinterval()
         self.addCleanup(sys.setswitchinterval, interval_s)
         sys.setswitchinterval(1e-5)

@@ -261,7 +261,7 @@ class ShortWaitsTest(SessionTest):
                                due / sum([wait[what] for wait in plan]),
                                delta=delta)
 
-    # About 2,400 points on the axis of short waits say which are booked.  A
+    # About 2,400 points on the axis of short waits say which are recorded.  A
     # share of 1/16 varies by 0.5 percentage points then, one of a half by 1.0:
     # three standard deviations are allowed.
 

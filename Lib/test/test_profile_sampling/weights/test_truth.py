@@ -233,8 +233,8 @@ class TimeTest(SessionTest):
 
     @thrice
     def test_sleeps_show_no_cpu(self):
-        # T11.  To fall asleep and wake up costs 50 us or more; what is booked
-        # beyond what the thread used is false.
+        # T11.  To fall asleep and wake up costs 50 us or more; what is
+        # recorded beyond what the thread used is false.
         used = []
 
         def sleeps():
