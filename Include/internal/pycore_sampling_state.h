@@ -107,7 +107,7 @@ typedef struct {
     X(ticks_missed)         /* the run it fell into had ended by then */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept, or takes none: no signal */ \
-    X(ticks_unheard)        /* no signal may or can reach the holder */ \
+    X(ticks_no_signal)      /* no signal may or can reach the holder */ \
     X(ticks_blocked)        /* of these, as the thread blocks the signal */ \
     X(ticks_refused)        /* as the kernel or the program leaves none */ \
     X(ticks_unprobed)       /* as the kernel does not say who sleeps */ \
@@ -124,7 +124,7 @@ typedef struct {
     X(captures_merged)      /* same instruction as the last: weight added */ \
     X(captures_in_hook)     /* fell into the profiler's own work */ \
     X(captures_skipped)     /* thinned out: the stack is very deep */ \
-    X(captures_no_room)     /* put off to the next tick: buffer full */ \
+    X(captures_no_space)    /* put off to the next tick: buffer full */ \
     X(captures_biased)      /* taken at the safepoint, not at the tick */ \
     X(samples)              /* records added to the tables */ \
     X(frames_truncated)     /* captures deeper than depth_frames */ \
@@ -136,7 +136,7 @@ typedef struct {
     X(lost_tasks)           /* samples whose task was one too many to keep */ \
     X(lost_holders)         /* waits whose holder was one too many to keep */ \
     X(lost_task_ns)         /* of tasks' lives, on no record */ \
-    X(tasks_unheard)        /* steps of tasks that nobody said were woken */ \
+    X(tasks_untracked)      /* steps of tasks that have no record */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
     X(collections_gen0)     /* collections of generation 0 that ended */ \
     X(collections_gen1)     /* of generation 1 */ \
@@ -187,7 +187,7 @@ struct _sampling_interpreter_state {
     struct _sampling_task_rate {
         uint64_t period_ns;     // between points of the axes of their waits
         uint64_t since_ns;
-        uint64_t num_booked;    // since then
+        uint64_t num_recorded;  // since then
     } task_rate;
     // A task that has no record has been suspended since then: the last start
     // or flush.  Written by who starts, and by the same owner.

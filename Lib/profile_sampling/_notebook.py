@@ -147,7 +147,7 @@ def _run(shell, options, code):
         found = block.profile
         # None if the block could not begin, which raises its own error.
         if found is not None:
-            found = _told(shell, found, name, options, before)
+            found = _with_cells(shell, found, name, options, before)
             shell.user_ns[VARIABLE] = found
             if path is not None:
                 _formats.write(found._tables, path(), **_formats.options_of(
@@ -191,7 +191,7 @@ def _refuse_await(tree):
                        '"with profile_sampling.profile() as block:"')
 
 
-def _told(shell, found, name, options, before):
+def _with_cells(shell, found, name, options, before):
     """Return the Profile with cells by their names."""
     tables = found._tables
     if not options.all:

@@ -46,7 +46,7 @@ drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
     _PySampling_Drain(tstate, thread);
     if (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0) {
         // The clock left a note instead of sending a signal.
-        _PySampling_BookNote(tstate, thread);
+        _PySampling_RecordNote(tstate, thread);
     }
 }
 
@@ -66,8 +66,8 @@ end_run(PyThreadState *tstate)
 
 /* A tick is due soon, maybe still in the C function that gave the GIL up. */
 static void
-look_at_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
-                   int is_in_c)
+check_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
+                 int is_in_c)
 {
     _PySampling_KeepCall(is_in_c ? tstate->current_frame : NULL,
                          &thread->resumed);
@@ -84,23 +84,23 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int at_once)
     if (_PySampling_HAS_OVERDUE(thread)
         && _PySampling_RunAwaitsOverdue(thread))
     {
-        look_at_safepoints(tstate, thread, is_in_c);
+        check_safepoints(tstate, thread, is_in_c);
         at_once = 0;
     }
     int is_timed = _PySampling_RunOpen(thread, at_once);
-    int books = (!at_once || thread->account.hook_ns != 0)
+    int recorded = (!at_once || thread->account.hook_ns != 0)
         && thread->account.detached_ns != 0
-        && _PySampling_BookHooks(tstate, thread, thread->attached_ns);
-    for (int i = 0; books && i < MAX_HOOK_RECORDS; i++) {
+        && _PySampling_RecordHooks(tstate, thread, thread->attached_ns);
+    for (int i = 0; recorded && i < MAX_HOOK_RECORDS; i++) {
         // It takes time to make a record: the run begins after that.  The last
         // one, if there are so many, is part of the run.
         is_timed = _PySampling_RunOpen(thread, 0);
-        books = _PySampling_BookHooksAgain(thread, thread->attached_ns);
+        recorded = _PySampling_RecordHooksAgain(thread, thread->attached_ns);
     }
     _PySampling_AccountAttach(thread);
     thread->is_yielding = 0;
     if (is_timed && _PySampling_RunAwaitsDue(thread)) {
-        look_at_safepoints(tstate, thread, is_in_c);
+        check_safepoints(tstate, thread, is_in_c);
     }
     _PySampling_LEAVE_HOOK(thread);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
@@ -232,7 +232,7 @@ void
     if (thread->root_node == 0 && tstate->current_frame != NULL
         && !thread->excluded)
     {
-        _PySampling_BookRoot(tstate, thread);
+        _PySampling_RecordRoot(tstate, thread);
         took_time = 1;
     }
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
@@ -289,7 +289,7 @@ void
         || _PySampling_AccountShort(thread, thread->attached_ns);
     if (!at_once) {
         _PySampling_ENTER_HOOK(thread);
-        _PySampling_BookOffGIL(tstate, thread, thread->attached_ns, 0);
+        _PySampling_RecordOffGIL(tstate, thread, thread->attached_ns, 0);
         _PySampling_LEAVE_HOOK(thread);
     }
     _PySampling_HoldersTake(thread);

@@ -24,12 +24,12 @@ SAMPLING_OBJS= \
 	Python/sampling/native/safe_read.o \
 	Python/sampling/native/types.o \
 	Python/sampling/sample/account.o \
-	Python/sampling/sample/book.o \
 	Python/sampling/sample/buffer.o \
 	Python/sampling/sample/capture.o \
 	Python/sampling/sample/delays.o \
 	Python/sampling/sample/holders.o \
 	Python/sampling/sample/leftover.o \
+	Python/sampling/sample/record.o \
 	Python/sampling/sample/stack.o \
 	Python/sampling/sample/walk.o \
 	Python/sampling/sample/weights.o \
@@ -73,8 +73,8 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/clock/inside.h \
 	$(srcdir)/Python/sampling/native/naming.h \
 	$(srcdir)/Python/sampling/native/native.h \
-	$(srcdir)/Python/sampling/sample/book.h \
 	$(srcdir)/Python/sampling/sample/buffer.h \
+	$(srcdir)/Python/sampling/sample/record.h \
 	$(srcdir)/Python/sampling/sample/sample.h \
 	$(srcdir)/Python/sampling/sample/walk.h \
 	$(srcdir)/Python/sampling/session/control.h \

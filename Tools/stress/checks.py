@@ -98,7 +98,7 @@ class Judge:
         stats = profile.stats
         outcomes = sum([stats[name] for name in (
             'captures', 'captures_merged', 'captures_in_hook',
-            'captures_skipped', 'captures_no_room')])
+            'captures_skipped', 'captures_no_space')])
         # A thread that is waiting owes the capture of an overdue signal.
         slack = (SIGNALS_UNDER_WAY * (1 + self._run.interpreters_at_once)
                  + len({sample.thread for sample in profile.samples}))

@@ -6,23 +6,27 @@ It must not know where they are shown.
 
 # Ticks at which no signal could reach the thread that was running.  It is no
 # news below this share of all.
-TICKS_UNHEARD = 'ticks_unheard'
-UNHEARD_CAUSES = {'ticks_blocked': 'signals are blocked',
-                  'ticks_refused': 'no signal can be sent',
-                  'ticks_unprobed': '/proc cannot be read'}
+TICKS_NO_SIGNAL = 'ticks_no_signal'
+NO_SIGNAL_CAUSES = {'ticks_blocked': 'signals are blocked',
+                    'ticks_refused': 'no signal can be sent',
+                    'ticks_unprobed': '/proc cannot be read'}
 TICKS_MISSED = 'ticks_missed'
 TICKS_SERVED = 'signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'
 # What it cost.
 OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns', 'overhead_hooks_ns'
 # With more than that share missed, samples are far from even.
 MISSED_SHARE = 0.1
-UNHEARD_SHARE = 0.1
+NO_SIGNAL_SHARE = 0.1
 
 # Counters of something lost that do not count samples, and what they do.
 LOST_THREADS = 'lost_threads'
 LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task',
                'lost_holders': 'holder of the GIL'}
 
+# What counters were called in older files.
+RENAMED = {'ticks_unheard': TICKS_NO_SIGNAL,
+           'tasks_unheard': 'tasks_untracked',
+           'captures_no_room': 'captures_no_space'}
 # Counters that are no sums: how much there is at a moment.
 GAUGES = frozenset({'memory_bytes'})
 
@@ -90,11 +94,11 @@ def other_losses(stats):
              for key, what in LOST_LABELS.items() if stats.get(key)]
     if stats.get(LOST_THREADS):
         texts.append(f'{_counted(stats[LOST_THREADS], "thread")} not profiled')
-    unheard = stats.get(TICKS_UNHEARD, 0)
-    if unheard > UNHEARD_SHARE * stats.get('ticks', 0):
-        causes = ' and '.join([words for key, words in UNHEARD_CAUSES.items()
+    unanswered = stats.get(TICKS_NO_SIGNAL, 0)
+    if unanswered > NO_SIGNAL_SHARE * stats.get('ticks', 0):
+        causes = ' and '.join([words for key, words in NO_SIGNAL_CAUSES.items()
                                if stats.get(key)])
-        texts.append(f'{_counted(unheard, "tick")} answered late'
+        texts.append(f'{_counted(unanswered, "tick")} answered late'
                      + (f', as {causes}' if causes else ''))
     missed = missed_share(stats)
     if missed > MISSED_SHARE:

@@ -20,8 +20,8 @@ _LABEL_CONTENT = 4      # of them, here and in tables
 _PYTHON = FUNCTION_KINDS.index('python')
 
 
-class Told:
-    """Rows as batches of a subscription tell them."""
+class Reported:
+    """Rows as batches of a subscription have them."""
 
     def __init__(self):
         self.serial = None

@@ -42,7 +42,7 @@ class Source:
         rows = list(rows)
         raw = part.raw(rows) | facts
         if self.tables.has_timeline:
-            keys = list(_told_apart(rows))
+            keys = list(_numbered_keys(rows))
             # Most parts are asked for their sums alone.
             raw['timeline'] = lambda _: self._timeline(
                 timeline, dict(zip(keys, part.numbers)))
@@ -51,7 +51,7 @@ class Source:
     def _timeline(self, timeline, numbers):
         if timeline is None:
             timeline = self.tables.timeline
-        keys = _told_apart(self.tables.row_tuples())
+        keys = _numbered_keys(self.tables.row_tuples())
         return timeline.of_rows({row: numbers[key] for row, key
                                  in enumerate(keys) if key in numbers})
 
@@ -61,11 +61,11 @@ class Source:
             return None
         if self._idle_of_keys is None:
             self._idle_of_keys = dict(zip(
-                _told_apart(self.tables.row_tuples()), self._idle))
-        return bytes(map(self._idle_of_keys.__getitem__, _told_apart(rows)))
+                _numbered_keys(self.tables.row_tuples()), self._idle))
+        return bytes(map(self._idle_of_keys.__getitem__, _numbered_keys(rows)))
 
 
-def _told_apart(rows):
+def _numbered_keys(rows):
     """Iterate over (key of a row, how many had the same until then).
 
     Two may have one: a sample that is idle, and one that is not.

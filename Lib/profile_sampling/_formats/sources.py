@@ -49,7 +49,7 @@ def found(tables, roots=None):
     wanted = bytearray([function.kind == 'python' for function in functions])
     lines = by_function.lines_of(tables, wanted)
     shown = []
-    room = _MOST_BYTES
+    space = _MOST_BYTES
     files = source_text.Files(tables)
     fault_of = _fault_of(tables, [row.function for row in rows], files, roots)
     n_left_out = 0
@@ -59,10 +59,10 @@ def found(tables, roots=None):
         text, notes = (({}, [fault]) if fault else source_text.read(
             tables, function, lines[function], files))
         size = sum(map(len, text.values()))
-        if size > room:
+        if size > space:
             n_left_out += 1
             continue
-        room -= size
+        space -= size
         shown.append(_function(function, text, notes))
     return {'functions': shown, 'left_out': n_left_out,
             'generic': _generic(tables)}

@@ -232,22 +232,22 @@ def _class_of(function):
 
 def _fitting(name, function, width):
     """Return as much of a name as fits; its end says most of it."""
-    room = (width - 2 * _INSET) / _CHAR
-    if text_width(name) <= room:
+    space = (width - 2 * _INSET) / _CHAR
+    if text_width(name) <= space:
         return name
     short = name if function is None else printable(function.qualname)
-    cut = _cut(short, room)
+    cut = _cut(short, space)
     return cut if len(cut) > 2 or cut == short else ''
 
 
-def _cut(text, room):
+def _cut(text, space):
     """Return the beginning of a text, with '…' for what does not fit."""
-    if text_width(text) <= room:
+    if text_width(text) <= space:
         return text
     kept = []
     for char in text:
-        room -= text_width(char)
-        if room < 1:
+        space -= text_width(char)
+        if space < 1:
             break
         kept.append(char)
     return ''.join([*kept, '…'])

@@ -152,7 +152,7 @@ def lines(table, width=WIDTH, color=False):
             if table.columns[number].kind in ('value', 'time') else 0
             for number in numbers]
     widths = _widths(columns, cells, width, sums)
-    shown = [number for number, room in enumerate(widths) if room]
+    shown = [number for number, of_column in enumerate(widths) if of_column]
     result = [_painted(line, 'title', color) for line in wrapped(
         printable(table.title).split(' '), width, ' ') if line]
     if not columns:
@@ -274,11 +274,11 @@ def _widths(columns, cells, width, sums):
             widths[number] -= cut
             rest += cut
     while texts and rest < 0:
-        room = rest + sum([widths[number] for number in texts])
+        space = rest + sum([widths[number] for number in texts])
         needed = _LEAST + sum([least[number] for number in texts])
-        if len(texts) == 1 or room >= needed:
+        if len(texts) == 1 or space >= needed:
             needs = widths[texts[-1]]
-            _share_out(widths, texts, room)
+            _share_out(widths, texts, space)
             # Names that lost a class may need less than they have got.
             for number in texts[:-1]:
                 used = max([_length(columns[number].heading), *[
@@ -295,7 +295,7 @@ def _widths(columns, cells, width, sums):
 
 
 def _total(widths):
-    return sum([room + _GAP for room in widths if room]) - _GAP
+    return sum([width + _GAP for width in widths if width]) - _GAP
 
 
 def _leave_out(columns, cells, widths, width, sums):
@@ -351,14 +351,14 @@ def _expendable(columns, cells, sums, width):
         yield _NEEDED, [number]
 
 
-def _share_out(widths, texts, room):
+def _share_out(widths, texts, space):
     """Give each text the same, but none more than it needs: what is left is
     for the others."""
     shortest_first = sorted(texts, key=widths.__getitem__)
     for number, text in enumerate(shortest_first):
         widths[text] = max(1, min(
-            widths[text], room // (len(texts) - number)))
-        room -= widths[text]
+            widths[text], space // (len(texts) - number)))
+        space -= widths[text]
 
 
 def _fitted(cell, width, kind):

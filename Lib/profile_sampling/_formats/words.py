@@ -222,11 +222,11 @@ def wrapped(parts, width, separator=', ', indent='  '):
     than a line loses its middle, a path its beginning."""
     lines = []
     line = ''
-    room = width - len(indent) - len(separator)
+    space = width - len(indent) - len(separator)
     for number, part in enumerate(parts):
-        if text_width(part) > room:
-            part = (short_end(part, room, '/') if '/' in part
-                    else without_middle(part, room))
+        if text_width(part) > space:
+            part = (short_end(part, space, '/') if '/' in part
+                    else without_middle(part, space))
         if number + 1 < len(parts):
             part += separator
         if line.strip() and text_width(line + part.rstrip()) > width:

@@ -16,7 +16,7 @@ from profile_sampling import _clock, _core
 from profile_sampling._data import timeline
 from profile_sampling._data.from_core import rows_on_clocks
 from profile_sampling._data.moments import Moments, key_of
-from profile_sampling._data.same_rows import Told, of_tables
+from profile_sampling._data.same_rows import Reported, of_tables
 from profile_sampling._data.tables import KEY_COLUMNS
 
 _PAUSE_S = 0.25
@@ -174,7 +174,7 @@ class BlockRecorder(_Collector):
     def __init__(self, *, is_first):
         super().__init__()
         self._begin()
-        self._told = Told()
+        self._reported = Reported()
         self._subscribe()
         if is_first:
             self._look_back()
@@ -182,22 +182,22 @@ class BlockRecorder(_Collector):
 
     def _add(self, raw):
         super()._add(raw)
-        self._told.add(raw)
+        self._reported.add(raw)
 
     def _samples(self, raw, moments):
         # What is of a block, or of a session in which others had begun, may
         # have numbers of its own.
         known = {}
         own = of_tables(known, raw)
-        told = self._told.contents(known)
+        reported = self._reported.contents(known)
         rows = [(number, key_of(*key))
                 for number, key, _ in rows_on_clocks(raw)]
-        if all([told.key(*key) == own.key(*key) for _, key in rows]):
+        if all([reported.key(*key) == own.key(*key) for _, key in rows]):
             return super()._samples(raw, moments)
         numbers = {own.key(*key): number for number, key in rows}
-        return {(serial, *key): numbers.get(told.key(*key))
+        return {(serial, *key): numbers.get(reported.key(*key))
                 for serial, *key in moments.keys
-                if serial == self._told.serial}
+                if serial == self._reported.serial}
 
     def _run(self):
         _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')

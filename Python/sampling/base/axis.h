@@ -54,12 +54,12 @@ _PySampling_Cover(uint64_t *to_go_ns, uint64_t *carried_ns,
     if (_PySampling_Carry(to_go_ns, carried_ns, length_ns)) {
         return 0;
     }
-    uint64_t booked_ns = *carried_ns + *to_go_ns;
+    uint64_t recorded_ns = *carried_ns + *to_go_ns;
     *carried_ns = length_ns - *to_go_ns;
     uint64_t distance_ns = _PySampling_Jittered(period_ns, random);
     // A point of a longer period may lie that near.
     *to_go_ns = distance_ns > *carried_ns ? distance_ns - *carried_ns : 1;
-    return booked_ns;
+    return recorded_ns;
 }
 
 #endif  // !Py_SAMPLING_AXIS_H

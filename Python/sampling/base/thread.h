@@ -52,7 +52,7 @@ struct _sampling_axes {
    on a sample, or carried, or lies after `wall_ns`. */
 struct _sampling_account {
     uint64_t wall_ns;           // recorded or carried up to here; written
-                                // relaxed, for book_lost_threads()
+                                // relaxed, for RecordLostThreads()
     uint64_t cpu_ns;            // same, on the thread's CPU clock
     uint64_t cpu_read_wall_ns;  // wall moment of that CPU reading
     uint64_t off_since_read_ns; // wall time without the GIL since then

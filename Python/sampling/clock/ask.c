@@ -85,7 +85,7 @@ static void
 leave_note_instead(_PySampling_Thread *thread, uint64_t wall_ns)
 {
     leave_note(thread, wall_ns, 0);
-    _PySampling_COUNT(ticks_unheard, 1);
+    _PySampling_COUNT(ticks_no_signal, 1);
 }
 
 /* The thread waits from here on if it wants to give the GIL up, so that the

@@ -34,7 +34,7 @@
 /* After that many checks in a row with nobody who held a GIL at any of them or
    between, the clock rests.  Threads that wait for shorter need not wake
    it. */
-#define IDLE_LOOKS 4
+#define IDLE_CHECKS 4
 
 /* As often the clock checks whether threads answer the signals of their own
    timers. */
@@ -70,7 +70,7 @@ struct _sampling_clock {
     int is_changed;             // paused or the period
     // Owner: the sampler thread.
     uint64_t deadline_ns;
-    int idle_looks;             // in a row
+    int idle_checks;            // in a row
     struct _sampling_asking asking;
 };
 
@@ -113,7 +113,7 @@ begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
 {
     set_deadline(clock,
                  _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns));
-    clock->idle_looks = 0;
+    clock->idle_checks = 0;
 }
 
 /* Ticks, unless the clock was ordered meanwhile to rest. */
@@ -130,11 +130,11 @@ tick_locked(struct _sampling_clock *clock, uint64_t wall_ns,
     PyMutex_Unlock(&STATE->mutex);
     int is_idle = !is_needed
         && !_Py_atomic_exchange_int(&STATE->somebody_ran, 0);
-    clock->idle_looks = is_idle ? clock->idle_looks + 1 : 0;
+    clock->idle_checks = is_idle ? clock->idle_checks + 1 : 0;
 }
 
 static void
-look(struct _sampling_clock *clock, uint64_t now_ns)
+check(struct _sampling_clock *clock, uint64_t now_ns)
 {
     // A clock that gets its CPU late checks once for all that was due.
     uint64_t span_ns = _PySampling_DeadlineSpan(
@@ -296,14 +296,14 @@ run_clock(void *arg)
         else if (_Py_atomic_load_int(&clock->is_paused)) {
             _PySampling_WaitUntil(0, seen_wakeups);
         }
-        else if (clock->idle_looks >= IDLE_LOOKS) {
+        else if (clock->idle_checks >= IDLE_CHECKS) {
             rest(clock, seen_wakeups);
         }
         else if (now_ns < clock->deadline_ns) {
             _PySampling_WaitUntil(clock->deadline_ns, seen_wakeups);
         }
         else {
-            look(clock, now_ns);
+            check(clock, now_ns);
         }
     }
     _PySampling_ProcClose(&clock->asking.proc);

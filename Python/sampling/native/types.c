@@ -18,15 +18,15 @@
 
 /* How much of UTF-8 text goes into so much space: no part of a character. */
 static size_t
-whole_characters(const char *bytes, size_t size, size_t room)
+whole_characters(const char *bytes, size_t size, size_t space)
 {
-    if (size <= room) {
+    if (size <= space) {
         return size;
     }
-    while (room > 0 && (bytes[room] & 0xC0) == 0x80) {
-        room--;
+    while (space > 0 && (bytes[space] & 0xC0) == 0x80) {
+        space--;
     }
-    return room;
+    return space;
 }
 
 void

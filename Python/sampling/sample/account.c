@@ -2,7 +2,7 @@
 
    Owns each thread's clocks: every nanosecond of a thread, wall and CPU, is
    handed out once, for exactly one record.  This is arithmetic: it must not
-   know stacks, tables or records (sample/book.c), nor how samples share the
+   know stacks, tables or records (sample/record.c), nor how samples share the
    time that a thread holds the GIL (sample/weights.c).
 
    A thread is in one of three states: it runs (holds the GIL), is blocked
@@ -309,10 +309,10 @@ _PySampling_AccountOffGIL(_PySampling_Thread *thread, uint64_t now_ns,
         off->wait_from_ns += Py_MIN(to_go_ns, wait_ns);
         off->wait_until_ns = off->wait_from_ns;
     }
-    int is_booked = off->blocked_ns != 0 || off->wait_ns != 0;
+    int is_recorded = off->blocked_ns != 0 || off->wait_ns != 0;
     uint64_t cpu_before_ns = c->off_cpu_ns;
     uint64_t hooks_ns = a->hooks_since_read_ns;
-    if (is_booked || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS) {
+    if (is_recorded || blocked_ns + wait_ns >= CPU_READ_INTERVAL_NS) {
         carry_cpu(a, now_ns, _PySampling_CpuNow(thread));
     }
     uint64_t own_cpu_ns = c->off_cpu_ns - cpu_before_ns;
@@ -349,20 +349,20 @@ _PySampling_AccountHooks(_PySampling_Thread *thread, uint64_t now_ns,
         return 0;
     }
     uint64_t period_ns = _PySampling_PeriodNow();
-    uint64_t booked_ns = hook_ns;
+    uint64_t recorded_ns = hook_ns;
     if (!_PySampling_IsLong(hook_ns, period_ns)) {
-        booked_ns = _PySampling_Cover(
+        recorded_ns = _PySampling_Cover(
             &a->axes.hook_to_go_ns, &a->carried.hook_ns, hook_ns, period_ns,
             &a->axes.random);
     }
-    if (booked_ns == 0) {
+    if (recorded_ns == 0) {
         return 0;
     }
     count_hooks(thread);
     *off = (struct _sampling_off_gil){
-        .blocked_ns = booked_ns,
+        .blocked_ns = recorded_ns,
         .is_in_c = 1,
-        .cpu_span_ns = booked_ns,
+        .cpu_span_ns = recorded_ns,
         .shared_cpu_ns = take(&a->carried.off_cpu_ns),
     };
     return 1;

@@ -1,6 +1,6 @@
 /* Sampling profiler: where captures wait for the drain.  Between the handler,
    which writes (sample/capture.c), and those who read: stacks become nodes
-   (sample/stack.c), captures become records (sample/book.c). */
+   (sample/stack.c), captures become records (sample/record.c). */
 
 #ifndef Py_SAMPLING_BUFFER_H
 #define Py_SAMPLING_BUFFER_H

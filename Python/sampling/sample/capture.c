@@ -2,7 +2,7 @@
 
    Owns the signal handler and what it copies.  Must not know how the clock
    chooses its moments, how a stack is walked (sample/walk.c) or what becomes
-   of the copy (sample/book.c).
+   of the copy (sample/record.c).
 
    A capture is taken in a signal handler on the thread that holds the GIL, so
    that (code, instruction) of every frame is exact: nothing moves while the
@@ -80,7 +80,7 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
             || buffer->capacity - buffer->used
                < _PySampling_MaxEntries(buffer->depth_frames))
         {
-            _PySampling_COUNT(captures_no_room, 1);
+            _PySampling_COUNT(captures_no_space, 1);
             return 0;
         }
         last = &buffer->captures[buffer->num_captures];

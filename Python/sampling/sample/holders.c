@@ -333,15 +333,15 @@ choose_parts(struct _sampling_holders *log, int num_parts)
     int points = 0, kept = 0;
     for (int i = 0; i < num_parts; i++) {
         uint64_t to_ns = from_ns + parts[i].wall_ns;
-        uint64_t booked_ns = 0;
+        uint64_t recorded_ns = 0;
         while (point_ns < to_ns && points < _PySampling_MAX_WAIT_PARTS) {
-            booked_ns += step_ns;
+            recorded_ns += step_ns;
             point_ns += step_ns;
             points++;
         }
-        if (booked_ns != 0) {
+        if (recorded_ns != 0) {
             parts[kept] = parts[i];
-            parts[kept++].wall_ns = booked_ns;
+            parts[kept++].wall_ns = recorded_ns;
         }
         from_ns = to_ns;
     }

@@ -157,7 +157,7 @@ _PySampling_AccountTakeAll(_PySampling_Thread *thread);
 extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
                                         _PySampling_Thread *to);
 
-// sample/book.c: every record is made there.  On the thread, or while
+// sample/record.c: every record is made there.  On the thread, or while
 // it stands still and the caller has its GIL.
 
 // Around all that makes records.  NULL: there are no tables for the thread any
@@ -185,39 +185,40 @@ _PySampling_CloseTables(void)
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // What the thread did at a tick of which it was only left a note.
-extern void _PySampling_BookNote(PyThreadState *tstate,
-                                 _PySampling_Thread *thread);
+extern void _PySampling_RecordNote(PyThreadState *tstate,
+                                   _PySampling_Thread *thread);
 // What the profiler did at both ends of an interval off the GIL, up to now.
 // Returns 0 if nothing was recorded.
-extern int _PySampling_BookHooks(PyThreadState *tstate,
-                                 _PySampling_Thread *thread,
-                                 uint64_t now_ns);
+extern int _PySampling_RecordHooks(PyThreadState *tstate,
+                                   _PySampling_Thread *thread,
+                                   uint64_t now_ns);
 // What it took to record that, at the same place.
-extern int _PySampling_BookHooksAgain(_PySampling_Thread *thread,
-                                      uint64_t now_ns);
+extern int _PySampling_RecordHooksAgain(_PySampling_Thread *thread,
+                                        uint64_t now_ns);
 // The interval off the GIL that ends now; `all` of it, however short.
-extern void _PySampling_BookOffGIL(PyThreadState *tstate,
-                                   _PySampling_Thread *thread,
-                                   uint64_t now_ns, int all);
+extern void _PySampling_RecordOffGIL(PyThreadState *tstate,
+                                     _PySampling_Thread *thread,
+                                     uint64_t now_ns, int all);
 // Once per thread: under which frames its time goes if no tick hits it.
-extern void _PySampling_BookRoot(PyThreadState *tstate,
-                                 _PySampling_Thread *thread);
+extern void _PySampling_RecordRoot(PyThreadState *tstate,
+                                   _PySampling_Thread *thread);
 // A sample of the program's own, of its caller.
-extern void _PySampling_BookCustom(PyThreadState *tstate,
-                                   _PySampling_Thread *thread,
-                                   uint64_t count, PyObject *pairs);
+extern void _PySampling_RecordCustom(PyThreadState *tstate,
+                                     _PySampling_Thread *thread,
+                                     uint64_t count, PyObject *pairs);
 // Of a thread of another GIL, which cannot be asked any more.  With
 // tables_mutex locked.
-extern void _PySampling_BookLost(_PySampling_Thread *thread, uint64_t now_ns);
+extern void _PySampling_RecordLost(_PySampling_Thread *thread,
+                                   uint64_t now_ns);
 
 // sample/leftover.c.  The same.
 // The interval off the GIL that goes on, if it is long.
-extern void _PySampling_BookBlocked(_PySampling_Thread *thread,
-                                    uint64_t now_ns);
+extern void _PySampling_RecordBlocked(_PySampling_Thread *thread,
+                                      uint64_t now_ns);
 // Everything up to now.
-extern void _PySampling_BookAll(_PySampling_Thread *thread, uint64_t now_ns);
+extern void _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns);
 // The same at the end of the thread or of the session.
-extern void _PySampling_BookEnd(_PySampling_Thread *thread, uint64_t now_ns);
+extern void _PySampling_RecordEnd(_PySampling_Thread *thread, uint64_t now_ns);
 
 // sample/weights.c.  Lock: tables_mutex.
 typedef struct _sampling_pending {

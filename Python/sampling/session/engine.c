@@ -158,9 +158,9 @@ static uint64_t
 pause_threads(PyThreadState *tstate)
 {
     uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
-        ? _PySampling_FlushThreads(tstate, _PySampling_BookEnd)
+        ? _PySampling_FlushThreads(tstate, _PySampling_RecordEnd)
         : _PySampling_WallNow();
-    _PySampling_BookLostThreads(tstate, now_ns);
+    _PySampling_RecordLostThreads(tstate, now_ns);
     _Py_atomic_store_uint8(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
@@ -264,7 +264,7 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                            struct _sampling_tables *fresh)
 {
     if (STATE->active) {
-        _PySampling_BookLostThreads(tstate, _PySampling_WallNow());
+        _PySampling_RecordLostThreads(tstate, _PySampling_WallNow());
     }
     // Locked all the while: a thread that registers gets a row in the tables
     // of the epoch that it gets.

@@ -82,7 +82,7 @@ _PySampling_AccountForBlocked(PyThreadState *tstate)
 {
     _PySampling_LockControl();
     if (STATE->active && _PySampling_ThreadOf(tstate) != NULL) {
-        (void)for_threads(tstate, _PySampling_BookBlocked);
+        (void)for_threads(tstate, _PySampling_RecordBlocked);
     }
     _PySampling_UnlockControl();
 }
@@ -96,7 +96,7 @@ _PySampling_Flush(PyThreadState *tstate)
     if (_PySampling_ThreadOf(tstate) == NULL) {
         return 0;
     }
-    (void)_PySampling_FlushThreads(tstate, _PySampling_BookAll);
+    (void)_PySampling_FlushThreads(tstate, _PySampling_RecordAll);
     return 1;
 }
 
@@ -107,7 +107,7 @@ _PySampling_FlushedNow(void)
 }
 
 void
-_PySampling_BookLostThreads(PyThreadState *caller, uint64_t now_ns)
+_PySampling_RecordLostThreads(PyThreadState *caller, uint64_t now_ns)
 {
     _PySampling_LockRegistry();
     PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
@@ -119,7 +119,7 @@ _PySampling_BookLostThreads(PyThreadState *caller, uint64_t now_ns)
         }
         for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
             if (_PySampling_IN_EPOCH(t)) {
-                _PySampling_BookLost(t, now_ns);
+                _PySampling_RecordLost(t, now_ns);
             }
         }
     }

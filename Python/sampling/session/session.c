@@ -458,7 +458,7 @@ _PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs)
     }
     _PySampling_ENTER_HOOK(thread);
     _PySampling_Drain(tstate, thread);
-    _PySampling_BookCustom(tstate, thread, weight, pairs);
+    _PySampling_RecordCustom(tstate, thread, weight, pairs);
     _PySampling_LEAVE_HOOK(thread);
     return _PySampling_OK;
 }

@@ -158,8 +158,8 @@ _PySampling_FlushThreads(
 
 // What threads of other GILs have not accounted for yet is lost with the
 // tables they did not get to.
-extern void _PySampling_BookLostThreads(PyThreadState *caller,
-                                        uint64_t now_ns);
+extern void _PySampling_RecordLostThreads(PyThreadState *caller,
+                                          uint64_t now_ns);
 
 /* --- The engine (session/engine.c).  Lock: control_mutex, and the caller is
    --- attached. */

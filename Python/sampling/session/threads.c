@@ -343,7 +343,7 @@ end_record(_PySampling_Thread *thread)
             _PySampling_ENTER_HOOK(own);
             _PySampling_Drain(caller, own);
         }
-        _PySampling_BookEnd(thread, _PySampling_WallNow());
+        _PySampling_RecordEnd(thread, _PySampling_WallNow());
         record_end(thread);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);

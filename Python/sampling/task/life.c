@@ -25,7 +25,7 @@
 #define STATE (&_PyRuntime.sampling)
 
 /* At most so many of the waits that go on are recorded by a flush, about. */
-#define MAX_BOOKED_PER_FLUSH 1000
+#define MAX_RECORDED_PER_FLUSH 1000
 
 /* Of struct _sampling_task_info. */
 enum {PENDING, CANCELLED};
@@ -234,8 +234,8 @@ add_waits(struct _sampling_waiting *w, uint64_t now_ns)
 
 /* All of its life, up to now. */
 static void
-book_until(PyThreadState *tstate, _PySampling_Thread *own,
-           struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
+record_until(PyThreadState *tstate, _PySampling_Thread *own,
+             struct _sampling_task *task, uint64_t now_ns, uint64_t period_ns)
 {
     struct _sampling_tables *tables = open_tables(task, own);
     if (tables == NULL) {
@@ -322,7 +322,7 @@ _PySampling_TaskEntered(PyThreadState *tstate, _PySampling_Thread *thread,
                         const _PySampling_TaskInfo *info)
 {
     if (info->layout == NULL) {
-        _PySampling_COUNT(tasks_unheard, 1);
+        _PySampling_COUNT(tasks_untracked, 1);
         return;
     }
     uint64_t now_ns = _PySampling_WallNow();
@@ -388,8 +388,8 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
     }
     if (task->state != _PySampling_TASK_RUNS) {
         // Another was entered in its step, and has not been left.
-        book_until(_PyThreadState_GET(), thread, task, now_ns,
-                   _PySampling_PeriodOfWaits(now_ns));
+        record_until(_PyThreadState_GET(), thread, task, now_ns,
+                     _PySampling_PeriodOfWaits(now_ns));
         unset_woken(task);
         finish(task, thread, info->state == CANCELLED);
         return;
@@ -457,8 +457,8 @@ _PySampling_FlushTask(PyObject *object)
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        book_until(tstate, thread, task, now_ns,
-                   _PySampling_PeriodOfWaits(now_ns));
+        record_until(tstate, thread, task, now_ns,
+                     _PySampling_PeriodOfWaits(now_ns));
         _PySampling_LEAVE_HOOK(thread);
     }
 }
@@ -476,8 +476,8 @@ void
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
         uint64_t now_ns = _PySampling_WallNow();
-        book_until(tstate, thread, task, now_ns,
-                   _PySampling_PeriodOfWaits(now_ns));
+        record_until(tstate, thread, task, now_ns,
+                     _PySampling_PeriodOfWaits(now_ns));
         _PySampling_LEAVE_HOOK(thread);
     }
     unset_woken(task);
@@ -505,10 +505,10 @@ _PySampling_TasksFlush(PyThreadState *tstate, _PySampling_Thread *own,
 {
     uint64_t period_ns = Py_MAX(
         _PySampling_PeriodOfWaits(now_ns),
-        waiting_ns(s, now_ns) / MAX_BOOKED_PER_FLUSH);
+        waiting_ns(s, now_ns) / MAX_RECORDED_PER_FLUSH);
     for (struct _sampling_task *t = s->tasks; t != NULL; t = t->next) {
         if (t->epoch == STATE->epoch) {
-            book_until(tstate, own, t, now_ns, period_ns);
+            record_until(tstate, own, t, now_ns, period_ns);
         }
     }
     _PySampling_WaitsFlush(own);

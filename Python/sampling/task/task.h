@@ -3,8 +3,8 @@
    The states and what is known of them are in
    InternalDocs/profile_sampling/tasks.md. */
 
-#ifndef Py_SAMPLING_TASK_ROOM_H
-#define Py_SAMPLING_TASK_ROOM_H
+#ifndef Py_SAMPLING_TASK_TASK_H
+#define Py_SAMPLING_TASK_TASK_H
 
 #ifndef Py_BUILD_CORE
 #  error "this header requires Py_BUILD_CORE define"
@@ -55,9 +55,9 @@ struct _sampling_waiting {
     uint32_t labels;
 };
 // A wait that is long, or may cover a point, or has no length.
-extern void _PySampling_BookWait(struct _sampling_waiting *w,
-                                 struct _sampling_task_waits *waits,
-                                 _PySampling_State state, uint64_t ns);
+extern void _PySampling_RecordWait(struct _sampling_waiting *w,
+                                   struct _sampling_task_waits *waits,
+                                   _PySampling_State state, uint64_t ns);
 // How far the points lie apart that say which waits are recorded.
 extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
 // What is carried goes to records.  Takes the lock.
@@ -72,7 +72,7 @@ _PySampling_AddWait(struct _sampling_waiting *w,
     if (_PySampling_IsLong(ns, w->period_ns)
         || !_PySampling_Carry(&waits->to_go_ns, &waits->carried_ns, ns))
     {
-        _PySampling_BookWait(w, waits, state, ns);
+        _PySampling_RecordWait(w, waits, state, ns);
     }
 }
 
@@ -103,4 +103,4 @@ extern PyObject *_PySampling_AwaitedBy(const _PySampling_TaskInfo *info);
 extern uint32_t _PySampling_CoroutineRow(struct _sampling_tables *tables,
                                          const struct _sampling_task *task);
 
-#endif  // !Py_SAMPLING_TASK_ROOM_H
+#endif  // !Py_SAMPLING_TASK_TASK_H

@@ -23,9 +23,9 @@
 
 /* At most so many waits are recorded in a period of the clock, about, as
    counted over so much time. */
-#define MAX_BOOKED_PER_PERIOD 2
+#define MAX_RECORDED_PER_PERIOD 2
 #define RATE_WINDOW_NS 100000000
-#define MIN_BOOKED 4        // however long the period is
+#define MIN_RECORDED 4      // however long the period is
 
 
 static void
@@ -72,25 +72,25 @@ set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
 
 /* Few waits come here: not a part of what all pass. */
 Py_NO_INLINE void
-_PySampling_BookWait(struct _sampling_waiting *w,
-                     struct _sampling_task_waits *waits,
-                     _PySampling_State state, uint64_t ns)
+_PySampling_RecordWait(struct _sampling_waiting *w,
+                       struct _sampling_task_waits *waits,
+                       _PySampling_State state, uint64_t ns)
 {
     if (ns == 0) {
         return;
     }
-    uint64_t booked_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
+    uint64_t recorded_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
         : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
                             w->period_ns, &w->thread->account.axes.random);
-    if (booked_ns == 0 && waits->node != 0) {
+    if (recorded_ns == 0 && waits->node != 0) {
         return;
     }
     set_place(w, waits, state == _PySampling_LOOP_WAIT
                             ? _PySampling_PSEUDO_LOOP_WAIT
                             : _PySampling_PSEUDO_AWAITING);
-    if (booked_ns != 0) {
-        emit(waits, state, booked_ns);
-        w->tstate->interp->sampling.task_rate.num_booked++;
+    if (recorded_ns != 0) {
+        emit(waits, state, recorded_ns);
+        w->tstate->interp->sampling.task_rate.num_recorded++;
     }
 }
 
@@ -102,22 +102,24 @@ _PySampling_PeriodOfWaits(uint64_t now_ns)
         &_PyInterpreterState_GET()->sampling.task_rate;
     uint64_t shortest_ns = _PySampling_PeriodNow();
     r->period_ns = Py_MAX(r->period_ns, shortest_ns);
-    if (r->num_booked <= MIN_BOOKED && now_ns - r->since_ns < RATE_WINDOW_NS) {
+    if (r->num_recorded <= MIN_RECORDED
+        && now_ns - r->since_ns < RATE_WINDOW_NS)
+    {
         return r->period_ns;    // most often
     }
     uint64_t most = Py_MAX(
-        MAX_BOOKED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, MIN_BOOKED);
-    if (r->num_booked > most) {
+        MAX_RECORDED_PER_PERIOD * RATE_WINDOW_NS / shortest_ns, MIN_RECORDED);
+    if (r->num_recorded > most) {
         r->period_ns *= 2;
     }
     else if (now_ns - r->since_ns < RATE_WINDOW_NS) {
         return r->period_ns;
     }
-    else if (r->num_booked < most / 4) {
+    else if (r->num_recorded < most / 4) {
         r->period_ns = Py_MAX(r->period_ns / 2, shortest_ns);
     }
     r->since_ns = now_ns;
-    r->num_booked = 0;
+    r->num_recorded = 0;
     return r->period_ns;
 }
 

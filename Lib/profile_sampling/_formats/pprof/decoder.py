@@ -8,7 +8,7 @@ everything wrong is a ValueError that names the fault, and memory is bounded
 from array import array
 from operator import add
 
-from profile_sampling._data.losses import add_counter
+from profile_sampling._data.losses import RENAMED, add_counter
 from profile_sampling._data.values import NAMES, NATIVE, OPCODES, WAITING
 from profile_sampling._formats.pprof import (
     BLOCKED, LIVES, MARK, TIMELINE, lives, moments)
@@ -202,7 +202,7 @@ def _take_comment(comment, facts):
     elif key == 'stat':
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.
-        add_counter(facts['stats'], name, _number(value))
+        add_counter(facts['stats'], RENAMED.get(name, name), _number(value))
 
 
 def _number(text):

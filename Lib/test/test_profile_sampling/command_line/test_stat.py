@@ -99,7 +99,7 @@ class UsedTest(unittest.TestCase):
         tables = Builder(stats={
             'collections_gen0': 1, 'collections_gen1': 0,
             'collections_gen2': 0, 'lost_labels': 1, 'lost_threads': 1,
-            'ticks_unheard': 1, 'ticks_blocked': 1, 'ticks': 2}).sample(
+            'ticks_no_signal': 1, 'ticks_blocked': 1, 'ticks': 2}).sample(
                 'm.f:1', wall_ns=1).profile()._tables
         text = summary.render('x', self.USED | {'page_faults_minor': 0},
                               tables, 200)

@@ -58,6 +58,13 @@ class RoundTripTest(FilesTest):
     def test_nothing_sampled(self):
         self.assertKept(Builder(stats={'ticks': 0, 'late': 3}))
 
+    def test_counters_of_older_files(self):
+        stats = {'ticks_unheard': 3, 'tasks_unheard': 4, 'captures_no_room': 5}
+        Builder(stats=stats).profile().save(self.path)
+        self.assertEqual(Profile.load(self.path).stats, {
+            'ticks_no_signal': 3, 'tasks_untracked': 4,
+            'captures_no_space': 5})
+
     def test_modules(self):
         b = Builder()
         for module, qualname in (('a', 'f'), ('a.b', 'C.f'), ('a.bc', 'f'),

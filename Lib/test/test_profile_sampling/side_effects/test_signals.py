@@ -87,7 +87,7 @@ class SignalsTest(ProgramTest):
             '    spin(0.2)\n'
             'print("freed")', 'freed')
         counters = result.load('profile.pb.gz').stats
-        self.assertEqual((counters.get('ticks_unheard', 0),
+        self.assertEqual((counters.get('ticks_no_signal', 0),
                           counters.get('captures_biased', 0)), (0, 0))
 
     def check_not_pending(self, seconds_before):

@@ -104,7 +104,7 @@ class WeightsTest(SessionTest):
         stats = profile.stats
         self.assertEqual(profile.total_wall_ns, n + 1)
         self.assertEqual(profile.total_cpu_ns, n + 1)
-        self.assertEqual(profile.total_count + stats['captures_no_room'],
+        self.assertEqual(profile.total_count + stats['captures_no_space'],
                          n + 1)
 
     def test_zero_and_huge_weights(self):

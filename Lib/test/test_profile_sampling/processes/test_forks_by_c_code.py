@@ -13,7 +13,7 @@ from .children import NO_THREADS, ChildrenTest
 # The more forks, the more of them fall into a tick.
 COUNT = 60
 
-# libc.fork() tells nobody.  It is called with the GIL held, or by CDLL as a
+# libc.fork() runs no hook.  It is called with the GIL held, or by CDLL as a
 # thread that is detached.
 FORK = SPIN + '''
 import ctypes, os, sys, threading, time
@@ -51,7 +51,7 @@ def refused(begin):
 
 
 @NO_THREADS
-class UnheardForksTest(ChildrenTest):
+class ForksByCCodeTest(ChildrenTest):
 
     def check(self, code):
         """No child leaves a profile, and of the parent's nothing is missing.

@@ -13,7 +13,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 
 #include "../tables/labels.h"
-#include "book.h"
+#include "record.h"
 #include "buffer.h"
 #include "sample.h"
 
@@ -42,8 +42,9 @@ record_of(const struct _sampling_place *place, _PySampling_State state,
 }
 
 void
-_PySampling_Book(const struct _sampling_place *place, _PySampling_State state,
-                 uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
+_PySampling_Record(const struct _sampling_place *place,
+                   _PySampling_State state, uint64_t count, uint64_t cpu_ns,
+                   uint64_t wall_ns)
 {
     struct _sampling_event record =
         record_of(place, state, count, place->thread->account.wall_ns);
@@ -55,9 +56,9 @@ _PySampling_Book(const struct _sampling_place *place, _PySampling_State state,
 /* Time that was sampled: the record waits to share the thread's time, of which
    `spent` is new. */
 static void
-book_share(const struct _sampling_place *place, _PySampling_Window window,
-           struct _sampling_event record, struct _sampling_time span,
-           struct _sampling_time spent)
+record_share(const struct _sampling_place *place, _PySampling_Window window,
+             struct _sampling_event record, struct _sampling_time span,
+             struct _sampling_time spent)
 {
     _PySampling_Weigh(place->thread, window,
                       &(struct _sampling_pending){record, span}, spent);
@@ -66,13 +67,13 @@ book_share(const struct _sampling_place *place, _PySampling_Window window,
 /* A sample of a thread that holds the GIL, for the tasks that it keeps
    waiting, too. */
 static void
-book_sampled(const struct _sampling_place *place, _PySampling_State state,
-             uint64_t count, uint64_t time_ns, struct _sampling_time span,
-             struct _sampling_time spent)
+record_sampled(const struct _sampling_place *place, _PySampling_State state,
+               uint64_t count, uint64_t time_ns, struct _sampling_time span,
+               struct _sampling_time spent)
 {
     struct _sampling_event record = record_of(place, state, count, time_ns);
     _PySampling_DelaysSawSample(place->thread, &record, span.wall_ns);
-    book_share(place, _PySampling_ON_GIL, record, span, spent);
+    record_share(place, _PySampling_ON_GIL, record, span, spent);
 }
 
 _PySampling_Place
@@ -102,8 +103,8 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     };
     _PySampling_State state = capture->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    book_sampled(&place, state, capture->count, capture->time_ns,
-                 capture->span, capture->spent);
+    record_sampled(&place, state, capture->count, capture->time_ns,
+                   capture->span, capture->spent);
     _PySampling_HoldersSaw(thread, place.node, capture->time_ns);
     if (place.node != _PySampling_NO_NODE && state == _PySampling_RUNNING
         && !thread->excluded)
@@ -142,9 +143,9 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 /* The thread slept with the GIL: it has come to a safepoint now, still at the
    instruction that slept, whose call has returned. */
 static void
-book_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
-           _PySampling_Thread *thread, uint64_t count,
-           struct _sampling_time span, struct _sampling_time spent)
+record_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
+             _PySampling_Thread *thread, uint64_t count,
+             struct _sampling_time span, struct _sampling_time spent)
 {
     struct _sampling_place place = {
         .thread = thread,
@@ -154,15 +155,15 @@ book_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
     uint64_t now_ns = thread->account.wall_ns;
     _PySampling_HoldersSaw(thread, place.node, now_ns);
     place = _PySampling_PlaceBelow(&place, _PySampling_PSEUDO_ASLEEP);
-    book_sampled(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns, span,
-                 spent);
+    record_sampled(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns, span,
+                   spent);
 }
 
 /* The thread does not answer signals: this is the best that can be had, what
    it does now, not what it did at the tick. */
 static void
-book_biased(struct _sampling_tables *tables, PyThreadState *tstate,
-            _PySampling_Thread *thread, struct _sampling_time spent)
+record_biased(struct _sampling_tables *tables, PyThreadState *tstate,
+              _PySampling_Thread *thread, struct _sampling_time spent)
 {
     struct _sampling_place place = {
         .thread = thread,
@@ -173,13 +174,13 @@ book_biased(struct _sampling_tables *tables, PyThreadState *tstate,
     _PySampling_HoldersSaw(thread, place.node, now_ns);
     _PySampling_State state = thread->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    book_sampled(&place, state, 1, now_ns, _PySampling_TakeSpan(thread),
-                 spent);
+    record_sampled(&place, state, 1, now_ns, _PySampling_TakeSpan(thread),
+                   spent);
     _PySampling_COUNT(captures_biased, 1);
 }
 
 void
-_PySampling_BookNote(PyThreadState *tstate, _PySampling_Thread *thread)
+_PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     uint64_t note_ns = _Py_atomic_exchange_uint64(&thread->note_wall_ns, 0);
     int ticks_asleep = _Py_atomic_exchange_int(&thread->note_asleep, 0);
@@ -195,11 +196,11 @@ _PySampling_BookNote(PyThreadState *tstate, _PySampling_Thread *thread)
         return;
     }
     if (ticks_asleep != 0) {
-        book_sleep(tables, tstate, thread, (uint64_t)ticks_asleep, asleep,
-                   spent);
+        record_sleep(tables, tstate, thread, (uint64_t)ticks_asleep, asleep,
+                     spent);
     }
     else {
-        book_biased(tables, tstate, thread, spent);
+        record_biased(tables, tstate, thread, spent);
     }
     _PySampling_CloseTables();
 }
@@ -239,8 +240,8 @@ longest_part(const struct _sampling_wait_part *parts, int num_parts)
    GIL meanwhile.  One that weighs for others is charged to who held it at the
    moment that chose it. */
 static void
-book_wait(const struct _sampling_place *place,
-          const struct _sampling_off_gil *off)
+record_wait(const struct _sampling_place *place,
+            const struct _sampling_off_gil *off)
 {
     struct _sampling_place leaf =
         _PySampling_PlaceBelow(place, _PySampling_PSEUDO_GIL_WAIT);
@@ -248,7 +249,7 @@ book_wait(const struct _sampling_place *place,
         leaf.holder = _PySampling_HolderAt(place->thread, off->wait_from_ns);
         saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_from_ns, 0,
                     off->wait_ns);
-        _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
+        _PySampling_Record(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
         return;
     }
     assert(off->wait_ns == off->wait_until_ns - off->wait_from_ns);
@@ -260,43 +261,44 @@ book_wait(const struct _sampling_place *place,
                 off->wait_ns);
     for (int i = 0; i < num_parts; i++) {
         leaf.holder = parts[i];
-        _PySampling_Book(&leaf, _PySampling_GIL_WAIT, 1, 0, parts[i].wall_ns);
+        _PySampling_Record(&leaf, _PySampling_GIL_WAIT, 1, 0,
+                           parts[i].wall_ns);
     }
 }
 
 _PySampling_Place
-_PySampling_BookNoGIL(const struct _sampling_place *place, uint64_t count,
-                      uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns)
+_PySampling_RecordNoGIL(const struct _sampling_place *place, uint64_t count,
+                        uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns)
 {
     native_ns = Py_MIN(native_ns, wall_ns);
     uint64_t waiting_ns = wall_ns - native_ns;
     int is_native = native_ns >= waiting_ns;
     if (native_ns != 0 || cpu_ns != 0) {
-        _PySampling_Book(place, _PySampling_NATIVE, is_native ? count : 0,
-                         cpu_ns, native_ns);
+        _PySampling_Record(place, _PySampling_NATIVE, is_native ? count : 0,
+                           cpu_ns, native_ns);
     }
     if (waiting_ns == 0) {
         return *place;
     }
     struct _sampling_place leaf =
         _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
-    _PySampling_Book(&leaf, _PySampling_WAITING, is_native ? 0 : count, 0,
-                     waiting_ns);
+    _PySampling_Record(&leaf, _PySampling_WAITING, is_native ? 0 : count, 0,
+                       waiting_ns);
     return is_native ? *place : leaf;
 }
 
 static void
-book_block(const struct _sampling_place *place,
-           const struct _sampling_off_gil *off)
+record_block(const struct _sampling_place *place,
+             const struct _sampling_off_gil *off)
 {
-    struct _sampling_place most = _PySampling_BookNoGIL(
+    struct _sampling_place most = _PySampling_RecordNoGIL(
         place, 1, off->cpu_ns, off->cpu_ns + off->cpu_span_ns,
         off->blocked_ns);
     if (off->cpu_span_ns != 0) {
         // The wall time is recorded already.
-        book_share(place, _PySampling_OFF_GIL,
-                   record_of(place, _PySampling_NATIVE, 0,
-                             place->thread->account.wall_ns),
+        record_share(place, _PySampling_OFF_GIL,
+                     record_of(place, _PySampling_NATIVE, 0,
+                               place->thread->account.wall_ns),
                    (struct _sampling_time){.cpu_ns = off->cpu_span_ns},
                    (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
     }
@@ -321,8 +323,8 @@ has_ended(_PySampling_Thread *thread)
 
 /* Returns 0 if there is nothing to record. */
 static int
-book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
-             const struct _sampling_off_gil *off)
+record_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
+               const struct _sampling_off_gil *off)
 {
     if (off->blocked_ns == 0 && off->wait_ns == 0) {
         return 0;
@@ -339,37 +341,37 @@ book_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
         .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
     };
     if (off->blocked_ns != 0) {
-        book_block(&place, off);
+        record_block(&place, off);
     }
     if (off->wait_ns != 0) {
-        book_wait(&place, off);
+        record_wait(&place, off);
     }
     _PySampling_CloseTables();
     return 1;
 }
 
 void
-_PySampling_BookOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
-                       uint64_t now_ns, int all)
+_PySampling_RecordOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
+                         uint64_t now_ns, int all)
 {
     struct _sampling_off_gil off;
     _PySampling_AccountOffGIL(thread, now_ns, all, &off);
-    (void)book_off_gil(tstate, thread, &off);
+    (void)record_off_gil(tstate, thread, &off);
 }
 
 int
-_PySampling_BookHooks(PyThreadState *tstate, _PySampling_Thread *thread,
-                      uint64_t now_ns)
+_PySampling_RecordHooks(PyThreadState *tstate, _PySampling_Thread *thread,
+                        uint64_t now_ns)
 {
     struct _sampling_off_gil off;
     return _PySampling_AccountHooks(thread, now_ns, &off)
-        && book_off_gil(tstate, thread, &off);
+        && record_off_gil(tstate, thread, &off);
 }
 
 /* What that took is of the same call.  No other walk: of a deep stack it takes
    as long, and would be recorded as well, for ever. */
 int
-_PySampling_BookHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
+_PySampling_RecordHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
 {
     struct _sampling_off_gil off;
     if (!_PySampling_AccountHooks(thread, now_ns, &off)
@@ -383,7 +385,7 @@ _PySampling_BookHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
             ? thread->last_off_node : _PySampling_NO_NODE,
         .labels = thread->last_off_labels,
     };
-    book_block(&place, &off);
+    record_block(&place, &off);
     _PySampling_CloseTables();
     return 1;
 }
@@ -392,7 +394,7 @@ _PySampling_BookHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
 /* What is no time of the thread's, or is not known. */
 
 void
-_PySampling_BookRoot(PyThreadState *tstate, _PySampling_Thread *thread)
+_PySampling_RecordRoot(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     if (_PySampling_OpenTables(thread) != NULL) {
         uint32_t node = _PySampling_RootNode(tstate, thread);
@@ -405,8 +407,8 @@ _PySampling_BookRoot(PyThreadState *tstate, _PySampling_Thread *thread)
 }
 
 void
-_PySampling_BookCustom(PyThreadState *tstate, _PySampling_Thread *thread,
-                       uint64_t count, PyObject *pairs)
+_PySampling_RecordCustom(PyThreadState *tstate, _PySampling_Thread *thread,
+                         uint64_t count, PyObject *pairs)
 {
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
@@ -425,14 +427,14 @@ _PySampling_BookCustom(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 void
-_PySampling_BookLost(_PySampling_Thread *thread, uint64_t now_ns)
+_PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
 {
     struct _sampling_time none = {0};
     (void)_PySampling_WeighAll(thread, _PySampling_ON_GIL, none);
     (void)_PySampling_WeighAll(thread, _PySampling_OFF_GIL, none);
-    uint64_t booked_ns =
+    uint64_t recorded_ns =
         _Py_atomic_load_uint64_relaxed(&thread->account.wall_ns);
-    if (thread->shadowed || now_ns <= booked_ns) {
+    if (thread->shadowed || now_ns <= recorded_ns) {
         return;
     }
     struct _sampling_place place = {
@@ -442,7 +444,7 @@ _PySampling_BookLost(_PySampling_Thread *thread, uint64_t now_ns)
     struct _sampling_event record =
         record_of(&place, _PySampling_LOST, 0, now_ns);
     record.flags = 0;
-    record.wall_ns = now_ns - booked_ns;
+    record.wall_ns = now_ns - recorded_ns;
     _PySampling_Emit(thread, &record);
     _PySampling_COUNT(lost_wall_ns, record.wall_ns);
     _PySampling_COUNT(lost_threads, 1);
