@@ -145,8 +145,11 @@ export async function readBlock(name: string): Promise<ArrayBuffer | null> {
   if (block === null) {
     return null;
   }
-  const packed = Uint8Array.from(
-    atob(block.textContent ?? ''), (char) => char.charCodeAt(0));
+  const text = atob(block.textContent ?? '');
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < packed.length; i++) {
+    packed[i] = text.charCodeAt(i);
+  }
   const stream = new Blob([packed]).stream();
   return new Response(
     stream.pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();

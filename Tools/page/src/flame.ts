@@ -63,9 +63,11 @@ class Graph {
   #isChainOpen = false;
   #drawnOf = '';
   readonly #canvas = h('canvas');
+  readonly #outline = h('div', {class: 'outline', hidden: true});
   readonly #frame = h('div', {id: 'flame', tabindex: 0, role: 'application',
     'aria-label': 'Flame graph. Arrow keys move, Enter zooms, Escape zooms ' +
-      'out. The same figures are in the table below.'}, this.#canvas);
+      'out. The same figures are in the table below.'}, this.#canvas,
+  this.#outline);
   readonly #crumbs = h('div', {class: 'crumbs', 'aria-label': 'Zoomed into'});
   readonly #said = h('div', {class: 'sr', 'aria-live': 'polite'});
   readonly #note = h('p', {class: 'm3 small'});
@@ -301,8 +303,7 @@ class Graph {
     pen.roundRect(0, y, width - 1, ROW_PX - 1, 3);
     pen.fill();
     pen.font = `400 12px ${paint.font}`;
-    pen.fillStyle = paint.colour(
-      this.#hovered === CHAIN ? 'ink' : 'ink-2');
+    pen.fillStyle = paint.colour('ink-2');
     pen.fillText(this.#chainText(), 6, y + ROW_PX / 2, width - 12);
   }
 
@@ -320,7 +321,6 @@ class Graph {
         return;
       }
     }
-    let behind = -1;
     for (let i = indexAt(row, begins, from); i < row.length; i++) {
       const node = row[i]!;
       const x = (begins[node]! - from) * scale;
@@ -329,13 +329,16 @@ class Graph {
       }
       const its = totals[node]! * scale;
       if (its < LEAST_PX) {
-        this.#small += its > 0 ? 1 : 0;
-        // What is too small to be told apart is one.
-        if (its > 0 && x >= behind && x + its > 0) {
+        // What is too small to be told apart is one, of a pixel.
+        const last = indexAt(row, begins,
+          from + (Math.floor(x) + 1) / scale, i);
+        if (begins[row[last]!]! > begins[node]! || its > 0) {
+          this.#small += last - i + 1;
           pen.fillStyle = this.#paint.colour('bg-3');
           pen.fillRect(x, y, 1, ROW_PX - 1);
-          behind = x + 1;
         }
+        i = last > i && totals[row[last]!]! * scale >= LEAST_PX
+          ? last - 1 : last;
       } else if (x + its > 0) {
         this.#paintFrame(pen, node, x, its, y, false);
       }
@@ -364,14 +367,6 @@ class Graph {
     pen.fill();
     if (!isByPackage && x1 - x0 > 1) {
       this.#paintStates(pen, node, x, width, y);
-    }
-    if (node === this.#hovered) {
-      pen.strokeStyle = paint.colour('ink');
-      pen.lineWidth = 1.5;
-      pen.beginPath();
-      pen.roundRect(x0 + 0.75, y + 0.75, Math.max(1, x1 - x0 - 1.5),
-        ROW_PX - 2.5, 3);
-      pen.stroke();
     }
     if (x1 - x0 > TEXT_PX) {
       pen.font = `${isMine ? 600 : 400} 12px ${paint.font}`;
@@ -471,9 +466,7 @@ class Graph {
   #hover(node: number | null, x = 0, y = 0): void {
     const isOther = node !== this.#hovered;
     this.#hovered = node;
-    if (isOther) {
-      this.#paintAll();
-    }
+    this.#drawOutline();
     const tip = byId('tip');
     if (node === null) {
       tip.classList.remove('on');
@@ -489,6 +482,24 @@ class Graph {
     tip.style.left = `${Math.max(8, Math.min(
       innerWidth - tip.offsetWidth - 8, x))}px`;
     tip.style.top = `${isBelow ? y : Math.max(8, y - tip.offsetHeight - 30)}px`;
+  }
+
+  #drawOutline(): void {
+    const node = this.#hovered;
+    this.#outline.hidden = node === null || node === CHAIN;
+    if (node === null || node === CHAIN) {
+      return;
+    }
+    const width = this.#frame.clientWidth;
+    const [from, to] = this.#seen;
+    const scale = width / (to - from);
+    const left = (this.#layout.begins[node]! - from) * scale;
+    const right = left + this.#layout.totals[node]! * scale;
+    const {style} = this.#outline;
+    style.top = `${this.#rowOf(this.#shape.depths[node]!) * ROW_PX}px`;
+    style.left = `${Math.max(0, left)}px`;
+    style.width = `${Math.max(2, Math.min(width, right) -
+      Math.max(0, left))}px`;
   }
 
   #card(node: number): HTMLElement[] {

@@ -65,48 +65,85 @@ export function shapeOf(model: Model, fold: boolean, flip: boolean): Shape {
   return ordered(grown, values, places);
 }
 
-/** A tree that is made stack by stack. */
+/** A tree that is made stack by stack.  There may be millions of nodes: which
+ * one a caller and a function are is found by a table of their numbers, with
+ * the next free place for what collides. */
 class Grown {
   readonly parents = [0];
   readonly functions = [0];
-  readonly #known = new Map<number, number>();
+  #table = new Uint32Array(1 << 12);
 
   node(stack: readonly number[]): number {
     let node = 0;
     for (const its of stack) {
-      const key = node * 2 ** 24 + its;
-      let child = this.#known.get(key);
-      if (child === undefined) {
-        child = this.parents.push(node) - 1;
+      const place = this.#placeOf(node, its);
+      if (this.#table[place] === 0) {
+        const child = this.parents.push(node) - 1;
         this.functions.push(its);
-        this.#known.set(key, child);
+        this.#table[place] = child;
+        node = child;
+        if (2 * child > this.#table.length) {
+          this.#enlarge();
+        }
+      } else {
+        node = this.#table[place]!;
       }
-      node = child;
     }
     return node;
+  }
+
+  #placeOf(parent: number, its: number): number {
+    const mask = this.#table.length - 1;
+    let place = Math.imul(Math.imul(parent, 0x9e3779b1) ^ its, 0x85ebca6b);
+    for (place = (place ^ place >>> 15) & mask; ;
+      place = place + 1 & mask) {
+      const child = this.#table[place]!;
+      if (child === 0 || this.parents[child] === parent &&
+          this.functions[child] === its) {
+        return place;
+      }
+    }
+  }
+
+  #enlarge(): void {
+    this.#table = new Uint32Array(4 * this.#table.length);
+    for (let child = 1; child < this.parents.length; child++) {
+      this.#table[this.#placeOf(
+        this.parents[child]!, this.functions[child]!)] = child;
+    }
   }
 }
 
 function ordered(grown: Grown, values: Float64Array,
   places: Uint32Array): Shape {
   const size = grown.parents.length;
+  const firsts = new Uint32Array(size), nexts = new Uint32Array(size);
   // Parents come before their children.
   for (let node = size - 1; node > 0; node--) {
-    values[grown.parents[node]!]! += values[node]!;
-  }
-  const children: number[][] = Array.from({length: size}, () => []);
-  for (let node = 1; node < size; node++) {
-    children[grown.parents[node]!]!.push(node);
+    const parent = grown.parents[node]!;
+    values[parent]! += values[node]!;
+    nexts[node] = firsts[parent]!;
+    firsts[parent] = node;
   }
   const moved = new Uint32Array(size);
   const parents = new Uint32Array(size), functions = new Uint32Array(size);
   const pending = [0];
+  const children: number[] = [];
   for (let next = 0; pending.length; next++) {
     const node = pending.pop()!;
     moved[node] = next;
     parents[next] = moved[grown.parents[node]!]!;
     functions[next] = grown.functions[node]!;
-    pending.push(...children[node]!.sort((a, b) => values[a]! - values[b]!));
+    children.length = 0;
+    for (let child = firsts[node]!; child !== 0; child = nexts[child]!) {
+      children.push(child);
+    }
+    if (children.length > 1) {
+      children.sort((a, b) => values[a]! - values[b]!);
+    }
+    for (const child of children) {
+      pending.push(child);
+    }
   }
   return withRows(parents, functions, places.map((place) => moved[place]!));
 }
@@ -171,10 +208,11 @@ export function statesOf(model: Model, shape: Shape,
   return sums;
 }
 
-/** The number in a row of the last node that begins at or before x. */
-export function indexAt(row: Uint32Array, begins: Float64Array,
-  x: number): number {
-  let low = 0, high = row.length - 1;
+/** The number in a row of the last node that begins at or before x, from one
+ * on. */
+export function indexAt(row: Uint32Array, begins: Float64Array, x: number,
+  first = 0): number {
+  let low = first, high = row.length - 1;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     if (begins[row[middle]!]! <= x) {
