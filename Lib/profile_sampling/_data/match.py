@@ -151,16 +151,11 @@ def compiled(wanted):
     if not isinstance(wanted, str):
         raise TypeError('pattern must be a text or a compiled regular '
                         f'expression for texts, not {wanted!r}')
-    return compiled(wanted)
-
-
-def compiled(text):
-    """Return a regular expression; raise ValueError if it is none."""
     try:
-        return re.compile(text)
+        return re.compile(wanted)
     except (re.error, OverflowError, RecursionError) as exc:
         raise ValueError(
-            f'{text!r} is no regular expression: {exc}') from None
+            f'{wanted!r} is no regular expression: {exc}') from None
 
 
 def _flags(found):

@@ -51,8 +51,8 @@ class PageTest(DiffTest):
             for name in sides[sides.index('--') + 1:]])
         page = os.path.join(self.directory, 'o.html')
         self.assertEqual(Profile.load(page), after)
-        for block in 'base', 'changes', 'sources':
-            self.assertIn(f'id="{block}"'.encode(), self.read('o.html'))
+        for block in 'base', 'document', 'sources':
+            self.assertTrue(f'id="{block}"'.encode() in self.read('o.html'))
         self.diff(*sides, '-o', 'p.html', '--no-source')
         self.assertNotIn(b'id="sources"', self.read('p.html'))
         # Gates have their say, too.

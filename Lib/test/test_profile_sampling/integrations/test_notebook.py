@@ -242,17 +242,19 @@ class FrameTest(BrowserTest):
         for _ in range(depth):
             self.driver.switch_to.frame(0)
         wait_for(self.driver, lambda driver: driver.find_elements(
-            'css selector', '.flame, table'))
+            'css selector', '#view table'))
+
+    def filter_and_back(self):
+        rows = self.rows('Line of my code')
+        self.click('#legend [data-key="state waiting"]')
+        self.assertLess(len(self.rows('Line of my code')), len(rows))
+        self.click('.chip button')
+        return rows
 
     def test_the_page_works_in_its_frame(self):
         self.open(example().profile()._repr_html_())
-        self.click('.tabs', 'Functions')
-        rows = self.table('functions')
-        self.assertEqual(len(rows), len(example().profile().functions()))
-        self.click('.filters', 'waiting')
-        self.assertLess(len(self.table('functions')), len(rows))
-        self.click('#chips', 'undo')
-        self.assertEqual(len(self.table('functions')), len(rows))
+        rows = self.filter_and_back()
+        self.assertEqual(self.rows('Line of my code'), rows)
         self.assertEqual(complaints(self.driver), [])
         # The notebook around it is as before.
         self.driver.switch_to.default_content()
@@ -269,11 +271,7 @@ class FrameTest(BrowserTest):
             + example().profile()._repr_html_())
         self.open('<iframe sandbox="allow-scripts" width="900" height="700" '
                   f'srcdoc="{html.escape(notebook)}"></iframe>', depth=2)
-        self.click('.tabs', 'Functions')
-        rows = self.table('functions')
-        self.assertEqual(len(rows), len(example().profile().functions()))
-        self.click('.filters', 'waiting')
-        self.assertLess(len(self.table('functions')), len(rows))
+        self.filter_and_back()
         self.assertEqual(complaints(self.driver), [])
 
     def test_the_frame_cannot_reach_the_notebook(self):

@@ -17,9 +17,10 @@ _handlers = logging._handlerList[:]
 with warnings.catch_warnings():
     try:
         from selenium import webdriver
+        from selenium.webdriver.common.keys import Keys
         from selenium.webdriver.support.ui import WebDriverWait
     except ImportError:
-        webdriver = None
+        webdriver = Keys = None
 logging._handlerList[:] = _handlers
 
 DRIVER = shutil.which('chromedriver')
