@@ -3,7 +3,7 @@
 This file owns what names, patterns and keys mean, and the errors about those
 that mean nothing.  It must not know what is done with what it finds.
 
-A pattern is a text, whose language is in pattern.py, or a regular expression
+A pattern is a text or a regular expression
 that is compiled; it is searched for in the name of a function, and in the name of its file.
 Elsewhere a text is a name and has to be equal.  What is found is a bytearray,
 with 1 in the place of each row of a table that matches.
