@@ -1,12 +1,12 @@
-"""Makes the picture of the page that README.md shows.
+"""Makes pictures of pages: README.md and the documents show some.
 
-    make demo
-    ./python Tools/docs/picture.py build/demo/http.pb.gz Doc/images/page.png
+    ./python Tools/docs/picture.py my.pb.gz Doc/images/page.png [FRAGMENT
+        [WIDTH,HEIGHT [dark]]]
 
-Chromium (Debian's package) shows the page and takes the picture of it: in
-light colours, as large as in SIZE.  The same profile and the same browser make
-the same picture.  A fragment of the page's address may follow, such as
-view=gil.
+Chromium (Debian's package) shows the page and takes the picture of it.  The
+same profile and the same browser make the same picture.  FRAGMENT is of the
+page's address, such as view=flame.  Run it in the directory of the program:
+then the page has its source.
 """
 
 import pathlib
@@ -15,38 +15,40 @@ import subprocess
 import sys
 import tempfile
 
-SIZE = '1120,690'
+SIZE = '1280,820'
 # What the page has for unpacking itself and its profile, in its own time.
 BUDGET_MS = 20_000
-MOST_BYTES = 150_000
+MOST_BYTES = 250_000
 
 
-def take(profile, picture, fragment=''):
+def take(profile, picture, fragment='', size=SIZE, theme='light'):
     browser = shutil.which('chromium')
     if browser is None:
         sys.exit('picture.py: install Debian\'s package chromium')
     with tempfile.TemporaryDirectory() as directory:
         page = pathlib.Path(directory, 'page.html')
         subprocess.run([sys.executable, '-m', 'profile_sampling', 'report',
-                        profile, '--no-source', '-o', page], check=True)
+                        profile, '--source-root', '.', '-o', page],
+                       check=True, stdout=subprocess.DEVNULL)
         subprocess.run(
             [browser, '--headless=new', '--no-sandbox', '--disable-gpu',
              '--disable-dev-shm-usage', '--hide-scrollbars',
              f'--user-data-dir={directory}/browser',
-             f'--window-size={SIZE}', '--force-device-scale-factor=1',
+             f'--window-size={size}', '--force-device-scale-factor=1',
              '--force-color-profile=srgb',
-             '--blink-settings=preferredColorScheme=1',
+             '--blink-settings=preferredColorScheme='
+             f'{0 if theme == "dark" else 1}',
              f'--virtual-time-budget={BUDGET_MS}',
              f'--screenshot={pathlib.Path(picture).absolute()}',
              f'{page.as_uri()}#{fragment}'],
             check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    size = pathlib.Path(picture).stat().st_size
-    if size > MOST_BYTES:
-        sys.exit(f'picture.py: {picture} has {size:,} bytes, more than '
+    length = pathlib.Path(picture).stat().st_size
+    if length > MOST_BYTES:
+        sys.exit(f'picture.py: {picture} has {length:,} bytes, more than '
                  f'{MOST_BYTES:,}')
 
 
 if __name__ == '__main__':
-    if len(sys.argv) not in (3, 4):
+    if not 3 <= len(sys.argv) <= 6:
         sys.exit(__doc__)
     take(*sys.argv[1:])

@@ -23,9 +23,9 @@ export function drawHead(app: App): void {
           'real time.'}, `${doc.mode === 'cpu' ? 'CPU' : doc.mode} time, ` +
         plural(doc.n_threads, 'thread'))];
   const isGood = quality.word === 'good';
-  byId('title').textContent = doc.title;
+  byId('title').textContent = doc.title || 'Profile';
   document.title = changes !== null ? `${doc.title}: before → after`
-    : `${doc.title}, ${time(doc.length_ns)}`;
+    : `${doc.title || 'Profile'}, ${time(doc.length_ns)}`;
   byId('facts').replaceChildren(...facts,
     h('span', {class: changes === null ? 'opt ph' : 'opt'},
       plural(doc.n_samples, 'sample')),

@@ -15,6 +15,7 @@ const FEW = 100;
 const NAMED = 0.085;
 const MOST_BY = 2;
 const LEAST_NS = 5e4;
+const LEAST_PART = 0.1;
 
 export const slow: View = {
   name: 'slow',
@@ -98,7 +99,7 @@ function draw(app: App, place: HTMLElement): void {
     h('div', {class: 'two slow2'}, h('div', {}, routes(app, rows, route)),
       histogram(app, route, from, name, slowest.count)),
     ...slowest.count && others.count
-      ? [compared(app, name, slowest, others)] : [],
+      ? [compared(app, route, name, slowest, others)] : [],
     h('p', {}, link(`Show only ${route.value} in all views`, () => app.show(
       'mine', {label: [requests!.key, route.value]}))));
 }
@@ -249,7 +250,7 @@ function tick(ns: number): string {
   return value.toFixed(value >= 20 ? 0 : value >= 0.95 ? 1 : 2);
 }
 
-function compared(app: App, name: string, slowest: Mean,
+function compared(app: App, route: Route, name: string, slowest: Mean,
   others: Mean): HTMLElement {
   const reasons = SPENT.map(([reason]) => reason).filter((reason) => (
     slowest.by[reason] > LEAST_NS || others.by[reason] > LEAST_NS));
@@ -285,8 +286,9 @@ function compared(app: App, name: string, slowest: Mean,
         head('Others', 'Mean of one request.', 'r'),
         head('Difference', 'How much longer a slow request takes for this.',
           'r'), head(''),
-        head('Because of', 'Who held what was waited for, of all tasks: of ' +
-          'single requests it is not known.'))),
+        head('Because of', 'Who held the loop while tasks waited, and at ' +
+          'which lines threads worked for the route: of all its requests, ' +
+          'since of single ones it is not known.'))),
       h('tbody', {}, ...ranked.map(([reason, more]) => h('tr', {},
         h('td', {class: 'key nowrap'}, h('span', {
           class: `sw s-${WORDS[reason].css}`}), ' ', h('span', {
@@ -298,8 +300,22 @@ function compared(app: App, name: string, slowest: Mean,
         h('td', {class: 'bars'}, h('div', {class: 'meter'}, h('i', {
           class: `s-${WORDS[reason].css}`, 'style.width':
             `${most ? 100 * Math.max(0, more) / most : 0}%`}))),
-        h('td', {class: 'wide m2'}, ...reason === 'loop_wait'
-          ? loopHolders(app).flatMap(([place, value, total], number) => [
-            number ? ', ' : '', lineButton(app, place),
-            ` ${percent(value, total)}`]) : [])))))));
+        h('td', {class: 'wide m2'}, ...because(app, route, reason))))))));
+}
+
+function because(app: App, route: Route, reason: Reason): (Node | string)[] {
+  const found = reason === 'loop_wait' ? loopHolders(app)
+    : reason === 'awaiting' ? routeLines(app, route) : [];
+  return found.flatMap(([place, value, total], number) => [
+    number ? ', ' : '', lineButton(app, place), ` ${percent(value, total)}`]);
+}
+
+/** The lines at which threads were, for all requests of a route. */
+function routeLines(app: App, {value}: Route): [number, number, number][] {
+  const weights = app.weightsWith(
+    {label: [app.model.doc.requests!.key, value]});
+  const {total} = app.model.sum(weights);
+  return app.model.rows(weights).filter((row) => (
+    row.total >= LEAST_PART * total && !app.model.isOutside(row.place)))
+    .slice(0, MOST_BY).map((row) => [row.place, row.total, total]);
 }
