@@ -322,7 +322,9 @@ class _MyPlaces(Places):
         self._leaves, _ = tables.innermost(
             bytes(map(is_called.__getitem__, of_frames)))
         self.is_charged = bytes(map(wanted.__getitem__, of_frames))
-        self._libraries = _libraries(tables, self.is_charged)
+        # The last one is of none.
+        self._names = [*map(origins.library, functions), '']
+        self._libraries = _libraries(tables, self.is_charged, self._names)
         return tables.innermost(self.is_charged)
 
     def _key(self, node):
@@ -342,7 +344,7 @@ class _MyPlaces(Places):
         if leaf < 0 or called < 0 or self._function(called).kind == 'pseudo':
             return None
         library = ('' if self._innermost[node] < 0
-                   else self._libraries[node])
+                   else self._names[self._libraries[node]])
         return library, self._frames[FRAME_COLUMNS * leaf]
 
     def _of_places(self, sums):
@@ -363,17 +365,15 @@ class _MyPlaces(Places):
         return found
 
 
-def _libraries(tables, is_wanted):
-    """Return, per node, the name of the outermost library below the innermost
-    frame that is wanted: that of a package, or else of the standard library.
+def _libraries(tables, is_wanted, names):
+    """Return, per node, a function of the outermost library below the
+    innermost frame that is wanted, -1 for none: that of a package, or else of
+    the standard library.  *names* are those of the libraries of functions.
     """
-    functions = tables.functions
-    names = [origins.library(function) for function in functions]
     is_package = [origin == origins.PACKAGES
-                  for origin in origins.of_functions(functions)]
+                  for origin in origins.of_functions(tables.functions)]
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     nodes = tables.nodes_view()
-    # Of each node the number of a function, -1 for none.
     found = [-1]
     for parent, frame in zip(nodes[2::2], nodes[3::2]):
         outer = found[parent]
@@ -384,4 +384,4 @@ def _libraries(tables, is_wanted):
                 outer < 0 or is_package[function] and not is_package[outer]):
             outer = function
         found.append(outer)
-    return ['' if function < 0 else names[function] for function in found]
+    return found

@@ -224,8 +224,8 @@ def in_preorder(parents, values):
     """Return the nodes in preorder, and the place of each there; of callees,
     the first has most of *values* with those of all nodes below."""
     sums, sizes = list(values), [1] * len(parents)
-    for node in range(len(parents) - 1, 0, -1):
-        parent = parents[node]
+    for node, parent in zip(range(len(parents) - 1, 0, -1),
+                            reversed(parents)):
         sums[parent] += sums[node]
         sizes[parent] += sizes[node]
     # Where each begins, from its caller on: an only one, right behind it.

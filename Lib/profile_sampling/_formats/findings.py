@@ -134,9 +134,9 @@ def _gil_asleep(tables, sites):
 
 
 def _loop_blocked(tables, sites):
-    rows = sites.rows_of([
-        state == WAITING and runs_task for state, runs_task in zip(
-            sites.tables.column(STATE), _run_tasks(sites.tables))])
+    wanted = [state == WAITING and runs_task for state, runs_task in zip(
+        sites.tables.column(STATE), _run_tasks(sites.tables))]
+    rows = sites.rows_of(wanted) if any(wanted) else []
     ns = sum([row.sums.total for row in rows])
     if not ns or ns < _LOOP_SHARE * sites.busy:
         return None

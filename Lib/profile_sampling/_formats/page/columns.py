@@ -68,36 +68,36 @@ class Columns:
         self.packed = Packed()
         nodes = tables.nodes_view()
         used = trees.used_nodes(nodes, compress(self._stacks, self._weighs))
-        of_path = self._add_paths(nodes, used)
-        of_node = self._add_nodes(nodes, used)
+        # Holders of the GIL may be at places.
+        paths = self._add_paths(nodes, used)
         self.waits, self.wait_of_samples = by_wait.waits(tables)
         self.timeline = self._add_timeline(self._add_samples({
-            'node': map(of_node.__getitem__, self._stacks),
-            'path': map(of_path.__getitem__, self._stacks),
+            'node': self._add_nodes(nodes, used), 'path': paths,
             'thread': tables.column(THREAD), 'labels': self._labels(),
-            'state': tables.column(STATE), 'idle': sites.is_idle,
+            'state': tables.column(STATE), 'idle': list(sites.is_idle),
             **self._called(), 'holder': self._held(),
             'wait': self.wait_of_samples}))
 
     def _add_nodes(self, nodes, used):
-        """Add the tree by function; return for each node its number there."""
+        """Add the tree by function; return for each sample its node there."""
         functions = self._tables.functions
         keys = [number if functions[number].kind in ('python', 'C') else -1
                 for number in self._tables.frames_view()[0::FRAME_COLUMNS]]
         parents, keys, of_node = trees.joined(nodes, used, keys)
+        of_samples = list(map(of_node.__getitem__, self._stacks))
         values = [0] * len(parents)
-        for node, value in zip(self._stacks, self._values):
-            values[of_node[node]] += value
+        for node, value in zip(of_samples, self._values):
+            values[node] += value
         order, place = trees.in_preorder(parents, values)
         keys[0] = 0
         self.packed.add('node_parent', 'u32',
                         [place[parents[node]] for node in order])
         self.packed.add('node_function', 'u32', map(keys.__getitem__, order))
-        return [place[number] for number in of_node]
+        return map(place.__getitem__, of_samples)
 
     def _add_paths(self, nodes, used):
-        """Add the tree of the lines that may be charged; return for each node
-        its number there."""
+        """Add the tree of the lines that may be charged; return for each
+        sample its path there."""
         places = self._sites.places
         self.places = {
             (by_site.OUTSIDE if self._sites.is_mine else None, 0): 0}
@@ -118,7 +118,7 @@ class Columns:
                 of_node[node] = leaves[place]
         self.packed.add('path_parent', 'u32', parents)
         self.packed.add('path_place', 'u32', keys)
-        return of_node
+        return map(of_node.__getitem__, self._stacks)
 
     def _place(self, place):
         return self.places.setdefault(place, len(self.places))
@@ -167,24 +167,35 @@ class Columns:
 
     def _add_samples(self, columns):
         """Add the samples that weigh something, equal ones as one; return
-        {number of a sample: its number there}."""
-        numbers, number_of = {}, {}
+        the number of each there, -1 for those that are not."""
+        # The collector would look at tuples again and again.
+        width = len(columns)
+        keys = array('I', bytes(4 * width * len(self._values)))
+        for place, column in enumerate(columns.values()):
+            keys[place::width] = array('I', column)
+        keys = keys.tobytes()
+        numbers, number_of = {}, []
         values, delays = [], []
-        for sample, (key, value, delay) in enumerate(zip(
-                zip(*columns.values()), self._values, self._delays)):
-            if not self._weighs[sample]:
+        for begin, weighs, value, delay in zip(
+                range(0, len(keys), 4 * width), self._weighs, self._values,
+                self._delays):
+            if not weighs:
+                number_of.append(-1)
                 continue
-            number = number_of[sample] = numbers.setdefault(key, len(numbers))
+            number = numbers.setdefault(keys[begin:begin + 4 * width],
+                                        len(numbers))
+            number_of.append(number)
             if number == len(values):
                 values.append(value)
                 delays.append(delay)
             else:
                 values[number] += value
                 delays[number] += delay
-        for name, column in zip(columns, zip(*numbers) if numbers
-                                else [()] * len(columns)):
+        keys = array('I', b''.join(numbers))
+        for place, name in enumerate(columns):
             self.packed.add(f'sample_{name}',
-                            'u8' if name in _BYTES else 'u32', column)
+                            'u8' if name in _BYTES else 'u32',
+                            keys[place::width])
         self.packed.add('sample_value', 'f64', values)
         if any(delays):
             self.packed.add('sample_delay', 'f64', delays)
@@ -197,7 +208,7 @@ class Columns:
         own = self._tables.value_types[self._tables.own]
         if line is None or own not in MEASURED:
             return None
-        kept = bytes([sample in number_of for sample in line.sample])
+        kept = bytes([number_of[sample] >= 0 for sample in line.sample])
         time_ns, samples, *values = [list(compress(column, kept))
                                      for column in line.columns]
         self.packed.add('record_time', 'f64', time_ns)
