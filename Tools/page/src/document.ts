@@ -126,7 +126,8 @@ export interface Facts {
 }
 
 const ARRAYS = {
-  u8: Uint8Array, u32: Uint32Array, i32: Int32Array, f64: Float64Array,
+  u8: Uint8Array, u32: Uint32Array, back: Uint32Array, i32: Int32Array,
+  f64: Float64Array,
 };
 type Numbers = Uint8Array | Uint32Array | Int32Array | Float64Array;
 
@@ -166,7 +167,12 @@ export function parse(data: ArrayBuffer): Document {
   const known = new Map<string, Numbers>();
   for (const [name, [type, offset, length]] of Object.entries(
     facts.columns as Record<string, [keyof typeof ARRAYS, number, number]>)) {
-    known.set(name, new ARRAYS[type](data, begin + offset, length));
+    const column = new ARRAYS[type](data, begin + offset, length);
+    // How far back in the same column what is meant is.
+    for (let i = 0; type === 'back' && i < column.length; i++) {
+      column[i] = i - column[i]!;
+    }
+    known.set(name, column);
   }
   return {
     ...facts,

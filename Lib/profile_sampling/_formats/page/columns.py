@@ -6,7 +6,8 @@ facts beside them, nor how they are shown.
 
 import sys
 from array import array
-from itertools import compress
+from itertools import compress, count
+from operator import sub
 
 from profile_sampling._data import by_label, by_site, by_wait, trees
 from profile_sampling._data.label_names import TASKS
@@ -14,7 +15,7 @@ from profile_sampling._data.tables import (
     FRAME_COLUMNS, HOLDER_NODE, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
 from profile_sampling._data.values import DELAY, MEASURED, NOT_KNOWN, WALL
 
-_ITEMS = {'u8': 'B', 'u32': 'I', 'i32': 'i', 'f64': 'd'}
+_ITEMS = {'u8': 'B', 'u32': 'I', 'back': 'I', 'i32': 'i', 'f64': 'd'}
 _ALIGNED = 8
 # Columns that are of small numbers.
 _BYTES = 'state', 'idle'
@@ -32,6 +33,9 @@ class Packed:
         self.data = bytearray()
 
     def add(self, name, type, values):
+        if type == 'back':
+            # Mostly 1: that compresses well.
+            values = map(sub, count(), values)
         column = array(_ITEMS[type], values)
         if sys.byteorder == 'big':
             column.byteswap()
@@ -90,7 +94,7 @@ class Columns:
             values[node] += value
         order, place = trees.in_preorder(parents, values)
         keys[0] = 0
-        self.packed.add('node_parent', 'u32',
+        self.packed.add('node_parent', 'back',
                         [place[parents[node]] for node in order])
         self.packed.add('node_function', 'u32', map(keys.__getitem__, order))
         return map(place.__getitem__, of_samples)
@@ -116,7 +120,7 @@ class Columns:
                     parents.append(0)
                     keys.append(place)
                 of_node[node] = leaves[place]
-        self.packed.add('path_parent', 'u32', parents)
+        self.packed.add('path_parent', 'back', parents)
         self.packed.add('path_place', 'u32', keys)
         return map(of_node.__getitem__, self._stacks)
 

@@ -8,7 +8,7 @@ from array import array
 
 from profile_sampling._formats.page import document
 
-_ITEMS = {'u8': 'B', 'u32': 'I', 'i32': 'i', 'f64': 'd'}
+_ITEMS = {'u8': 'B', 'u32': 'I', 'back': 'I', 'i32': 'i', 'f64': 'd'}
 _BLOCK = (r'<script type="application/octet-stream" id="%s">'
           r'([A-Za-z0-9+/=]*)</script>')
 
@@ -36,7 +36,9 @@ class Document:
             end = offset + length * column.itemsize
             column.frombytes(raw[begin + offset:begin + end])
             assert len(column) == length, name
-            self._columns[name] = column.tolist()
+            self._columns[name] = (
+                [number - its for number, its in enumerate(column)]
+                if type == 'back' else column.tolist())
 
     def __getattr__(self, name):
         if name in self._columns:
