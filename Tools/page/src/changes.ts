@@ -38,7 +38,8 @@ function lead(found: Changes, clear: readonly Change[]): HTMLElement {
     'In all ', h('b', {class: isLess ? 'less' : 'more'},
       `${said(value, Math.abs(total.change))} ${isLess ? 'less' : 'more'}`),
     `: ${said(value, total.before)} → ${said(value, total.after)} ` +
-    `(${signed(part.toFixed(part < 10 ? 1 : 0), total.change)}\u00a0%). `]
+    `(${signed(part.toFixed(part < 10 ? 1 : 0), total.change)}\u00a0%` +
+    (total.margin ? `, give or take ${said(value, total.margin)}). ` : '). ')]
     : [`In all about the same: ${said(value, total.before)} → ` +
       `${said(value, total.after)}. `];
   if (!clear.length) {
@@ -161,7 +162,9 @@ function rowOf(app: App, found: Changes, row: Change,
   h('td', {class: 'key cut'}, h('div', {class: 'where'},
     h('span', {class: 'f', title: row.file}, name),
     h('span', {class: 'fn'}, row.qualname === name ? '' : row.qualname),
-    row.tag ? h('span', {class: `tag ${css}`}, row.tag) : null),
+    row.tag ? h('span', {class: `tag ${css}`, title:
+      `No sample was at this line ${row.tag === 'gone' ? 'after' : 'before'}.`},
+    row.tag) : null),
   h('code', {class: 'src'}, row.source)),
   h('td', {class: 'r w2'}, beforeAfter(found, row.before, row.after)),
   h('td', {class: `r share ${css}`}, change(found, row.change)),
@@ -184,7 +187,8 @@ function change({value}: Changes, number: number): string {
 }
 
 function margin({value}: Changes, row: Change): string {
-  return row.margin === null || row.margin === 0 ? ''
+  // What clocks measure has no error of sampling.
+  return row.margin === null ? '' : row.margin === 0 ? 'measured'
     : `± ${amount(value, row.margin, row.change)}`;
 }
 
@@ -193,7 +197,7 @@ function picture(found: Changes, row: Change, {zero, width}: Scale,
   const at = (number: number) => zero + 100 * number / width;
   const give = row.margin ?? 0;
   return h('div', {class: 'diff', role: 'img', 'aria-label':
-    `${change(found, row.change)}, give or take ${margin(found, row)}`},
+    `${change(found, row.change)}, give or take: ${margin(found, row)}`},
   h('span', {class: 'z', 'style.left': `${zero}%`}),
   h('span', {class: `d ${css}`, 'style.left':
     `${Math.min(zero, at(row.change))}%`,

@@ -716,6 +716,9 @@ function newColouring(model: Model): Colouring {
     });
   }
   legend.push(['p-std', 'standard library']);
+  if (legend.length > MINE_SHOWN + LIBRARIES_SHOWN) {
+    legend.push(['p-other', 'other packages']);
+  }
   return {legend, colours: groups.map(
     (group) => colours.get(group) ?? 'p-other')};
 }

@@ -36,7 +36,8 @@ const WORDS: Record<Reason, {name: string; css: string; tip: string}> = {
   awaiting: {name: 'waiting', css: 'wait', tip: 'Waited for a socket, a ' +
     'disk, a lock, a worker thread or another task.'},
   gil_wait: STATES.gil_wait!,
-  running: STATES.running!,
+  running: {name: 'in its own code', css: 'run', tip: 'The event loop ran ' +
+    'it: on a CPU, waiting for one, or in a call that blocks.'},
 };
 
 /** The mean of some requests. */
@@ -305,7 +306,7 @@ function compared(app: App, route: Route, name: string, slowest: Mean,
 
 function because(app: App, route: Route, reason: Reason): (Node | string)[] {
   const found = reason === 'loop_wait' ? loopHolders(app)
-    : reason === 'awaiting' ? routeLines(app, route) : [];
+    : reason === 'gil_wait' ? [] : routeLines(app, route);
   return found.flatMap(([place, value, total], number) => [
     number ? ', ' : '', lineButton(app, place), ` ${percent(value, total)}`]);
 }
@@ -316,6 +317,6 @@ function routeLines(app: App, {value}: Route): [number, number, number][] {
     {label: [app.model.doc.requests!.key, value]});
   const {total} = app.model.sum(weights);
   return app.model.rows(weights).filter((row) => (
-    row.total >= LEAST_PART * total && !app.model.isOutside(row.place)))
+    row.total >= LEAST_PART * total))
     .slice(0, MOST_BY).map((row) => [row.place, row.total, total]);
 }

@@ -58,8 +58,9 @@ function tools(app: App, hasRoutes: boolean, isByRoute: boolean): HTMLElement {
         choose: () => app.ask({lanes: 'route'})},
       {text: 'By thread', isChosen: !isByRoute,
         choose: () => app.ask({lanes: 'thread'})}])] : [],
-  h('span', {class: 'm3'}, 'Height is how busy it was, colour what it did; ' +
-    'blank is idle. Drag to choose a part: every view follows.'));
+  h('span', {class: 'm3'}, 'Height is how busy it was' +
+    (isByRoute ? ', each lane on a scale of its own' : '') + ', colour what ' +
+    'it did; blank is idle. Drag to choose a part: every view follows.'));
 }
 
 /** What each lane did: the largest ones, and all others in one. */

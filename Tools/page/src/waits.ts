@@ -5,8 +5,9 @@ import type {Document} from './document';
 import {h, head, stacked} from './dom';
 import {greatest} from './model';
 import {placeLink} from './timeline';
-import {percent, time} from './words';
+import {amount, percent} from './words';
 
+const NS = {name: 'delay_ns', kind: 'delay', unit: 'nanoseconds'};
 const ROWS = 8;
 const LEAST_SHARE = 0.01;
 const MOST_BY = 3;
@@ -79,26 +80,25 @@ function loop(app: App): HTMLElement | null {
   }
   const {shown, rest, nRest} = limited([...sums].map(
     ([place, {delay}]): [number, number] => [place, delay]));
-  const most = shown[0]![1];
   return block('loop', 'Who held the event loop',
     'Tasks were ready to go on, but this line kept the loop from running ' +
     'them. The time is that of all tasks that waited, added up: it can be ' +
     'more than the time that passed.',
-    h('table', {class: 'stack', 'aria-label': 'Who held the event loop'},
+    h('table', {class: 'stack waits', 'aria-label': 'Who held the event loop'},
       h('thead', {}, h('tr', {}, head('Holder', 'The innermost line of yours ' +
         'that ran in the loop’s thread.'), head(''),
       head('Others waited', 'How long other tasks waited for the loop ' +
         'meanwhile, all of them together.', 'r'),
-      head('Part', 'Of all waits for the loop.', 'r'),
+      head('Share', 'Of all waits for the loop.', 'r'),
       head('Held', 'How long the line itself took while others waited.',
         'r'))),
       h('tbody', {}, ...shown.map(([place, delay]) => h('tr', {},
         h('td', {class: 'key cut'}, placeLink(app, place)),
-        h('td', {class: 'bars'}, meter(delay, most, 'loop')),
-        h('td', {class: 'r share'}, time(delay)),
+        h('td', {class: 'bars'}, meter(delay, total, 'loop')),
+        h('td', {class: 'r share'}, amount(NS, delay, total)),
         h('td', {class: 'r'}, percent(delay, total)),
         h('td', {class: 'r'}, app.amount(sums.get(place)!.held)))),
-      nRest ? restRow(`all else (${nRest})`, time(rest),
+      nRest ? restRow(`all else (${nRest})`, amount(NS, rest, total),
         percent(rest, total), 5) : null)));
 }
 
@@ -125,19 +125,18 @@ function gil(app: App): HTMLElement | null {
     return null;
   }
   const {shown, rest, nRest} = limited([...sums]);
-  const most = shown[0]![1];
   return block('gil', 'Who held the GIL while others waited',
     'Threads could run, but another thread held the GIL.',
-    h('table', {class: 'stack', 'aria-label': 'Who held the GIL'},
+    h('table', {class: 'stack waits', 'aria-label': 'Who held the GIL'},
       h('thead', {}, h('tr', {}, head('Holder', 'Where the thread was that ' +
         'held the GIL.'), head(''), head('Others waited', 'How long threads ' +
         'waited for it, all of them together.', 'r'),
-      head('Part', 'Of all waits for the GIL.', 'r'),
+      head('Share', 'Of all waits for the GIL.', 'r'),
       head('Waited most', 'The line of yours that waited most for it.'))),
       h('tbody', {}, ...shown.map(([group, value]) => h('tr', {},
         h('td', {class: 'key cut'}, holderOf(app, group,
           greatest([...within.get(group)!], ([, its]) => its)![0])),
-        h('td', {class: 'bars'}, meter(value, most, 'gil')),
+        h('td', {class: 'bars'}, meter(value, total, 'gil')),
         h('td', {class: 'r share'}, app.amount(value, total)),
         h('td', {class: 'r'}, percent(value, total)),
         h('td', {class: 'wide'}, lineButton(app,
@@ -195,14 +194,13 @@ function other(app: App): HTMLElement | null {
     return null;
   }
   const {shown, rest, nRest} = limited([...sums]);
-  const most = shown[0]![1];
   return block('what', 'What was waited for',
     'Not on a CPU. The kind follows from the function in C that waits.',
-    h('table', {class: 'stack', 'aria-label': 'What was waited for'},
+    h('table', {class: 'stack waits', 'aria-label': 'What was waited for'},
       h('thead', {}, h('tr', {}, head('Waited for', 'The function in C that ' +
         'waited, and the kind of its wait.'), head(''),
       head('Time', 'Of all threads together.', 'r'),
-      head('Part', 'Of all such waits.', 'r'),
+      head('Share', 'Of all such waits.', 'r'),
       head('By', 'The lines of yours that waited, most first.'))),
       h('tbody', {}, ...shown.map(([wait, value]) => {
         const {name, kind} = model.doc.waits[wait]!;
@@ -211,7 +209,7 @@ function other(app: App): HTMLElement | null {
             kind === 'other' ? h('code', {}, name) : kind,
             kind === 'other' ? null : h('code', {class: 'm2 beside',
               title: name}, name))),
-          h('td', {class: 'bars'}, meter(value, most, 'wait')),
+          h('td', {class: 'bars'}, meter(value, total, 'wait')),
           h('td', {class: 'r share'}, app.amount(value, total)),
           h('td', {class: 'r'}, percent(value, total)),
           h('td', {class: 'wide'}, ...[...by.get(wait)!].sort(

@@ -8,7 +8,7 @@ Names are between backquotes.
 
 from profile_sampling._data import by_wait
 from profile_sampling._data.by_site import called_name
-from profile_sampling._data.tables import KEY_COLUMNS
+from profile_sampling._data.tables import HOLDER_NODE, KEY_COLUMNS
 from profile_sampling._data.values import DELAY, STATES, printable
 from profile_sampling._formats.findings import FUNCTIONS_OF
 from profile_sampling._formats.words import brief, share, state_name
@@ -16,6 +16,8 @@ from profile_sampling._formats.words import brief, share, state_name
 _MOST = 3
 # Of the time; a line is worth a card from there on.
 _LEAST, _LEAST_OF_LINE = 0.03, 0.25
+# Of the time of a line: states with less are not named.
+_SAID = 0.05
 # What a share of the time is called that is less.
 _SHARES = ((0.3, 'a quarter'), (0.42, 'a third'), (0.6, 'half'),
            (0.72, 'two thirds'), (0.9, 'three quarters'),
@@ -63,7 +65,7 @@ def _of_line(sites, columns):
     states = sorted(zip(row.sums.by_state, STATES), reverse=True)
     text += ': ' + ', '.join([
         f'{state_name(state)} {share(ns, row.sums.total)}'
-        for ns, state in states[:2] if ns])
+        for ns, state in states if ns >= _SAID * row.sums.total])
     yield row.sums.total, {
         'rule': 'line', 'title': f'One line is {name} of the time',
         'figure': share(row.sums.total, sites.busy), 'text': f'{text}.',
@@ -113,11 +115,20 @@ def _most_at(finding, does):
 
 def _loop_blocked(sites, finding):
     text = _most_at(finding, 'in a task') + '.'
-    tables = sites.tables
-    if DELAY in tables.value_types and tables.total(DELAY.name):
-        text += (f' Other tasks waited {_figure(tables.total(DELAY.name))} '
-                 'for the loop in all.')
+    ns = loop_wait_ns(sites.tables)
+    if ns:
+        text += f' Other tasks waited {_figure(ns)} for the loop in all.'
     return text
+
+
+def loop_wait_ns(tables):
+    """Return how long tasks waited for their loop; None: it is not known."""
+    if DELAY not in tables.value_types:
+        return None
+    # What they waited for the GIL has a holder.
+    return sum([ns for ns, holder in zip(
+        tables.column(tables.value_column(DELAY.name)),
+        tables.column(HOLDER_NODE)) if not holder])
 
 
 def _held(finding, did):

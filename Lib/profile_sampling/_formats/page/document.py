@@ -12,7 +12,7 @@ from profile_sampling._data import keys, origins
 from profile_sampling._data.by_site import IMPORTS, OUTSIDE, sites_of
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.tables import HOLDER_NODE
-from profile_sampling._data.values import COUNT, DELAY, STATES
+from profile_sampling._data.values import COUNT, STATES
 from profile_sampling._formats import header, json_text
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.page import cards, compared, requests, words
@@ -67,21 +67,13 @@ def _facts(tables, sites):
         'python': tables.python_version, 'pid': tables.pid,
         'n_threads': tables.n_sampled_threads,
         'n_samples': _n_samples(tables), 'margin': words.margin(sites),
-        'states': STATES, 'loop_wait_ns': _loop_wait_ns(tables)}
+        'states': STATES, 'loop_wait_ns': cards.loop_wait_ns(tables)}
 
 
 def _n_samples(tables):
     if COUNT in tables.value_types:
         return tables.total(COUNT.name)
     return len(tables.column(HOLDER_NODE))
-
-
-def _loop_wait_ns(tables):
-    if DELAY not in tables.value_types:
-        return None
-    return sum([ns for ns, holder in zip(
-        tables.column(tables.value_column(DELAY.name)),
-        tables.column(HOLDER_NODE)) if not holder])
 
 
 def _functions(tables):
