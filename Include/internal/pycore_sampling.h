@@ -145,6 +145,10 @@ extern void _PySampling_BeforeGILWait(PyThreadState *tstate);
 #define _PySampling_BeforeGILWait(TSTATE) \
     _PySampling_IF_ACTIVE(_PySampling_BeforeGILWait(TSTATE))
 
+// The interpreter has a GIL, its own or that of others.
+#define _PySampling_AfterInitGIL(INTERP) \
+    _Py_atomic_store_ptr_release(&(INTERP)->sampling.gil, (INTERP)->ceval.gil)
+
 // The thread has the GIL.
 extern void _PySampling_AfterAttach(PyThreadState *tstate);
 #define _PySampling_AfterAttach(TSTATE) \
@@ -241,6 +245,7 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_BeforeDetach(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeGILWait(TSTATE) ((void)(TSTATE))
 #define _PySampling_AfterAttach(TSTATE) ((void)(TSTATE))
+#define _PySampling_AfterInitGIL(INTERP) ((void)(INTERP))
 #define _PySampling_ThreadStart(TSTATE) ((void)(TSTATE))
 #define _PySampling_ThreadEnd(TSTATE) ((void)(TSTATE))
 #define _PySampling_InterpreterEnd(INTERP) ((void)(INTERP))
@@ -266,15 +271,18 @@ extern void _PySampling_BeforeExit(void);
 
 #endif  // !WITH_SAMPLING_PROFILER
 
-// The method _thread._set_sampled_name(ident, name): what threading.Thread
-// calls the thread.  Nothing while nobody profiles.
+// Methods of _thread: _set_sampled_name(ident, name) passes what
+// threading.Thread calls the thread; _sampled_work() returns the task that the
+// thread is in, as an object to pass on, or None; and after
+// _set_sampled_work(object) the thread works for that task, until it is called
+// with None.  They do nothing while nobody profiles.
 extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
-
-// The methods _thread._sampled_work(): the task that the thread is in, as an
-// object to pass on, or None; and _thread._set_sampled_work(object): the
-// thread works for that task until it is called with None.
 extern PyObject *_PySampling_Work(PyObject *module, PyObject *ignored);
 extern PyObject *_PySampling_SetWork(PyObject *module, PyObject *work);
+#define _PySampling_THREAD_METHODS \
+    {"_set_sampled_name", _PySampling_SetThreadName, METH_VARARGS, NULL}, \
+    {"_sampled_work", _PySampling_Work, METH_NOARGS, NULL}, \
+    {"_set_sampled_work", _PySampling_SetWork, METH_O, NULL},
 
 // Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
 // Returns an exit status of 2, after a message on stderr, for a bad text.

@@ -39,13 +39,22 @@ sampled_task(asyncio_state *state, PyObject *task, _PySampling_TaskInfo *info)
 
 #define SAMPLED_ENTER(STATE, TASK) \
     _PySampling_EnterTask(SAMPLED_TASK(STATE, TASK))
+/* NULL: it was not left. */
 #define SAMPLED_LEAVE(STATE, TASK) \
-    _PySampling_LeaveTask(SAMPLED_TASK(STATE, TASK))
+    do { \
+        if ((TASK) != NULL) { \
+            _PySampling_LeaveTask(SAMPLED_TASK(STATE, TASK)); \
+        } \
+    } while (0)
 
-/* `LEFT` may be None. */
+/* `LEFT` may be None; NULL: nothing was swapped. */
 #define SAMPLED_SWAP(STATE, LEFT, ENTERED) \
-    _PySampling_SwapTask(SAMPLED_TASK(STATE, LEFT), \
-                         SAMPLED_TASK(STATE, ENTERED))
+    do { \
+        if ((LEFT) != NULL) { \
+            _PySampling_SwapTask(SAMPLED_TASK(STATE, LEFT), \
+                                 SAMPLED_TASK(STATE, ENTERED)); \
+        } \
+    } while (0)
 
 static PyMethodDef TaskWakeupDef;
 

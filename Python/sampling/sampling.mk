@@ -1,6 +1,6 @@
 # The files of the sampling profiler, for the Makefile, which includes this
-# one: a new file needs no change there, only a new folder of tests, since
-# test_tools reads their names in the Makefile itself.
+# one.  configure copies the folders of tests, in testsubdirs.mk, into the
+# Makefile itself, where test_tools reads them.
 
 SAMPLING_OBJS= \
 	Python/sampling/hooks.o \

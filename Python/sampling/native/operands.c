@@ -44,7 +44,7 @@ struct slot_table {
 };
 
 struct _sampling_slots {
-    struct slot_table **index;      // open addressing; &freed: was used
+    struct slot_table **index;      // open addressing; FREED: was used
     uint32_t mask;
     uint32_t used;                  // freed ones included
     uint32_t live;
@@ -59,7 +59,8 @@ struct _sampling_slots {
     uint8_t scratch[MAX_SCRATCH_UNITS];
 };
 
-static const struct slot_table freed;
+/* What was in a slot of the index has died. */
+#define FREED ((struct slot_table *)1)
 
 
 /* The tables. */
@@ -79,7 +80,7 @@ find(const struct _sampling_slots *slots, const PyCodeObject *code)
     }
     uint32_t i = hash_code(code) & slots->mask;
     for (; slots->index[i] != NULL; i = (i + 1) & slots->mask) {
-        if (slots->index[i]->code == code) {
+        if (slots->index[i] != FREED && slots->index[i]->code == code) {
             return &slots->index[i];
         }
     }
@@ -108,7 +109,7 @@ static void
 clear(struct _sampling_slots *slots)
 {
     for (uint32_t i = 0; slots->index != NULL && i <= slots->mask; i++) {
-        if (slots->index[i] != &freed) {
+        if (slots->index[i] != FREED) {
             free(slots->index[i]);
         }
     }
@@ -144,7 +145,7 @@ reserve(struct _sampling_slots *slots)
     set_bytes(slots, slots->bytes - old_size * sizeof(*index)
                      + size * sizeof(*index));
     for (uint32_t i = 0; i < old_size; i++) {
-        if (old[i] != NULL && old[i] != &freed) {
+        if (old[i] != NULL && old[i] != FREED) {
             put(slots, old[i]);
         }
     }
@@ -230,7 +231,7 @@ _PySampling_SlotsForget(struct _sampling_slots *slots, PyCodeObject *code)
         set_bytes(slots, slots->bytes - sizeof(struct slot_table)
                          - (size_t)(*entry)->num_units);
         free(*entry);
-        *entry = (struct slot_table *)&freed;
+        *entry = FREED;
         slots->live--;
     }
     for (int i = 0; i < slots->num_pending; i++) {

@@ -26,8 +26,8 @@ struct binary_operator {
 #define OPERATOR(SIGN, NAME) \
     {SIGN, ID(__##NAME##__), ID(__r##NAME##__), ID(__i##NAME##__)}
 
-/* Ordered as NB_ADD and so on. */
-static const struct binary_operator arithmetic[] = {
+static const struct binary_operator binary_operators[] = {
+    // Ordered as NB_ADD and so on.
     OPERATOR("+", add),
     OPERATOR("&", and),
     OPERATOR("//", floordiv),
@@ -41,10 +41,7 @@ static const struct binary_operator arithmetic[] = {
     OPERATOR("-", sub),
     OPERATOR("/", truediv),
     OPERATOR("^", xor),
-};
-
-/* Ordered as Py_LT and so on. */
-static const struct binary_operator comparison[] = {
+    // Ordered as Py_LT and so on.
     {"<", ID(__lt__), ID(__gt__), NULL},
     {"<=", ID(__le__), ID(__ge__), NULL},
     {"==", ID(__eq__), ID(__eq__), NULL},
@@ -52,6 +49,7 @@ static const struct binary_operator comparison[] = {
     {">", ID(__gt__), ID(__lt__), NULL},
     {">=", ID(__ge__), ID(__le__), NULL},
 };
+#define COMPARISONS (binary_operators + NB_INPLACE_ADD)
 
 /* Numbers of the core know those before them in the order int, float, complex
    and leave all else to the other operand. */
@@ -292,8 +290,8 @@ _PySampling_NameOperator(struct _sampling_tables *tables,
         int in_place = oparg >= NB_INPLACE_ADD;
         return oparg <= NB_OPARG_LAST
             && name_binary(tables,
-                           &arithmetic[in_place ? oparg - NB_INPLACE_ADD
-                                                : oparg],
+                           &binary_operators[in_place ? oparg - NB_INPLACE_ADD
+                                                      : oparg],
                            in_place, first, second, name);
     }
     case TO_BOOL:
@@ -311,7 +309,7 @@ _PySampling_NameOperator(struct _sampling_tables *tables,
             return 0;       // most likely the result, stored already
         }
         return oparg >> 5 <= Py_GE
-            && name_binary(tables, &comparison[oparg >> 5], 0, first, second,
+            && name_binary(tables, &COMPARISONS[oparg >> 5], 0, first, second,
                            name);
     case LOAD_ATTR:
         return name_access(tables, first, second, ID(__getattribute__), name);

@@ -1,0 +1,16 @@
+		test/test_profile_sampling \
+		test/test_profile_sampling/command_line \
+		test/test_profile_sampling/formats \
+		test/test_profile_sampling/integrations \
+		test/test_profile_sampling/labels \
+		test/test_profile_sampling/processes \
+		test/test_profile_sampling/profiles \
+		test/test_profile_sampling/recording \
+		test/test_profile_sampling/side_effects \
+		test/test_profile_sampling/stacks \
+		test/test_profile_sampling/subscribing \
+		test/test_profile_sampling/support \
+		test/test_profile_sampling/tasks \
+		test/test_profile_sampling/threads \
+		test/test_profile_sampling/tools \
+		test/test_profile_sampling/weights \
