@@ -1,7 +1,7 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|idle|large|difference|
-                                 tasks|services|soak|distribution|all]
+    ./python Tools/bench/run.py [off|on|truth|events|idle|large|page|
+                                 difference|tasks|services|soak|distribution|all]
                             [--quick] [--out DIR]
 
 off       instructions with the profiler off, against the stock interpreter
@@ -10,6 +10,7 @@ truth     its answers, against programs that know the answer
 events    what subscribers cost, and how many samples they keep up with
 idle      what a tick costs when there are many threads that sleep
 large     what full tables cost to save, load, report and export
+page      how quickly their page answers in a browser
 difference
           whether what "diff" calls a difference is one
 tasks     what it costs to follow the lives of asyncio's tasks
@@ -34,6 +35,7 @@ import large
 import machine
 import off
 import on
+import page
 import services
 import soak
 import tasks
@@ -42,8 +44,9 @@ from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
-         'large': large.measure, 'difference': difference.measure,
-         'tasks': tasks.measure, 'services': services.measure,
+         'large': large.measure, 'page': page.measure,
+         'difference': difference.measure, 'tasks': tasks.measure,
+         'services': services.measure,
          'soak': soak.measure, 'distribution': distribution.measure}
 # What takes hours, or interpreters of its own, is run by its own name.
 ALL = tuple(kind for kind in KINDS

@@ -11,7 +11,8 @@ import unittest
 from profile_sampling import ProfileDiff
 
 from ..support import hard_profiles
-from ..support.browser import Keys, complaints, needs_browser, press
+from ..support.browser import (
+    Keys, complaints, needs_browser, press, webdriver)
 from ..support.builders import Builder, example
 from ..support.pages import BrowserTest, idle_threads
 from ..support.random_profiles import random_profile
@@ -212,6 +213,16 @@ class FilterTest(ViewTest):
                           for row in table['rows']], [2.0])
         self.assertEqual(self.lines(), [('100 %', '2.00 s', LINES[0][2])])
 
+    def test_all_of_an_address_survives(self):
+        query = {'view': 'mine', 'state': 'waiting', 'time': '1-3',
+                 'where': 'route=GET /orders', 'line': 'shop.py:62',
+                 'q': 'orders'}
+        self.show(with_moments(), **query)
+        before = self.text('body')
+        self.assertIn('Line 62 took 2.00 s', before)
+        self.driver.refresh()
+        self.assertEqual(self.text('body'), before)
+
     def test_the_address_keeps_what_is_asked_for(self):
         self.show(service().profile())
         self.click('#legend button', 'waiting\n50.0 %')
@@ -269,6 +280,18 @@ class OtherViewsTest(ViewTest):
         press(self.driver, Keys.ESCAPE)
         self.assertEqual(self.text('#chips'), '')
 
+    def test_timeline_is_dragged(self):
+        self.show(with_moments(), view='time', lanes='route')
+        brush = self.driver.find_element('css selector', '.brush')
+        width = brush.size['width']
+        webdriver.ActionChains(self.driver).move_to_element_with_offset(
+            brush, -width // 4, 0).click_and_hold().move_by_offset(
+            width // 4, 0).release().perform()
+        self.assertIn('time 2.5–5.0 s', self.text('#chips'))
+        self.click('#t-mine')
+        self.assertEqual(sum([float(time[:-2]) for _, time, _
+                              in self.lines()]), 2.5)
+
     def test_waits(self):
         self.show(service().profile(), view='waits')
         self.assertEqual(self.rows('Who held the GIL'), [
@@ -284,6 +307,9 @@ class OtherViewsTest(ViewTest):
         for row in profile.tasks_by('route'):
             if row.count:
                 self.assertEqual(rows[row.name][0], f'{row.count:,}')
+        bars = self.texts('.histo button')
+        self.click('.histo button:nth-child(3)')
+        self.assertEqual(len(self.texts('.histo button.on')), len(bars) - 2)
         self.click('#view .link', 'Show only / in all views')
         self.assertIn('route /', self.text('#chips'))
 
@@ -299,6 +325,10 @@ class OtherViewsTest(ViewTest):
         self.assertEqual(rows['all'], ['9.00 s → 10.00 s', '+1.00 s'])
         self.click('#t-mine')
         self.assertEqual(self.lines()[0][1], '4.00 s')
+        for view in [*VIEWS, 'diff']:
+            self.click(f'#t-{view}')
+            self.assertEqual(complaints(self.driver), [])
+        self.click('#t-mine')
         self.click('.seg button', 'before')
         self.assertIn('shop.py:9old', [line for *_, line in self.lines()])
 
@@ -328,6 +358,24 @@ class AnyProfileTest(ViewTest):
         for value in 'wall', 'cpu', 'samples':
             for _ in self.all_views(profile.about(value)):
                 self.assertNotIn('NaN', self.text('body'))
+
+    def test_another_tools_bytes(self):
+        b = Builder(value_types=[('alloc', 'bytes')], mode='alloc')
+        b.sample('a.f:3', values=(3 << 20,))
+        b.sample('a.g:4', values=(1 << 20,))
+        for _ in self.all_views(b.profile()):
+            self.assertNotIn('NaN', self.text('body'))
+        self.look()
+        self.assertEqual([row[:2] for row in self.rows('Line of my code')],
+                         [['75.0 %', '3.0 MiB'], ['25.0 %', '1.0 MiB']])
+
+    def test_the_policy_is_in_force(self):
+        self.show(service().profile())
+        self.run_js('''const script = document.createElement('script');
+                       script.textContent = 'document.title = "seized"';
+                       document.head.append(script);''')
+        self.assertNotEqual(self.driver.title, 'seized')
+        self.assertEqual(len(complaints(self.driver)), 1)
 
     def test_narrow(self):
         self.addCleanup(self.driver.execute_cdp_cmd,
