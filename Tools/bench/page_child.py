@@ -21,9 +21,9 @@ const {left, top} = canvas.getBoundingClientRect();
 const began = performance.now();
 let frames = 0;
 const step = () => {
-  if (frames %% 10 === 0) {
+  if (frames % 10 === 0) {
     canvas.dispatchEvent(new MouseEvent('click', {
-      clientX: left + 200, clientY: top + (frames %% 20 ? 12 : 84)}));
+      clientX: left + 200, clientY: top + (frames % 20 ? 12 : 84)}));
   }
   if (++frames < 60) {
     requestAnimationFrame(step);
@@ -32,7 +32,7 @@ const step = () => {
   }
 };
 requestAnimationFrame(step);
-'''.replace('%%', '%')
+'''
 _STEPS = {
     'filter': 'document.querySelector("#legend button").click()',
     'no filter': 'document.querySelector("#legend button").click()',

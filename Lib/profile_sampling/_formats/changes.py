@@ -73,8 +73,15 @@ def markdown(difference, *, top=TOP):
 
 def words(difference):
     """Return what is said of a difference beside its rows, as a dict."""
-    return {'what': _what(difference), 'heading': [*_heading(difference)],
-            'notes': [*_notes(difference)]}
+    return {'what': _what(difference), 'notes': [*_notes(difference)]}
+
+
+def tag(row):
+    """Return 'new' or 'gone' for a row of which one side surely has nothing,
+    '' for any other."""
+    if not row.is_clear or row.before and row.after:
+        return ''
+    return 'new' if row.after else 'gone'
 
 
 def document(difference):
@@ -219,9 +226,7 @@ def _relative(row):
     if row.before and row.after:
         return percent(row.relative)
     # No sample is less than some four periods, and not never.
-    if not row.is_clear:
-        return '-'
-    return 'new' if row.after else 'gone'
+    return tag(row) or '-'
 
 
 def _notes(difference):

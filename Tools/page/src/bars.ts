@@ -13,14 +13,26 @@ export interface Part {
 }
 
 const LEAST_SHARE = 0.006;
-const GAP_PX = 6, EDGE_PX = 8;
+const GAP_PX = 6, EDGE_PX = 8, ABOVE_PX = 30;
 
 /** The parts of a sum, in the order of all bars. */
 export function parts(app: App, sum: Sum): Part[] {
+  return partsBy(app, sum.states);
+}
+
+/** The same of values by the numbers of states. */
+export function partsBy(app: App, values: ArrayLike<number>): Part[] {
   const {states} = app.model.doc;
   return Object.entries(STATES).map(([state, {name, css}]) => ({
-    name, css, value: sum.states[states.indexOf(state)] ?? 0,
+    name, css, value: values[states.indexOf(state)] ?? 0,
   })).filter(({value}) => value > 0);
+}
+
+/** A part of a whole as a line. */
+export function meter(value: number, whole: number, css: string):
+  HTMLElement {
+  return h('div', {class: 'meter'}, h('i', {class: `s-${css}`,
+    'style.width': `${whole ? 100 * value / whole : 0}%`}));
 }
 
 export function inWords(all: readonly Part[]): string {
@@ -56,6 +68,17 @@ export function list(app: App, all: readonly Part[]): HTMLElement[] {
       h('dd', {class: 'm2'}, percent(value, total))]);
 }
 
+/** Put a card below a point, above it if there is no space, never off the
+ * screen. */
+export function putCard(card: HTMLElement, x: number, y: number): void {
+  const {offsetWidth, offsetHeight} = card;
+  const isSpaceBelow = y + offsetHeight + EDGE_PX <= innerHeight;
+  card.style.left = `${Math.max(EDGE_PX, Math.min(
+    innerWidth - offsetWidth - EDGE_PX, x))}px`;
+  card.style.top = `${isSpaceBelow ? y
+    : Math.max(EDGE_PX, y - offsetHeight - ABOVE_PX)}px`;
+}
+
 /** The card under the pointer, or at what has the focus. */
 export class Tip {
   #shownFor: Element | null = null;
@@ -72,13 +95,7 @@ export class Tip {
   show(x: number, y: number, ...content: (Node | string)[]): void {
     this.element.replaceChildren(...content);
     this.element.classList.add('on');
-    const {offsetWidth, offsetHeight} = this.element;
-    const left = Math.max(EDGE_PX, Math.min(
-      innerWidth - offsetWidth - EDGE_PX, x));
-    const isRoomBelow = y + offsetHeight + EDGE_PX <= innerHeight;
-    this.element.style.left = `${left}px`;
-    this.element.style.top = `${isRoomBelow ? y
-      : Math.max(EDGE_PX, y - offsetHeight - 30)}px`;
+    putCard(this.element, x, y);
   }
 
   hide(): void {

@@ -4,7 +4,7 @@ import type {App, View} from './app';
 import {bar, parts} from './bars';
 import {h, head, link, stacked} from './dom';
 import type {Change, Changes} from './document';
-import {finder, type Sum} from './model';
+import {finder, UNFILTERED, type Sum} from './model';
 import {amount, baseName, plural, said, signed, STATES} from './words';
 
 const LEAST = 1;
@@ -62,7 +62,7 @@ function sums(app: App): HTMLElement[] {
   if (!before || !after) {
     return [];
   }
-  const all = {state: '', time: null, label: null, idle: false};
+  const all = {...UNFILTERED, idle: false};
   const [was, is] = [before, after].map(({model}) => model.sum(
     model.weights(all))) as [Sum, Sum];
   const scale = Math.max(was.total, is.total);

@@ -3,6 +3,7 @@
 import type {App, View} from './app';
 import {bar, parts, type Part} from './bars';
 import {byId, choices, h, link} from './dom';
+import {UNFILTERED} from './model';
 import {command} from './query';
 import {baseName, percent, plural, STATES, time} from './words';
 
@@ -77,8 +78,7 @@ export function drawChips(app: App): void {
   }
   byId('chips').replaceChildren(...found.length === 0 ? [] : [
     h('span', {}, 'Only'), ...found,
-    ...(found.length > 1 ? [link('Clear all', () => app.ask(
-      {state: '', time: null, label: null, q: ''}))] : []),
+    ...(found.length > 1 ? [clearAll(app)] : []),
     h('button', {type: 'button', class: 'link cmd',
       'data-tip': command(query), onclick: (event) => {
         const button = event.currentTarget as HTMLElement;
@@ -89,6 +89,16 @@ export function drawChips(app: App): void {
             h('p', {}, h('code', {}, command(query))));
         });
       }}, 'Copy as command')]);
+}
+
+function clearAll(app: App): HTMLElement {
+  return link('Clear all', () => app.ask({...UNFILTERED, q: ''}));
+}
+
+/** Where filters leave nothing. */
+export function nothingLeft(app: App): HTMLElement {
+  return h('div', {class: 'empty'},
+    h('b', {}, 'Nothing is left with these filters.'), clearAll(app));
 }
 
 /** The bar on top: total, legend and filter in one. */

@@ -1,14 +1,15 @@
 // The flame graph: on a canvas as large as what is seen of it.
 
 import type {App, View} from './app';
-import {bar, list, type Part} from './bars';
+import {bar, list, partsBy, putCard, type Part} from './bars';
+import {nothingLeft} from './chrome';
 import {byId, choices, h, head, link} from './dom';
-import type {Model} from './model';
+import {addAt, UNFILTERED, type Model} from './model';
 import {fit, libraryColour, mineColour, Paint} from './paint';
 import {
-  indexAt, layOut, shapeOf, statesOf, type Layout, type Shape,
+  indexAt, layOut, nodeSums, shapeOf, statesOf, type Layout, type Shape,
 } from './tree';
-import {percent, plural, STATES} from './words';
+import {percent, plural} from './words';
 
 const ROW_PX = 24;
 const STRIP_PX = 7;
@@ -117,10 +118,7 @@ class Graph {
       this.#zoomed = 0;
     }
     if (this.#layout.totals[0]! <= 0) {
-      place.replaceChildren(h('div', {class: 'empty'},
-        h('b', {}, 'Nothing is left with these filters.'),
-        link('Clear all', () => app.ask(
-          {state: '', time: null, label: null, q: ''}))));
+      place.replaceChildren(nothingLeft(app));
       return;
     }
     this.#seen = this.#range();
@@ -415,14 +413,10 @@ class Graph {
 
   #partsOf(node: number): Part[] {
     const {model, weights} = this.app;
-    const {states} = model.doc;
+    const {length} = model.doc.states;
     this.#states ??= statesOf(model, this.#shape, weights);
-    const sums = this.#states;
-    return Object.entries(STATES).map(([state, {name, css}]) => {
-      const number = states.indexOf(state);
-      return {name, css,
-        value: number < 0 ? 0 : sums[node * states.length + number]!};
-    }).filter(({value}) => value > 0);
+    return partsBy(this.app, this.#states.subarray(
+      node * length, (node + 1) * length));
   }
 
   #paintStates(pen: CanvasRenderingContext2D, node: number, x: number,
@@ -478,10 +472,7 @@ class Graph {
         : this.#card(node));
       tip.classList.add('on');
     }
-    const isBelow = y + tip.offsetHeight + 8 <= innerHeight;
-    tip.style.left = `${Math.max(8, Math.min(
-      innerWidth - tip.offsetWidth - 8, x))}px`;
-    tip.style.top = `${isBelow ? y : Math.max(8, y - tip.offsetHeight - 30)}px`;
+    putCard(tip, x, y);
   }
 
   #drawOutline(): void {
@@ -620,14 +611,7 @@ interface FunctionSum {
 function functionSums(model: Model, weights: Float64Array): FunctionSum[] {
   const parents = model.doc.column('node_parent');
   const functions = model.doc.column('node_function');
-  const totals = new Float64Array(parents.length);
-  for (let i = 0; i < weights.length; i++) {
-    totals[model.nodes[i]!]! += weights[i]!;
-  }
-  const selfs = totals.slice();
-  for (let node = parents.length - 1; node > 0; node--) {
-    totals[parents[node]!]! += totals[node]!;
-  }
+  const {selfs, totals} = nodeSums(model, parents, null, weights);
   const sums = new Map<number, {its: number, total: number, self: number}>();
   // In preorder, the functions above a node are those of the way to it.
   const way: number[] = [];
@@ -688,19 +672,14 @@ function newColouring(model: Model): Colouring {
         : `library ${doc.packages[packages[number]!]}`));
   const functions = doc.column('node_function');
   const parents = doc.column('node_parent');
-  const weights = model.weights(
-    {state: '', time: null, label: null, idle: false});
-  const totals = new Float64Array(parents.length);
-  for (let i = 0; i < weights.length; i++) {
-    totals[model.nodes[i]!]! += weights[i]!;
-  }
+  const {totals} = nodeSums(model, parents, null, model.weights(
+    {...UNFILTERED, idle: false}));
   const sums = new Map<string, number>();
-  for (let node = parents.length - 1; node > 0; node--) {
+  for (let node = 1; node < parents.length; node++) {
     const parent = parents[node]!;
-    totals[parent]! += totals[node]!;
     const group = groups[functions[node]!]!;
     if (group && (!parent || groups[functions[parent]!] !== group)) {
-      sums.set(group, (sums.get(group) ?? 0) + totals[node]!);
+      addAt(sums, group, totals[node]!);
     }
   }
   const ranked = [...sums].sort(([, a], [, b]) => b - a).map(([key]) => key);

@@ -113,12 +113,10 @@ function listen(app: App, views: readonly View[]): void {
   byId('theme').addEventListener('click', () => changeTheme(app));
   byId('help').addEventListener('click', () => showHelp(views));
   addEventListener('resize', later(() => app.draw(), RESIZE_DELAY_MS));
-  const moved = () => {
+  addEventListener('popstate', () => {
     app.query = fromAddress(location.hash.slice(1), app.doc);
     app.draw();
-  };
-  addEventListener('popstate', moved);
-  addEventListener('hashchange', moved);
+  });
   document.addEventListener('keydown', (event) => press(app, views, event));
 }
 

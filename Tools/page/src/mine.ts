@@ -2,8 +2,9 @@
 
 import type {App, View} from './app';
 import {bar, parts} from './bars';
+import {nothingLeft} from './chrome';
 import {h, head, link, stacked, withCode} from './dom';
-import {finder, greatest, type Row} from './model';
+import {addAt, addTo, finder, greatest, type Row} from './model';
 import {sourcePanel} from './source';
 import {heading, percent, plural} from './words';
 
@@ -77,12 +78,9 @@ function draw(app: App, place: HTMLElement): void {
 
 function nothing(app: App): HTMLElement {
   const isFiltered = app.query.state || app.query.time || app.query.label;
-  return h('div', {class: 'empty'},
-    h('b', {}, isFiltered ? 'Nothing is left with these filters.'
-      : 'No thread did anything while this was recorded.'),
-    isFiltered ? link('Clear all', () => app.ask(
-      {state: '', time: null, label: null, q: ''}))
-      : 'What threads with nothing to do waited for is left out.');
+  return isFiltered ? nothingLeft(app) : h('div', {class: 'empty'},
+    h('b', {}, 'No thread did anything while this was recorded.'),
+    'What threads with nothing to do waited for is left out.');
 }
 
 function hint(app: App): HTMLElement[] {
@@ -181,12 +179,7 @@ function restRows(app: App, nSmall: number, small: readonly Row[],
       h('td', {class: 'key', colspan: nColumns - 3}, ...content)));
   if (app.query.all || nSmall) {
     const sum: Row = {...app.model.newSum(), place: 0, called: ''};
-    for (const row of small) {
-      sum.total += row.total;
-      row.states.forEach((value, state) => {
-        sum.states[state]! += value;
-      });
-    }
+    small.forEach((row) => addTo(sum, row));
     if (app.query.all) {
       found.push(h('tr', {class: 'rest end'}, h('td', {
         colspan: nColumns}, link(
@@ -213,7 +206,7 @@ function librariesOf(app: App, row: Row): string {
     if (model.places[i] === row.place && model.nodes[i]) {
       const name = model.doc.packages[
         packages[functions[model.nodes[i]!]!]!]!;
-      sums.set(name, (sums.get(name) ?? 0) + weights[i]!);
+      addAt(sums, name, weights[i]!);
     }
   }
   sums.delete('');

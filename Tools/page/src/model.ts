@@ -12,6 +12,9 @@ export interface Selection {
   readonly idle: boolean;
 }
 
+/** All of the profile but for what is idle or is not. */
+export const UNFILTERED = {state: '', time: null, label: null} as const;
+
 /** A sum, and what of it was in each state, by the state's number. */
 export interface Sum {
   total: number;
@@ -211,8 +214,8 @@ export class Model {
       }
       // What is called without a library is in none together with others.
       const group = libraries[i] || nLibraries + leaf;
-      const its = within(within(groups, this.places[i]!), group);
-      its.set(leaf, (its.get(leaf) ?? 0) + weights[i]!);
+      addAt(within(within(groups, this.places[i]!), group), leaf,
+        weights[i]!);
     }
     return ({place, total}) => {
       const ranked = [...groups.get(place) ?? []].map(([group, its]) => ({
@@ -234,6 +237,30 @@ export class Model {
         : this.names[leaf - 1]!;
       return withShare(name, ofLeaf, total);
     };
+  }
+
+  /** By place, how long other tasks waited for their loop while it ran, and
+   * how long it ran of what *wanted* selects; without that, of all. */
+  loopHolders(wanted: Float64Array | null):
+    Map<number, {delay: number, held: number}> {
+    const found = new Map<number, {delay: number, held: number}>();
+    if (!this.doc.has('sample_delay')) {
+      return found;
+    }
+    const delays = this.doc.column('sample_delay');
+    // What they waited for the GIL has a holder.
+    const holders = this.doc.column('sample_holder');
+    for (let i = 0; i < delays.length; i++) {
+      const held = wanted === null ? this.#values[i]! : wanted[i]!;
+      if (delays[i] && !holders[i] && (wanted === null || held)) {
+        const place = this.places[i]!;
+        const sum = found.get(place) ?? {delay: 0, held: 0};
+        sum.delay += delays[i]!;
+        sum.held += held;
+        found.set(place, sum);
+      }
+    }
+    return found;
   }
 
   /** 'orders.py:62'. */
@@ -347,7 +374,11 @@ export function greatest<T>(all: Iterable<T>,
   return found;
 }
 
-function within<K, L, V>(maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
+export function addAt<K>(sums: Map<K, number>, key: K, value: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + value);
+}
+
+export function within<K, L, V>(maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
   let map = maps.get(key);
   if (map === undefined) {
     maps.set(key, map = new Map());

@@ -1,10 +1,11 @@
 // Slow requests: how long they took, and what the slow ones did otherwise.
 
 import type {App, View} from './app';
+import {meter} from './bars';
 import {h, head, link, stacked} from './dom';
 import type {Route, Spent} from './document';
 import {greatest} from './model';
-import {lineButton} from './waits';
+import {lineButton} from './places';
 import {count, ms, percent, plural, signed, STATES} from './words';
 
 const SLOWEST = 0.01;
@@ -134,23 +135,10 @@ function lead(app: App, route: Route, name: string, slowest: Mean,
 
 /** Places that held the loop, what tasks waited meanwhile, and for all. */
 function loopHolders(app: App): [number, number, number][] {
-  const {model} = app;
-  if (!model.doc.has('sample_delay')) {
-    return [];
-  }
-  const delays = model.doc.column('sample_delay');
-  const holders = model.doc.column('sample_holder');
-  const sums = new Map<number, number>();
-  let total = 0;
-  for (let i = 0; i < delays.length; i++) {
-    if (delays[i] && !holders[i]) {
-      sums.set(model.places[i]!,
-        (sums.get(model.places[i]!) ?? 0) + delays[i]!);
-      total += delays[i]!;
-    }
-  }
-  return [...sums].sort(([, a], [, b]) => b - a).slice(0, MOST_BY).map(
-    ([place, value]) => [place, value, total]);
+  const all = [...app.model.loopHolders(null)];
+  const total = all.reduce((sum, [, {delay}]) => sum + delay, 0);
+  return all.sort(([, a], [, b]) => b.delay - a.delay).slice(0, MOST_BY).map(
+    ([place, {delay}]) => [place, delay, total]);
 }
 
 function routes(app: App, rows: readonly Route[], chosen: Route):
@@ -298,9 +286,8 @@ function compared(app: App, route: Route, name: string, slowest: Mean,
         h('td', {class: 'r'}, ms(slowest.by[reason])),
         h('td', {class: 'r'}, ms(others.by[reason])),
         h('td', {class: 'r share'}, signed(ms(more), more)),
-        h('td', {class: 'bars'}, h('div', {class: 'meter'}, h('i', {
-          class: `s-${WORDS[reason].css}`, 'style.width':
-            `${most ? 100 * Math.max(0, more) / most : 0}%`}))),
+        h('td', {class: 'bars'}, meter(
+          Math.max(0, more), most, WORDS[reason].css)),
         h('td', {class: 'wide m2'}, ...because(app, route, reason))))))));
 }
 

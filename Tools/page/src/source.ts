@@ -4,7 +4,7 @@ import type {App} from './app';
 import {bar, inWords, parts} from './bars';
 import {h, link} from './dom';
 import type {Document} from './document';
-import {greatest, type Row} from './model';
+import {addAt, greatest, type Row} from './model';
 import {percent} from './words';
 
 interface Text {
@@ -120,7 +120,7 @@ function waitsFor(app: App, place: number): string {
   for (let i = 0; i < weights.length; i++) {
     if (model.places[i] === place && waits[i]) {
       total += weights[i]!;
-      sums.set(waits[i]!, (sums.get(waits[i]!) ?? 0) + weights[i]!);
+      addAt(sums, waits[i]!, weights[i]!);
     }
   }
   const named = [...sums].sort(([, a], [, b]) => b - a).slice(0, MOST_WAITS)
@@ -135,6 +135,7 @@ function waitsFor(app: App, place: number): string {
 function code(app: App, number: number, line: number,
   text: Text): HTMLElement {
   const sums = app.model.lineSums(number, app.weights);
+  const {total} = app.sum;
   const most = Math.max(...[...sums.values()].map(({total}) => total), 0);
   const all = Object.keys(text.lines).map(Number).sort((a, b) => a - b);
   const chosen = all.indexOf(line);
@@ -145,8 +146,8 @@ function code(app: App, number: number, line: number,
     body.replaceChildren(...numbers.map((its) => {
       const sum = sums.get(its);
       return h('div', {class: its === line ? 'hot' : sum ? '' : 'cold'},
-        h('span', {class: 't', title: sum ? percent(
-          sum.total, app.sum.total) : null}, sum
+        h('span', {class: 't', title: sum
+          ? percent(sum.total, total) : null}, sum
           ? app.amount(sum.total, most) : ''),
         sum ? bar(app, parts(app, sum), most) : h('span'),
         h('span', {class: 'no'}, String(its)),

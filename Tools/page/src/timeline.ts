@@ -5,6 +5,7 @@ import {bar, inWords, parts} from './bars';
 import {choices, h, head, stacked} from './dom';
 import {addTo, type Model, type Sum} from './model';
 import {fit, Paint} from './paint';
+import {placeLink} from './places';
 import {percent, STATES, time} from './words';
 
 const LANE_PX = 54;
@@ -296,17 +297,4 @@ function lines(app: App, total: number): HTMLElement {
     h('td', {class: 'r share'}, percent(row.total, total)),
     h('td', {class: 'bars'}, bar(app, parts(app, row), most)),
     h('td', {class: 'key cut'}, placeLink(app, row.place))))))));
-}
-
-/** A place, and its source: it leads to the line among mine. */
-export function placeLink(app: App, place: number): HTMLElement {
-  const {model} = app;
-  const number = model.doc.places.function[place] ?? -1;
-  const name = model.placeName(place);
-  const line = app.side.sources.line(number, model.doc.places.line[place] ?? 0);
-  return h('div', {class: 'where'}, number < 0 ? name
-    : h('button', {type: 'button', class: 'f', onclick: () => app.show(
-      'mine', {line: name})}, name),
-  h('span', {class: 'fn'}, model.functionName(place)),
-  line ? h('code', {class: 'm3 beside'}, line) : null);
 }

@@ -4,7 +4,7 @@
 // order that no filter changes.  So a row of frames is in the order of x, and
 // one is found there by bisection.
 
-import type {Model} from './model';
+import {UNFILTERED, type Model} from './model';
 
 /** Parents, functions and depths of nodes; node 0 is the root. */
 export interface Shape {
@@ -56,13 +56,9 @@ export function shapeOf(model: Model, fold: boolean, flip: boolean): Shape {
       origin[stack[number - 1]!] === MINE)) : stack;
     places[node] = grown.node(flip ? [...shown].reverse() : shown);
   }
-  const values = new Float64Array(grown.parents.length);
-  const weights = model.weights(
-    {state: '', time: null, label: null, idle: true});
-  for (let i = 0; i < weights.length; i++) {
-    values[places[model.nodes[i]!]!]! += weights[i]!;
-  }
-  return ordered(grown, values, places);
+  const {totals} = nodeSums(model, grown.parents, places, model.weights(
+    {...UNFILTERED, idle: true}));
+  return ordered(grown, totals, places);
 }
 
 /** A tree that is made stack by stack.  There may be millions of nodes: which
@@ -118,10 +114,8 @@ function ordered(grown: Grown, values: Float64Array,
   places: Uint32Array): Shape {
   const size = grown.parents.length;
   const firsts = new Uint32Array(size), nexts = new Uint32Array(size);
-  // Parents come before their children.
   for (let node = size - 1; node > 0; node--) {
     const parent = grown.parents[node]!;
-    values[parent]! += values[node]!;
     nexts[node] = firsts[parent]!;
     firsts[parent] = node;
   }
@@ -166,18 +160,28 @@ function withRows(parents: ArrayLike<number>, functions: ArrayLike<number>,
   return {parents, functions, depths, rows, places};
 }
 
-export function layOut(model: Model, shape: Shape,
-  weights: Float64Array): Layout {
-  const {parents, places} = shape;
+/** What nodes took themselves, and with all below them; *places* are as in a
+ * Shape. */
+export function nodeSums(model: Model, parents: ArrayLike<number>,
+  places: ArrayLike<number> | null, weights: Float64Array):
+  Pick<Layout, 'selfs' | 'totals'> {
   const selfs = new Float64Array(parents.length);
   for (let i = 0; i < weights.length; i++) {
     const node = model.nodes[i]!;
     selfs[places === null ? node : places[node]!]! += weights[i]!;
   }
   const totals = selfs.slice();
+  // Parents come before their children.
   for (let node = totals.length - 1; node > 0; node--) {
     totals[parents[node]!]! += totals[node]!;
   }
+  return {selfs, totals};
+}
+
+export function layOut(model: Model, shape: Shape,
+  weights: Float64Array): Layout {
+  const {parents, places} = shape;
+  const {selfs, totals} = nodeSums(model, parents, places, weights);
   const begins = new Float64Array(parents.length);
   const ends = new Float64Array(parents.length);
   for (let node = 1; node < totals.length; node++) {

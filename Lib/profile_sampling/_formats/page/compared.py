@@ -37,11 +37,9 @@ def _side(runs):
 
 
 def _amounts(row):
-    tag = ''
-    if row.is_clear and not (row.before and row.after):
-        tag = 'new' if row.after else 'gone'
     return {'before': row.before, 'after': row.after, 'change': row.change,
-            'margin': row.margin, 'is_clear': row.is_clear, 'tag': tag}
+            'margin': row.margin, 'is_clear': row.is_clear,
+            'tag': words_of.tag(row)}
 
 
 def _place(row, columns, lines, is_by_line):
