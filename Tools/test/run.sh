@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs everything that must pass, goes on after a failure, and ends with a
-# line "N passed, N failed" that counts the steps.
+# line "N passed, N failed" that counts the steps, after one that counts the
+# files that ran again.
 #
 # usage: PYTHON=build/release/python Tools/test/run.sh
 set -eu
@@ -152,7 +153,7 @@ cpython_tests_sampled() {
     # Unquoted: one word per test.
     # shellcheck disable=SC2046
     PYTHONSAMPLEPROF="wall,rate_hz=5000,quiet=1,out=$sampled_dir/profiles/{pid}.pb.gz" \
-        "$PYTHON" -m test -j"$jobs" --rerun -u walltime \
+        "$PYTHON" Tools/test/own.py -j"$jobs" --rerun -u walltime \
         --ignorefile "$sampled_dir/skipped" \
         $(sed '/^#/d' Tools/regrtest/tenth.txt) || return 1
     say "the profiles:"
@@ -188,6 +189,10 @@ abi() {
 }
 
 make_scratch
+# Where own.py says what ran again.
+RETRIES=$scratch/retries
+export RETRIES
+: >"$RETRIES"
 step "our tests that need a quiet machine, one by one" own_tests_one_by_one
 step "our other tests, some at once" own_tests_together
 step "CPython's tests, sampling off" cpython_tests_off
@@ -208,5 +213,7 @@ step "the patch series" said patches
 
 say ""
 [ "$failed" -eq 0 ] || say "failed:$failures"
+say "retries: $(wc -l <"$RETRIES") files ran again$(sed 's/^/ /' "$RETRIES" |
+    tr -d '\n')"
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -13,7 +13,7 @@ from profile_sampling._formats import by_extension, summary
 from profile_sampling._formats.words import state_name
 
 from ..support.builders import Builder, example
-from ..support.sessions import ProgramTest, thrice
+from ..support.sessions import ProgramTest
 
 PROG = 'python -m profile_sampling'
 
@@ -132,7 +132,6 @@ class CommandTest(ProgramTest):
         return self.run_python('-m', 'profile_sampling', *arguments,
                                **options)
 
-    @thrice
     def test_json(self):
         result = self.cli('stat', '--format', 'json', 'work.py')
         self.assertEqual((result.status, result.out), (0, b'done\n'))

@@ -7,7 +7,7 @@ import unittest
 from profile_sampling import Profile
 
 from ..support.sessions import (
-    ProgramTest, environment, on_stack, thrice, weight)
+    ProgramTest, environment, on_stack, weight)
 
 SECOND = 1_000_000_000
 # It blocks and works in turns, on two threads.
@@ -140,7 +140,6 @@ class TimelineTest(ProgramTest):
                        status=2)
         self.assertIn('choose one of pprof, html', run.err)
 
-    @thrice
     def test_a_command_with_children(self):
         self.cli('record', '--timeline', '-o', 'a.pb.gz', '--', 'sh', '-c',
                  f'{sys.executable} work.py & {sys.executable} forks.py; wait')

@@ -10,7 +10,6 @@ from profile_sampling._data.histogram import BITS
 from profile_sampling.middleware import ASGIMiddleware
 
 from ..support.packages import contained
-from ..support.sessions import thrice
 from .test_web_frameworks import fastapi, serving_asgi, uvicorn, uvloop
 
 with contained():
@@ -148,7 +147,6 @@ class LatencyTest(unittest.TestCase):
                 2 * LATER_S, delta=0.3 * LATER_S)
             self.assertLess(rows['GET /nap/{n}'].spawned_ns, 1_000_000_000)
 
-    @thrice
     def test_99th_percentile(self):
         """Of a route that is slow at times: the one of those durations that
         are read around the middleware, to within a bucket, which is a 32nd of
@@ -171,11 +169,9 @@ class LatencyTest(unittest.TestCase):
         # One that napped, whatever the others took.
         self.assertGreater(row.p99_ns, (1 - 2 ** -BITS) * NAP_S * 1e9)
 
-    @thrice
     def test_asyncio(self):
         self.check('asyncio')
 
-    @thrice
     @unittest.skipUnless(uvloop, 'the uvloop package is not installed')
     def test_uvloop(self):
         self.check('uvloop')

@@ -18,7 +18,7 @@ from profile_sampling import Profile, label, labels, sample
 from ..support.labelling import LabelTest, labelled, sums
 from ..support.manual import manual, tick
 from ..support.sessions import (
-    SANITIZER, Session, _profile, checked, thrice)
+    SANITIZER, Session, _profile, checked)
 from ..support.subscribers import subscribe_manually
 from ..support.work import busy
 
@@ -397,9 +397,9 @@ class RowsTest(LabelTest):
 
 class TruthTest(LabelTest):
 
-    @thrice
     def test_shares(self):
-        """Work of 3 to 1 by CPU time; a share is right to 2 points."""
+        """Work of 3 to 1 by CPU time, to four standard deviations of 2,400
+        samples."""
         _profile.start(mode='cpu', rate_hz=2000, names=0)
         try:
             for _ in range(100):
@@ -412,7 +412,7 @@ class TruthTest(LabelTest):
         times = {row.value: row.cpu_ns
                  for row in profile.label_values('part')}
         share = times['three'] / (times['three'] + times['one'])
-        self.assertAlmostEqual(share, 0.75, delta=0.02)
+        self.assertAlmostEqual(share, 0.75, delta=0.035)
 
 
 def resident_bytes():

@@ -12,8 +12,7 @@ import time
 import unittest
 
 from ..support.sessions import (
-    Session, SessionTest, computing_threads, one_cpu, spinning_processes,
-    thrice)
+    Session, SessionTest, computing_threads, one_cpu, spinning_processes)
 from ..support.work import busy
 
 
@@ -71,10 +70,10 @@ class InterruptedCallsTest(SessionTest):
             self.assertEqual(self.count(ctypes.CDLL(None, use_errno=True),
                                         lambda: None, 200), 0)
 
-    @thrice             # a thread may fall asleep between look and signal
     def test_with_the_gil(self):
-        self.assertEqual(self.count(ctypes.PyDLL(None, use_errno=True),
-                                    lambda: None), 0)
+        # A thread may fall asleep between the question and the signal.
+        self.assertLessEqual(self.count(ctypes.PyDLL(None, use_errno=True),
+                                        lambda: None), 2)
 
     def count_each(self, library):
         """The same for other calls, of each kind: {name: how many}."""
@@ -118,7 +117,6 @@ class InterruptedCallsTest(SessionTest):
         found = self.count_each(ctypes.CDLL(None, use_errno=True))
         self.assertEqual(found, dict.fromkeys(found, 0))
 
-    @thrice             # how long lies between the two is up to the machine
     def test_other_calls_with_the_gil(self):
         # A thread that computes, and then sleeps with the GIL for the first
         # time, may enter the kernel after the clock has looked and before the
@@ -158,11 +156,11 @@ class InterruptedCallsAfterWorkTest(InterruptedCallsTest):
     CALLS_OF_EACH = 80
     WORK_BEFORE_S = 0.8
 
-    @thrice
     def test_with_the_gil(self):
-        # One that a timer cuts short, and one before the first is seen.
-        self.assertLessEqual(self.count(ctypes.PyDLL(None, use_errno=True),
-                                        lambda: busy(0.0003)), 2)
+        # One that a timer cuts short, one before the first is seen, and those
+        # that fall asleep between the question and the signal: 1 %.
+        self.assertLess(self.count(ctypes.PyDLL(None, use_errno=True),
+                                   lambda: busy(0.0003)), self.CALLS / 100)
 
 
 class InterruptedCallsAfterWorkOnOneCPUTest(InterruptedCallsAfterWorkTest):
@@ -189,7 +187,6 @@ class InterruptedCallsInACrowdTest(SessionTest):
         with Session(rate_hz=rate_hz):
             return sum([poll(None, 0, 3) != 0 for _ in range(self.CALLS)])
 
-    @thrice
     def test_calls_with_the_gil(self):
         # Two: before the first sleep is seen, and one that a timer cuts short.
         for rate_hz in 1000, 5000:

@@ -5,7 +5,7 @@ import resource
 import statistics
 import unittest
 
-from ..support.sessions import Session, SessionTest, one_cpu, thrice
+from ..support.sessions import Session, SessionTest, one_cpu
 from ..support.work import hand_over
 
 
@@ -23,7 +23,6 @@ class HandOverTest(SessionTest):
         hand_over(self.TIMES)
         return (all_of_them() - before) / self.TIMES
 
-    @thrice
     def test_no_more_switches_on_one_cpu(self):
         # A system call of a thread that has just taken the GIL is a moment at
         # which the kernel lets the others run, only for them to find that it

@@ -11,8 +11,7 @@ import unittest
 
 from ..support.compiling import compile_extension
 from ..support.sessions import (
-    OPTION, SANITIZER, ProgramTest, by_state, environment, names, on_stack,
-    thrice)
+    OPTION, SANITIZER, ProgramTest, by_state, environment, names, on_stack)
 from . import restrictions
 
 # Two threads that compute by turns and sleep; status 3.  There is less to do
@@ -102,7 +101,6 @@ class RestrictedTest(ProgramTest):
 
 class SystemCallsTest(RestrictedTest):
 
-    @thrice
     def test_reading_memory(self):
         # Names of C functions are found by another way.
         line, profile = self.check(
@@ -110,7 +108,6 @@ class SystemCallsTest(RestrictedTest):
         self.assertNotIn(LATE, line)
         self.check_whole(profile)
 
-    @thrice
     def test_timers(self):
         line, profile = self.check(PROGRAM, restrictions.without_system_calls(
             'timer_create', 'timer_settime', 'timer_delete', 'setitimer'))
@@ -133,7 +130,6 @@ class SystemCallsTest(RestrictedTest):
         self.assertIn(LATE, line)
         self.check_times(profile)
 
-    @thrice
     def test_descriptors(self):
         # No table of descriptors of the clock's own, so it asks /proc
         # nothing, and does not know who sleeps.
@@ -171,7 +167,6 @@ class StacksTest(RestrictedTest):
 
 class FilesTest(RestrictedTest):
 
-    @thrice
     def test_no_proc(self):
         # A call that begins while a signal is on its way may be interrupted.
         self.check_calls(
@@ -225,7 +220,6 @@ class UsersTest(RestrictedTest):
         self.assertRegex(result.out.decode(),
                          'thread cannot be started .*limit.*\nFalse\n$')
 
-    @thrice
     def test_queue_of_signals_is_full(self):
         # The kernel then does not say who sent a signal.
         line, profile = self.check(PROGRAM, restrictions.with_limit(
@@ -257,7 +251,6 @@ class ThreadsTest(RestrictedTest):
         self.assertIn(f'{LATE}, as signals are blocked)', line)
         self.check_times(profile)
 
-    @thrice
     def test_small_stacks(self):
         # The smallest that threading allows.  The handler needs some KiB of
         # it, most of which is what the kernel saves of the processor.
@@ -292,7 +285,6 @@ class ThreadsTest(RestrictedTest):
         self.assertGreater(sum([sample.cpu_ns for sample in workers]), 0.1e9)
         self.assertGreater(profile.stats['captures'], 50)
 
-    @thrice
     def test_handlers_have_a_stack_of_their_own(self):
         # Smaller than that of faulthandler; the program's, so it stays.
         line, profile = self.check(ALTERNATE_STACK + PROGRAM, {})

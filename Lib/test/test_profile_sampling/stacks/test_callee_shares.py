@@ -6,14 +6,13 @@ import unittest
 from collections import Counter
 
 from ..support.sessions import (
-    SANITIZER, Session, SessionTest, below, need_prompt_signals, own, thrice)
+    SANITIZER, Session, SessionTest, below, need_prompt_signals, own)
 
 setUpModule = need_prompt_signals
 
 
 class SharesTest(SessionTest):
 
-    @thrice
     def test_light_line_beside_a_heavy_call(self):
         # Two things in one loop, one of them in C: its true share is its own.
         match = re.compile('(a+)+b').match

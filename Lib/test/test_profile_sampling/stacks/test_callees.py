@@ -16,7 +16,7 @@ from test import support
 from ..support.manual import tick
 from ..support.sessions import (
     Session, SessionTest, below, need_prompt_signals, own, parked_thread,
-    thrice, weight)
+    weight)
 from ..support.work import busy
 from .callee_sites import BASE_NAMES, python_frame
 
@@ -373,7 +373,6 @@ class TypesTest(SessionTest):
             grown = resident_bytes() - before
         self.assertLess(grown, 1_000_000)
 
-    @thrice
     def test_polymorphic_site(self):
         # T4: what was called first is not what is called next.
         first, second = operator.countOf, operator.indexOf

@@ -6,8 +6,8 @@ is validated (PITFALLS F4).
 """
 
 import contextlib
-import functools
 import os
+import statistics
 import subprocess
 import sys
 import sysconfig
@@ -85,28 +85,13 @@ class Session:
             self.profile = checked(raw)
 
 
-def thrice(test):
-    """Try a test of shares again if the machine was busy: other work on it
-    takes the CPU away at moments of its own choice.  What fails in a subTest
-    is not tried again.  What must never happen, not even once, is to raise
-    another exception."""
-    @functools.wraps(test)
-    def wrapper(self, *args):
-        reasons = []
-        for _ in range(2):
-            try:
-                return test(self, *args)
-            except AssertionError as exc:
-                reasons.append(f'before that: {exc}')
-                end_session()
-                time.sleep(1)
-        try:
-            return test(self, *args)
-        except AssertionError as exc:
-            for reason in reasons:
-                exc.add_note(reason)
-            raise
-    return wrapper
+def medians(measure, rounds=5):
+    """Of each figure that *measure* returns the median over some rounds.
+
+    A round in which other work takes the CPU away does not change it.
+    """
+    return [statistics.median(figures)
+            for figures in zip(*[measure() for _ in range(rounds)])]
 
 
 class SessionTest(unittest.TestCase):

@@ -13,7 +13,7 @@ from profile_sampling import label
 
 from ..support.lives import spend
 from ..support.manual import manual
-from ..support.sessions import SessionTest, thrice
+from ..support.sessions import SessionTest
 from ..support.work import spin
 
 try:
@@ -270,17 +270,14 @@ class PointsTest(SessionTest):
 
 class KnownAnswersTest(SessionTest):
 
-    @thrice
     def test_hog(self):
         self.check_hog(asyncio.run)
 
     @unittest.skipUnless(uvloop, 'needs uvloop')
-    @thrice
     def test_hog_of_another_loop(self):
         self.check_hog(uvloop.run)
 
     @unittest.skipUnless(uvloop, 'needs uvloop')
-    @thrice
     def test_hog_and_snapshots(self):
         self.check_hog(uvloop.run, profile_sampling.snapshot)
 
@@ -352,7 +349,6 @@ class KnownAnswersTest(SessionTest):
         self.assertGreater(row.awaiting_ns + row.loop_wait_ns, 2 * 0.1e9)
         return row
 
-    @thrice
     def test_short_and_long_waits(self):
         """Waits of three lengths, each of its share of what is awaited.
 

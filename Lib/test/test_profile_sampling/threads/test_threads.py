@@ -18,7 +18,7 @@ from test.support import threading_helper
 from ..support.compiling import load_extension, words
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, by_state, computing_threads,
-    names, of_thread, on_stack, own, parked_thread, thrice, wait_until_asleep,
+    names, of_thread, on_stack, own, parked_thread, wait_until_asleep,
     weight)
 from ..support.work import busy
 
@@ -68,7 +68,6 @@ class ConservationTest(SessionTest):
                                wall_ns)
         return session.profile
 
-    @thrice
     def test_python(self):
         def compute():
             busy(0.5)
@@ -109,7 +108,6 @@ class ConservationTest(SessionTest):
         self.assertLess(by_state(there, 'cpu_ns')['gil_wait']
                         / weight(there, 'cpu_ns'), 0.01)
 
-    @thrice
     def test_mixed(self):
         def mixed():
             for _ in range(30):

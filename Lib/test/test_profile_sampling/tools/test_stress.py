@@ -15,7 +15,7 @@ from test.support import import_helper
 import profile_sampling
 
 from ..support.sessions import (
-    SANITIZER, THOROUGH, SessionTest, environment, thrice)
+    SANITIZER, THOROUGH, SessionTest, environment)
 from ..support.work import busy
 
 DIRECTORY = os.path.normpath(os.path.join(
@@ -112,14 +112,10 @@ class ClocksTest(SessionTest):
         self.assertEqual(self.faults(1, deferred=True), '')
 
     def test_lost(self):
-        self.assertIn('wall time missing', self.faults(0))
+        # What start() and stop() take counts neither way; on a busy machine
+        # that may be half of such a session.
+        self.assertIn('wall time missing', self.faults(0.2))
         self.assertIn('wall time missing', self.faults(0, deferred=True))
-
-    # What start() and stop() take counts neither way; on a busy machine that
-    # may be half of such a session.
-    @thrice
-    def test_half_lost(self):
-        self.assertIn('wall time missing', self.faults(0.5))
 
     def test_made_up(self):
         self.assertIn('too much', self.faults(100))

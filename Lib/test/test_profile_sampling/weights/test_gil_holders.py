@@ -14,7 +14,7 @@ from ..support import sessions
 from ..support.manual import manual, tick
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, checked, computing_threads,
-    of_thread, thrice, weight)
+    of_thread, weight)
 from ..support.subscribers import Recorder, SubscriberTest, subscribe_manually
 from ..support.work import SPIN
 
@@ -349,7 +349,6 @@ class PatternTest(SubscriberTest):
 
 class RealTest(SessionTest):
 
-    @thrice
     def test_c_function_that_keeps_the_gil(self):
         numbers = [(i * 7919) % 1_000_003 for i in range(300_000)]
         done = threading.Event()
@@ -372,7 +371,6 @@ class RealTest(SessionTest):
         sorting = found[thread.native_id, 'sort_all', 'builtins.sorted']
         self.assertGreater(sorting, 0.9 * total)
 
-    @thrice
     def test_subinterpreter(self):
         # It shares the GIL.
         interpreter = _interpreters.create('legacy')
