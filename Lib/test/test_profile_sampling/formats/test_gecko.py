@@ -204,16 +204,6 @@ class ContentTest(Checked):
             self.assertEqual(samples['weight'], [0, 4096])
             self.assertEqual(samples['weightType'], weight_type)
 
-    def test_equal_profiles_are_equal_files(self):
-        texts = []
-        for order in (1, 2, 3), (3, 2, 1):
-            b = Builder()
-            for number in order:
-                b.sample(f'a.main a.f{number}', wall_ns=number,
-                         state='waiting')
-            texts.append(_gecko.encode(b.profile()._tables))
-        self.assertEqual(*texts)
-
 
 @unittest.skipIf(shutil.which('profiler-cli') is None,
                  'no profiler-cli in PATH, of the npm package '
@@ -289,10 +279,6 @@ class ViewerTest(unittest.TestCase):
 
     def test_compressed(self):
         self.load(hard_profiles.recursive(), 'p.gecko.json.gz')
-        self.assertEqual(self.functions(0), hard_profiles.RECURSIVE_NS)
-
-    def test_recursion(self):
-        self.load(hard_profiles.recursive())
         self.assertEqual(self.functions(0), hard_profiles.RECURSIVE_NS)
 
     def test_hostile_names(self):
