@@ -69,15 +69,6 @@ class GoPprofTest(GoTest):
         self.assertEqual(self.table(b, '-sample_index=samples'),
                          {'a.f': ('5', '5')})
 
-    def test_a_value_that_is_no_time(self):
-        b = Builder(mode='alloc', value_types=[('samples', 'count'),
-                                               ('alloc', 'bytes')])
-        b.sample('a.f', values=(3, 4096))
-        self.assertEqual(self.table(b, '-unit=B'),
-                         {'a.f': ('4096B', '4096B')})
-        self.assertEqual(self.table(b, '-sample_index=samples'),
-                         {'a.f': ('3', '3')})
-
     def test_names_survive(self):
         # PITFALLS F1: pprof takes <...> for C++ templates.
         names = ['<module>', '<lambda>', 'f.<locals>.<lambda>', '<listcomp>',
@@ -94,35 +85,6 @@ class GoPprofTest(GoTest):
             self.assertEqual(rows.get(name), ('1000ns', '1000ns'), name)
             self.assertEqual(rows.get(f'm.{name}'), ('1000ns', '1000ns'),
                              name)
-
-    def test_raw(self):
-        b = Builder()
-        thread = b.thread('worker', ident=5, native_id=6, interpreter=2)
-        f = b.function('a', 'f', '/a.py', 10)
-        b.sample([(f, 12, 4, 0, 0)], count=1, cpu_ns=2, wall_ns=3,
-                 thread=thread, state='gil_wait')
-        text = self.report(b, '-raw')
-        for part in ('samples/count cpu/nanoseconds wall/nanoseconds[dflt]',
-                     'PeriodType: wall nanoseconds', 'Period: 1000000',
-                     'a.f /a.py:12', 's=10', 'state:[gil wait]',
-                     'thread name:[worker]', 'thread id:[5]',
-                     'thread native id:[6]', 'interpreter:[2]',
-                     '[FN][FL][LN]'):
-            self.assertIn(part, text)
-
-    def test_traces(self):
-        b = Builder().sample('a.main:1 a.f:2 C:time.sleep [waiting]',
-                             wall_ns=4_000_000, state='waiting')
-        lines = self.report(b, '-traces').splitlines()
-        stack = [line.split()[-1] for line in lines
-                 if line.rstrip().endswith(('[waiting]', 'time.sleep',
-                                            'a.f', 'a.main'))]
-        self.assertEqual(stack, ['[waiting]', 'time.sleep', 'a.f', 'a.main'])
-
-    def test_focus_by_label(self):
-        rows = self.table(example(), '-unit=ns', '-tagfocus=state=waiting')
-        self.assertEqual(rows['[waiting]'], ('990000000ns', '990000000ns'))
-        self.assertNotIn('app.hook', rows)
 
     def test_opcodes(self):
         b = Builder(names=3)
@@ -182,9 +144,6 @@ class GoPprofTest(GoTest):
         self.assertEqual(self.table(b, '-unit=ns'),
                          {'a.f': ('1000ns', '1000ns'),
                           'a.main': ('0', '1000ns')})
-
-    def test_no_samples(self):
-        self.assertIn('Type: wall', self.report(Builder(), '-top'))
 
     def test_what_go_writes_is_read(self):
         path = os.path.join(self.directory.name, 'in.pb.gz')

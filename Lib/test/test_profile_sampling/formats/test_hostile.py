@@ -378,15 +378,6 @@ class MemoryTest(FilesTest):
                                     '536,870,912 bytes .* max_bytes'):
             Profile.load(self.path)
 
-    def test_limit_is_a_parameter(self):
-        profile = example().profile()
-        profile.save(self.path)
-        with self.assertRaisesRegex(ValueError, 'more than 1,000 bytes'):
-            Profile.load(self.path, max_bytes=1000)
-        self.assertEqual(
-            Profile.load(self.path, max_bytes=100_000).total_count,
-            profile.total_count)
-
     def test_every_limit(self):
         # Whatever it is that does not fit any more.
         file = io.BytesIO()

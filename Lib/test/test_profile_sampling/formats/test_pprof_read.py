@@ -50,14 +50,6 @@ class RoundTripTest(FilesTest):
                          _pprof.encode(profile._tables))
         return loaded
 
-    def test_wall_and_cpu(self):
-        for mode in ('wall', 'cpu'):
-            self.assertKept(example(mode=mode, rate_hz=7, depth_frames=9,
-                                    python_version='3.13.99'))
-
-    def test_nothing_sampled(self):
-        self.assertKept(Builder(stats={'ticks': 0, 'late': 3}))
-
     def test_counters_of_older_files(self):
         stats = {'ticks_unheard': 3, 'tasks_unheard': 4, 'captures_no_room': 5}
         Builder(stats=stats).profile().save(self.path)
@@ -91,10 +83,6 @@ class RoundTripTest(FilesTest):
             'a.f/src/a.py': 'python', 'time.sleep': 'C',
             '[waiting]': 'pseudo', 'int.__mul__': 'operator',
             'm.f<C>': 'python', 'm.f<operator>': 'python', '[f]': 'python'})
-
-    def test_names(self):
-        for bits in range(4):
-            self.assertKept(example(names=bits))
 
     def test_instructions(self):
         b = Builder(names=3)
@@ -135,10 +123,6 @@ class RoundTripTest(FilesTest):
         sample, = self.assertKept(b).samples
         self.assertEqual((sample.task_name, sample.task_id), ('t', None))
 
-    def test_an_instruction_at_a_large_offset(self):
-        self.assertKept(Builder(names=3).sample(
-            f'a.f:2@NOP+{2 ** 31 - 1}', wall_ns=1))
-
     def test_callers_have_no_instructions(self):
         b = Builder(names=3).sample('a.main:1@CALL+4 a.f:2@NOP+6')
         f, main = self.assertKept(b).samples[0].stack
@@ -152,6 +136,16 @@ class RoundTripTest(FilesTest):
         frame, = self.load(data).samples[0].stack
         self.assertEqual((frame.instruction_offset, frame.opcode), (6, 0))
 
+    def test_facts(self):
+        for builder in (
+                *[example(mode=mode, names=names, rate_hz=7, depth_frames=9,
+                          python_version='3.13.99')
+                  for mode in ('wall', 'cpu') for names in range(4)],
+                Builder(stats={'ticks': 0, 'late': 3}),
+                Builder(names=3).sample(f'a.f:2@NOP+{2 ** 31 - 1}',
+                                        wall_ns=1)):
+            self.assertKept(builder)
+
     def test_numbers_at_the_edges(self):
         b = Builder(start_time_ns=2 ** 63 - 1, duration_ns=2 ** 63 - 1,
                     stats={'max': 2 ** 63 - 1, 'minus': -5})
@@ -160,14 +154,9 @@ class RoundTripTest(FilesTest):
         f = b.function('a', 'f', '/a.py', 2 ** 31 - 1)
         b.sample([(f, 2 ** 31 - 1, 2 ** 31 - 1, -1, 0)], count=2 ** 62,
                  cpu_ns=-2 ** 62, wall_ns=2 ** 63 - 1, thread=thread)
-        self.assertKept(b)
-
-    def test_many_locations(self):
         # Ids of one, two and three bytes.
-        b = Builder()
         for line in range(1, 20_000, 37):
-            b.sample([(b.function('a', f'f{line % 300}'), n)
-                      for n in (line, line + 1, 7)], wall_ns=line)
+            b.sample([(f, line), (f, line + 1), 'a.g:7'], cpu_ns=line)
         self.assertKept(b)
 
     def test_random_profiles(self):
@@ -281,43 +270,44 @@ def sample_with_labels(*labels):
 
 class OtherToolsTest(FilesTest):
 
-    def totals(self, types, values):
-        profile = self.load(foreign(types, values))
-        check_profile(profile)
-        return (profile.mode, profile.total_count, profile.total_cpu_ns,
-                profile.total_wall_ns)
+    def test_types(self):
+        """What each is called and counted in; the last one, or the default,
+        is what the profile is about."""
+        for types, values, default, expected in (
+                ([('samples', 'count'), ('cpu', 'nanoseconds')], [3, 30], 0,
+                 ('cpu', 3, 30, 0)),
+                ([('wall-time', 'milliseconds'), ('cpu-time', 'microseconds'),
+                  ('exception-samples', 'count'), ('wall-samples', 'count')],
+                 [2, 3, 99, 5], 0, ('wall', 5, 3_000, 2_000_000)),
+                ([('wall', 'nanoseconds'), ('samples', 'count'),
+                  ('cpu', 'nanoseconds')], [1, 2, 3], 0, ('cpu', 2, 3, 1)),
+                # String 3 is the name of the first type.
+                ([('wall', 'nanoseconds'), ('cpu', 'nanoseconds')], [1, 2], 3,
+                 ('wall', 0, 2, 1))):
+            with self.subTest(types=types):
+                profile = self.load(foreign(types, values, default=default))
+                check_profile(profile)
+                self.assertEqual(
+                    (profile.mode, profile.total_count, profile.total_cpu_ns,
+                     profile.total_wall_ns), expected)
 
-    def test_go_cpu_profile(self):
-        types = [('samples', 'count'), ('cpu', 'nanoseconds')]
-        self.assertEqual(self.totals(types, [3, 30]), ('cpu', 3, 30, 0))
-        profile = Profile.load(self.path)
+    def test_types_that_are_refused(self):
+        for message, types in (
+                ('has 257 sample types; at most 256',
+                 [(f't{i}', 'count') for i in range(257)]),
+                ("two types of values have the name 'a'",
+                 [('a', 'count'), ('a', 'count')]),
+                ("unknown unit 'parsecs'", [('cpu', 'parsecs')])):
+            self.assertRefused(message, foreign(types, [1] * len(types)))
+
+    def test_places_and_facts(self):
+        profile = self.load(foreign([('cpu', 'nanoseconds')], [30]))
         sample, = profile.samples
         frame, = sample.stack
         self.assertEqual((frame.function.name, frame.function.filename,
                           frame.line), ('main', '/m.go', 42))
-        self.assertEqual(sample.state, 'running')
-        self.assertEqual(profile.python_version, '')
-        self.assertEqual(profile.rate_hz, 0)
-
-    def test_other_names_and_units(self):
-        self.assertEqual(
-            self.totals([('wall-time', 'milliseconds'),
-                         ('cpu-time', 'microseconds'),
-                         ('exception-samples', 'count'),
-                         ('wall-samples', 'count')], [2, 3, 99, 5]),
-            ('wall', 5, 3_000, 2_000_000))
-
-    def test_order_of_types_does_not_matter(self):
-        self.assertEqual(
-            self.totals([('wall', 'nanoseconds'), ('samples', 'count'),
-                         ('cpu', 'nanoseconds')], [1, 2, 3]),
-            ('cpu', 2, 3, 1))
-
-    def test_default_type_gives_the_mode(self):
-        # String 4 is the name of the first type.
-        data = foreign([('wall', 'nanoseconds'), ('cpu', 'nanoseconds')],
-                       [1, 2], default=3)
-        self.assertEqual(self.load(data).mode, 'wall')
+        self.assertEqual((sample.state, profile.python_version,
+                          profile.rate_hz), ('running', '', 0))
 
     def test_values_that_are_no_times(self):
         types = [('alloc_objects', 'count'), ('alloc_space', 'bytes')]
@@ -333,11 +323,6 @@ class OtherToolsTest(FilesTest):
         with self.assertRaisesRegex(AttributeError, "'cpu_ns'.*: alloc_obj"):
             profile.samples[0].cpu_ns
 
-    def test_samples_alone(self):
-        profile = self.load(foreign([('samples', 'count')], [3]))
-        self.assertEqual((profile.mode, profile.samples[0].values),
-                         ('samples', (3,)))
-
     def test_times_and_other_values(self):
         # A clock brings all three with it; the rest follows.
         profile = self.load(foreign(
@@ -347,19 +332,6 @@ class OtherToolsTest(FilesTest):
             ['count', 'cpu_ns', 'wall_ns', 'exceptions'])
         self.assertEqual(profile.samples[0].values, (0, 4_000, 0, 3))
         self.assertEqual(profile.mode, 'cpu')
-
-    def test_too_many_types(self):
-        types = [(f't{i}', 'count') for i in range(257)]
-        self.assertRefused('has 257 sample types; at most 256',
-                           foreign(types, [1] * 257))
-
-    def test_two_types_of_one_name(self):
-        self.assertRefused("two types of values have the name 'a'",
-                           foreign([('a', 'count'), ('a', 'count')], [1, 2]))
-
-    def test_unknown_unit(self):
-        self.assertRefused("unknown unit 'parsecs'",
-                           foreign([('cpu', 'parsecs')], [1]))
 
     def test_inlined_calls_and_bare_addresses(self):
         message = Message()
@@ -425,8 +397,6 @@ class OtherToolsTest(FilesTest):
         self.assertRefused('is not a pprof file', gzip.compress(b'text'))
         self.assertRefused('is not a pprof file, or is damaged: ',
                            b'\x7fELF' + bytes(60))
-
-    def test_zstd(self):
         self.assertRefused('zstd', b'\x28\xb5\x2f\xfd' + bytes(40))
 
 

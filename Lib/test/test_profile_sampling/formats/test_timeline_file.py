@@ -7,10 +7,11 @@ import random
 import sysconfig
 import unittest
 import zlib
+from array import array
 
 import profile_sampling
 from profile_sampling import Profile
-from profile_sampling._formats.pprof import moments, packed, reader, writer
+from profile_sampling._formats.pprof import moments, packed, writer
 
 from ..support import hard_profiles
 from ..support.builders import (
@@ -92,12 +93,6 @@ class RoundTripTest(unittest.TestCase):
         self.assertEqual(list(loaded.timeline.sample), [0, 0, 1])
         self.assertEqual(list(loaded.timeline.wall_ns), [3, 3, 9])
 
-    def test_sums_are_those_without(self):
-        rng = random.Random(4)
-        for seed in range(5):
-            plain = random_profile(random.Random(seed))
-            self.assertEqual(reloaded(timed(plain, rng)), reloaded(plain))
-
     @unittest.skipUnless(sysconfig.get_config_var('WITH_SAMPLING_PROFILER'),
                          'this build has no sampling profiler')
     def test_a_session_of_two_threads(self):
@@ -119,21 +114,6 @@ class RoundTripTest(unittest.TestCase):
                 self.assertIn(b'Time line: ', with_line.getvalue())
                 continue
             self.assertEqual(with_line.getvalue(), plain.getvalue())
-
-    def test_the_size_of_a_record(self):
-        rng = random.Random(1)
-        b = Builder(duration_ns=10_000_000_000)
-        for number in range(100):
-            b.sample(f'a.main:1 a.f{number}:{number}', wall_ns=100 * 1_000_999,
-                     cpu_ns=100 * 1_000_999, count=100)
-        plain = b.profile()
-        profile = with_records(plain, [
-            (1_000_000 * number + rng.randrange(250_000) + 1, number % 100, 1,
-             *[990_000 + rng.randrange(10_000)] * 2)
-            for number in range(10_000)])
-        size = (len(writer.encode(profile._tables))
-                - len(writer.encode(plain._tables)))
-        self.assertLess(size, 12 * 10_000)
 
 
 class DamagedTest(unittest.TestCase):
@@ -158,14 +138,11 @@ class DamagedTest(unittest.TestCase):
         fields[number] = value
         return ' '.join(fields)
 
-    def columns(self, *columns, kind='plain'):
-        from array import array
+    def columns(self, *columns):
         data = b''.join([moments._planes(array('q', column))
                          for column in columns])
-        if kind == 'zlib':
-            data = zlib.compress(data)
         fields = self.comment.split(' ')
-        fields[-3:] = [str(len(columns[0])), kind,
+        fields[-3:] = [str(len(columns[0])), 'plain',
                        binascii.b2a_base64(data, newline=False).decode()]
         return ' '.join(fields)
 
@@ -260,11 +237,6 @@ class DamagedTest(unittest.TestCase):
         comment = moments.comment(self.profile._tables, [0, 1])
         self.assertIn(' plain ', comment)
         self.assertEqual(what(self.load(comment)), what(self.profile))
-
-    def test_readers_of_pprof_do_not_show_it(self):
-        raw = reader.decode(self.message)
-        self.assertEqual(len(raw['samples']) // (9 * 8), 2)
-        self.assertTrue(self.comment.startswith('# '))
 
 
 if __name__ == '__main__':
