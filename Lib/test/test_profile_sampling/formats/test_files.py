@@ -37,21 +37,6 @@ class DirectoryTest(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.directory)), sorted(names))
 
 
-class SaveTest(DirectoryTest):
-
-    def test_annotated(self):
-        self.path = os.path.join(self.directory, 'p.folded')
-        example().profile().save(self.path, annotate=True)
-        self.assertIn(b';time.sleep_[k];[waiting]_[j] ', self.content())
-
-    def test_only_collapsed_stacks_are_annotated(self):
-        for name in 'p.txt', 'p.pb.gz':
-            with self.assertRaisesRegex(ValueError, 'only collapsed'):
-                example().profile().save(
-                    os.path.join(self.directory, name), annotate=True)
-        self.assertOnly()
-
-
 class FileObjectTest(DirectoryTest):
 
     def setUp(self):
@@ -321,12 +306,6 @@ class ReplaceTest(DirectoryTest):
         self.assertEqual(self.content(), b'data')
         self.assertOnly('p.txt')
 
-    def test_short_writes(self):
-        write = os.write
-        with mock.patch('os.write', lambda fd, data: write(fd, data[:3])):
-            _files.replace(self.path, b'0123456789')
-        self.assertEqual(self.content(), b'0123456789')
-
     def test_durable_before_it_is_named(self):
         calls = []
         sync, rename = os.fsync, os.replace
@@ -392,84 +371,50 @@ class KillTest(DirectoryTest):
 
 class FormatsTest(DirectoryTest):
 
-    def test_choice(self):
-        for name, format in (('p.pb.gz', 'pprof'), ('p.pprof', 'pprof'),
-                             ('p.pb', 'pprof'), ('P.PB.GZ', 'pprof'),
-                             ('p.collapsed', 'collapsed'),
-                             ('p.folded', 'collapsed'),
-                             ('p.txt', 'text'), (b'p.txt', 'text'),
-                             ('/a.txt/p.folded', 'collapsed'),
-                             ('p.speedscope.json', 'speedscope'),
-                             ('p.pstats', 'pstats'), ('p.prof', 'pstats'),
-                             ('p.svg', 'svg'), ('p.HTML', 'html'),
-                             ('p.htm', 'html'),
-                             ('p.gecko.json', 'gecko'),
-                             ('p.json', 'profile-json'),
-                             ('p.callgrind', 'callgrind'),
-                             ('p.dot', 'dot'), ('p.gv', 'dot'),
-                             ('/a/callgrind.out.77', 'callgrind')):
-            self.assertEqual(_formats.choose(name), format)
-        self.assertEqual(_formats.choose('p.txt', 'pprof'), 'pprof')
-        self.assertEqual(_formats.choose('p', 'text'), 'text')
+    BEGINS = {
+        b'\x1f\x8b': 'p.pb.gz P.PB.GZ', b'Wall profile': 'p.txt',
+        b'[lost] 1000\n': 'p.collapsed p.folded a.txt.folded',
+        b'{"$schema":': 'p.speedscope.json', b'{"meta":': 'p.gecko.json',
+        b'{"format":"profile_sampling",': 'p.json', b'<?xml ': 'p.svg',
+        b'<!DOCTYPE html>\n': 'p.HTML p.htm', b'digraph ': 'p.dot p.gv',
+        b'# callgrind format\n': 'p.callgrind callgrind.out.77',
+        b'{': 'p.pstats p.prof'}
 
-    def test_formats_of_a_command(self):
-        for name, known, format in (
-                ('p.md', _formats.REPORTS, 'markdown'),
-                ('p.tsv', _formats.CHANGES, 'tsv'),
-                ('p.gecko.json', _formats.CHANGES, 'json'),
-                ('p.json', _formats.FORMATS | _formats.REPORTS,
-                 'profile-json')):
-            self.assertEqual(_formats.choose(name, None, known), format)
-        for name, format in (('p.svg', None), ('callgrind.out.7', None),
-                             ('p.md', 'svg')):
-            with self.assertRaisesRegex(
-                    ValueError, ': text, json, markdown, tsv, html$'):
-                _formats.choose(name, format, _formats.CHANGES)
+    def save(self, name, *format, **options):
+        path = os.path.join(self.directory, name)
+        example().profile().save(path, *format, **options)
+        with open(path, 'rb') as file:
+            return file.read()
+
+    def test_names(self):
+        for begin, names in self.BEGINS.items():
+            for name in names.split():
+                with self.subTest(name):
+                    self.assertTrue(self.save(name).startswith(begin))
+        self.assertEqual(self.save('p.pb'), self.save('p.pprof'))
+
+    def test_a_format_beats_the_name(self):
+        for name, format, begin in (('q.txt', 'collapsed', b'[lost] 1000'),
+                                    ('p', 'text', b'Wall profile'),
+                                    ('p.txt', 'pprof', b'\x1f\x8b')):
+            self.assertTrue(self.save(name, format).startswith(begin))
+
+    def test_only_collapsed_stacks_are_annotated(self):
+        self.assertIn(b';time.sleep_[k];[waiting]_[j] ',
+                      self.save('p.folded', annotate=True))
+        with self.assertRaisesRegex(ValueError, 'only collapsed'):
+            self.save('p.txt', annotate=True)
+        self.assertOnly('p.folded')
 
     def test_unknown(self):
-        for name in ('p', 'p.gz', 'p.doc', 'pprof', '/a.txt/p'):
+        for name in 'p', 'p.gz', 'p.doc', 'pprof', 'a.txt/p':
             with self.assertRaisesRegex(ValueError, r'\.pb\.gz.*\.txt.*'
                                         'pprof, collapsed, text'):
-                _formats.choose(name)
+                self.save(name)
         with self.assertRaisesRegex(ValueError, "'doc'; known formats: "
                                     'pprof, collapsed, text'):
-            _formats.choose('p.txt', 'doc')
-
-    def test_save(self):
-        profile = example().profile()
-        begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
-                  'collapsed': b'[lost] 1000\n',
-                  'speedscope': b'{"$schema":', 'svg': b'<?xml ',
-                  'profile-json': b'{"format":"profile_sampling",',
-                  'callgrind': b'# callgrind format\n',
-                  'dot': b'digraph ', 'gecko': b'{"meta":',
-                  'html': b'<!DOCTYPE html>\n'}
-        for name, format in (('p.pb.gz', None), ('p.txt', None),
-                             ('p.folded', None), ('p', 'pprof'),
-                             ('p.speedscope.json', None), ('p.svg', None),
-                             ('p.json', None), ('callgrind.out.7', None),
-                             ('p.dot', None), ('p.gecko.json', None),
-                             ('p.html', None),
-                             ('q', 'text'), ('q.txt', 'collapsed')):
-            path = os.path.join(self.directory, name)
-            profile.save(path, format)
-            with open(path, 'rb') as file:
-                self.assertTrue(file.read().startswith(
-                    begins[format or _formats.choose(name)]), name)
-        self.assertEqual(
-            Profile.load(os.path.join(self.directory, 'p')).total_count,
-            profile.total_count)
-
-    def test_bad_format_writes_nothing(self):
-        with self.assertRaises(ValueError):
-            example().profile().save(os.path.join(self.directory, 'p.doc'))
+            self.save('p.txt', 'doc')
         self.assertOnly()
-
-    def test_pid(self):
-        pid = str(os.getpid())
-        self.assertEqual(_formats.with_pid('a{pid}b{pid}{x}'),
-                         f'a{pid}b{pid}{{x}}')
-        self.assertEqual(_formats.with_pid(b'{pid}'), pid.encode())
 
 
 if __name__ == '__main__':
