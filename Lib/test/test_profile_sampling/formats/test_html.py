@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import unittest
 
-from profile_sampling import Profile
 from profile_sampling import __file__ as package
 
 from ..support import hard_profiles
@@ -50,29 +49,9 @@ class PageTest(unittest.TestCase):
         example().profile().save(file, 'pprof')
         self.assertEqual(base64.b64decode(blocks['profile']), file.getvalue())
 
-    def test_it_is_read_back(self):
-        profile = example().profile()
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, 'x.html')
-            profile.save(path)
-            self.assertEqual(Profile.load(path).total_wall_ns,
-                             profile.total_wall_ns)
-
     def test_the_shell_is_small(self):
         shell = BLOCK.sub('', page_of(example().profile()))
         self.assertLess(len(shell.encode()), SHELL_BYTES)
-
-    def test_without_source_there_is_none(self):
-        blocks = dict(BLOCK.findall(page_of(example().profile(),
-                                            source=False)))
-        self.assertEqual(sorted(blocks), ['document', 'profile'])
-
-    def test_a_difference_has_both_sides(self):
-        profile = example().profile()
-        file = io.BytesIO()
-        profile.diff(profile).save(file, 'html')
-        blocks = dict(BLOCK.findall(file.getvalue().decode()))
-        self.assertLess({'profile', 'document', 'base'}, set(blocks))
 
 
 class SafetyTest(unittest.TestCase):
@@ -92,12 +71,9 @@ class SafetyTest(unittest.TestCase):
 
     def test_names_are_in_blocks_of_base64_only(self):
         shell = BLOCK.sub('', page_of(example().profile()))
-        for name in 'hostile', 'random':
-            with self.subTest(name):
-                b = Builder()
-                b.sample('</script><script>alert(1)</script>.f:1',
-                         wall_ns=1000)
-                self.assertEqual(BLOCK.sub('', page_of(b.profile())), shell)
+        b = Builder()
+        b.sample('</script><script>alert(1)</script>.f:1', wall_ns=1000)
+        self.assertEqual(BLOCK.sub('', page_of(b.profile())), shell)
 
     def test_texts_of_the_document_are_as_they_were(self):
         name = '</script>\u202e\x00"\\\ud800'

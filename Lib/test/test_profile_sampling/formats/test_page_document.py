@@ -1,6 +1,5 @@
 """The document of a page: it adds up to what Profile says."""
 
-import io
 import random
 import unittest
 
@@ -12,7 +11,7 @@ from profile_sampling._formats import sources as _sources
 from ..profiles.test_task_rows import service
 from ..support import hard_profiles
 from ..support.builders import Builder, example, reloaded
-from ..support.page_documents import Document, block, document_of
+from ..support.page_documents import document_of
 from ..support.pages import idle_threads
 from ..support.random_profiles import random_profile
 from ..support.timed import timed, with_records
@@ -108,45 +107,6 @@ class SumsTest(unittest.TestCase):
                 self.assertEqual(
                     its.sums(zip(places, its.states_of_samples), wanted),
                     expected)
-                self.assertEqual(
-                    set(self.called(its, places, wanted).items()),
-                    {((row.function and named(row.function), row.line),
-                      row.called) for row in profile.call_sites()
-                     if row.total})
-
-    def called(self, its, places, wanted):
-        """Return {place: what most of it was in}, from the columns alone."""
-        groups = {}
-        for place, library, leaf, value, its_wanted in zip(
-                places, its.sample_library, its.sample_leaf,
-                its.sample_value, wanted):
-            if its_wanted:
-                groups.setdefault(place, []).append(
-                    (its.libraries[library], leaf, value))
-        found = {}
-        for place, rows in groups.items():
-            total = sum([value for *_, value in rows])
-            its_groups, leaves = {}, {}
-            for library, leaf, value in rows:
-                if leaf:
-                    group = library or leaf - 1
-                    its_groups[group] = its_groups.get(group, 0) + value
-                    leaves[group, leaf] = leaves.get((group, leaf), 0) + value
-            found[place] = ''
-            if its_groups:
-                group = max(its_groups, key=its_groups.get)
-                leaf, value = max(
-                    [(leaf, value) for (its_group, leaf), value
-                     in leaves.items() if its_group == group],
-                    key=lambda item: item[1])
-                names = [group] if isinstance(group, str) else []
-                if value >= 0.1 * total:
-                    names.append(its.functions['qualname'][leaf - 1]
-                                 if names else its.name(leaf - 1))
-                elif its_groups[group] < 0.1 * total:
-                    names = []
-                found[place] = ' … '.join(names)
-        return found
 
     def test_trees(self):
         """Every stack is there, without states and operators."""
@@ -215,14 +175,6 @@ class SumsTest(unittest.TestCase):
                 self.assertEqual(
                     set(its.label_keys),
                     set(profile.label_keys) - {'task_name'})
-
-    def test_equal_samples_are_one(self):
-        b = Builder()
-        for task in range(9):
-            b.sample('a.f:1 C:len', wall_ns=5, task=(f'T{task}', task))
-        b.sample('a.f:2', wall_ns=0, count=3)
-        its = document_of(b.profile())
-        self.assertEqual(its.sample_value, [45])
 
     def test_threads(self):
         b = Builder()
@@ -485,10 +437,6 @@ class OtherProfilesTest(unittest.TestCase):
         self.assertLessEqual(set(hard_profiles.NAMES) - {''},
                              set(its.threads))
 
-    def test_deep(self):
-        its = document_of(hard_profiles.deep().profile())
-        self.assertEqual(len(its.node_parent), 50_002)
-
 
 class DifferenceTest(unittest.TestCase):
 
@@ -538,16 +486,6 @@ class DifferenceTest(unittest.TestCase):
             sources=_sources.found(profile._tables)).changes['rows']
             if row['name'].endswith('profiles')]
         self.assertEqual(row['source'], lines[line - 1])
-
-    def test_page(self):
-        before, after = self.difference()
-        file = io.BytesIO()
-        ProfileDiff(before, after).save(file, source=False)
-        page = file.getvalue()
-        self.assertEqual(sum(Document(block(page, 'base')).sample_value),
-                         800 * MS)
-        self.assertEqual(Document(block(page, 'document')).changes['method'],
-                         'sampling')
 
 
 if __name__ == '__main__':

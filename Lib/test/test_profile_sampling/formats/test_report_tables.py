@@ -4,12 +4,11 @@ import os
 import tempfile
 import unittest
 
-from profile_sampling._data import keys
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import (
     table, tables_of, tables_of_calls, tables_of_code, tables_of_gil)
 
-from ..support.builders import Builder, example
+from ..support.builders import Builder
 
 MS = 1_000_000
 
@@ -53,13 +52,6 @@ class FunctionsTest(unittest.TestCase):
             ' 0.0%  100.0%      -      -  1.00s      -  a.main      '
             '/src/a.py:1'])
 
-    def test_sort_and_top(self):
-        lines = shown(build(), self.functions, 2, 'cum')
-        self.assertEqual(lines[0], 'Functions by cumulative time')
-        self.assertEqual([line.split()[-2] for line in lines[2:4]],
-                         ['a.main', 'a.f'])
-        self.assertEqual(lines[4:], ['... 2 more functions'])
-
     def test_only_running_records_make_margins(self):
         b = build()
         b.sample('a.main:1 a.f:2 [waiting]', wall_ns=1000 * MS, count=900,
@@ -94,17 +86,6 @@ class ByTest(unittest.TestCase):
             '1  100.0%  1.00s  -      -  MainThread',
             '2    0.0%      -  -  3.00s  pool-1'])
 
-    def test_task_state_and_pid(self):
-        b = build()
-        b.facts['pid'] = 77
-        b.sample('a.h:1', wall_ns=1, task=('Task-1', 5))
-        for key, value in (('task', 'Task-1'), ('state', 'running'),
-                           ('pid', '77')):
-            with self.subTest(key=key):
-                self.assertEqual(
-                    {line.split()[-1] for line in shown(b, self.by, 9, key)}
-                    - {'[without]'}, {key, value})
-
     def test_events_are_counted(self):
         b = Builder()
         b.sample('a.f:1', wall_ns=5, count=1)
@@ -128,22 +109,6 @@ class ByTest(unittest.TestCase):
         self.assertEqual(
             [line.split()[-1] for line in shown(b, self.by, 9, 'label:file')],
             ['label:file', '[without]', 'mine'])
-
-    def test_a_thread_without_a_name(self):
-        b = Builder()
-        b.thread(native_id=4711, interpreter=2)
-        b.sample('a.f', wall_ns=1)
-        self.assertTrue(shown(b, self.by, 9, 'thread')[1].endswith(
-            '  thread 4711 (interpreter 2)'))
-
-    def test_what_is_not_there(self):
-        b = build().sample('a.h:1', wall_ns=1, labels={'route': 'x'},
-                           task=('T', 1))
-        for key in 'nix', 'task_name_', 'pid':
-            with self.subTest(key=key), self.assertRaisesRegex(
-                    ValueError, f"no sample has the label '{key}'; there "
-                                'are: thread, state, file, route, task$'):
-                keys.check(b.profile()._tables, key)
 
 
 class CallsTest(unittest.TestCase):
@@ -169,12 +134,6 @@ class CallsTest(unittest.TestCase):
             ' 80.0%  60.0%  0.80s  0.60s    a.f',
             ' 20.0%  20.0%  0.20s  0.20s      json.loads',
             ' 20.0%  20.0%  0.20s  0.20s    a.g'])
-
-    def test_a_chain_is_not_indented(self):
-        b = Builder().sample('a.a a.b a.c C:d.e', wall_ns=5)
-        self.assertEqual(
-            [line[30:] for line in shown(b, tables_of_calls.tree, 9)[2:]],
-            ['a.a', 'a.b', 'a.c', 'd.e'])
 
     def test_small_calls(self):
         b = build()
@@ -204,13 +163,6 @@ class CallsTest(unittest.TestCase):
         lines = shown(build(), neighbours, 1, 'a.main|json', True)
         self.assertEqual(lines[0], 'Callers of 2 functions, which have '
                                    '1.00s, 100.0 %')
-
-    def test_wrong_patterns(self):
-        for pattern, message in (('nix', "a name like 'nix'"),
-                                 ('(', r'no regular expression: missing \)')):
-            with self.subTest(pattern=pattern), \
-                    self.assertRaisesRegex(ValueError, message):
-                shown(build(), tables_of_calls.neighbours, 9, pattern, True)
 
 
 class GILTest(unittest.TestCase):
@@ -253,10 +205,6 @@ class GILTest(unittest.TestCase):
                          ['a', 'b', 'c', 'd', 'e', '[others]'])
         self.assertEqual(row.split()[-1], '3.0ms')
 
-    def test_nobody_waited(self):
-        self.assertEqual(shown(build(), tables_of_gil.gil, 9),
-                         ['No thread waited for the GIL.'])
-
 
 class OpcodesTest(unittest.TestCase):
 
@@ -286,10 +234,6 @@ class OpcodesTest(unittest.TestCase):
         b.sample('a.f:1@LOAD_ATTR+2 op:int.real', wall_ns=4)
         self.assertNotIn('int.real',
                          ''.join(shown(b, tables_of_code.opcodes, 9)))
-
-    def test_not_recorded(self):
-        with self.assertRaisesRegex(ValueError, 'record it with names=all'):
-            shown(example(names=1), tables_of_code.opcodes, 9)
 
 
 SOURCE = '''\
@@ -397,22 +341,6 @@ class SourceTest(unittest.TestCase):
         # Below it goes on: it names the file.
         self.assertIn('The source cannot be read: ', '\n'.join(
             shown(self.build(), self.source, 9, 'work')))
-
-    def test_wrong_patterns(self):
-        for pattern, message in (('nix', "a name like 'nix'"),
-                                 ('__mul__', "a name like '__mul__'"),
-                                 ('(', r'no regular expression: missing \)')):
-            with self.subTest(pattern=pattern), \
-                    self.assertRaisesRegex(ValueError, message):
-                shown(self.build(), self.source, 9, pattern)
-
-
-class CountersTest(unittest.TestCase):
-
-    def test_all_of_them(self):
-        b = Builder(stats={'ticks': 2000, 'ticks_late': 0})
-        self.assertEqual(shown(b, tables_of_code.counters), [
-            'Counters', 'value  counter', '2,000  ticks', '    0  ticks_late'])
 
 
 if __name__ == '__main__':

@@ -8,13 +8,12 @@ import tempfile
 import unittest
 
 from profile_sampling._cli import main
-from profile_sampling._data import shape
 from profile_sampling._data.by_site import Sites
 from profile_sampling._formats import findings, tables_of_tasks, text
 from profile_sampling._formats.table import lines
 
 from ..profiles.test_task_rows import MS, beside_a_hog, service
-from ..support.builders import Builder, example
+from ..support.builders import example
 from ..support.timed import timed
 
 
@@ -59,15 +58,6 @@ class TasksTest(unittest.TestCase):
             ' 4.3%   1.0ms           GIL   [unknown]                    '
             '[other thread]'])
 
-    def test_widths(self):
-        profile = beside_a_hog().profile()
-        for width in 60, 80, 200:
-            for make, *more in ((tables_of_tasks.tasks, 9),):
-                for line in shown(profile, make, *more, width=width):
-                    self.assertLessEqual(len(line), width, line)
-        narrow = '\n'.join(shown(profile, tables_of_tasks.tasks, 9, width=60))
-        self.assertIn('  life  ended     mean      p99  task\n', narrow)
-
     def test_fewer_rows(self):
         found = shown(service().profile(), tables_of_tasks.tasks, 1)
         self.assertIn('... 2 more classes of tasks', found)
@@ -96,24 +86,6 @@ class TasksTest(unittest.TestCase):
             '        awaited lock.acquire 5.0ms, app.worker 2.0ms, '
             'app.main 1.0ms'])
 
-    def test_states_that_are_folded(self):
-        tables = service().profile()._tables
-        folded = shape.shaped(tables, fold=['pseudo'])
-        self.assertEqual(
-            lines(tables_of_tasks.by_label(folded, 9, 'route')),
-            lines(tables_of_tasks.by_label(tables, 9, 'route')))
-
-    def test_no_delays(self):
-        b = Builder()
-        b.sample('a.f:1 [awaiting]', task_ns=5, state='awaiting')
-        self.assertEqual(shown(b.profile(), tables_of_tasks.tasks, 9), [
-            'Tasks by how long they lived',
-            ' life  ended  mean  p99  running  loop wait  awaiting  step  '
-            'task',
-            '0.0us                          -          -     0.0us        '
-            '[unknown]',
-            '        awaited a.f 0.0us'])
-
 
 class ReportTest(unittest.TestCase):
 
@@ -131,12 +103,6 @@ class ReportTest(unittest.TestCase):
         self.assertIn('\nTasks: running 19.1 %, loop wait 17.0 %, '
                       'awaiting 63.8 %: --tasks\n',
                       text.render(part._tables))
-
-    def test_what_waits_has_no_row(self):
-        for sort in None, 'self', 'cum':
-            report = text.render(service().profile()._tables, sort=sort)
-            for name in 'db.fetch', 'awaiting]', 'loop wait]', 'app.worker':
-                self.assertNotIn(name, report)
 
     def test_finding(self):
         def found(profile):
@@ -221,10 +187,6 @@ class ReportTest(unittest.TestCase):
         report = self.report('--tasks', '--by', 'route', '--by', 'task_class')
         self.assertEqual(re.findall('^Tasks by .*', report, re.MULTILINE),
                          ['Tasks by route', 'Tasks by task_class'])
-
-    def test_another_value(self):
-        report = self.report('--value', 'task')
-        self.assertRegex(report, r'\n1  54\.5% .* 30\.0ms .* db\.fetch:7\n')
 
 
 if __name__ == '__main__':
