@@ -46,15 +46,6 @@ class ColumnsTest(unittest.TestCase):
             'self_wall_ns': [16, 4], 'cum_count': [2, 1],
             'cum_cpu_ns': [2, 2], 'cum_wall_ns': [20, 4]})
 
-    def test_lines_and_instructions(self):
-        lines = self.small().columns('lines')
-        self.assertEqual((lines['function'], lines['line']),
-                         (['a.f', 'time.sleep', 'a.f'], [4, 0, 3]))
-        instructions = self.small().columns('instructions')
-        self.assertEqual(instructions['base_opname'], ['CALL', 'CALL'])
-        self.assertEqual(instructions['instruction_offset'], [20, 8])
-        self.assertEqual(instructions['unspecialized_count'], [1, 1])
-
     def test_labels(self):
         self.assertEqual(self.small().columns('labels'), {
             'key': ['route'] * 2 + ['task_name'] * 2,

@@ -28,11 +28,6 @@ class InstructionsTest(unittest.TestCase):
         self.assertEqual(
             (row.self_count, row.self_cpu_ns, row.self_wall_ns), (2, 3, 5))
 
-    def test_self_ns(self):
-        b = Builder().sample('a.f', cpu_ns=3, wall_ns=5)
-        row, = self.rows(b)
-        self.assertEqual((row.self_ns('cpu'), row.self_ns('wall')), (3, 5))
-
     def test_callees_are_included(self):
         b = Builder(names=3)
         b.sample('a.f:7@CALL+2', count=1, cpu_ns=1, wall_ns=1)
@@ -64,41 +59,26 @@ class InstructionsTest(unittest.TestCase):
         self.assertEqual(self.rows(b), [])
 
     def test_specialized_unspecialized_and_deoptimized(self):
-        b = Builder(names=3)
-        for opname, count in (('BINARY_OP', 3), ('BINARY_OP_ADD_INT', 10),
-                              ('BINARY_OP_ADD_FLOAT', 20)):
-            b.sample(f'a.f:7@{opname}+2', count=count)
-        row, = self.rows(b)
-        self.assertEqual(
-            (row.specialized_count, row.unspecialized_count,
-             row.deoptimized_count), (30, 3, 3))
-        self.assertEqual(row.opnames, (('BINARY_OP_ADD_FLOAT', 20),
-                                       ('BINARY_OP_ADD_INT', 10)))
-
-    def test_never_specialized_is_not_deoptimized(self):
-        row, = self.rows(Builder(names=3).sample('a.f:7@BINARY_OP+2',
-                                                 count=3))
-        self.assertEqual(
-            (row.specialized_count, row.unspecialized_count,
-             row.deoptimized_count, row.opnames), (0, 3, 0, ()))
-
-    def test_one_site_says_nothing_about_the_next(self):
-        b = Builder(names=3)
-        b.sample('a.f:7@BINARY_OP_ADD_INT+2')
-        b.sample('a.f:7@BINARY_OP+6')
-        self.assertEqual([row.deoptimized_count for row in self.rows(b)],
-                         [0, 0])
-
-    def test_what_cannot_be_specialized_is_not_unspecialized(self):
-        row, = self.rows(Builder(names=3).sample('a.f:7@POP_TOP+2'))
-        self.assertEqual((row.specialized_count, row.unspecialized_count),
-                         (0, 0))
-
-    def test_without_opcodes_nothing_is_unspecialized(self):
-        # The core gives generic numbers then.
-        row, = self.rows(Builder(names=1).sample('a.f:7@BINARY_OP+2'))
-        self.assertEqual((row.base_opname, row.unspecialized_count),
-                         ('BINARY_OP', 0))
+        add, float_ = 'BINARY_OP_ADD_INT', 'BINARY_OP_ADD_FLOAT'
+        for names, counts, expected in (
+                (3, {'BINARY_OP+2': 3, f'{add}+2': 10, f'{float_}+2': 20},
+                 [(30, 3, 3, ((float_, 20), (add, 10)))]),
+                (3, {'BINARY_OP+2': 3}, [(0, 3, 0, ())]),
+                # One place says nothing of the next.
+                (3, {f'{add}+2': 1, 'BINARY_OP+6': 1},
+                 [(1, 0, 0, ((add, 1),)), (0, 1, 0, ())]),
+                # There are no such instructions of it.
+                (3, {'POP_TOP+2': 1}, [(0, 0, 0, ())]),
+                # The core gives generic numbers then.
+                (1, {'BINARY_OP+2': 1}, [(0, 0, 0, ())])):
+            with self.subTest(names=names, counts=counts):
+                b = Builder(names=names)
+                for instruction, count in counts.items():
+                    b.sample(f'a.f:7@{instruction}', count=count)
+                self.assertEqual(
+                    [(row.specialized_count, row.unspecialized_count,
+                      row.deoptimized_count, row.opnames)
+                     for row in self.rows(b)], expected)
 
     def test_unknown_instructions(self):
         b = Builder(names=3).sample('a.f:7', wall_ns=3)
@@ -141,25 +121,6 @@ class OpcodesTest(unittest.TestCase):
                 frame = Frame(None, 0, 0, -1, number)
                 self.assertIsNone(frame.opname)
                 self.assertIsNone(frame.base_opname)
-
-    def test_every_name_has_its_number(self):
-        for opname, number in (opcode.opmap
-                               | opcode._specialized_opmap).items():
-            if 0 < number < 256:
-                self.assertEqual(_opcodes.number(opname), number)
-                self.assertEqual(_opcodes.name(number), opname)
-
-    def test_unknown_names(self):
-        for opname in '', 'CACHE', 'JUMP', 'BINARY_OP_ADD_QUATERNION':
-            self.assertEqual(_opcodes.number(opname), 0, opname)
-
-    def test_families(self):
-        number = _opcodes.number
-        self.assertTrue(_opcodes.is_specialized(number('CALL_TYPE_1')))
-        self.assertFalse(_opcodes.is_specialized(number('CALL')))
-        self.assertTrue(_opcodes.can_specialize(number('CALL')))
-        self.assertFalse(_opcodes.can_specialize(number('CALL_TYPE_1')))
-        self.assertFalse(_opcodes.can_specialize(number('POP_TOP')))
 
 
 if __name__ == '__main__':

@@ -8,7 +8,7 @@ from profile_sampling._data.by_site import Sites
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import Function
 
-from ..support.builders import Builder, example
+from ..support.builders import Builder
 from ..support.timed import with_records
 
 
@@ -31,21 +31,6 @@ class ShapeTest(unittest.TestCase):
         b.sample('a.main a.g a.f [waiting]', wall_ns=10)
         b.sample('a.main', wall_ns=100)
         return b
-
-    def test_kinds(self):
-        self.assertEqual(
-            self.shaped(self.stacks(), fold=['C', 'pseudo']),
-            {'a.main': 111, 'a.f': 11, 'a.g': 11, 'a.key': 1})
-
-    def test_collapse(self):
-        self.assertEqual(
-            self.shaped(self.stacks(), collapse=[r'a\.g', 'none']),
-            {'a.main': 111, 'a.f': 1, 'a.g': 11})
-
-    def test_root(self):
-        self.assertEqual(self.shaped(self.stacks(), root=r'a\.f'),
-                         {'a.f': 11, 'a.g': 1, 'c.sort': 1, 'a.key': 1,
-                          '[waiting]': 10})
 
     def test_all_at_once(self):
         self.assertEqual(
@@ -112,10 +97,6 @@ class ShapeTest(unittest.TestCase):
             [hidden.samples[row].wall_ns for row in hidden.timeline.sample],
             [600, 40, 40])
         self.assertEqual(Sites(hidden.between(0, 800)._tables).idle, 600)
-
-    def test_nothing_is_the_same(self):
-        tables = example().profile()._tables
-        self.assertIs(shape.shaped(tables), tables)
 
 
 class OriginsTest(unittest.TestCase):
