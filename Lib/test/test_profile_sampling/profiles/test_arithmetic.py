@@ -4,7 +4,6 @@ import pickle
 import random
 import unittest
 
-from profile_sampling import Profile
 
 from ..support import validator
 from ..support.builders import Builder, example, process
@@ -88,13 +87,6 @@ class EqualTest(unittest.TestCase):
                 self.assertNotEqual(profile(**waits | {'holder': held}),
                                     profile(**waits))
 
-    def test_weights_that_changed_places(self):
-        # The same totals, and the same stacks.
-        def profile(one, other):
-            return Builder().sample('a.f', wall_ns=one).sample(
-                'a.g', wall_ns=other).profile()
-        self.assertNotEqual(profile(1, 2), profile(2, 1))
-
     def test_other_types(self):
         profile = process(1)
         self.assertNotEqual(profile, 1)
@@ -113,16 +105,6 @@ class EqualTest(unittest.TestCase):
 
 
 class SumTest(unittest.TestCase):
-
-    def test_of_two_processes(self):
-        one, two = process(1, ns=100), process(2, ns=1_000)
-        total = one + two
-        validator.check_profile(total)
-        self.assertEqual(total, Profile.merge(one, two))
-        self.assertEqual({row.value: row.wall_ns for row
-                          in total.label_values('pid')},
-                         {'1': 100, '2': 1_000})
-        self.assertIsNone(total.pid)
 
     def test_of_two_sessions_of_a_process(self):
         one = process(1, start_time_ns=100, stats={'ticks': 1}, ns=10)
@@ -156,8 +138,6 @@ class SumTest(unittest.TestCase):
         self.assertEqual(sum([part + part for part in parts]), twice)
         self.assertEqual(sum(parts) + whole, twice)
         self.assertEqual(sum([whole] * 3), twice + whole)
-        self.assertEqual((twice + whole).stats['ticks'],
-                         3 * whole.stats['ticks'])
 
     def test_of_parts_without_samples(self):
         whole = example(pid=1).profile()
@@ -169,11 +149,6 @@ class SumTest(unittest.TestCase):
         whole = process(1) + process(2, 'b.x:1')
         self.assertEqual(sum(whole.group_by('pid').values()), whole)
 
-    def test_sums_of_one_or_none(self):
-        one = process(1)
-        self.assertEqual(sum([one]), one)
-        self.assertEqual(sum([]), 0)
-
     def test_with_something_else(self):
         one = process(1)
         for other in 1, None, 'x', 0.0:
@@ -184,10 +159,6 @@ class SumTest(unittest.TestCase):
                         add()
         with self.assertRaises(TypeError):
             one + 0
-
-    def test_other_modes(self):
-        with self.assertRaisesRegex(ValueError, 'mode'):
-            process(1) + process(1, mode='cpu')
 
     def test_versions_in_any_order(self):
         versions = '3.13.5', '3.14.1', '3.13.5'

@@ -3,7 +3,6 @@
 import unittest
 
 from profile_sampling import Profile
-from profile_sampling._formats import collapsed as _collapsed, text as _text
 from profile_sampling._formats.pprof import (
     reader as _pprof_read, writer as _pprof)
 
@@ -37,16 +36,6 @@ class ValuesTest(unittest.TestCase):
             [('MainThread', 'a.f', 3, 'worker', 'a.g (json.loads)', 9, 2, 9),
              ('MainThread', 'a.f', 3, None, '[unknown]', 0, 1, 5),
              ('worker', None, 0, 'MainThread', 'a.f', 4, 1, 4)])
-
-    def test_text(self):
-        self.assertIn('* GIL wait is 15.3 % of the time; 50.0 % of it while '
-                      'a.g (json.loads) held the GIL\n',
-                      _text.render(self.build()._tables))
-
-    def test_collapsed_does_not_tell(self):
-        profile = self.build()
-        text = _collapsed.render(profile._tables)
-        self.assertNotIn('json.loads', text)
 
     def test_pprof(self):
         profile = self.build()

@@ -16,17 +16,6 @@ from ..support.builders import (
 from ..support.wire import Message, fields
 
 
-def weights_by(profile, key):
-    """Weights per value of *key*(sample)."""
-    sums = {}
-    for sample in profile.samples:
-        weights = sums.setdefault(key(sample), [0, 0, 0])
-        for i, weight in enumerate((sample.count, sample.cpu_ns,
-                                    sample.wall_ns)):
-            weights[i] += weight
-    return sums
-
-
 class MergeTest(unittest.TestCase):
 
     def merge(self, *profiles, **options):
@@ -43,19 +32,6 @@ class MergeTest(unittest.TestCase):
             {'11': (1, 50, 100), '12': (1, 500, 1_000)})
         self.assertIsNone(merged.pid)
 
-    def test_sums(self):
-        # The same stack, thread, labels and state: one row.
-        profile = example(pid=7).profile()
-        merged = self.merge(profile, profile, profile)
-        self.assertEqual(len(merged.samples), len(profile.samples))
-        self.assertEqual(
-            weights_by(merged, lambda s: (s.stack, s.thread, s.state)),
-            {key: [3 * weight for weight in weights] for key, weights
-             in weights_by(profile, lambda s: (s.stack, s.thread,
-                                               s.state)).items()})
-        self.assertEqual(merged.stats, {
-            name: 3 * value for name, value in profile.stats.items()})
-
     def test_one(self):
         profile = example(pid=7).profile()
         merged = self.merge(profile)
@@ -66,21 +42,6 @@ class MergeTest(unittest.TestCase):
             for (stack, thread, state, labels, *more), weights
             in facts['samples'].items()}
         self.assertEqual(facts_of(merged), facts)
-
-    def test_tables_of_profiles_that_share_nothing(self):
-        one = process(11, 'a.x:1 C:time.sleep [waiting]')
-        two = process(12, 'b.y:2 b.z:3')
-        merged = self.merge(one, two)
-        for profile, pid in (one, '11'), (two, '12'):
-            self.assertEqual(
-                [sample.stack for sample in merged.samples
-                 if sample.labels['pid'] == pid],
-                [sample.stack for sample in profile.samples])
-
-    def test_empty_profile(self):
-        merged = self.merge(Builder(pid=1).profile(), process(2))
-        self.assertEqual([row.value for row in merged.label_values('pid')],
-                         ['2'])
 
     def test_own_labels_and_tasks(self):
         b = Builder(pid=5)
@@ -101,11 +62,6 @@ class MergeTest(unittest.TestCase):
             self.merge(profiles[2]), self.merge(*profiles[3:]))
         self.assertEqual(facts_of(in_steps), facts_of(at_once))
 
-    def test_order_does_not_matter(self):
-        one, two = example(pid=1).profile(), process(2)
-        self.assertEqual(facts_of(self.merge(one, two)),
-                         facts_of(self.merge(two, one)))
-
     def test_without_pid(self):
         # As in files of earlier versions and of other tools.
         profile = example().profile()
@@ -118,10 +74,6 @@ class MergeTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'mode cpu with one of mode '
                                                 'wall'):
             Profile.merge(process(1), process(2, mode='cpu'))
-
-    def test_cpu_mode(self):
-        merged = self.merge(process(1, mode='cpu'), process(2, mode='cpu'))
-        self.assertEqual((merged.mode, merged.total_cpu_ns), ('cpu', 1_000))
 
     def test_rates(self):
         for rates, expected in ((1000, 1000), 1000), ((1000, 100), 0), \
@@ -161,13 +113,6 @@ class MergeTest(unittest.TestCase):
                 self.assertEqual(
                     (merged.start_time_ns, merged.duration_ns),
                     (start, duration))
-
-    def test_losses(self):
-        merged = self.merge(
-            process(1, stats={'lost_ring_full': 3, 'ticks': 1}),
-            process(2, stats={'lost_ring_full': 2, 'lost_wall_ns': 9}))
-        self.assertEqual(merged.stats, {
-            'lost_ring_full': 5, 'ticks': 1, 'lost_wall_ns': 9})
 
     def test_gauges_are_no_sums(self):
         parts = [process(1, stats={'memory_bytes': size, 'ticks': 1})
@@ -212,15 +157,6 @@ class MergeTest(unittest.TestCase):
                 with self.assertRaisesRegex(TypeError, 'must be a Profile, '
                                             f'not {type(wrong).__name__}'):
                     Profile.merge(*profiles)
-
-    def test_sources_are_unchanged(self):
-        profile = example(pid=4).profile()
-        before = facts_of(profile)
-        self.merge(profile, process(5))
-        self.assertEqual(facts_of(profile), before)
-
-    def test_pid_in_a_file(self):
-        self.assertEqual(reloaded(process(4321)).pid, 4321)
 
     def test_pids_of_another_tool(self):
         # It keeps the comments of all files: then no single one is right.

@@ -98,9 +98,6 @@ class FilterTest(PartsTest):
         self.assertWeighs(4, function='db.query', thread='worker')
         self.assertWeighs(0, function='db.query', state='running')
 
-    def test_nothing_asked_for_is_everything(self):
-        self.assertEqual(small().filter(), small())
-
     def test_what_is_no_criterion(self):
         for criteria, error, message in (
                 ({'state': 'runing'}, ValueError, "'runing'.*running"),
@@ -141,13 +138,6 @@ class FilterTest(PartsTest):
                      'stats', 'value_types'):
             with self.subTest(name):
                 self.assertEqual(getattr(part, name), getattr(whole, name))
-
-    def test_holders_of_the_gil_stay(self):
-        part = small().filter(state='gil_wait')
-        row, = part.gil_holders()
-        self.assertEqual((row.holder.thread.name, row.holder.name,
-                          row.holder.line, row.wall_ns),
-                         ('MainThread', 'db.query', 5, 32))
 
     def test_an_empty_part(self):
         part = small().filter(function='nobody')
@@ -223,14 +213,6 @@ class FocusTest(PartsTest):
                 with self.assertRaisesRegex(TypeError, 'pattern must be'):
                     method(wrong)
 
-    def test_together_they_are_the_whole(self):
-        for seed in SEEDS:
-            whole = random_profile(random.Random(seed))
-            for pattern in 'f', 'a[.]g', 'sleep', '/b':
-                with self.subTest(seed=seed, pattern=pattern):
-                    self.assertEqual(
-                        whole.focus(pattern) + whole.ignore(pattern), whole)
-
 
 class HideTest(PartsTest):
 
@@ -255,17 +237,6 @@ class HideTest(PartsTest):
         validator.check_profile(hidden)
         self.assertEqual(set(self.stacks(hidden)), {()})
         self.assertEqual(hidden.total_wall_ns, 63)
-
-    def test_samples_that_become_alike_are_one(self):
-        b = Builder()
-        b.sample('a.f:1 b.x:1', wall_ns=1)
-        b.sample('a.f:1 b.y:1', wall_ns=2)
-        sample, = b.profile().hide('^b').samples
-        self.assertEqual(sample.wall_ns, 3)
-
-    def test_holders_stay(self):
-        row, = small().hide('db').gil_holders()
-        self.assertEqual(row.holder.name, 'db.query')
 
     def test_deep_recursion(self):
         b = Builder()
@@ -394,13 +365,6 @@ class GroupTest(PartsTest):
                 'label:task, task, label:thread$')):
             profile.group_by('nix')
 
-    def test_label_values_say_the_same(self):
-        whole = small()
-        self.assertEqual(
-            {value: part.total_wall_ns
-             for value, part in whole.group_by('route').items()},
-            {row.value: row.wall_ns for row in whole.label_values('route')})
-
     def test_empty(self):
         self.assertEqual(Builder().profile().group_by('thread'), {})
 
@@ -413,11 +377,6 @@ class GroupTest(PartsTest):
                     parts = whole.group_by(key).values()
                     self.assertParts(whole, *parts)
                     self.assertEqual(sum(parts), whole)
-
-    def test_a_part_is_a_profile(self):
-        part = small().group_by('state')['gc']
-        self.assertIs(type(part), Profile)
-        self.assertEqual(part.group_by('state'), {'gc': part})
 
 
 if __name__ == '__main__':

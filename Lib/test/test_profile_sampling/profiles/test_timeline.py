@@ -52,13 +52,6 @@ class RangeTest(unittest.TestCase):
         self.assertEqual(values(profile.between(4 * MS, 6 * MS)),
                          {'a.f': (3, MS - 4 * MS // 6, 2 * MS)})
 
-    def test_what_it_is_after_and_until(self):
-        b = Builder()
-        b.sample('a.f:1', wall_ns=0, count=3)
-        profile = with_records(b.profile(), [(5, 0, 1, 0, 0), (6, 0, 2, 0, 0)])
-        self.assertEqual(values(profile.between(4, 5)), {'a.f': (1, 0, 0)})
-        self.assertEqual(values(profile.between(5, 6)), {'a.f': (2, 0, 0)})
-
     def test_one_that_began_before_the_session(self):
         b = Builder()
         b.sample('a.f:1', wall_ns=10 * MS, cpu_ns=MS)
@@ -82,10 +75,6 @@ class RangeTest(unittest.TestCase):
                 whole = profile.between(cuts[2], cuts[6])
                 self.assertEqual(sum_of([contents(part) for part
                                          in parts[2:6]]), contents(whole))
-
-    def test_all_of_it_is_the_profile(self):
-        profile = timed(example().profile(), random.Random(1))
-        self.assertEqual(profile.between(0, 1 << 62), profile)
 
     def test_a_part_has_its_records(self):
         profile = two_samples()
@@ -156,15 +145,13 @@ class RangeTest(unittest.TestCase):
 
     def test_an_idle_thread_of_a_range(self):
         b = Builder(duration_ns=1000 * MS)
-        main = b.thread('MainThread')
-        pool = b.thread('pool')
+        main, pool = b.thread('MainThread'), b.thread('pool')
         b.sample('a.main:1', wall_ns=1000 * MS, thread=main)
         b.sample('a.wait:1', wall_ns=1000 * MS, thread=pool, state='waiting')
         profile = with_records(b.profile(), [
             (1000 * MS, 0, 1, 0, 1000 * MS), (1000 * MS, 1, 1, 0, 1000 * MS)])
-        from profile_sampling._data import idle
         for part in profile, profile.between(100 * MS, 200 * MS):
-            self.assertEqual(list(idle.samples(part._tables)), [0, 1])
+            self.assertRegex(str(part), 'of it idle and left out')
 
 
 class ValueTest(unittest.TestCase):
@@ -206,21 +193,6 @@ class SumTest(unittest.TestCase):
         # 6,900 to 7,900 ns is that of the second.
         self.assertEqual(values(both.between(6_900, 8_000)),
                          {'app.f': (1, 500, 1000)})
-
-    def test_one_without(self):
-        both = Profile.merge(
-            with_records(process(1), [(500, 0, 1, 500, 1000)]), process(2))
-        self.assertEqual(untimed(both), (1, 500, 1000))
-
-    def test_parts_of_a_profile(self):
-        rng = random.Random(8)
-        profile = timed(random_profile(random.Random(3)), rng)
-        half = profile.filter(state=['running', 'waiting'])
-        rest = profile.filter(state=[
-            'gil_wait', 'gc', 'lost', 'unsampled', 'custom',
-            'asleep_with_gil', 'native', 'cpu_wait'])
-        self.assertEqual(half + rest, profile)
-        self.assertEqual(untimed(half + rest), (0, 0, 0))
 
     def test_too_many_records(self):
         profile = timed(random_profile(random.Random(3)), random.Random(2), 30)
