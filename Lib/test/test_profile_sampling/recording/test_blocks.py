@@ -70,56 +70,6 @@ class InASessionTest(ManualTest):
             self.assertEqual((sample.count, sample.wall_ns), (2, 770))
         self.assertEqual(self.stop(), 3 * 6775)
 
-    def test_nothing_inside(self):
-        tick(1, 0)
-        with profile() as block:
-            pass
-        self.assertEqual(total(block.profile), 0)
-        self.assertEqual(len(block.profile.samples), 0)
-        self.assertEqual(block.profile.functions(), [])
-
-    def test_any_order(self):
-        blocks = [profile() for _ in range(3)]
-        bit = 1
-        for order in ((0, 1, 2, 0, 1, 2), (0, 1, 2, 2, 1, 0),
-                      (0, 1, 0, 2, 1, 2), (2, 0, 1, 0, 2, 1)):
-            spans = dict.fromkeys(range(3), 0)
-            inside = set()
-            for number in order:
-                if number in inside:
-                    inside.remove(number)
-                    blocks[number].__exit__(None, None, None)
-                else:
-                    inside.add(number)
-                    blocks[number].__enter__()
-                tick(bit, 0)
-                for each in inside:
-                    spans[each] += bit
-                bit *= 2
-            self.assertEqual({i: total(block.profile) for i, block
-                              in enumerate(blocks)}, spans)
-        self.assertEqual(self.stop(), bit - 1)
-
-    def test_recursion(self):
-        @profile()
-        def work(ns):
-            tick(ns, 0)
-            return work(ns // 10) if ns > 10 else None
-
-        tick(5, 0)
-        work(1000)
-        tick(5, 0)
-        self.assertEqual(total(work.profile), 1110)
-        self.assertEqual(self.stop(), 1120)
-
-    def test_exceptions(self):
-        for _ in range(3):
-            with self.assertRaises(KeyError), profile() as block:
-                tick(7, 0)
-                raise KeyError
-            self.assertEqual(total(block.profile), 7)
-        self.assertEqual(self.stop(), 21)
-
     def test_tasks(self):
         found = {}
 
@@ -262,13 +212,6 @@ class InASessionTest(ManualTest):
         stats = block.profile.stats
         self.assertEqual((stats['samples'], stats['ticks']), (2, 2))
         self.assertGreater(stats['memory_bytes'], 0)
-
-    def test_counters_of_the_session_go_on(self):
-        manual.leaf(1)
-        found = profile_sampling.snapshot()
-        manual.leaf(1)
-        self.assertEqual((found.stats['ticks'],
-                          profile_sampling.stats()['ticks']), (1, 2))
 
     def test_gil_holders_move_along(self):
         """Rows of holders are renumbered with the others."""
@@ -426,23 +369,6 @@ class AloneTest(SessionTest):
                 weight([sample for sample in found.samples
                         if sample.thread.ident == ident]),
                 found.duration_ns)
-
-    def test_many_threads(self):
-        wrong = []
-
-        def work():
-            for _ in range(50):
-                with profile() as block:
-                    pass
-                if block.profile is None:
-                    wrong.append(block)
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(wrong, [])
-        self.assertFalse(profile_sampling.running())
 
     def test_beside_subscriptions(self):
         for names_ in 'off', 'all':

@@ -4,18 +4,14 @@ import _thread
 import asyncio
 import os
 import pickle
-import tempfile
 import threading
 import time
 import unittest
 from unittest import mock
 
 import profile_sampling
-from profile_sampling import Profile
-from profile_sampling._data import same_rows
 from profile_sampling._recording import recorder
 
-from ..support.builders import example
 from ..support.sessions import ProgramTest, SessionTest, on_stack
 
 MS = 1_000_000
@@ -73,11 +69,6 @@ class TimelineTest(SessionTest):
         return sum([sample.cpu_ns for sample in profile.samples
                     if on_stack(sample, name)])
 
-    def test_without(self):
-        with profile_sampling.profile() as block:
-            first()
-        self.assertIsNone(block.profile.timeline)
-
     def test_a_session(self):
         profile_sampling.start(timeline=True)
         work()
@@ -87,11 +78,6 @@ class TimelineTest(SessionTest):
         first()
         self.assertIsNone(profile_sampling.stop().timeline)
 
-    def test_a_block(self):
-        with profile_sampling.profile(timeline=True) as block:
-            work()
-        self.check(block.profile)
-
     def test_a_block_in_a_session(self):
         profile_sampling.start()
         last()
@@ -100,16 +86,6 @@ class TimelineTest(SessionTest):
         last()
         self.assertIsNone(profile_sampling.stop().timeline)
         self.check(block.profile)
-
-    def test_blocks_that_overlap(self):
-        one = profile_sampling.profile(timeline=True)
-        other = profile_sampling.profile(timeline=True)
-        with one:
-            with other:
-                work()
-            spin()
-        self.check(one.profile)
-        self.check(other.profile)
 
     def test_a_session_in_a_block(self):
         with profile_sampling.profile(timeline=True) as block:
@@ -164,18 +140,6 @@ class TimelineTest(SessionTest):
         self.check(function.profile)
         asyncio.run(coroutine())
         self.check(coroutine.profile)
-
-    def test_files(self):
-        with tempfile.TemporaryDirectory() as directory:
-            for name in 'p.pb.gz', 'p.html':
-                path = os.path.join(directory, name)
-                with profile_sampling.profile(timeline=True,
-                                              out=path) as block:
-                    work()
-                loaded = Profile.load(path)
-                self.check(loaded)
-                self.assertEqual(len(loaded.timeline),
-                                 len(block.profile.timeline))
 
     def test_one_that_nobody_has_read_pickles(self):
         with profile_sampling.profile(timeline=True) as block:
@@ -266,19 +230,6 @@ class CollectorTest(unittest.TestCase):
         collector._give_up()
         collector._give_up()
         collector._is_over.release.assert_called_once_with()
-
-
-class SameRowsTest(unittest.TestCase):
-
-    def test_rows_of_equal_content(self):
-        raw = example().raw()
-        known = {}
-        one, other = [same_rows.of_tables(known, raw) for _ in range(2)]
-        keys = [row[:6] for row in Profile._from_raw(raw)._tables.row_tuples()]
-        self.assertEqual([one.key(*key) for key in keys],
-                         [other.key(*key) for key in keys])
-        self.assertGreater(len({one.key(*key) for key in keys}), 5)
-        self.assertIsNone(one.key(1 << 20, 0, 0, 0, 0, 0))
 
 
 if __name__ == '__main__':
