@@ -10,10 +10,10 @@ import threading
 import unittest
 from collections import Counter
 
-from test.support import os_helper, threading_helper
+from test.support import threading_helper
 
 import profile_sampling
-from profile_sampling import Profile, label, labels, sample
+from profile_sampling import label, labels, sample
 
 from ..support.labelling import LabelTest, labelled, sums
 from ..support.manual import manual, tick
@@ -34,13 +34,16 @@ class BlocksTest(LabelTest):
             tick(1, 0)
             with label(route='/a'):
                 tick(10, 0)
-                with label(user=7, route='/b'):
+                with self.assertRaises(KeyError), label(user=7, route='/b'):
                     tick(100, 0)
+                    raise KeyError
                 tick(1000, 0)
+            with label(user=7), label(route='/b'):
+                tick(200, 0)
             tick(10_000, 0)
         self.assertEqual(sums(session.profile), {
             (): 10_001, labelled(route='/a'): 1010,
-            labelled(route='/b', user='7'): 100})
+            labelled(route='/b', user='7'): 300})
 
     def test_none_takes_away(self):
         with manual() as session, label(a=1, b=2):
@@ -60,21 +63,6 @@ class BlocksTest(LabelTest):
                     with self.assertRaisesRegex(TypeError, 'must be str, not'):
                         call({'b': 2, name: 3})
                 self.assertEqual(labels(), {'a': '1'})
-
-    def test_exceptions(self):
-        with label(a=1):
-            for _ in range(3):
-                with self.assertRaises(KeyError), label(a=2), label(b=3):
-                    raise KeyError
-                self.assertEqual(labels(), {'a': '1'})
-
-    def test_order_of_keys(self):
-        with manual() as session:
-            with label(z=1), label(a=2):
-                tick(1, 0)
-            with label(a=2), label(z=1):
-                tick(2, 0)
-        self.assertEqual(sums(session.profile), {labelled(a='2', z='1'): 3})
 
     def test_set(self):
         def run():
@@ -134,9 +122,8 @@ class BlocksTest(LabelTest):
     def test_surrogates(self):
         with manual() as session, label(key='a\udc80'):
             tick(1, 0)
-        [(value, _)] = [(dict(key)['key'], ns)
-                        for key, ns in sums(session.profile).items()]
-        self.assertTrue(value.startswith('a'), value)
+        [key] = sums(session.profile)
+        self.assertTrue(dict(key)['key'].startswith('a'), key)
 
     def test_values_become_text_once(self):
         calls = []
@@ -183,20 +170,6 @@ class BlocksTest(LabelTest):
         self.assertEqual(found, [{}])
         self.assertEqual(sums(session.profile)[()], 5_000_000)
 
-    def test_labels_carried_into_a_thread(self):
-        found = []
-        with label(a=1, b=None):
-            outer = labels()
-
-        def work():
-            with label(**outer):
-                found.append(labels())
-            found.append(labels())
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        self.assertEqual(found, [{'a': '1'}, {}])
-
     def test_one_label_in_many_threads(self):
         shared = label(a=1)
         barrier = threading.Barrier(4)
@@ -214,18 +187,6 @@ class BlocksTest(LabelTest):
         with threading_helper.start_threads(threads):
             pass
         self.assertEqual(wrong, [])
-
-    def test_they_cost_no_session(self):
-        with label(a=1):
-            self.assertFalse(profile_sampling.running())
-
-    def test_files(self):
-        with manual() as session, label(route='/a', user='é'):
-            tick(5, 0)
-        path = os_helper.TESTFN + '.pb.gz'
-        self.addCleanup(os_helper.unlink, path)
-        session.profile.save(path)
-        self.assertEqual(sums(Profile.load(path)), sums(session.profile))
 
 
 class RecursionTest(LabelTest):
@@ -285,9 +246,6 @@ class SampleTest(LabelTest):
     def rows(self, profile):
         return {(tuple(row.labels.items()), row.state): (
             row.count, row.cpu_ns, row.wall_ns) for row in profile.samples}
-
-    def test_without_a_session(self):
-        self.assertIs(sample(5, a=1), False)
 
     def test_weights(self):
         def event():
@@ -360,39 +318,6 @@ class RowsTest(LabelTest):
         for key in 'nothing', 'state', 'task_name':
             with self.assertRaisesRegex(ValueError, f"'{key}'.*: route, user"):
                 session.profile.label_values(key)
-
-    def test_by_the_modes_clock(self):
-        with manual(mode='cpu') as session:
-            with label(a='waits'):
-                tick(9, 1)
-            with label(a='works'):
-                tick(3, 3)
-        self.assertEqual(
-            [(row.value, row.ns('cpu'))
-             for row in session.profile.label_values('a')],
-            [('works', 3), ('waits', 1)])
-
-    def test_tasks(self):
-        async def work(ns):
-            tick(ns, 0)
-
-        async def main():
-            await asyncio.create_task(work(6), name='six')
-            await asyncio.create_task(work(8), name='eight')
-
-        with manual() as session:
-            asyncio.run(main())
-        self.assertEqual(
-            [(row.value, row.wall_ns) for row
-             in session.profile.label_values('task_name') if row.wall_ns],
-            [('eight', 8), ('six', 6)])
-
-    def test_no_samples(self):
-        with manual() as session:
-            pass
-        self.assertEqual(session.profile.label_keys, ())
-        with self.assertRaisesRegex(ValueError, 'there are no labels'):
-            session.profile.label_values('a')
 
 
 class TruthTest(LabelTest):

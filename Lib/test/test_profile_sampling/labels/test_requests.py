@@ -69,15 +69,28 @@ class BlockTest(unittest.TestCase):
     def test_durations(self):
         fast, slow = Timed(), Timed()
         with profile() as block:
-            for number in range(20):
-                fast.run(0.001, route='/a', user=number % 2)
+            for number in range(100):
+                fast.run(0.0005 * (1 + number % 10), route='/a',
+                         user=number % 2)
             slow.run(SLEEP_S, route='/b')
+            with self.assertRaises(KeyError), request(route='/c'):
+                raise KeyError
         rows = known(block.profile)
         fast.check(self, rows['route', '/a'])
         slow.check(self, rows['route', '/b'])
-        self.assertEqual(set(rows), {('route', '/a'), ('route', '/b'),
-                                     ('user', '0'), ('user', '1')})
-        self.assertEqual(rows['user', '1'].count, 10)
+        self.assertEqual(set(rows), {
+            *[('route', f'/{name}') for name in 'abc'],
+            ('user', '0'), ('user', '1')})
+        self.assertEqual(rows['user', '1'].count, 50)
+        self.assertEqual(rows['route', '/c'].count, 1)
+        row, = [row for row in block.profile.tasks_by('route')
+                if row.value == '/a']
+        exact = sorted([outer for _, outer in fast.taken_ns])
+        for found, number in ((row.p50_ns, 49), (row.p99_ns, 98)):
+            around = exact[max(number - 2, 0)], exact[min(number + 1, 99)]
+            self.assertGreater(found, 0.96 * around[0])
+            self.assertLess(found, 1.04 * around[1])
+        self.assertLessEqual(row.p99_ns, row.longest_ns)
 
     def test_frozen_time(self):
         # PITFALLS L27.
@@ -86,19 +99,6 @@ class BlockTest(unittest.TestCase):
                 time.sleep(SLEEP_S)
         row = known(block.profile)['job', 'frozen']
         self.assertGreaterEqual(row.longest_ns, SLEEP_S * 1e9)
-
-    def test_percentiles(self):
-        timed = Timed()
-        with profile() as block:
-            for number in range(100):
-                timed.run(0.0005 * (1 + number % 10), route='/')
-        [row] = block.profile.tasks_by('route')
-        exact = sorted([outer for _, outer in timed.taken_ns])
-        for found, number in ((row.p50_ns, 49), (row.p99_ns, 98)):
-            around = exact[max(number - 2, 0)], exact[min(number + 1, 99)]
-            self.assertGreater(found, 0.96 * around[0])
-            self.assertLess(found, 1.04 * around[1])
-        self.assertLessEqual(row.p99_ns, row.longest_ns)
 
     def test_labels_hold(self):
         with request(route='/', shard=None) as block:
@@ -124,12 +124,6 @@ class BlockTest(unittest.TestCase):
         row = known(block.profile)['route', '/']
         self.assertEqual(row.count, 1)
         self.assertLessEqual(row.sum_ns, until_ns - begin_ns)
-
-    def test_exceptions_end_it(self):
-        with profile() as block, self.assertRaises(KeyError):
-            with request(route='/'):
-                raise KeyError
-        self.assertEqual(known(block.profile)['route', '/'].count, 1)
 
     def test_decorator(self):
         @request(job='sync')
@@ -179,7 +173,6 @@ class BlockTest(unittest.TestCase):
         row = known(block.profile)['route', '/']
         self.assertEqual((row.count, row.times.count), (2000, 2000))
 
-
     def test_roots_are_classes_of_tasks(self):
         @request(job='decorated')
         async def decorated():
@@ -211,7 +204,6 @@ class BlockTest(unittest.TestCase):
             known_names = {row.name for row in block.profile.tasks()}
             for names in roots.values():
                 self.assertLessEqual(set(names), known_names)
-
 
     def test_handlers_of_signals(self):
         # A handler ends a request wherever another one is being counted.
@@ -267,13 +259,6 @@ class SessionTest(unittest.TestCase):
         with profile() as block:
             pass
         self.assertEqual(self.counts(block.profile), {})
-
-    def test_a_block_that_is_dropped(self):
-        block = profile()
-        block.__enter__()
-        self.assertTrue(latencies.is_collecting())
-        del block
-        self.assertFalse(latencies.is_collecting())
 
     def test_of_the_command_line(self):
         code = ('import os, profile_sampling\n'
@@ -536,14 +521,6 @@ class MiddlewareTest(unittest.TestCase):
         self.assertAlmostEqual(row.sum_ns / sum(taken_ns), 1, delta=0.03)
         self.assertEqual(row.roots, (f'{__name__}.MiddlewareTest.run_asgi.'
                                      '<locals>.one',))
-
-    def test_asgi_without_an_answer(self):
-        async def app(scope, receive, send):
-            await asyncio.sleep(SLEEP_S)
-
-        row, _ = self.run_asgi(app)
-        self.assertEqual(row.count, 1)
-        self.assertGreater(row.sum_ns, 0.99 * SLEEP_S * 1e9)
 
     def test_asgi_that_nobody_measures(self):
         seen = []
