@@ -143,12 +143,6 @@ class SameProgramTest(ProgramTest):
                 self.assertEqual(result.status, 0)
                 self.assertEqual(len(result.said()), 1, result.err)
 
-    def test_empty_variable_asks_for_nothing(self):
-        result = self.run_python('-c', '1',
-                                 env=environment(PYTHONSAMPLEPROF=''))
-        self.assertEqual((result.status, result.err), (0, ''))
-        self.assertEqual(self.files(), [])
-
     def test_option_beats_the_variable(self):
         result = self.run_python(
             '-Xsampleprof=cpu,out=option.pb.gz', '-c', '1',
@@ -184,31 +178,33 @@ class KeysTest(ProgramTest):
         self.assertEqual(len(result.said()), 1, result.err)
         return result
 
-    def test_bare(self):
-        result = self.run_python('-Xsampleprof', '-c', '1')
+    def test_mode_rate_and_depth(self):
+        for text, expected in (
+                ('cpu,rate_hz=77,depth_frames=9', ('cpu', 77, 9)),
+                ('rate_hz=1', ('wall', 1, 512)),
+                ('wall,rate_hz=10000', ('wall', 10_000, 512)),
+                ('depth_frames=1', ('wall', 1000, 1)),
+                ('depth_frames=16384', ('wall', 1000, 16_384))):
+            with self.subTest(text=text):
+                profile = self.run_with(f'{text},out=x.pb.gz').load('x.pb.gz')
+                self.assertEqual((profile.mode, profile.rate_hz,
+                                  profile.depth_frames), expected)
+
+    def test_nothing_but_the_option(self):
+        result = self.run_python('-Xsampleprof', '-c', 'sum(range(10**6))')
         self.assertEqual(result.status, 0)
         name, = self.files()
         self.assertRegex(name, r'\Asampleprof\.\d+\.pb\.gz\Z')
-        self.assertIn(name, result.said()[0])
         profile = result.load(name)
         self.assertEqual((profile.mode, profile.rate_hz,
                           profile.depth_frames), ('wall', 1000, 512))
-
-    def test_mode_rate_depth(self):
-        for mode in 'wall', 'cpu':
-            text = f'{mode},rate_hz=77,depth_frames=9,out={mode}.pb.gz'
-            profile = self.run_with(text).load(f'{mode}.pb.gz')
-            self.assertEqual((profile.mode, profile.rate_hz), (mode, 77))
-
-    def test_keys_without_a_mode(self):
-        profile = self.run_with('rate_hz=88,out=x.pb.gz').load('x.pb.gz')
-        self.assertEqual((profile.mode, profile.rate_hz), ('wall', 88))
-
-    def test_limits(self):
-        for text in ('rate_hz=1', 'rate_hz=10000', 'depth_frames=1',
-                     'depth_frames=16384'):
-            with self.subTest(text=text):
-                self.run_with(f'{text},out=x.pb.gz').load('x.pb.gz')
+        # What the line on stderr says to do works.
+        command = result.said()[0].partition('Look: ')[2].split()
+        self.assertEqual(command[1:], ['-m', 'profile_sampling', 'report',
+                                       name])
+        report = self.run_python(*command[1:])
+        self.assertEqual(report.status, 0, report.err)
+        self.assertIn(b'<module>', report.out)
 
     def test_names(self):
         code = 'for _ in range(300): sum(range(10000))'
@@ -246,24 +242,27 @@ class KeysTest(ProgramTest):
                                code)
         self.assertEqual(result.out, b'True\n')
 
-    def test_format_by_extension(self):
+    def test_formats(self):
+        begins = {'pprof': b'\x1f\x8b', 'text': b'Wall profile',
+                  'collapsed': b''}
         for extension, format in _formats.by_extension().items():
-            name = f'a{extension}'
-            start = b'\x1f\x8b' if format == 'pprof' else None
-            with self.subTest(name=name):
-                if format not in _formats.AT_EXIT:
-                    self.check_refused(f'out={name}', format)
-                    continue
-                self.run_with(f'out={name}')
-                with open(os.path.join(self.directory, name), 'rb') as file:
-                    data = file.read()
-                self.assertTrue(data)
-                if start:
-                    self.assertTrue(data.startswith(start))
-                if name.endswith(('.pb', '.pprof', '.pb.gz')):
-                    checked(Profile.load(os.path.join(self.directory, name)))
-                if name.endswith('.txt'):
-                    self.assertIn('<module>', data.decode())
+            for text, name in ((f'out=a{extension}', f'a{extension}'),
+                               (f'format={format},out=any.name', 'any.name')):
+                with self.subTest(text=text):
+                    if format not in _formats.AT_EXIT:
+                        self.check_refused(text, format)
+                        continue
+                    self.run_with(text)
+                    path = os.path.join(self.directory, name)
+                    with open(path, 'rb') as file:
+                        data = file.read()
+                    self.assertTrue(data)
+                    if format == 'pprof':
+                        checked(Profile.load(path))
+                    if not name.endswith(('.pb', '.pprof')):
+                        self.assertTrue(data.startswith(begins[format]))
+                    if format == 'collapsed':
+                        self.assertRegex(data, rb'\A([^\n]+ \d+\n)+\Z')
 
     def check_refused(self, text, format):
         """The program does not start, and it is said what to do instead."""
@@ -272,20 +271,6 @@ class KeysTest(ProgramTest):
         self.assertIn(f'does not write {format}, but pprof, collapsed, text: '
                       'write a .pb.gz file, and convert it by python -m '
                       'profile_sampling report -o', result.err)
-
-    def test_format(self):
-        self.run_with('format=collapsed,out=any.name')
-        with open(os.path.join(self.directory, 'any.name')) as file:
-            for line in file:
-                self.assertRegex(line, r'\A.+ \d+\n\Z')
-        for format in _formats.FORMATS:
-            if format not in _formats.AT_EXIT:
-                self.check_refused(f'format={format}', format)
-                continue
-            self.run_with(f'format={format}')
-            extension = _formats.extension(format)
-            self.assertTrue([name for name in self.files()
-                             if name.endswith(extension)], format)
 
     def test_pid(self):
         result = self.run_with('out=a.{pid}.b.{pid}.txt',
@@ -368,15 +353,6 @@ class KeysTest(ProgramTest):
                 self.assertEqual(len(result.err.splitlines()), 1)
                 os.unlink(os.path.join(self.directory, name))
 
-    def test_the_line_on_stderr(self):
-        # What it says to do works.
-        result = self.run_with('out=x.pb.gz')
-        command = result.said()[0].partition('Look: ')[2].split()
-        self.assertEqual(command[1:3], ['-m', 'profile_sampling'])
-        report = self.run_python(*command[1:])
-        self.assertEqual(report.status, 0, report.err)
-        self.assertIn(b'<module>', report.out)
-
 
 class BadTextsTest(ProgramTest):
 
@@ -393,6 +369,9 @@ class BadTextsTest(ProgramTest):
         'rate_hz=\u0665': 'rate_hz=',
         **{f'depth_frames={value}': f'depth_frames={value}'
            for value in ('0', '16385', 'x')},
+        **{f'duration_s={value}': f'duration_s={value}: expected a whole '
+           'number from 1 to 999999999'
+           for value in ('0', '-1', '1.5', 'x', '1000000000', '')},
         'signal=0': 'signal=0', 'signal=-1': '-1',
         'signal=65': 'signal=65', 'signal=SIGURG': 'signal=SIGURG',
         'signal=9': 'signal', 'signal=11': 'signal',

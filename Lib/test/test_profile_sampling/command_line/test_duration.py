@@ -49,14 +49,6 @@ sys.exit(5)
         self.assertFalse([s for s in profile.samples
                           if on_stack(s, 'afterwards')])
 
-    def test_who_ends_it_is_not_counted(self):
-        result = self.run_program(
-            '-Xsampleprof=out=profile.txt,duration_s=1',
-            code="wait_for('profile.txt', spin)")
-        self.assertEqual(result.status, 0, result.err)
-        with open(os.path.join(self.directory, 'profile.txt')) as file:
-            self.assertIn(', 1 thread, ', file.readline())
-
     def load_checked(self, name='profile.pb.gz'):
         """A profile of one second of one thread."""
         profile = self.load(name)
@@ -191,17 +183,6 @@ while not is_writing:
             self.load('profile.pb.gz')
             self.assertIsNone(process.poll())
             process.stdin.write('\n')
-
-    def test_what_is_no_duration(self):
-        for value in ('0', '-1', '1.5', 'x', '1000000000', ''):
-            with self.subTest(value=value):
-                result = self.run_python(f'-Xsampleprof=duration_s={value}',
-                                         '-c', 'print()')
-                self.assertEqual((result.status, result.out), (2, b''))
-                self.assertEqual(result.err, (
-                    f'-X sampleprof: duration_s={value}: expected a whole '
-                    'number from 1 to 999999999\n'))
-        self.assertEqual(self.files(), [])
 
     def test_commands(self):
         code = PREAMBLE + 'spin(1.5)'

@@ -73,43 +73,6 @@ class CommandTest(ForkedCommandLineTest):
         self.assertEqual(data, _formats.encode(
             Profile.merge(process(11), process(12))._tables, 'pprof'))
 
-    def test_formats(self):
-        for arguments, begins in ((['-o', 'all.txt'], b'Wall profile'),
-                                  (['-o', 'all.folded'], b'app.main;app.f '),
-                                  (['--format', 'collapsed'], b'app.main;')):
-            with self.subTest(arguments=arguments):
-                status, data, err = self.run_cli(
-                    'merge', '11.pb.gz', '12.pb.gz', *arguments)
-                self.assertEqual(status, 0, err)
-                if arguments[0] == '-o':
-                    data = self.read(arguments[1])
-                self.assertTrue(data.startswith(begins), data)
-
-    def test_a_page_without_source(self):
-        for arguments, expected in ([], True), (['--no-source'], False):
-            status, _, err = self.run_cli(
-                'merge', '11.pb.gz', '12.pb.gz', '-o', 'all.html', *arguments)
-            self.assertEqual(status, 0, err)
-            self.assertEqual(b'id="sources"' in self.read('all.html'),
-                             expected)
-
-    def test_text_report_tells_the_processes(self):
-        status, _, err = self.run_cli('merge', '11.pb.gz', '12.pb.gz',
-                                      '-o', 'all.pb.gz')
-        self.assertEqual(status, 0, err)
-        status, text, _ = self.run_cli('report', '--by', 'pid', 'all.pb.gz')
-        self.assertEqual(status, 0)
-        rows = [line.split()[-1] for line in text.decode().splitlines()
-                if line.strip()]
-        self.assertIn('11', rows)
-        self.assertIn('12', rows)
-
-    def test_pattern(self):
-        # For more files than a command line can hold.
-        status, _, err = self.run_cli('merge', '-o', 'all.pb.gz', '1*.pb.gz')
-        self.assertEqual(status, 0)
-        self.assertIn('merged 3 files of 3 processes', err)
-
     def test_name_that_looks_like_a_pattern(self):
         self.save(process(99), '[1]*.pb.gz')
         status, _, err = self.run_cli('merge', '-o', 'a.pb.gz', '[1]*.pb.gz')
@@ -141,12 +104,6 @@ class CommandTest(ForkedCommandLineTest):
                                  '12.pb.gz')
         self.assertNotIn('without', err)
 
-    def test_losses_are_told(self):
-        self.save(process(9, stats={'lost_ring_full': 1234}), 'lossy.pb.gz')
-        _, _, err = self.run_cli('merge', '-o', 'a.pb.gz', '1*.pb.gz',
-                                 'lossy.pb.gz')
-        self.assertIn('1,234 lost\n', err)
-
     def assertRefused(self, status, message, *arguments):
         before = self.files()
         self.assertFails(status, message, 'merge', *arguments)
@@ -160,6 +117,7 @@ class CommandTest(ForkedCommandLineTest):
                            '11.pb.gz', '12.pb.gz', 'copy.pb.gz')
 
     def test_usage(self):
+        os.symlink('12.pb.gz', os.path.join(self.directory, 'link.pb.gz'))
         for message, arguments in (
                 ('FILE', []),
                 ('FILE', ['-o', 'all.pb.gz']),
@@ -167,15 +125,12 @@ class CommandTest(ForkedCommandLineTest):
                 ('known extensions', ['11.pb.gz', '-o', 'all.doc']),
                 ('11.pb.gz is named twice', ['11.pb.gz', './11.pb.gz']),
                 ('12.pb.gz is named twice', ['12.pb.gz', '1*.pb.gz']),
+                ('is to be read and to be written',
+                 ['-o', '12.pb.gz', 'link.pb.gz']),
                 ('12.pb.gz is to be read and to be written',
                  ['-o', '12.pb.gz', '11.pb.gz', '12.pb.gz'])):
             with self.subTest(arguments=arguments):
                 self.assertRefused(2, message, *arguments)
-
-    def test_link_to_the_output(self):
-        os.symlink('12.pb.gz', os.path.join(self.directory, 'link.pb.gz'))
-        self.assertRefused(2, 'is to be read and to be written', '-o',
-                           '12.pb.gz', 'link.pb.gz')
 
     def test_bad_files(self):
         with open(os.path.join(self.directory, 'bad'), 'wb') as file:
@@ -210,23 +165,6 @@ class CommandTest(ForkedCommandLineTest):
             self.assertEqual(main(['merge', '11.pb.gz']), 1)
         self.assertEqual(out.getvalue(), f'{PROG}: cannot write to stdout: '
                                          'it is closed\n')
-
-    def test_a_terminal_gets_no_binary(self):
-        import pty
-        leader, follower = pty.openpty()
-        self.addCleanup(os.close, leader)
-        try:
-            status, _, err = self.run_cli('merge', '11.pb.gz',
-                                          stdout=follower)
-        finally:
-            os.close(follower)
-        self.assertEqual(status, 2)
-        self.assertIn('name a file with -o', err)
-
-    def test_help(self):
-        status, text, err = self.run_cli('merge', '--help')
-        self.assertEqual((status, err), (0, ''))
-        self.assertIn(f'usage: {PROG} merge', text.decode())
 
 
 if __name__ == '__main__':

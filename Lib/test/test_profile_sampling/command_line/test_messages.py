@@ -40,13 +40,6 @@ class ReportTest(ForkedCommandLineTest):
         self.assertEqual(result.stderr, f'{PROG}: cannot read from stdin: it '
                                         'is closed\n')
 
-    def test_pages(self):
-        name = self.save('p.pb.gz', example().profile())
-        self.assertFails(2, 'is no regular expression', 'report', name,
-                         '--html', '--focus', '(')
-        self.assertFails(2, 'a page is not svg', 'report', name, '--html',
-                         '--format', 'svg')
-
     def test_no_browser(self):
         path = os.path.join(self.directory, 'p.html')
         with (mock.patch('webbrowser.open', return_value=False),
@@ -74,11 +67,6 @@ class ReportTest(ForkedCommandLineTest):
                       'samples that it was of', self.report(name))
         self.assertFails(2, 'another tool has changed them', 'report', name,
                          '--from', '1')
-
-    def test_a_tree_in_markdown(self):
-        name = self.save('p.pb.gz', example().profile())
-        text = self.report(name, '--tree', '--format', 'markdown')
-        self.assertIn('| &ensp;&ensp;', text)
 
     def test_files_without_a_date(self):
         self.save('p.pb.gz', example(start_time_ns=0).profile())
@@ -111,24 +99,10 @@ class DiffTest(ForkedCommandLineTest):
         self.assertEqual((result[0], result[2]), (status, ''))
         return result[1].decode()
 
-    def test_one_run_on_a_side(self):
-        text = self.diff(self.one('c.pb.gz', 100), '--',
-                         *self.runs('a', [100, 101]))
-        self.assertIn('one run on a side: run-to-run variation unknown', text)
-
     def test_rows_without_a_label(self):
         text = self.diff(self.one('a.pb.gz', 100), self.one('b.pb.gz', 200),
                          '--by', 'route')
         self.assertIn('  [without]\n', text)
-
-    def test_rows_without_a_name(self):
-        sides = []
-        for name in 'a.pb.gz', 'b.pb.gz':
-            b = Builder()
-            b.thread(None)
-            b.sample('m.main:1', wall_ns=100 * MS, count=100)
-            sides.append(self.save(name, b))
-        self.assertIn('[without]', self.diff(*sides, '--by', 'thread'))
 
     def test_gates_in_markdown(self):
         text = self.diff(*self.runs('a', [100, 101, 102, 103, 104]), '--',

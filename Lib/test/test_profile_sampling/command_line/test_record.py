@@ -33,15 +33,6 @@ class PythonTest(RecordTest):
         self.check_work(profile)
         self.assertEqual(len(result.said()), 1)
 
-    def test_the_process_is_our_own(self):
-        process = subprocess.run(
-            [sys.executable, '-m', 'profile_sampling', 'record', '-q', '-o',
-             '{pid}.pb.gz', 'work.py'], cwd=self.directory,
-            env=environment(), stdout=subprocess.PIPE)
-        pid = json.loads(process.stdout)[0]
-        self.assertEqual(self.files(), [f'{pid}.pb.gz', 'work.py'])
-        self.assertEqual(self.load(f'{pid}.pb.gz').pid, pid)
-
     def test_module_and_code(self):
         for arguments, argv in (
                 (['-m', 'work', '-m', 'x'], ['-m', 'x']),
@@ -104,13 +95,6 @@ class PythonTest(RecordTest):
                     'p.pb.gz', '-c', code)
                 self.assertEqual((result.out, result.err), (said, ''))
 
-    def test_a_recorder_that_is_profiled(self):
-        result = self.run_python(
-            '-X', 'sampleprof=out=recorder.pb.gz', '-m', 'profile_sampling',
-            'record', '-o', 'p.pb.gz', 'work.py')
-        self.assertEqual(result.status, 3, result.err)
-        self.check_work(self.load('p.pb.gz'))
-
     def test_a_program_that_fails_or_is_interrupted(self):
         for code, status in (('1 / 0', 1),
                              ('raise KeyboardInterrupt', -signal.SIGINT)):
@@ -157,11 +141,6 @@ class PythonTest(RecordTest):
                 for seconds in said:
                     self.assertAlmostEqual(float(seconds), 0.4, delta=0.05)
 
-    def test_children_that_do_nothing_are_not_told(self):
-        result = self.record('-o', 'p.pb.gz', '-c',
-                             'import os; os.system("true")')
-        self.assertNotIn('Not in it', result.err)
-
     def test_a_signal_is_the_programs(self):
         process = self.start('-q', '-o', 'p.pb.gz', '-c',
                              'print("ready", flush=True); '
@@ -185,37 +164,22 @@ class StdoutTest(RecordTest):
                 self.assertIn('__main__.work:', profile)
                 self.assertEqual(self.files(), ['work.py'])
 
-    def test_another_format(self):
-        result = self.record('-o', '-', '--format', 'collapsed',
-                             '-c', 'sum(range(3_000_000))')
-        self.assertEqual(result.status, 0, result.err)
-        self.assertRegex(result.out, rb'\A([^\n]+ \d+\n)+\Z')
-        self.assertEqual(result.err,
-                         f'{PROG}: wrote /dev/stdout, of 1 process\n')
-
 
 class SourceTest(RecordTest):
-    """The text of functions, in pages."""
 
-    def has_source(self, *arguments, **options):
-        result = self.record('-q', '-o', 'p.html', *arguments, **options)
-        self.assertEqual(result.status, 3, result.err)
-        self.check_work(Profile.load(os.path.join(self.directory, 'p.html')))
-        with open(os.path.join(self.directory, 'p.html'), 'rb') as file:
-            return b'id="sources"' in file.read()
-
-    def test_it_is_in_the_page(self):
-        self.assertTrue(self.has_source('work.py'))
-
-    def test_without(self):
-        self.assertFalse(self.has_source('--no-source', 'work.py'))
-        self.assertFalse(self.has_source(
-            '--no-source', '--', sys.executable, 'work.py'))
-
-    def test_other_formats_have_none(self):
-        result = self.record('--no-source', '-o', 'p.pb.gz', 'work.py')
-        self.assertEqual(result.status, 2)
-        self.assertIn('only pages have sources, not pprof', result.err)
+    def test_pages_have_the_text_of_functions(self):
+        for options, command, has_source in (
+                ([], ['work.py'], True),
+                (['--no-source'], ['work.py'], False),
+                (['--no-source'], ['--', sys.executable, 'work.py'], False)):
+            with self.subTest(options=options, command=command):
+                result = self.record('-q', '-o', 'p.html', *options, *command)
+                self.assertEqual(result.status, 3, result.err)
+                path = os.path.join(self.directory, 'p.html')
+                self.check_work(Profile.load(path))
+                with open(path, 'rb') as file:
+                    self.assertEqual(b'id="sources"' in file.read(),
+                                     has_source)
 
 
 class RepeatTest(RecordTest):
@@ -226,15 +190,6 @@ class RepeatTest(RecordTest):
         self.assertEqual((result.status, result.err), (0, ''))
         for run in 1, 2, 3:
             self.check_work(self.load(f'a.{run}.pb.gz'))
-
-    def test_each_process_has_its_number(self):
-        result = self.record('-q', '--repeat', '2', '-o',
-                             'a.{pid}.{n}.pb.gz', '-c', 'pass')
-        self.assertEqual((result.status, result.err), (0, ''))
-        self.assertEqual(
-            sorted([re.sub(r'\.[0-9]+\.', '.N.', name, count=1)
-                    for name in self.files() if name.startswith('a.')]),
-            ['a.N.1.pb.gz', 'a.N.2.pb.gz'])
 
     def test_numbers_sort(self):
         result = self.record('-q', '--repeat', '10', '-o', '{n}.pb.gz',
@@ -274,6 +229,8 @@ class UsageTest(RecordTest):
                  'cannot write no/p.pb.gz: '),
                 (['--repeat', '2', '-o', 'p.pb.gz', 'work.py'], 2,
                  'p.pb.gz has no {n} in it'),
+                (['--no-source', '-o', 'p.pb.gz', 'work.py'], 2,
+                 'only pages have sources, not pprof'),
                 (['nosuch.py'], 2, 'cannot run nosuch.py: No such file'),
                 (['-q', '--repeat', '2', '-o', '{n}.pb.gz', 'nosuch.py'], 2,
                  'cannot run nosuch.py: No such file'),

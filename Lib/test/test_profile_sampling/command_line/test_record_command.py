@@ -34,15 +34,6 @@ class CommandTest(RecordTest):
                          f'{PROG}: wrote p.pb.gz, of 2 processes\n')
         self.assertEqual(self.files(), ['p.pb.gz', 'work.py'])
 
-    def test_one_process(self):
-        result = self.record('-q', '-o', 'p.pb.gz', '--', sys.executable,
-                             'work.py')
-        self.assertEqual((result.status, result.err), (3, ''))
-        profile = self.load('p.pb.gz')
-        self.assertEqual(profile.pid, json.loads(result.out)[0])
-        self.assertNotIn('pid', profile.label_keys)
-        self.check_work(profile)
-
     def test_ends_by_a_signal(self):
         for number in signal.SIGTERM, signal.SIGKILL, signal.SIGINT:
             with self.subTest(number):
@@ -168,16 +159,6 @@ class CommandTest(RecordTest):
                 self.assertEqual(result.status, status)
                 self.assertIn(f'cannot run {command}: ', result.err)
                 self.assertEqual(self.files(), ['plain.txt', 'work.py'])
-
-    def test_nothing_is_lost_if_the_sum_cannot_be_written(self):
-        # A directory takes the place of the file meanwhile.
-        result = self.record(
-            '-o', 'p.pb.gz', '--', 'sh', '-c',
-            f'"{sys.executable}" work.py; mkdir p.pb.gz')
-        self.assertEqual(result.status, 1)
-        self.assertIn('The profiles of its processes are in ', result.err)
-        parts = result.err.split(' are in ')[1].strip()
-        self.assertEqual(len(os.listdir(parts)), 1)
 
     def check_silent(self, processes, *command, wrote=1):
         """So many processes leave no profile, others do."""

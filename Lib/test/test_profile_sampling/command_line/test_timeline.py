@@ -100,20 +100,6 @@ class TimelineTest(ProgramTest):
             [s for s in asleep.samples if on_stack(s, 'rest')]),
             length_ns // 2 - SECOND // 100)
 
-    def test_the_option_of_the_interpreter(self):
-        for arguments, env in (
-                (['-Xsampleprof=timeline=1,out={pid}.pb.gz'], {}),
-                ([], {'PYTHONSAMPLEPROF': 'timeline=1,out={pid}.pb.gz'})):
-            with self.subTest(arguments=arguments):
-                self.run_python(*arguments, 'forks.py',
-                                env=environment(**env))
-                names = [name for name in self.files()
-                         if name.endswith('.pb.gz')]
-                self.assertEqual(len(names), 3)
-                for name in names:
-                    self.check_whole(self.load(name))
-                    os.unlink(os.path.join(self.directory, name))
-
     def test_what_has_no_time_line(self):
         for text, reason in (
                 ('defer=1', 'a deferred session has no time line'),
@@ -130,15 +116,26 @@ class TimelineTest(ProgramTest):
         run = self.cli('report', 'a.pb.gz', '--from', '1', status=2)
         self.assertIn('record it with --timeline', run.err)
 
-    def test_a_page(self):
-        self.cli('record', '--timeline', '-o', 'a.html', 'work.py')
-        self.check_whole(Profile.load(
-            os.path.join(self.directory, 'a.html')))
-
-    def test_a_format_without(self):
-        run = self.cli('record', '--timeline', '-o', 'a.txt', 'work.py',
-                       status=2)
-        self.assertIn('choose one of pprof, html', run.err)
+    def test_processes_with_files_of_their_own(self):
+        self.file('short.py', 'import os\nif not os.fork(): os._exit(0)\n'
+                              'os.wait()')
+        text = 'timeline=1,out={pid}.pb.gz'
+        for arguments, env, count in (
+                ([f'-Xsampleprof={text}', 'forks.py'], {}, 3),
+                (['forks.py'], {'PYTHONSAMPLEPROF': text}, 3),
+                (['-m', 'profile_sampling', 'record', '--timeline', '-o',
+                  '{pid}.pb.gz', 'short.py'], {}, 2),
+                (['-m', 'profile_sampling', 'record', '--timeline', '-o',
+                  'a.html', 'work.py'], {}, 1)):
+            with self.subTest(arguments=arguments):
+                self.run_python(*arguments, env=environment(**env))
+                names = [name for name in self.files()
+                         if name.endswith(('.pb.gz', '.html'))]
+                self.assertEqual(len(names), count)
+                for name in names:
+                    path = os.path.join(self.directory, name)
+                    self.check_whole(Profile.load(path))
+                    os.unlink(path)
 
     def test_a_command_with_children(self):
         self.cli('record', '--timeline', '-o', 'a.pb.gz', '--', 'sh', '-c',
@@ -148,25 +145,6 @@ class TimelineTest(ProgramTest):
         self.assertEqual(len(profile.label_values('pid')), 4)
         for part in profile.group_by('pid').values():
             self.assertGreater(len(part.timeline), 10)
-
-    def test_children_with_files_of_their_own(self):
-        self.cli('record', '--timeline', '-o', '{pid}.pb.gz', 'forks.py')
-        names = [name for name in os.listdir(self.directory)
-                 if name.endswith('.pb.gz')]
-        self.assertEqual(len(names), 3)
-        for name in names:
-            self.check_whole(self.load(name))
-
-    def test_a_child_that_ends_at_once(self):
-        self.file('short.py', 'import os\nif not os.fork(): os._exit(0)\n'
-                              'os.wait()')
-        self.cli('record', '--timeline', '-o', '{pid}.pb.gz', 'short.py')
-        names = [name for name in self.files() if name.endswith('.pb.gz')]
-        self.assertEqual(len(names), 2)
-        for name in names:
-            profile = self.load(name)
-            self.assertGreater(len(profile.timeline), 0)
-            self.check_whole(profile)
 
     def test_a_duration(self):
         self.file('long.py', 'import time; time.sleep(3)')
