@@ -195,11 +195,6 @@ typedef struct {
     uint64_t longest_step_ns;
     uint64_t longest_life_ns;
     uint64_t lives_ns;          // of those that finished
-    // If no sample was in one of them, this is what it would be of.  Node 0:
-    // it is not known yet.
-    uint32_t unsampled_node;
-    uint32_t unsampled_thread;
-    uint32_t unsampled_labels;
 } PySampling_TaskClass;
 
 typedef struct {

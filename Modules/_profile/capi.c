@@ -279,12 +279,11 @@ fill_labels(PySampling_Batch *batch, const struct _sampling_taken *taken)
 }
 
 static PySampling_TaskClass
-public_task_class(const struct _sampling_coroutine_row *c,
-                  const struct _sampling_task_row *row)
+public_task_class(uint32_t function, const struct _sampling_task_row *row)
 {
     const struct _sampling_task_values *v = &row->values;
     return (PySampling_TaskClass){
-        .function = c->function,
+        .function = function,
         .num_lives = _PySampling_LIFE_BUCKETS,
         .lives = row->lives,
         .finished = v->num_finished,
@@ -296,21 +295,18 @@ public_task_class(const struct _sampling_coroutine_row *c,
         .longest_step_ns = v->longest_step_ns,
         .longest_life_ns = v->longest_life_ns,
         .lives_ns = v->lives_ns,
-        .unsampled_node = c->unsampled_node,
-        .unsampled_thread = c->unsampled_thread,
-        .unsampled_labels = c->unsampled_labels,
     };
 }
 
 static int
 fill_task_classes(PySampling_Batch *batch, const struct _sampling_taken *taken)
 {
-    const struct _sampling_batch *ended = taken->batch;
-    uint32_t num = ended->tasks.num_rows;
+    const struct _sampling_task_table *tasks = &taken->batch->tasks;
+    uint32_t num = tasks->num_rows;
     NEW_ROWS(PySampling_TaskClass, task_classes, 0, num)
     for (uint32_t i = 0; i < num; i++) {
-        task_classes[i] = public_task_class(&ended->coroutines[i],
-                                            &ended->tasks.rows[i]);
+        task_classes[i] = public_task_class(taken->coroutine_functions[i],
+                                            &tasks->rows[i]);
     }
     return 1;
 }

@@ -91,14 +91,16 @@ node_columns(const struct _sampling_tables *tables)
 }
 
 /* (parent row, key or None for a task, value or None, id of the task, what it
-   runs: row of coroutines + 1, or 0: not known) */
+   runs: row of coroutines + 1, or 0: not known, and whether the thread only
+   works for it) */
 static PyObject *
 label(const struct _sampling_tables *tables, uint32_t row)
 {
     const struct _sampling_label_row *l = &tables->labels[row];
-    return Py_BuildValue("(INNKI)", l->parent, text_of(tables, l->key),
+    return Py_BuildValue("(INNKIi)", l->parent, text_of(tables, l->key),
                          text_of(tables, l->value),
-                         (unsigned long long)l->task_id, l->coroutine);
+                         (unsigned long long)l->task_id, l->coroutine,
+                         l->is_work);
 }
 
 /* uint32_t, without the zeros at the end */
@@ -133,10 +135,12 @@ static PyObject *
 task_classes(const struct _sampling_profile *profile)
 {
     const struct _sampling_tables *tables = profile->tables;
+    const struct _sampling_task_row none = {0};
     PyObject *list = PyList_New(tables->num_coroutines);
     for (uint32_t i = 0; list != NULL && i < tables->num_coroutines; i++) {
-        PyObject *item = task_class(tables->coroutines[i].function,
-                                    &profile->tasks.rows[i]);
+        PyObject *item = task_class(
+            tables->coroutines[i].function,
+            i < profile->tasks.num_rows ? &profile->tasks.rows[i] : &none);
         if (item == NULL) {
             Py_CLEAR(list);
             break;
@@ -298,20 +302,18 @@ task_functions(const struct _sampling_taken *taken)
         (Py_ssize_t)taken->num_coroutines * sizeof(uint32_t));
 }
 
-/* (counters, node, thread, labels), the key of a sample of what no sample of
-   theirs has; or None: they are not for this subscriber. */
+/* None: they are not for this subscriber. */
 static PyObject *
-batch_task_classes(const struct _sampling_batch *batch)
+batch_task_classes(const struct _sampling_taken *taken)
 {
-    if (batch->coroutines == NULL) {
+    const struct _sampling_task_table *tasks = &taken->batch->tasks;
+    if (tasks->rows == NULL) {
         return Py_NewRef(Py_None);
     }
-    PyObject *list = PyList_New(batch->tasks.num_rows);
-    for (uint32_t i = 0; list != NULL && i < batch->tasks.num_rows; i++) {
-        const struct _sampling_coroutine_row *c = &batch->coroutines[i];
-        PyObject *item = Py_BuildValue(
-            "(NIII)", task_class(c->function, &batch->tasks.rows[i]),
-            c->unsampled_node, c->unsampled_thread, c->unsampled_labels);
+    PyObject *list = PyList_New(tasks->num_rows);
+    for (uint32_t i = 0; list != NULL && i < tasks->num_rows; i++) {
+        PyObject *item = task_class(taken->coroutine_functions[i],
+                                    &tasks->rows[i]);
         if (item == NULL) {
             Py_CLEAR(list);
             break;
@@ -430,7 +432,7 @@ _PyProfile_ExportBatch(const struct _sampling_taken *taken)
         "nodes", node_columns(rows),
         "labels", new_labels(rows),
         "task_functions", task_functions(taken),
-        "task_classes", batch_task_classes(batch),
+        "task_classes", batch_task_classes(taken),
         "threads", list_of(rows, rows->num_threads, new_thread),
         "changed_functions", changed_functions(taken),
         "changed_threads", changed_threads(taken),

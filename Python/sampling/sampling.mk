@@ -53,7 +53,6 @@ SAMPLING_OBJS= \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \
 	Python/sampling/tables/profile.o \
-	Python/sampling/tables/shares.o \
 	Python/sampling/tables/store.o \
 	Python/sampling/tables/tables.o \
 	Python/sampling/task/awaits.o \

@@ -5,13 +5,14 @@ of tasks, of each sample, and the class of a task in the table of labels.  It
 must not know what tasks come to.
 
 A row of labels that is a task has its class as a fifth item: 1 and a row of
-the task classes, or 0.  A class may have no counters.  Here the class is a
-label of its own, outside of its task.  Samples of tasks that no thread runs
-are of no tick: they count 0.
+the task classes, or 0; the sixth says whether the thread only works for it.  A
+class may have no counters.  Here the class is a label of its own, outside of
+its task.  Samples of tasks that no thread runs are of no tick: they count 0.
 """
 
 from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.lives import of_core
+from profile_sampling._data.shared import share
 from profile_sampling._data.values import (
     MEASURED, OF_TASKS, OFF_CLOCKS, Function, FUNCTION_KINDS)
 
@@ -32,6 +33,8 @@ def converted(raw):
     """Return the dict of tables with value types, and no class in labels."""
     types = MEASURED
     if has_tasks(raw):
+        _check(raw)
+        raw = share(raw)
         labels, moved = _labels(raw)
         samples, types = _samples(raw, moved)
         functions = raw['functions']
@@ -58,11 +61,19 @@ def _width(raw):
     return _KEY_COLUMNS + len(MEASURED) + has_tasks(raw) * len(OF_TASKS)
 
 
-def _samples(raw, moved):
-    """Return the samples, packed, and the types of values that they have."""
+def _check(raw):
+    """Raise ValueError unless samples are rows that have labels."""
     width = _width(raw)
     if len(raw['samples']) % (width * _SAMPLE_BYTES):
         raise ValueError('the table of samples has a broken row')
+    labels = memoryview(raw['samples']).cast(_SAMPLE)[_LABELS::width].tolist()
+    if labels and not 0 <= min(labels) <= max(labels) < len(raw['labels']):
+        raise ValueError('a row refers to labels that do not exist')
+
+
+def _samples(raw, moved):
+    """Return the samples, packed, and the types of values that they have."""
+    width = _width(raw)
     given = memoryview(raw['samples']).cast(_SAMPLE)
     measured = _KEY_COLUMNS + len(MEASURED)
     more = [number for number in range(measured, width)
@@ -73,8 +84,6 @@ def _samples(raw, moved):
     for place, number in enumerate(columns):
         samples[place::len(columns)] = given[number::width]
     for place, labels in enumerate(given[_LABELS::width]):
-        if not 0 <= labels < len(moved):
-            raise ValueError('a row refers to labels that do not exist')
         samples[place * len(columns) + _LABELS] = moved[labels]
     for place, state in enumerate(given[_STATE::width]):
         if state in OFF_CLOCKS:
@@ -90,7 +99,7 @@ def _labels(raw):
     labels = []
     moved = []
     classes = {}
-    for parent, key, value, task_id, task_class in raw['labels']:
+    for parent, key, value, task_id, task_class, _ in raw['labels']:
         # The first row is its own parent.
         if moved:
             if not 0 <= parent < len(moved):

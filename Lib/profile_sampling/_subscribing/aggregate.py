@@ -10,11 +10,10 @@ import os
 from array import array
 
 from profile_sampling import _clock
-from profile_sampling._data import shared
 from profile_sampling._data.moments import Moments
 from profile_sampling._data.tables import Tables, function_row, thread_row
 from profile_sampling._data.values import (
-    EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN, STATES)
+    EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN)
 from profile_sampling._profile import Profile
 from profile_sampling._subscribing.batch import NO_THREAD, RECORD_KINDS
 
@@ -23,9 +22,6 @@ _SAMPLE = 0
 _VALUES = 5
 _VALUE_OF_KIND = {RECORD_KINDS.index('task'): 3,
                   RECORD_KINDS.index('delay'): 4}
-_UNSAMPLED = STATES.index('unsampled')
-# Of the counters of tasks, behind finished and cancelled.
-_RUNNING = 2
 
 
 class Aggregator:
@@ -102,9 +98,8 @@ class Aggregator:
         for name, value in self._lost.items():
             if value:
                 stats[name] = stats.get(name, 0) + value
-        samples = _shared(self._generations, self._samples)
         profile = Tables({
-            **tables.raw(samples),
+            **tables.raw(self._samples),
             'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
             'names': NAMES.index(names), 'stats': stats,
             'pid': self._pid,
@@ -112,21 +107,9 @@ class Aggregator:
             'duration_ns': _clock.monotonic_ns() - self._start_ns})
         if self._moments is not None:
             profile = profile.with_timeline(self._moments.timeline(
-                profile, {key: row for row, key in enumerate(samples)},
+                profile, {key: row for row, key in enumerate(self._samples)},
                 self._start_ns))
         return Profile._from_tables(profile)
-
-
-def _shared(generations, samples):
-    """Return the samples with what is known exactly of tasks."""
-    found = {}
-    for rows, seen in generations.items():
-        its = [[*key[1:], *values] for key, values in samples.items()
-               if key[0] is rows]
-        seen.share(its)
-        found.update({(rows, *sample[:-_VALUES]): sample[-_VALUES:]
-                      for sample in its})
-    return found
 
 
 class _Seen:
@@ -153,36 +136,19 @@ class _Seen:
         labels, end = self._labels
         return labels[1:end]
 
-    def classes_of_labels(self):
-        """Return the Function that the task of each row of labels runs, or
-        None."""
+    def tasks_of_labels(self):
+        """Return the TaskLabel of each row of labels, or None."""
         _, end = self._labels
-        known = [self._tasks.get(row) for row in range(end)]
-        return [None if task is None else task.function for task in known]
+        return [self._tasks.get(row) for row in range(1, end)]
 
     def task_classes(self):
         """Return {Function: its counters as the core gives them}; none if
         they are not known."""
         if self._counted is None:
-            return dict.fromkeys(filter(None, self.classes_of_labels()), ())
+            return {task.function: () for task in self.tasks_of_labels()
+                    if task is not None}
         return {self.functions[row]: counters
-                for (row, *counters), *_ in self._counted}
-
-    def share(self, samples):
-        """Share what is known exactly of tasks by samples, and add those of
-        which no sample was."""
-        if self._counted is None:
-            return
-        runs = [None if task is None or task.is_work else task.function
-                for task in map(self._tasks.get, range(self._labels[1]))]
-        rest = shared.share_steps(samples, runs, {
-            function: counters[_RUNNING] for function, counters
-            in self.task_classes().items()})
-        for (row, *counters), node, thread, labels in self._counted:
-            if self.functions[row] in rest and node and counters[_RUNNING]:
-                samples.append([node, thread, labels, _UNSAMPLED, 0, 0,
-                                0, 0, 0, counters[_RUNNING], 0])
-        shared.share_delays(samples)
+                for row, *counters in self._counted}
 
 
 class _AllRows:
@@ -192,7 +158,7 @@ class _AllRows:
         self._functions = []
         self._frames = array('i')
         self._nodes = array('I', (0, 0))
-        self._labels = [(*EMPTY_LABELS, 0)]
+        self._labels = [(*EMPTY_LABELS, 0, 0)]
         self._threads = []
         self._task_classes = []
         self._bases = {}
@@ -214,10 +180,13 @@ class _AllRows:
             self._nodes.append(frame + first_frame)
         labels = len(self._labels) - 1
         classes = self._add_classes(seen)
-        for (parent, *label), function in zip(seen.labels(),
-                                              seen.classes_of_labels()[1:]):
+        for (parent, *label), task in zip(seen.labels(),
+                                          seen.tasks_of_labels()):
+            of_task = 0, 0
+            if task is not None:
+                of_task = classes.get(task.function, 0), task.is_work
             self._labels.append((parent + labels if parent else 0, *label,
-                                 classes.get(function, 0)))
+                                 *of_task))
         threads = len(self._threads)
         self._threads.extend(map(thread_row, seen.threads))
         self._bases[rows] = nodes, threads, labels

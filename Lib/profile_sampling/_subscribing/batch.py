@@ -215,8 +215,7 @@ class Batch:
         self.first = dict(zip(KINDS_OF_ROWS, raw['first']))
         self.stats = raw['stats']
         self._lost = raw['lost']
-        # The same as the core has it: with the node, thread and labels that
-        # a sample would have if none was in any of these tasks.
+        # The same as the core has it.
         self.counted_tasks = raw['task_classes']
         # They are numbers of functions until then.
         self._functions = rows.functions
@@ -254,7 +253,7 @@ class Batch:
         if self.counted_tasks is None:
             return None
         return [of_core(function_row(self._functions[function]), *counters)
-                for (function, *counters), *_ in self.counted_tasks]
+                for function, *counters in self.counted_tasks]
 
     def _of_kind(self, wanted):
         rows = self.rows

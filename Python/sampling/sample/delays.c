@@ -5,7 +5,8 @@
    delay, its time for each task that has been woken and waits.  A timer is
    found late: then its task waited already, and what the thread did since the
    timer's deadline is charged once more, for that task.  In the end all delay
-   of a thread is shared in these proportions (tables/shares.c).
+   of a thread is shared in these proportions, by the package
+   (_data/shared.py).
 
    A loop that is far behind finds thousands of timers late.  So the charge of
    the samples is not recorded one by one: each keeps by how many more tasks it

@@ -97,10 +97,5 @@ _PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
         return _PySampling_ERR_NO_MEMORY;
     }
     profile->duration_ns = end_ns - profile->start_wall_ns;
-    if (!_PySampling_ProfileShareTasks(profile)) {
-        _PySampling_ProfileFree(profile);
-        *result = NULL;
-        return _PySampling_ERR_NO_MEMORY;
-    }
     return _PySampling_OK;
 }

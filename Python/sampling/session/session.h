@@ -117,8 +117,7 @@ extern void _PySampling_CountProfile(struct _sampling_profile *profile);
 // those that it uses.  NULL: no memory.
 extern struct _sampling_profile *
 _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows);
-// Of the caller's own profile: completes what can only be known in the end.
-// NULL is an error, too.
+// Of the caller's own profile: says how long it took.  NULL is an error, too.
 extern _PySampling_Status
 _PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
                           struct _sampling_profile **result);

@@ -305,7 +305,7 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
     {
         // Nothing has come since: it is the one being filled again.
         struct _sampling_batch *empty = batch->next;
-        _PySampling_BatchReopen(batch);
+        _PySampling_TaskTableFree(&batch->tasks);
         batch->next = NULL;
         sub->last = batch;
         if (sub->spare == NULL) {

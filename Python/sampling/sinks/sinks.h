@@ -146,10 +146,9 @@ struct _sampling_subscription {
 struct _sampling_batch {
     struct _sampling_batch *next;
     struct _sampling_tables *tables;    // a reference; NULL while it is empty
-    // For who gets them, once nothing more comes into it: the task table as it
-    // was then, and its rows of coroutines.
+    // For who gets it, once nothing more comes into it: the task table as it
+    // was then.
     struct _sampling_task_table tasks;
-    struct _sampling_coroutine_row *coroutines;
     uint32_t num_events;
     struct _sampling_event events[];
 };
@@ -187,7 +186,6 @@ extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
 // Returns 0 if there is no memory.
 extern int _PySampling_BatchComplete(const struct _sampling_subscription *sub,
                                      struct _sampling_batch *batch);
-extern void _PySampling_BatchReopen(struct _sampling_batch *batch);
 // Before the tables go: batches keep them alive.
 extern void _PySampling_SubscriptionsComplete(void);
 extern size_t _PySampling_SubscriptionsBytes(void);

@@ -31,32 +31,18 @@ _PySampling_BatchNew(uint32_t max_events)
     return batch;
 }
 
-void
-_PySampling_BatchReopen(struct _sampling_batch *batch)
-{
-    _PySampling_TaskTableFree(&batch->tasks);
-    free(batch->coroutines);
-    batch->coroutines = NULL;
-}
-
 int
 _PySampling_BatchComplete(const struct _sampling_subscription *sub,
                           struct _sampling_batch *batch)
 {
-    if (!sub->gets_task_table || batch->coroutines != NULL) {
+    if (!sub->gets_task_table || batch->tasks.rows != NULL) {
         return 1;
     }
     uint32_t num_rows = batch->tables->num_coroutines;
     uint32_t num_used = Py_MIN(sub->tasks.num_rows, num_rows);
     batch->tasks.rows = calloc(num_rows + 1, sizeof(*batch->tasks.rows));
-    batch->coroutines = calloc(num_rows + 1, sizeof(*batch->coroutines));
-    if (batch->tasks.rows == NULL || batch->coroutines == NULL) {
-        _PySampling_BatchReopen(batch);
+    if (batch->tasks.rows == NULL) {
         return 0;
-    }
-    if (num_rows != 0) {
-        memcpy(batch->coroutines, batch->tables->coroutines,
-               num_rows * sizeof(*batch->coroutines));
     }
     if (num_used != 0) {
         memcpy(batch->tasks.rows, sub->tasks.rows,
@@ -71,7 +57,7 @@ _PySampling_BatchClear(struct _sampling_batch *batch)
 {
     _PySampling_TablesFree(batch->tables);
     batch->tables = NULL;
-    _PySampling_BatchReopen(batch);
+    _PySampling_TaskTableFree(&batch->tasks);
     batch->num_events = 0;
 }
 

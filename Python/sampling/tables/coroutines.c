@@ -65,24 +65,3 @@ _PySampling_TablesCoroutine(struct _sampling_tables *tables,
               hash_coroutine_row(&tables->coroutines[row]), row);
     return row;
 }
-
-void
-_PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
-                                uint32_t coroutine, uint32_t thread)
-{
-    struct _sampling_coroutine_row *row = &tables->coroutines[coroutine];
-    if (row->unsampled_node != 0) {
-        return;
-    }
-    uint32_t node = _PySampling_TablesPseudoChild(
-        tables,
-        _PySampling_InternChild(
-            tables, 0, _PySampling_InternFunction(tables, row->function)),
-        _PySampling_PSEUDO_UNSAMPLED, 0);
-    uint32_t labels = _PySampling_LabelsOfCoroutine(tables, coroutine);
-    if (node != _PySampling_NO_NODE && labels != NO_ROW) {
-        row->unsampled_node = node;
-        row->unsampled_labels = labels;
-        row->unsampled_thread = thread;
-    }
-}

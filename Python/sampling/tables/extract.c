@@ -129,14 +129,6 @@ use_paths(struct copying *c, const struct _sampling_profile *profile)
             USE_PATH(c, label, s->key.labels)
         }
     }
-    // Those beyond the rows of coroutines did nothing.
-    for (uint32_t i = 0; i < profile->tasks.num_rows; i++) {
-        if (did_anything(&profile->tasks.rows[i])) {
-            const struct _sampling_coroutine_row *r = &c->from->coroutines[i];
-            USE_PATH(c, node, r->unsampled_node)
-            USE_PATH(c, label, r->unsampled_labels)
-        }
-    }
 }
 
 static void
@@ -207,13 +199,6 @@ copy_tasks(struct copying *c, const struct _sampling_profile *from,
             return;
         }
         to->tasks.rows[copy] = from->tasks.rows[i];
-        const struct _sampling_coroutine_row *row = &c->from->coroutines[i];
-        if (row->unsampled_node != 0) {
-            struct _sampling_coroutine_row *r = &c->to->coroutines[copy];
-            r->unsampled_node = c->nodes[row->unsampled_node] - 1;
-            r->unsampled_labels = c->labels[row->unsampled_labels] - 1;
-            r->unsampled_thread = copy_thread(c, row->unsampled_thread);
-        }
     }
 }
 

@@ -318,15 +318,6 @@ _PySampling_LabelsOfWait(struct _sampling_tables *tables,
 }
 
 uint32_t
-_PySampling_LabelsOfCoroutine(struct _sampling_tables *tables,
-                              uint32_t coroutine)
-{
-    return find_or_add_label(tables, (struct _sampling_label_row){
-        .key = _PySampling_NO_STRING, .value = _PySampling_NO_STRING,
-        .coroutine = coroutine + 1});
-}
-
-uint32_t
 _PySampling_LabelsWith(struct _sampling_tables *tables, PyThreadState *tstate,
                        PyObject *pairs)
 {

@@ -136,9 +136,9 @@ life_bucket(uint64_t life_ns)
                   _PySampling_LIFE_BUCKETS - 1);
 }
 
-int
-_PySampling_TaskTableReserve(struct _sampling_task_table *table,
-                             uint32_t coroutine)
+/* Makes sure that there is a row. */
+static int
+reserve_task_row(struct _sampling_task_table *table, uint32_t coroutine)
 {
     if (coroutine < table->num_rows) {
         return 1;
@@ -161,7 +161,7 @@ _PySampling_TaskTableAdd(struct _sampling_task_table *table,
                          uint32_t coroutine,
                          const struct _sampling_task_values *values)
 {
-    if (!_PySampling_TaskTableReserve(table, coroutine)) {
+    if (!reserve_task_row(table, coroutine)) {
         return 0;
     }
     struct _sampling_task_row *row = &table->rows[coroutine];

@@ -35,10 +35,9 @@ struct _sampling_values {
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
-    uint64_t task_ns;           // of tasks' lives; of those that run, it is
-                                // shared out in the end (tables/shares.c)
+    uint64_t task_ns;           // of tasks' lives while they wait
     uint64_t delay_ns;          // tasks waited for their loop because of
-                                // this: a proportion, until the end
+                                // this: a proportion
 };
 
 struct _sampling_sample_row {
@@ -118,10 +117,6 @@ extern int _PySampling_ProfileAdd(struct _sampling_profile *profile,
                                   struct _sampling_key key,
                                   const struct _sampling_values *values);
 
-// Makes sure that there is a row.  Returns 0 if there is no memory.
-extern int
-_PySampling_TaskTableReserve(struct _sampling_task_table *table,
-                             uint32_t coroutine);
 // A life, if `values` has one that finished, is of their lives_ns.  Returns 0
 // if there is no memory.
 extern int
@@ -142,15 +137,5 @@ _PySampling_Weighs(const struct _sampling_values *v)
 // A copy in tables of its own, with the rows that it uses.  NULL: no memory.
 extern struct _sampling_profile *
 _PySampling_ProfileExtract(const struct _sampling_profile *profile);
-
-// --- tables/shares.c
-
-// Once, of a profile that gets no more samples: gives those of tasks that run
-// their task_ns, by which those of a coroutine share all that its tasks ran as
-// they share wall time.  And the samples of a thread share what tasks waited
-// for its loops as their delays are to each other.  Returns 0 if there is no
-// memory.
-extern int
-_PySampling_ProfileShareTasks(struct _sampling_profile *profile);
 
 #endif  // !Py_SAMPLING_PROFILE_H

@@ -139,10 +139,6 @@ struct _sampling_coroutine_row {
     uint32_t base_node;         // the stack of a loop that ran it
     struct _sampling_task_waits awaiting;
     struct _sampling_task_waits loop_wait;
-    // Where the steps go that no tick hit; node 0: not known yet.
-    uint32_t unsampled_node;
-    uint32_t unsampled_thread;
-    uint32_t unsampled_labels;
 };
 
 /* A code object that is alive and has been sampled. */
@@ -270,10 +266,6 @@ extern uint32_t
 _PySampling_TablesUnknownPlace(struct _sampling_tables *tables);
 
 // tables/labels.c.
-// The labels of all tasks that run this, or UINT32_MAX.
-extern uint32_t
-_PySampling_LabelsOfCoroutine(struct _sampling_tables *tables,
-                              uint32_t coroutine);
 // Returns 0 if there is no memory.
 extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);
 
@@ -282,10 +274,6 @@ extern int _PySampling_TablesInitLabels(struct _sampling_tables *tables);
 extern uint32_t
 _PySampling_TablesCoroutine(struct _sampling_tables *tables,
                             uint32_t function);
-// Says where its steps go that no tick hits.
-extern void
-_PySampling_TablesKeepUnsampled(struct _sampling_tables *tables,
-                                uint32_t coroutine, uint32_t thread);
 
 extern void
 _PySampling_TablesForgetAddresses(struct _sampling_tables *tables);

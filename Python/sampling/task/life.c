@@ -7,7 +7,7 @@
 
    - Running: from the moment its loop enters it until it leaves it.  That is
      time of the thread, and on the thread's samples; here it is only summed,
-     and shared by these samples in the end (tables/shares.c).
+     and shared by these samples in Lib/profile_sampling/_data/shared.py.
    - Awaiting: until what it waits for has happened.
    - Waiting for its loop: until it is entered.
 

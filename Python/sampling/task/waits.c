@@ -144,7 +144,6 @@ _PySampling_WaitsFlush(_PySampling_Thread *own)
         struct _sampling_coroutine_row *row = &tables->coroutines[i];
         emit_carried(&row->awaiting, _PySampling_AWAITING);
         emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
-        _PySampling_TablesKeepUnsampled(tables, i, own->thread_index);
     }
     _PySampling_CloseTables();
 }

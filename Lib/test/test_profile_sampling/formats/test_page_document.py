@@ -189,6 +189,7 @@ class SumsTest(unittest.TestCase):
         b.sample('a.f:1 [GIL~wait]', wall_ns=1, delay_ns=1, state='gil_wait',
                  holder=(-1, 'b.g:3 C:json.dumps'))
         b.sample('a.g:2 [awaiting]', task_ns=50, state='awaiting')
+        b.sample('a.g:2 [loop~wait]', task_ns=5, state='loop_wait')
         its = document_of(b.profile())
         self.assertEqual(its.sample_delay, [4, 1])
         self.assertEqual(its.loop_wait_ns, 4)

@@ -389,6 +389,7 @@ class SlowTest(unittest.TestCase):
         for name, ms in ('app.hold:3 C:time.sleep', 70), ('app.f:4', 25), (
                 'app.g:5', 5):
             b.sample(name, wall_ns=ms * MS, delay_ns=ms * MS)
+        b.sample('app.f:1', task_ns=100 * MS, state='loop_wait')
         raw = b.raw()
         raw['latencies'] = (Latency(
             'route', '/', (), 100, 1490, 500, Histogram(

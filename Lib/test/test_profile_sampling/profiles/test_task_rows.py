@@ -57,6 +57,7 @@ def beside_a_hog():
                  state='gil_wait', holder=(hog, f'app.hog:7 {call}'))
     b.sample('app.main:1 [GIL~wait]', wall_ns=MS, delay_ns=MS,
              state='gil_wait', holder=(-1, '[unknown]'))
+    b.sample('app.main:1 [loop~wait]', task_ns=15 * MS, state='loop_wait')
     return b
 
 
@@ -69,6 +70,7 @@ class ValuesTest(unittest.TestCase):
         b.sample('a.f:1', task_ns=3)
         self.assertEqual(b.profile().value_types[3:],
                          (ValueType('task_ns', 'task', 'nanoseconds'),))
+        b.sample('a.f:1', task_ns=3, state='loop_wait')
         b.sample('a.f:1', delay_ns=3)
         self.assertEqual(b.profile().value_types[4:],
                          (ValueType('delay_ns', 'delay', 'nanoseconds'),))

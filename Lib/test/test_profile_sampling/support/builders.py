@@ -159,7 +159,7 @@ class Builder:
         of_tasks = {}
         if 'value_types' not in self.facts:
             # As the core gives them.
-            labels = [(*row, 0)[:5] for row in labels]
+            labels = [(*row, 0, 0)[:6] for row in labels]
             of_tasks = {'task_classes': self.task_classes}
         return self.facts | of_tasks | {
             'labels': labels,
