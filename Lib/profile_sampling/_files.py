@@ -12,6 +12,8 @@ import stat
 
 _STREAMS = {'/dev/stdout': 1, '/dev/stderr': 2}
 _DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
+# The number of descriptors from which on some are kept, and where they are.
+_MANY, _LAST = 1024, 1008
 # What fsync() says where it does not exist.
 _NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP,
                             errno.ENOSYS})
@@ -81,17 +83,18 @@ def check_binary(file):
 class Kept:
     """What a file that is written at the end needs, open from the start.
 
-    The directory of the file *path* is open as *directory*, and once more as
-    *spare*, which is closed when it is to be written: a program may have
-    taken all descriptors, or have another root.  They are -1 if there are
-    none.  The program may close them, and open others with their numbers.
+    The directory of the file *path*, which is open as *fd*, stays open under
+    two other numbers, of which one is closed when the file is to be written:
+    a program may have taken all descriptors, or have another root.  It may
+    close them, too, and open others with their numbers.  If *fd* is -1 nothing
+    is kept.
     """
 
-    def __init__(self, path, directory, spare):
+    def __init__(self, path, fd):
         self._path = os.path.dirname(path)
-        self._directory = directory
-        self._spare = spare
-        self._identity = _identity(directory)
+        self._spare = -1 if fd < 0 else out_of_the_way(os.dup(fd))
+        self._directory = -1 if fd < 0 else out_of_the_way(fd)
+        self._identity = _identity(self._directory)
 
     def free(self):
         """Have a descriptor free for the file."""
@@ -108,6 +111,31 @@ class Kept:
     def _is_it(self, fd):
         identity = _identity(fd)
         return identity is not None and identity == self._identity
+
+
+def out_of_the_way(fd):
+    """Return a descriptor of the same file with a number that programs do not
+    come to, and close *fd*; -1 where a program may have few.
+    """
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+    try:
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _MANY:
+            return -1
+        return fcntl(fd, F_DUPFD_CLOEXEC, _LAST)
+    except OSError:
+        return -1
+    finally:
+        os.close(fd)
+
+
+def open_directory(path):
+    """Return a descriptor of a directory; raise OSError if there is none."""
+    flags = os.O_DIRECTORY | os.O_CLOEXEC
+    try:
+        return os.open(path, os.O_RDONLY | flags)
+    except PermissionError:
+        # One that can be written may be one that cannot be read.
+        return os.open(path, os.O_PATH | flags)
 
 
 def _identity(fd):

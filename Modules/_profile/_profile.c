@@ -128,6 +128,29 @@ _profile_running_impl(PyObject *module)
 }
 
 /*[clinic input]
+_profile.write_at_exit
+
+    write: object
+    quiet: bool
+    children: bool
+    /
+
+Make the running session that of -X sampleprof.
+
+At the end write() is called with the tables, quiet, and whether the process
+becomes another program.  With children, those of forks have such a session.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_write_at_exit_impl(PyObject *module, PyObject *write, int quiet,
+                            int children)
+/*[clinic end generated code: output=407161dff5cc1c7f input=58289c79d0819f29]*/
+{
+    _PySampling_WriteAtExit(write, quiet, children);
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
 _profile.is_written_at_exit -> bool
 
 Is the session of -X sampleprof running in this process?
@@ -418,6 +441,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_STOP_METHODDEF
     _PROFILE_SNAPSHOT_METHODDEF
     _PROFILE_RUNNING_METHODDEF
+    _PROFILE_WRITE_AT_EXIT_METHODDEF
     _PROFILE_IS_WRITTEN_AT_EXIT_METHODDEF
     _PROFILE_WRITE_NOW_METHODDEF
     _PROFILE_STATS_METHODDEF

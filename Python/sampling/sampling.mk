@@ -39,7 +39,6 @@ SAMPLING_OBJS= \
 	Python/sampling/session/engine.o \
 	Python/sampling/session/flush.o \
 	Python/sampling/session/fork.o \
-	Python/sampling/session/options.o \
 	Python/sampling/session/profiles.o \
 	Python/sampling/session/session.o \
 	Python/sampling/session/sharing.o \
@@ -77,7 +76,6 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/sample/sample.h \
 	$(srcdir)/Python/sampling/sample/walk.h \
 	$(srcdir)/Python/sampling/session/control.h \
-	$(srcdir)/Python/sampling/session/options.h \
 	$(srcdir)/Python/sampling/session/session.h \
 	$(srcdir)/Python/sampling/sinks/sinks.h \
 	$(srcdir)/Python/sampling/tables/labels.h \

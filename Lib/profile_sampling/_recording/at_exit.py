@@ -15,7 +15,6 @@ from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
-from profile_sampling._recording.ledger import Ledger
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -49,14 +48,14 @@ _LOOK = {
 }
 
 
-def writer(out, format, cwd, duration_s, has_timeline, kept, parent):
+def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     """Return the function that the core calls with its tables at the end.
 
     It takes the tables and *quiet*, and does with them what write() does.
     All that it needs has been imported when this returns.  The end is that
     of the program if *duration_s* is 0, or at most so many seconds away.
     With *has_timeline* moments are kept from now on.
-    *kept* are the descriptors of _files.Kept, *parent* is what Ledger takes.
+    *directory* is an open one, which the file is to be in, or -1.
     """
     format = _format_of(out, format)
     encode = _formats.encoder(format)
@@ -64,10 +63,9 @@ def writer(out, format, cwd, duration_s, has_timeline, kept, parent):
     say = _say if _is_open(_STDERR) else _say_nothing
     recorder = _recorder(format) if has_timeline else None
     latencies.begin_session()
-    ledger = Ledger(*parent)
     children = Children(ledger if out is None or _PID in out else None)
     _mark(ledger)
-    kept = _files.Kept(_path(out, format, cwd), *kept)
+    kept = _files.Kept(_path(out, format, cwd), directory)
     if duration_s:
         from profile_sampling._recording import limit
         limit.end_after(duration_s)

@@ -21,9 +21,12 @@ class Ledger:
         self._inode = inode
 
     @classmethod
-    def new(cls):
-        """Return one of this process; raise OSError if there can be none."""
-        fd = os.memfd_create('sampleprof', os.MFD_CLOEXEC)
+    def new(cls, moved=int):
+        """Return one of this process; raise OSError if there can be none.
+
+        *moved* may give the descriptor another number.
+        """
+        fd = moved(os.memfd_create('sampleprof', os.MFD_CLOEXEC))
         return cls(os.getpid(), fd, os.fstat(fd).st_ino)
 
     @property
@@ -81,10 +84,21 @@ class Ledger:
 
 def is_running(pid):
     """Return whether a process has not ended, as far as /proc tells it."""
+    state, *_ = _facts(pid) or 'X'
+    return state not in ('Z', 'X')
+
+
+def start_of(pid):
+    """Return when a process began, in ticks since the machine's beginning, as
+    text; None: there is no such process, or no /proc."""
+    facts = _facts(pid)
+    return facts and facts[19]
+
+
+def _facts(pid):
     try:
         with open(f'/proc/{pid}/stat', 'rb') as file:
             # The name, in parentheses, may have anything in it.
-            state = file.read().rpartition(b') ')[2][:1]
+            return file.read().rpartition(b') ')[2].decode().split()
     except OSError:
-        return False
-    return state not in (b'Z', b'X')
+        return None

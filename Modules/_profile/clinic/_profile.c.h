@@ -255,6 +255,48 @@ exit:
     return return_value;
 }
 
+PyDoc_STRVAR(_profile_write_at_exit__doc__,
+"write_at_exit($module, write, quiet, children, /)\n"
+"--\n"
+"\n"
+"Make the running session that of -X sampleprof.\n"
+"\n"
+"At the end write() is called with the tables, quiet, and whether the process\n"
+"becomes another program.  With children, those of forks have such a session.");
+
+#define _PROFILE_WRITE_AT_EXIT_METHODDEF    \
+    {"write_at_exit", _PyCFunction_CAST(_profile_write_at_exit), METH_FASTCALL, _profile_write_at_exit__doc__},
+
+static PyObject *
+_profile_write_at_exit_impl(PyObject *module, PyObject *write, int quiet,
+                            int children);
+
+static PyObject *
+_profile_write_at_exit(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *write;
+    int quiet;
+    int children;
+
+    if (!_PyArg_CheckPositional("write_at_exit", nargs, 3, 3)) {
+        goto exit;
+    }
+    write = args[0];
+    quiet = PyObject_IsTrue(args[1]);
+    if (quiet < 0) {
+        goto exit;
+    }
+    children = PyObject_IsTrue(args[2]);
+    if (children < 0) {
+        goto exit;
+    }
+    return_value = _profile_write_at_exit_impl(module, write, quiet, children);
+
+exit:
+    return return_value;
+}
+
 PyDoc_STRVAR(_profile_is_written_at_exit__doc__,
 "is_written_at_exit($module, /)\n"
 "--\n"
@@ -609,4 +651,4 @@ PyDoc_STRVAR(_profile_times_of__doc__,
 
 #define _PROFILE_TIMES_OF_METHODDEF    \
     {"times_of", (PyCFunction)_profile_times_of, METH_O, _profile_times_of__doc__},
-/*[clinic end generated code: output=f0c22371e3b15911 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=a9f25ba97c8dc4f7 input=a9049054013a1b77]*/

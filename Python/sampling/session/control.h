@@ -22,6 +22,8 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
 // The session that -X started ends and its profile is written; the program
 // goes on (session/autostart.c).  Never raises.  Runs Python code.
 extern void _PySampling_WriteNow(PyThreadState *tstate);
+// session/autostart.c.  The running session is that of -X sampleprof.
+extern void _PySampling_WriteAtExit(PyObject *write, int quiet, int children);
 
 // The counters of the session, or of the last one.
 extern void _PySampling_GetCounters(struct _sampling_counters *counters);

@@ -1,0 +1,257 @@
+"""What -X sampleprof and PYTHONSAMPLEPROF ask for.
+
+This file owns their text, whose file the profile is, and what processes that
+the program starts learn of it.  It must not know how a profile is written
+(at_exit.py) or a session is begun (the core).
+
+A program of which out= has no {pid} may start others with the same text.  The
+outermost of them writes the file; the others find its number and the time of
+its start in the environment, and the file.  What the first process says of
+itself is in the text that the others inherit:
+
+    parent=PID:FD:INODE:DIRECTORY
+
+FD and INODE are those of its ledger (ledger.py), or -1 and 0.  Relative names
+of files begin in DIRECTORY, unless that is empty: where each process was
+started is not what its user meant.
+"""
+
+import errno
+import os
+import stat
+import sys
+
+from profile_sampling import _core, _files, _formats
+from profile_sampling._data.values import MODES, NAMES, printable
+from profile_sampling._options import (
+    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ)
+from profile_sampling._recording import at_exit
+from profile_sampling._recording.ledger import Ledger, start_of
+
+_OPTION, _VARIABLE = '-X sampleprof', 'PYTHONSAMPLEPROF'
+_OWNER = 'PYTHONSAMPLEPROF_OWNER'
+_NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
+            'signal': (1, 64), 'defer': (0, 1),
+            'duration_s': (1, MAX_DURATION_S), 'timeline': (0, 1),
+            'children': (0, 1), 'quiet': (0, 1)}
+_KEYS = ('rate_hz', 'out', 'format', 'depth_frames', 'names', 'signal',
+         'defer', 'duration_s', 'timeline', 'children', 'quiet')
+# 1 and 0 as other variables have them.
+_MODES = {'1': 'wall', '0': 'off', 'off': 'off'} | dict(zip(MODES, MODES))
+
+
+def begin(text, by_option):
+    """Begin the session that *text* asks for.
+
+    Return whether it is refused: it asks for what there is not, and the
+    program is not to run.  What else fails is said on stderr, and the program
+    runs, since it matters more than its profile.
+    """
+    source = _OPTION if by_option else _VARIABLE
+    is_inherited = not by_option
+    try:
+        request = _read(text)
+        if request.mode == 'off':
+            return False
+        is_inherited |= bool(request.quiet or request.parent)
+        _begin(request, text, by_option)
+    except _Refused as exc:
+        _say(f'{source}: {exc}')
+        return not (exc.is_of_file and is_inherited)
+    except (OSError, RuntimeError, MemoryError) as exc:
+        reason = exc if str(exc) else 'out of memory'
+        _say(f'{source}: not profiling: {reason}')
+    return False
+
+
+class _Refused(ValueError):
+    """What is wrong with the text, or with the file that it names."""
+
+    def __init__(self, reason, is_of_file=False):
+        super().__init__(reason)
+        self.is_of_file = is_of_file
+
+
+def _say(line):
+    if sys.stderr is not None:
+        # It escapes what the terminal cannot show.
+        print(printable(line), file=sys.stderr)
+
+
+class _Request:
+    """The mode and the keys, as they are if the text does not have them."""
+
+    mode = 'wall'
+    rate_hz, depth_frames = 1000, 512
+    names = NAMES.index('all')
+    signal = defer = duration_s = timeline = quiet = 0
+    out = format = children = parent = None
+
+
+def _read(text):
+    request = _Request()
+    for place, item in enumerate(text.split(',')):
+        key, equals, value = item.partition('=')
+        if equals:
+            setattr(request, key, _value(key, value))
+        elif place:
+            raise _wrong_word('no KEY=VALUE:', item, ', '.join(_KEYS))
+        elif item not in _MODES:
+            raise _wrong_word('unknown mode', item, 'wall, cpu or off')
+        else:
+            request.mode = _MODES[item]
+    if request.timeline and request.defer:
+        raise _Refused('timeline=1: a deferred session has no time line')
+    # Each process needs a file of its own.
+    request.is_per_process = request.out is None or '{pid}' in request.out
+    if request.children is None:
+        request.children = request.is_per_process
+    if request.children and not request.is_per_process:
+        raise _Refused(f'children=1 needs {{pid}} in out={request.out}, so '
+                       'that each process has a file of its own')
+    return request
+
+
+def _value(key, text):
+    if key in _NUMBERS:
+        least, most = _NUMBERS[key]
+        # int() would take blanks and signs as well.
+        if not (text.isascii() and text.isdigit()
+                and least <= int(text[:10]) <= most):
+            raise _Refused(f'{key}={text}: expected a whole number from '
+                           f'{least} to {most}')
+        return int(text)
+    if key == 'names':
+        if text not in NAMES:
+            raise _Refused(f'names={text}: expected off, calls, opcodes or '
+                           'all')
+        return NAMES.index(text)
+    if key not in ('out', 'format', 'parent'):
+        raise _wrong_word('unknown key', key, ', '.join(_KEYS))
+    if not text:
+        raise _Refused(f'{key}= needs a value')
+    return text
+
+
+def _wrong_word(what, word, known):
+    # No two keys begin alike, and few people err so early.
+    for key in _KEYS:
+        if word[:3] == key[:3]:
+            return _Refused(f"{what} '{word}'. Did you mean '{key}='?")
+    return _Refused(f"{what} '{word}': expected {known}")
+
+
+def _begin(request, text, by_option):
+    parent, cwd, is_elsewhere = _parent_of(request)
+    if parent is None or parent.pid == os.getpid():
+        parent = _ledger_of(request)
+        _pass_on(request, text, by_option, parent, cwd)
+    if not (request.is_per_process or _claim(request.out, cwd)):
+        return
+    # No path needs to lead to the directory that we are in ourselves.
+    directory = _directory(request, cwd if is_elsewhere else '')
+    try:
+        write = at_exit.writer(
+            request.out, request.format, cwd, request.duration_s,
+            request.timeline, directory, parent)
+    except ValueError as exc:
+        raise _Refused(str(exc)) from None
+    core = _core.load()
+    try:
+        core.start(mode=request.mode, rate_hz=request.rate_hz,
+                   depth_frames=request.depth_frames, names=request.names,
+                   signal=request.signal, defer=bool(request.defer))
+    except ValueError as exc:
+        raise _Refused(str(exc)) from None
+    core.write_at_exit(write, bool(request.quiet), bool(request.children))
+
+
+def _parent_of(request):
+    """Return the Ledger of the first process or None, the directory in which
+    names begin, None if there is none, and whether that one said so."""
+    parent = None
+    try:
+        *numbers, directory = request.parent.split(':', 3)
+        parent = Ledger(*map(int, numbers))
+        if directory:
+            return parent, directory, True
+    except (AttributeError, ValueError, TypeError):
+        pass        # it is the first, or the text is not ours
+    try:
+        return parent, os.getcwd(), False
+    except OSError:
+        # A relative name begins wherever the program is then.
+        return parent, None, False
+
+
+def _ledger_of(request):
+    if request.children and not request.quiet:
+        try:
+            return Ledger.new(_files.out_of_the_way)
+        except OSError:
+            pass        # what becomes of children is not known
+    return Ledger(os.getpid(), -1, 0)
+
+
+def _pass_on(request, text, by_option, ledger, cwd):
+    """Say to programs that this one starts what is asked for: subprocess
+    passes the option on as sys._xoptions has it."""
+    # A comma would end it.
+    known = f',parent={ledger.key}{cwd if cwd and "," not in cwd else ""}'
+    if not by_option:
+        os.environ[_VARIABLE] = text + known
+        return
+    # Only the process that the user started says where its profile is.
+    quiet = '' if request.quiet else ',quiet=1'
+    sys._xoptions['sampleprof'] = text + quiet + known
+
+
+def _claim(out, cwd):
+    """Is the file this process's?  Then the programs that it starts learn
+    that."""
+    path = os.path.join(cwd or '', out)
+    pid, start, owned = (*os.environ.get(_OWNER, '').split(' ', 2), '', '',
+                         '')[:3]
+    if (owned == path and pid.isdigit() and int(pid) != os.getpid()
+            and start_of(pid) == start):
+        return False
+    own_start = start_of(os.getpid()) or '0'
+    os.environ[_OWNER] = f'{os.getpid()} {own_start} {path}'
+    return True
+
+
+def _directory(request, prefix):
+    """Return a descriptor of the directory of the file; -1: there is none.
+
+    Raise _Refused if it cannot be written, as far as can be known before the
+    program runs.
+    """
+    out = '.' if request.out is None else request.out
+    path = os.path.join(prefix, _formats.with_pid(out))
+    if request.out is not None:
+        try:
+            status = os.lstat(path)
+        except OSError:
+            pass        # there is none yet, or its directory says why
+        else:
+            if stat.S_ISDIR(status.st_mode):
+                raise _Refused(f'out={out}: is a directory; give the name of '
+                               'a file in it', True)
+            if (not stat.S_ISREG(status.st_mode)
+                    or status.st_uid != os.geteuid()):
+                raise _Refused(f'out={out}: is no regular file of this user, '
+                               'and is not replaced', True)
+    directory = os.path.dirname(path) or '.'
+    shown = os.path.dirname(_formats.with_pid(out)) or '.'
+    try:
+        if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+            # What is no directory, or not there, says so.
+            flags = os.statvfs(os.path.join(directory, '.')).f_flag
+            number = errno.EROFS if flags & os.ST_RDONLY else errno.EACCES
+            raise OSError(number, os.strerror(number))
+        return _files.open_directory(directory)
+    except OSError as exc:
+        if exc.errno not in (errno.EMFILE, errno.ENFILE):
+            raise _Refused(f'out={out}: cannot write to the directory '
+                           f'{shown}: {exc.strerror}', True) from None
+        return -1
