@@ -160,19 +160,18 @@ put_sample(int64_t *out, const struct _sampling_sample_row *s)
     *out++ = s->key.holder_thread == _PySampling_NO_THREAD
         ? -1 : (int64_t)s->key.holder_thread;
     *out++ = s->key.holder_node;
-    *out++ = (int64_t)s->values.count;
-    *out++ = (int64_t)s->values.cpu_ns;
-    *out++ = (int64_t)s->values.wall_ns;
-    *out++ = (int64_t)s->values.task_ns;
-    *out++ = (int64_t)s->values.delay_ns;
+#define X(NAME, KIND, UNIT) *out++ = (int64_t)s->values.NAME;
+    _PySampling_VALUES(X)
+#undef X
     return out;
 }
 
-#define SAMPLE_COLUMNS 11
+#define KEY_COLUMNS 6
+#define SAMPLE_COLUMNS \
+    (KEY_COLUMNS + sizeof(struct _sampling_values) / sizeof(uint64_t))
 
 /* node, thread, labels, state, thread that held the GIL (-1: not known) and
-   its place (0: no wait for the GIL), count, CPU and wall time, time of
-   tasks' lives, and how long others waited for that. */
+   its place (0: no wait for the GIL), then the values. */
 static PyObject *
 sample_columns(const struct _sampling_profile *profile)
 {
@@ -181,7 +180,7 @@ sample_columns(const struct _sampling_profile *profile)
         used += _PySampling_Weighs(&profile->samples[row].values);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, used * SAMPLE_COLUMNS * (Py_ssize_t)sizeof(int64_t));
+        NULL, used * (Py_ssize_t)(SAMPLE_COLUMNS * sizeof(int64_t)));
     if (bytes == NULL) {
         return NULL;
     }
@@ -192,6 +191,18 @@ sample_columns(const struct _sampling_profile *profile)
         }
     }
     return bytes;
+}
+
+/* (kind, unit) of each value. */
+static PyObject *
+value_types(void)
+{
+#define X(NAME, KIND, UNIT) "(ss)"
+    return Py_BuildValue("(" _PySampling_VALUES(X) ")"
+#undef X
+#define X(NAME, KIND, UNIT) , KIND, UNIT
+                         _PySampling_VALUES(X));
+#undef X
 }
 
 PyObject *
@@ -222,7 +233,7 @@ _PyProfile_Export(const struct _sampling_profile *profile)
 {
     const struct _sampling_tables *tables = profile->tables;
     return Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
+        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", profile->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", profile->options.rate_hz,
         "depth_frames", profile->options.depth_frames,
@@ -235,6 +246,7 @@ _PyProfile_Export(const struct _sampling_profile *profile)
         "nodes", node_columns(tables),
         "labels", list_of(tables, tables->num_labels, label),
         "samples", sample_columns(profile),
+        "measured", value_types(),
         "task_classes", task_classes(profile),
         "threads", list_of(tables, tables->num_threads, thread),
         "stats", _PyProfile_ExportCounters(&profile->counters));

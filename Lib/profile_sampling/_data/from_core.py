@@ -8,13 +8,15 @@ A row of labels that is a task has its class as a fifth item: 1 and a row of
 the task classes, or 0; the sixth says whether the thread only works for it.  A
 class may have no counters.  Here the class is a label of its own, outside of
 its task.  Samples of tasks that no thread runs are of no tick: they count 0.
+What the core measures beyond count and time of threads is left out if no
+sample has any.
 """
 
 from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.shared import share
 from profile_sampling._data.values import (
-    MEASURED, OF_TASKS, OFF_CLOCKS, Function, FUNCTION_KINDS)
+    MEASURED, OFF_CLOCKS, Function, FUNCTION_KINDS)
 
 _SAMPLE, _SAMPLE_BYTES = 'q', 8
 _LABELS, _STATE, _KEY_COLUMNS = 2, 3, 6
@@ -31,7 +33,7 @@ def has_tasks(raw):
 
 def converted(raw):
     """Return the dict of tables with value types, and no class in labels."""
-    types = MEASURED
+    types = raw['measured']
     if has_tasks(raw):
         _check(raw)
         raw = share(raw)
@@ -43,8 +45,7 @@ def converted(raw):
             'task_classes': [of_core(functions[row], *counters)
                              for row, *counters in raw['task_classes']
                              if counters]}
-    return raw | {'value_types': [
-        (value_type.kind, value_type.unit) for value_type in types]}
+    return raw | {'value_types': types}
 
 
 def rows_on_clocks(raw):
@@ -58,7 +59,7 @@ def rows_on_clocks(raw):
 
 
 def _width(raw):
-    return _KEY_COLUMNS + len(MEASURED) + has_tasks(raw) * len(OF_TASKS)
+    return _KEY_COLUMNS + len(raw['measured'])
 
 
 def _check(raw):
@@ -75,10 +76,9 @@ def _samples(raw, moved):
     """Return the samples, packed, and the types of values that they have."""
     width = _width(raw)
     given = memoryview(raw['samples']).cast(_SAMPLE)
-    measured = _KEY_COLUMNS + len(MEASURED)
-    more = [number for number in range(measured, width)
-            if any(given[number::width])]
-    columns = [*range(measured), *more]
+    always = _KEY_COLUMNS + len(MEASURED)
+    columns = [number for number in range(width)
+               if number < always or any(given[number::width])]
     samples = memoryview(bytearray(
         len(given) // width * len(columns) * _SAMPLE_BYTES)).cast(_SAMPLE)
     for place, number in enumerate(columns):
@@ -89,7 +89,8 @@ def _samples(raw, moved):
         if state in OFF_CLOCKS:
             samples[place * len(columns) + _COUNT] = 0
     return samples.tobytes(), [
-        *MEASURED, *[OF_TASKS[number - measured] for number in more]]
+        raw['measured'][number - _KEY_COLUMNS]
+        for number in columns[_KEY_COLUMNS:]]
 
 
 def _labels(raw):

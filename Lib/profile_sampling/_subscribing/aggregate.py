@@ -13,7 +13,7 @@ from profile_sampling import _clock
 from profile_sampling._data.moments import Moments
 from profile_sampling._data.tables import Tables, function_row, thread_row
 from profile_sampling._data.values import (
-    EMPTY_LABELS, NAMES, NOBODY, NOT_KNOWN)
+    EMPTY_LABELS, MEASURED, NAMES, NOBODY, NOT_KNOWN, OF_TASKS)
 from profile_sampling._profile import Profile
 from profile_sampling._subscribing.batch import NO_THREAD, RECORD_KINDS
 
@@ -218,6 +218,8 @@ class _AllRows:
                 'labels': self._labels,
                 'threads': self._threads,
                 'task_classes': self._task_classes,
+                'measured': [(value_type.kind, value_type.unit)
+                             for value_type in (*MEASURED, *OF_TASKS)],
                 'samples': samples.tobytes()}
 
 

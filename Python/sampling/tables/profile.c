@@ -112,11 +112,9 @@ _PySampling_ProfileAdd(struct _sampling_profile *profile,
     if (row == NULL) {
         row = &profile->samples[0];     // made beforehand
     }
-    row->values.count += values->count;
-    row->values.cpu_ns += values->cpu_ns;
-    row->values.wall_ns += values->wall_ns;
-    row->values.task_ns += values->task_ns;
-    row->values.delay_ns += values->delay_ns;
+#define X(NAME, KIND, UNIT) row->values.NAME += values->NAME;
+    _PySampling_VALUES(X)
+#undef X
     return is_kept;
 }
 

@@ -31,13 +31,20 @@ struct _sampling_key {
     uint32_t holder_node;
 };
 
+/* What they are added up by: a name, and the kind and unit by which profiles
+   know it.  Another line here is another column of every profile. */
+#define _PySampling_VALUES(X) \
+    X(count, "samples", "count") \
+    X(cpu_ns, "cpu", "nanoseconds") \
+    X(wall_ns, "wall", "nanoseconds") \
+    X(task_ns, "task", "nanoseconds")   /* of tasks' lives while they wait */ \
+    X(delay_ns, "delay", "nanoseconds") /* tasks waited for their loop because
+                                           of this: a proportion */
+
 struct _sampling_values {
-    uint64_t count;
-    uint64_t cpu_ns;
-    uint64_t wall_ns;
-    uint64_t task_ns;           // of tasks' lives while they wait
-    uint64_t delay_ns;          // tasks waited for their loop because of
-                                // this: a proportion
+#define X(NAME, KIND, UNIT) uint64_t NAME;
+    _PySampling_VALUES(X)
+#undef X
 };
 
 struct _sampling_sample_row {
@@ -128,8 +135,9 @@ extern void _PySampling_TaskTableFree(struct _sampling_task_table *table);
 static inline int
 _PySampling_Weighs(const struct _sampling_values *v)
 {
-    return v->count != 0 || v->wall_ns != 0 || v->cpu_ns != 0
-        || v->task_ns != 0 || v->delay_ns != 0;
+#define X(NAME, KIND, UNIT) v->NAME != 0 ||
+    return _PySampling_VALUES(X) 0;
+#undef X
 }
 
 // --- tables/extract.c

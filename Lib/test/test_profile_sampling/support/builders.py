@@ -160,7 +160,11 @@ class Builder:
         if 'value_types' not in self.facts:
             # As the core gives them.
             labels = [(*row, 0, 0)[:6] for row in labels]
-            of_tasks = {'task_classes': self.task_classes}
+            of_tasks = {
+                'task_classes': self.task_classes,
+                'measured': [('samples', 'count'), ('cpu', 'nanoseconds'),
+                             ('wall', 'nanoseconds'), ('task', 'nanoseconds'),
+                             ('delay', 'nanoseconds')]}
         return self.facts | of_tasks | {
             'labels': labels,
             'functions': list(self.functions),
