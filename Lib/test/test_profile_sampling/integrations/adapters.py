@@ -4,7 +4,6 @@ Importing this file skips the importing test file where the examples are not
 there, as in an installed Python.
 """
 
-import asyncio
 import importlib
 import os
 import sys
@@ -18,7 +17,6 @@ from profile_sampling._recording.labels import label
 from profile_sampling._data.values import STATES, Thread
 
 from ..support.packages import contained
-from ..support.sessions import checked
 from ..support.work import busy
 
 DIRECTORY = os.path.normpath(os.path.join(
@@ -90,8 +88,6 @@ class Recording:
     """What adapters made of a run of work().
 
     samples    all samples, as SampleRecord
-    profile    the Profile of a session around it
-    slack_ns   how much longer the session was, in all threads together
     """
 
     def __init__(self, *adapters):
@@ -99,24 +95,9 @@ class Recording:
         self._adapters = adapters
         # What is imported for the first subscription is not to be measured.
         profile_sampling.subscribe(lambda batch: None).close()
-        before_ns = time.monotonic_ns()
-        profile_sampling.start(rate_hz=RATE_HZ)
-        try:
-            subscription = profile_sampling.subscribe(
-                self._deliver, rate_hz=RATE_HZ, batch_seconds=0.1)
-            started_ns = time.monotonic_ns()
-            with subscription:
-                work()
-                ended_ns = time.monotonic_ns()
-        finally:
-            profile = profile_sampling.stop()
-        outside_ns = (started_ns - before_ns
-                      + time.monotonic_ns() - ended_ns)
-        # The threads that are there before and after the work, and the one
-        # that delivers.
-        self.slack_ns = outside_ns * (threading.active_count() + 1)
-        self.profile = checked(profile)
-        self.stats = subscription.stats()
+        with profile_sampling.subscribe(self._deliver, rate_hz=RATE_HZ,
+                                        batch_seconds=0.1):
+            work()
 
     def _deliver(self, batch):
         self.samples.extend(batch)
@@ -157,21 +138,6 @@ def odd_samples():
     rows.threads.append(Thread(1, 2, None, 0))
     samples.append(SampleRecord(rows, 0, STATES.index('unsampled'), 0, 0, 0,
                                 0, 1, 5, 7))
-    return samples
-
-
-def task_samples():
-    """Samples of an asyncio task with the name 'job 7'."""
-    samples = []
-
-    async def job():
-        light()
-
-    async def main():
-        await asyncio.create_task(job(), name='job 7')
-    with profile_sampling.subscribe(samples.extend):
-        asyncio.run(main())
-    asyncio.set_event_loop_policy(None)     # as it was
     return samples
 
 

@@ -3,7 +3,6 @@ pstats and its viewers."""
 
 import html
 import io
-import json
 import os
 import pstats
 import re
@@ -50,43 +49,6 @@ class AdapterTest(unittest.TestCase):
                                msg=what)
 
 
-class RecordingTest(AdapterTest):
-    """What the other tests compare with."""
-
-    def test_totals_are_those_of_the_profile(self):
-        profile = recording.profile
-        for what in 'wall_ns', 'cpu_ns':
-            total = getattr(profile, f'total_{what}')
-            self.assertAlmostEqual(
-                recording.total(what), total,
-                delta=total / 1000 + recording.slack_ns, msg=what)
-
-    def test_nothing_is_lost(self):
-        for what in 'wall_ns', 'cpu_ns':
-            self.assertEqual(recording.total(what), recording.stats[what])
-        self.assertEqual(recording.stats['lost'], 0)
-        self.assertEqual(recording.stats['errors'], 0)
-
-    def test_functions_are_those_of_the_profile(self):
-        ours = {row.function: row.cum_wall_ns
-                for row in recording.profile.functions()}
-        for function, ns in recording.cumulative().items():
-            if ns > SECOND_NS / 20:
-                self.assertAlmostEqual(
-                    ns, ours[function],
-                    delta=ours[function] / 1000 + recording.slack_ns,
-                    msg=function.name)
-
-    def test_the_work_is_what_it_is_meant_to_be(self):
-        # Two threads nap; the clocks are the tests' own.
-        self.assertGreaterEqual(recording.of('naps'), 0.6 * SECOND_NS)
-        self.assertLess(recording.of('naps', 'cpu_ns'), 0.06 * SECOND_NS)
-        # A thread's CPU time is known to a tick or two.
-        for name, seconds in ('heavy', 0.45), ('light', 0.15):
-            self.assertAlmostEqual(recording.of(name, 'cpu_ns') / SECOND_NS,
-                                   seconds, delta=0.02)
-
-
 @unittest.skipIf(pyinstrument_session is None,
                  'the pyinstrument package is not installed')
 class PyinstrumentTest(AdapterTest):
@@ -96,23 +58,12 @@ class PyinstrumentTest(AdapterTest):
 
     def times(self, frame, sums, above=()):
         """Add up {function: time} of a tree; a recursion counts once."""
-        name = self.field(frame, 'identifier').partition('\0')[0]
+        name = frame.identifier.partition('\0')[0]
         if name not in above:
-            sums[name] = sums.get(name, 0) + self.field(frame, 'time')
-        for child in self.field(frame, 'children'):
+            sums[name] = sums.get(name, 0) + frame.time
+        for child in frame.children:
             self.times(child, sums, {name, *above})
         return sums
-
-    @staticmethod
-    def field(frame, name):
-        return frame[name] if isinstance(frame, dict) else getattr(frame,
-                                                                   name)
-
-    def assertShares(self, times, delta_ns=0):
-        for name in adapters.NAMES:
-            self.assertAlmostEqual(
-                times[name] * SECOND_NS, recording.of(name),
-                delta=recording.of(name) / 1e6 + 1 + delta_ns, msg=name)
 
     def test_totals(self):
         self.assertClose(
@@ -125,7 +76,9 @@ class PyinstrumentTest(AdapterTest):
     def test_tree(self):
         root = self.session.root_frame()
         root.self_check()
-        self.assertShares(self.times(root, {}))
+        times = self.times(root, {})
+        for name in adapters.NAMES:
+            self.assertClose(times[name] * SECOND_NS, recording.of(name), name)
         threads = {frame.identifier for frame in root.children}
         self.assertLessEqual({'MainThread', 'server'}, threads)
 
@@ -139,34 +92,6 @@ class PyinstrumentTest(AdapterTest):
             [(stack[-1].partition('\0')[0], seconds)
              for stack, seconds in recorder.session().frame_records],
             [('runs', 4.0), ('waits', 2.0), ('runs', 2.0), ('waits', 2.0)])
-
-    def test_console(self):
-        from pyinstrument.renderers import ConsoleRenderer
-        text = ConsoleRenderer(show_all=True).render(self.session)
-        times = {}
-        for seconds, name in re.findall(r'([\d.]+) (\S+)', text):
-            if name in adapters.NAMES:
-                times[name] = times.get(name, 0) + float(seconds)
-        # Each of two numbers is rounded to a millisecond.
-        self.assertShares(times, delta_ns=2_000_000)
-        self.assertRegex(text, r'time\.sleep +<built-in>')
-        self.assertRegex(text, r'heavy +\S*adapters\.py:\d+')
-
-    def test_html(self):
-        from pyinstrument.renderers import HTMLRenderer
-        text = HTMLRenderer().render(self.session)
-        data = text.partition('const sessionData = ')[2]
-        tree, _ = json.JSONDecoder().raw_decode(data)
-        # Its numbers have six digits after the point.
-        self.assertShares(self.times(tree['frame_tree'], {}),
-                          delta_ns=500_000)
-
-    def test_saved_sessions_are_sessions(self):
-        from pyinstrument.session import Session
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, 'work.pyisession')
-            self.session.save(path)
-            self.assertShares(self.times(Session.load(path).root_frame(), {}))
 
 
 class PstatsTest(AdapterTest):
@@ -208,18 +133,6 @@ class PstatsTest(AdapterTest):
                     sum([caller[2] for caller in callers.values()]),
                     tt + 1e-6, key)
 
-    def test_report(self):
-        self.stats.sort_stats('cumulative').print_stats()
-        text = self.stats.stream.getvalue()
-        for name in '(naps)', '{time.sleep}', '[waiting]':
-            self.assertIn(name, text)
-        seconds, = re.findall(r'([\d.]+) +[\d.]+ +\S+\(heavy\)\n', text)
-        self.assertAlmostEqual(float(seconds),
-                               recording.of('heavy') / SECOND_NS, delta=0.001)
-        self.stats.print_callers('heavy')
-        self.assertRegex(self.stats.stream.getvalue(),
-                         r'\(heavy\) +<- .*\(serve\)\n')
-
     def test_recursion_counts_once(self):
         b = pstats_file.Stats()
         b([Recursive()])
@@ -248,23 +161,6 @@ class PstatsTest(AdapterTest):
                 float(shares[0]),
                 recording.of(name) / recording.total() * 100,
                 delta=0.01, msg=name)
-
-    def test_snakeviz(self):
-        try:
-            from snakeviz.stats import json_stats, table_rows
-        except ImportError:
-            self.skipTest('the snakeviz package is not installed')
-        rows = {row[-1].rpartition('(')[2]: row
-                for row in table_rows(self.stats)}
-        # It shows four digits.
-        seconds = recording.of('heavy') / SECOND_NS
-        self.assertAlmostEqual(float(rows['heavy)'][3]), seconds,
-                               delta=seconds / 1000)
-        tree = json_stats(self.stats)
-        serve, = [row for name, row in tree.items()
-                  if name.endswith('(serve)')]
-        self.assertTrue(any(name.endswith('(heavy)')
-                            for name in serve['children']))
 
 
 class OddSamplesTest(AdapterTest):

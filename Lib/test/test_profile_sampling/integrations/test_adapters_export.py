@@ -11,7 +11,6 @@ import unittest
 import profile_sampling
 
 from ..support import official
-from ..support.go_tool import GoTest, top_rows
 from ..support.packages import contained
 from ..support.work import busy
 from . import adapters
@@ -146,11 +145,6 @@ class OpenTelemetryTest(unittest.TestCase):
                 self.assertEqual(len(sample.values), 1)
                 self.assertGreater(sample.values[0], 0)
 
-    def test_the_resource(self):
-        attribute, = self.resource.attributes
-        self.assertEqual((attribute.key, attribute.value.string_value),
-                         ('service.name', 'shop'))
-
     def test_totals(self):
         for clock, profile in self.profiles.items():
             self.assertEqual(
@@ -171,13 +165,6 @@ class OpenTelemetryTest(unittest.TestCase):
                             for frame in sample.stack if ns}:
                     expected[key] = expected.get(key, 0) + ns
             self.assertEqual(sums, expected)
-
-    def test_the_leaf_is_first(self):
-        stacks = [[frame[0][0] for frame in self.frames(sample)]
-                  for sample in self.profiles['wall'].samples]
-        self.assertIn(['[waiting]', 'time.sleep',
-                       f'{adapters.__name__}.naps'],
-                      [stack[:3] for stack in stacks])
 
     def test_frames(self):
         frames = [frame for sample in self.profiles['wall'].samples
@@ -219,7 +206,6 @@ class OpenTelemetryTest(unittest.TestCase):
         self.assertEqual(before.time_unix_nano + before.duration_nano,
                          profile.time_unix_nano)
 
-
     def test_odd_samples(self):
         samples = adapters.odd_samples()
         exporter = otel_profiles.Exporter('odd')
@@ -235,15 +221,6 @@ class OpenTelemetryTest(unittest.TestCase):
         self.assertEqual(sum([sample.values[0] for sample
                               in self.profiles['wall'].samples]),
                          sum([sample.wall_ns for sample in samples]))
-
-
-    def test_tasks(self):
-        exporter = otel_profiles.Exporter('tasks')
-        exporter(adapters.task_samples())
-        self.look_at(exporter.request())
-        names = {self.attributes(sample).get('asyncio.task.name')
-                 for sample in self.profiles['wall'].samples}
-        self.assertIn('job 7', names)
 
 
 class PyroscopeTest(unittest.TestCase):
@@ -279,15 +256,6 @@ class PyroscopeTest(unittest.TestCase):
         pusher(samples)
         pusher.push()
         return self.pushed()
-
-    def test_totals(self):
-        series = self.push(recording.samples)
-        for clock in 'wall', 'cpu':
-            self.assertEqual(
-                sum([sum(stacks.values())
-                     for (app, _), stacks in series.items()
-                     if app == f'shop.{clock}']),
-                recording.total(f'{clock}_ns'))
 
     def test_labels(self):
         series = self.push(recording.samples, labels={'region': 'eu/1'})
@@ -403,50 +371,6 @@ class DdtraceTest(unittest.TestCase):
                          sum([sample.wall_ns for sample in samples]))
         self.assertLessEqual({'odd; \\udc80', '[unsampled]'}, {
             row.function.qualname for row in profile.functions()})
-
-    def test_tasks(self):
-        tasks = {(labels.get('task name'), labels.get('task id', 0) > 0)
-                 for labels in map(ddtrace_pprof.labels,
-                                   adapters.task_samples())}
-        self.assertIn(('job 7', True), tasks)
-
-    def test_our_own_reader(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, 'work.pb.gz')
-            with open(path, 'wb') as file:
-                file.write(made['ddtrace'].encode())
-            profile = profile_sampling.Profile.load(path)
-        self.assertEqual(profile.total_wall_ns, recording.total())
-        self.assertEqual(profile.total_cpu_ns, recording.total('cpu_ns'))
-
-
-class DdtraceGoTest(GoTest):
-
-    def setUp(self):
-        self.path = os.path.join(self.directory.name, 'work.pprof')
-        with open(self.path, 'wb') as file:
-            file.write(made['ddtrace'].encode())
-
-    def test_top(self):
-        for type_, what in ('wall-time', 'wall_ns'), ('cpu-time', 'cpu_ns'):
-            rows = top_rows(self.run_tool(
-                self.pprof, '-top', '-unit=ns', '-nodefraction=0',
-                f'-sample_index={type_}', self.path))
-            self.assertEqual(
-                sum([int(flat.removesuffix('ns'))
-                     for flat, _ in rows.values()]), recording.total(what))
-            for name in adapters.NAMES:
-                if recording.of(name, what):
-                    self.assertEqual(
-                        int(rows[name][1].removesuffix('ns')),
-                        recording.of(name, what), name)
-
-    def test_labels(self):
-        rows = top_rows(self.run_tool(
-            self.pprof, '-top', '-unit=ns', '-nodefraction=0',
-            '-sample_index=wall-time', '-tagfocus=route=^/a$', self.path))
-        self.assertIn('light', rows)
-        self.assertNotIn('heavy', rows)
 
 
 if __name__ == '__main__':

@@ -19,13 +19,10 @@ from profile_sampling import profile, request
 from profile_sampling._data import idle
 from profile_sampling._data.by_site import Sites
 from profile_sampling._data.values import STATES
-from profile_sampling.middleware import ASGIMiddleware
 
 from ..support.packages import contained
 from ..support.sessions import SessionTest
 from ..support.work import spin
-from .served import get
-from .test_web_frameworks import serving_asgi, uvicorn
 
 with contained():
     try:
@@ -37,17 +34,9 @@ with contained():
         import aiosqlite
     except ImportError:
         aiosqlite = None
-    try:
-        import anyio.to_thread
-        import starlette.applications
-        import starlette.background
-        import starlette.responses
-        import starlette.routing
-    except ImportError:
-        starlette = None
 
 N_REQUESTS = 20
-NAP_S, SPIN_S, LATER_S = 0.02, 0.005, 0.05
+NAP_S, SPIN_S = 0.02, 0.005
 # What a request's task ran is its share of the samples of all such tasks: so
 # much of a latency the states may be off, where it waits and where it runs.
 WAITING, RUNNING = 0.1, 0.3
@@ -196,97 +185,6 @@ class AiohttpTest(LibraryTest):
              if row.state == 'awaiting'
              and row.labels.get('call') == 'asks nap/7'
              for frame in row.stack])
-
-
-@unittest.skipUnless(starlette and uvicorn,
-                     'the starlette or uvicorn package is not installed')
-class StarletteTest(LibraryTest):
-
-    def make_app(self):
-        measured = self.measured
-
-        async def later():
-            with measured('later'):
-                await asyncio.sleep(LATER_S)
-
-        def in_thread():
-            with measured('in thread'):
-                time.sleep(LATER_S)
-
-        async def plain(_):
-            with measured('nap'):
-                await asyncio.sleep(NAP_S)
-            tasks = starlette.background.BackgroundTasks()
-            tasks.add_task(later)
-            tasks.add_task(in_thread)
-            return starlette.responses.PlainTextResponse(
-                'ok', background=tasks)
-
-        async def parts():
-            for _ in range(2):
-                with measured('part'):
-                    await asyncio.sleep(NAP_S)
-                yield b'part'
-
-        async def streamed(_):
-            return starlette.responses.StreamingResponse(
-                parts(), background=starlette.background.BackgroundTask(later))
-
-        app = starlette.applications.Starlette(routes=[
-            starlette.routing.Route('/plain', plain),
-            starlette.routing.Route('/streamed', streamed)])
-        return app
-
-    def test_background_tasks_are_in_no_latency(self):
-        self.measured = Measured()
-        with (profile() as run,
-              serving_asgi(ASGIMiddleware(self.make_app())) as port):
-            for _ in range(N_REQUESTS):
-                for path in '/plain', '/streamed':
-                    self.assertEqual(get(port, path)[0], 200)
-        rows = self.rows(run)
-        ns = self.measured.ns
-        plain, streamed = rows['GET /plain'], rows['GET /streamed']
-        for row in plain, streamed:
-            self.assertEqual(row.count, N_REQUESTS)
-        # Each awaited more in the background than in its answer.
-        self.assertGreater(ns['later'] / 2, ns['nap'])
-        self.check_latency(plain, 'nap')
-        self.check_latency(streamed, 'part')
-        # Beside it, and what is streamed in a task of its own.
-        self.assertGreater(plain.spawned_ns + streamed.spawned_ns,
-                           0.9 * (ns['later'] + ns['in thread']))
-        self.assertGreater(plain.spawned_ns, 0.9 * ns['in thread'])
-        # What an executor does for it is work for later, too.
-        self.assertEqual(
-            {row.labels.get('answered') for row in run.profile.samples
-             if any(frame.function.qualname.endswith('in_thread')
-                    for frame in row.stack)}, {'yes'})
-
-    def test_threads_of_anyio_are_idle_between_calls(self):
-        async def main():
-            await anyio.to_thread.run_sync(time.sleep, LATER_S)
-            await asyncio.sleep(LATER_S)
-        with profile() as run:
-            asyncio.run(main())
-        self.assertEqual(callees(run, 'WorkerThread.run'), (
-            set(), {'_contextvars.Context.run'}))
-        sites = Sites(run.profile._tables)
-        self.assertGreater(
-            sum([row.sums.total for row in sites.idle_rows
-                 if row.function.name == 'threading.Condition.wait']),
-            0.9e9 * LATER_S)
-
-    def check_latency(self, row, name):
-        """It is what was done before the answer, and what Starlette takes
-        for that, which is far less than what came later."""
-        latency_ns = row.mean_ns * row.count
-        before_ns = self.measured.ns[name]
-        self.assertGreater(latency_ns, before_ns)
-        self.assertLess(latency_ns - before_ns,
-                        0.5 * self.measured.ns['later'])
-        self.check_waits(row, name)
-        self.assertAlmostEqual(row.life_ns / latency_ns, 1, delta=RUNNING)
 
 
 @unittest.skipUnless(aiosqlite, 'the aiosqlite package is not installed')

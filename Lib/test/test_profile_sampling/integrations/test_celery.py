@@ -5,7 +5,7 @@ import unittest
 from profile_sampling.middleware import label_celery_tasks
 
 from ..support.packages import contained
-from ..support.sessions import ProgramTest, names as stack_names, on_stack
+from ..support.sessions import names as stack_names, on_stack
 from .served import (
     REQUESTS, Served, ServedTest, held, nap, shuffled, work_later, work_one,
     work_three)
@@ -136,11 +136,6 @@ class CeleryTest(ServedTest):
     def test_threads(self):
         self.check_pool('threads', 4)
 
-    def test_nothing_is_left(self):
-        for name in 'shop.one', 'shop.fail', 'shop.ignore', 'shop.outer':
-            self.tasks[name].apply()
-            self.assertEqual(held(), {}, name)
-
     def test_connecting_again_changes_nothing(self):
         label_celery_tasks()
         self.assertEqual(self.tasks['shop.inner'].apply().get(),
@@ -162,66 +157,3 @@ class CeleryTest(ServedTest):
     def test_name_of_the_label(self):
         with self.assertRaises(ValueError):
             label_celery_tasks('thread id')
-
-
-PREFORK = '''
-import os, signal, threading, time
-import celery
-from celery import signals
-import profile_sampling
-from profile_sampling.middleware import label_celery_tasks
-
-app = celery.Celery('shop', broker='memory://', backend='cache+memory://')
-app.conf.broker_transport_options = {'polling_interval': 0.01}
-label_celery_tasks()
-
-
-@signals.worker_process_init.connect
-def begin(**_):
-    profile_sampling.start(rate_hz=5000)
-
-
-@signals.worker_process_shutdown.connect
-def end(**_):
-    profile_sampling.stop().save('child.pb.gz')
-
-
-@app.task(name='shop.busy')
-def busy():
-    end = time.thread_time() + 0.2
-    while time.thread_time() < end:
-        pass
-
-
-@app.task(name='shop.last')
-def last():
-    open('done', 'w').close()
-
-
-def stop():
-    while not os.path.exists('done'):
-        time.sleep(0.05)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-busy.delay()
-last.delay()
-threading.Thread(target=stop, daemon=True).start()
-app.worker_main(['worker', '-P', 'prefork', '-c', '1', '-l', 'CRITICAL',
-                 '--without-mingle', '--without-gossip'])
-'''
-
-
-@unittest.skipUnless(celery, 'the celery package is not installed')
-class PreforkTest(ProgramTest):
-
-    def test_children_label_their_samples(self):
-        self.file('shop.py', PREFORK)
-        run = self.run_python('shop.py')
-        self.assertIn('child.pb.gz', self.files(), run.err)
-        profile = run.load('child.pb.gz')
-        busy = [sample for sample in profile.samples
-                if on_stack(sample, 'busy')]
-        self.assertTrue(busy)
-        for sample in busy:
-            self.assertEqual(sample.labels, {'job': 'shop.busy'})

@@ -10,7 +10,7 @@ from profile_sampling._data.histogram import BITS
 from profile_sampling.middleware import ASGIMiddleware
 
 from ..support.packages import contained
-from .test_web_frameworks import fastapi, serving_asgi, uvicorn, uvloop
+from .test_web_frameworks import fastapi, serving_asgi, uvicorn
 
 with contained():
     try:
@@ -171,10 +171,6 @@ class LatencyTest(unittest.TestCase):
 
     def test_asyncio(self):
         self.check('asyncio')
-
-    @unittest.skipUnless(uvloop, 'the uvloop package is not installed')
-    def test_uvloop(self):
-        self.check('uvloop')
 
 
 if __name__ == '__main__':
