@@ -6,7 +6,6 @@ computes in in_parent() and checks the status of each child.
 """
 
 import atexit
-import concurrent.futures
 import multiprocessing
 import os
 import signal
@@ -181,16 +180,6 @@ def pool(method):
     return run_all
 
 
-def executor(method):
-    def run_all(count):
-        context = multiprocessing.get_context(method)
-        options = {} if method == 'fork' else {'max_tasks_per_child': 1}
-        with concurrent.futures.ProcessPoolExecutor(
-                2, mp_context=context, **options) as workers:
-            list(workers.map(live, range(count)))
-    return run_all
-
-
 def at_exit(count):
     @atexit.register
     def fork():
@@ -295,9 +284,6 @@ WITH_PROFILE = {
     'Pool, fork': pool('fork'),
     'Pool, spawn': pool('spawn'),
     'Pool, forkserver': pool('forkserver'),
-    'executor, fork': executor('fork'),
-    'executor, spawn': executor('spawn'),
-    'executor, forkserver': executor('forkserver'),
 }
 WITHOUT_PROFILE = {
     '/bin/true': each(program('/bin/true')),

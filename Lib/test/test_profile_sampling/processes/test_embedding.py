@@ -85,10 +85,6 @@ class EmbeddingTest(ProgramTest):
         self.check(COMPUTE, PYTHONSAMPLEPROF=OPTION.partition('=')[2])
 
     @OUTLIVED
-    def test_daemon_threads(self):
-        self.check(DAEMONS, option=OPTION)
-
-    @OUTLIVED
     def test_asleep_for_ever(self):
         # A thread that never wakes up, so there can be no second round.
         for _ in range(5):
@@ -102,10 +98,6 @@ class EmbeddingTest(ProgramTest):
         profile = self.check(COMPUTE, option=OPTION, threads=4)
         self.assertGreaterEqual(
             len({sample.thread.native_id for sample in profile.samples}), 5)
-
-    @OUTLIVED
-    def test_threads_of_both_kinds(self):
-        self.check(DAEMONS, option=OPTION, threads=3)
 
     def test_subinterpreters(self):
         self.check(SUBINTERPRETERS, option=OPTION)

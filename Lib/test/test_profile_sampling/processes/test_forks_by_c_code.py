@@ -62,9 +62,6 @@ class ForksByCCodeTest(ChildrenTest):
         self.assertEqual(sum(count for name, count in profile.stats.items()
                              if name.startswith('lost')), 0)
 
-    def test_exit(self):
-        self.check(f'check({COUNT}, lambda: None)')
-
     def test_threads(self):
         self.check(f'''
 def live():
@@ -74,9 +71,6 @@ def live():
         thread.join()
 check({COUNT}, live)
 ''')
-
-    def test_waiting(self):
-        self.check(f'check({COUNT}, lambda: time.sleep(0.001))')
 
     def test_os_exit(self):
         self.check(f'check({COUNT}, lambda: os._exit(7))')

@@ -15,7 +15,7 @@ from test.support import threading_helper
 
 from ..support.sessions import (
     OPTION, ProgramTest, Session, SessionTest, _profile, by_state, checked,
-    environment, on_stack, weight)
+    on_stack, weight)
 from ..support.work import busy
 
 # Threads in Python code, in C code with the GIL and without, all alive.
@@ -110,14 +110,6 @@ class EndsTest(ProgramTest):
                    '    time.sleep(10)\n'
                    'except KeyboardInterrupt:\n    print("caught")')
 
-    def test_sigterm(self):
-        profile = self.check(
-            'import os, signal, time\n'
-            'def work():\n    time.sleep(0.1)\n'
-            'work()\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)')
-        self.assertGreater(sum([sample.wall_ns for sample in profile.samples
-                                if on_stack(sample, 'work')]), 90_000_000)
-
     def test_sigterm_that_is_waited_for(self):
         # It ends nothing, though nobody has a handler.
         self.check('import os, signal, threading\n'
@@ -128,22 +120,6 @@ class EndsTest(ProgramTest):
                    'thread.start()\n'
                    'print(signal.sigwait([signal.SIGTERM]))\n'
                    'thread.join()')
-
-    def test_sigterm_handled(self):
-        self.check('import os, signal, sys, time\n'
-                   'signal.signal(signal.SIGTERM, lambda *a: sys.exit(9))\n'
-                   'os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(10)')
-
-    def test_sigkill(self):
-        self.check('import os, signal\n'
-                   'os.kill(os.getpid(), signal.SIGKILL)', profile=False)
-
-    def test_os_exit(self):
-        self.check('import os; os._exit(5)')
-
-    def test_abort(self):
-        with support.SuppressCrashReport():
-            self.check('import os; os.abort()', profile=False)
 
     @support.skip_if_sanitizer('its report tells addresses and the pid',
                                address=True, memory=True, ub=True,
@@ -159,9 +135,6 @@ class EndsTest(ProgramTest):
             self.assertTrue([s for s in profile.samples
                              if on_stack(s, name)], name)
         self.assertGreater(states['waiting'], 0)
-
-    def test_daemon_threads_and_an_exception(self):
-        self.check('raise SystemExit(4)', setup=DAEMONS)
 
     def test_daemon_threads_and_os_exit(self):
         self.check('import os; os._exit(6)', setup=DAEMONS)
@@ -279,15 +252,6 @@ class ForksTest(ProgramTest):
                    ' _profile.running())',
                    'False 7 True')
 
-    def test_no_warning_about_threads(self):
-        # -W error: os.fork() warns when there are other threads, but the
-        # profiler's own is none of the program's business.
-        self.check('import os\n'
-                   'for _ in range(20):\n'
-                   '    if not (pid := os.fork()): os._exit(0)\n'
-                   '    os.waitpid(pid, 0)\n'
-                   'print("fine")', 'fine')
-
     def test_warning_about_the_programs_threads(self):
         self.check('import os, threading, warnings\n'
                    'lock = threading.Lock(); lock.acquire()\n'
@@ -299,19 +263,6 @@ class ForksTest(ProgramTest):
                    'lock.release()\n'
                    'print(*[w.category.__name__ for w in caught])',
                    'DeprecationWarning')
-
-    @support.skip_if_sanitizer('it allows no threads in a child',
-                               thread=True)
-    def test_child_starts_its_own(self):
-        self.check('import os, _profile\n'
-                   'for _ in range(20):\n'
-                   '    if not (pid := os.fork()):\n'
-                   '        _profile.start(rate_hz=10_000)\n'
-                   '        for i in range(30_000): str(i)\n'
-                   '        assert _profile.stop()["samples"]\n'
-                   '        os._exit(0)\n'
-                   '    assert os.waitpid(pid, 0)[1] == 0\n'
-                   'print("fine")', 'fine')
 
     def test_fork_in_a_busy_program(self):
         # Forks at any moment, out of several threads, children that fork.
@@ -329,56 +280,8 @@ class ForksTest(ProgramTest):
                    '[t.start() for t in ts]; [t.join() for t in ts]\n'
                    'print("fine")', 'fine')
 
-    def test_subprocess(self):
-        profile = self.check(
-            'import subprocess, sys\n'
-            'for options in {}, {"close_fds": False}, '
-            '{"preexec_fn": int}, {"start_new_session": True}:\n'
-            '    r = subprocess.run([sys.executable, "-c",'
-            ' "import sys; sys.exit(3)"], **options)\n'
-            '    print(r.returncode)', '3 3 3 3')
-        self.assertGreater(by_state(profile.samples)['waiting'], 0)
-
-    def test_variable_is_inherited(self):
-        result = self.run_python(
-            '-c', 'import subprocess, sys\n'
-            'subprocess.run([sys.executable, "-c", "1"], check=True)',
-            env=environment(PYTHONSAMPLEPROF='out={pid}.pb.gz'))
-        self.assertEqual(result.status, 0)
-        self.assertEqual(len(result.said()), 2)
-        self.assertEqual(len(self.files()), 2)
-        for name in self.files():
-            result.load(name)
-
-    def test_multiprocessing(self):
-        self.file('program.py',
-                  'import multiprocessing as mp, sys\n'
-                  'def f(x): return x * x\n'
-                  'if __name__ == "__main__":\n'
-                  '    with mp.get_context(sys.argv[1]).Pool(2) as pool:\n'
-                  '        print(sum(pool.map(f, range(100))))\n')
-        for method in 'fork', 'spawn', 'forkserver':
-            with self.subTest(method=method):
-                result = self.run_python(OPTION, 'program.py', method)
-                self.assertEqual((result.status, result.out),
-                                 (0, b'328350\n'), result.err)
-
 
 class SessionsTest(SessionTest):
-
-    def test_start_twice(self):
-        with Session():
-            with self.assertRaises(RuntimeError):
-                _profile.start()
-            self.assertTrue(_profile.running())
-        self.assertFalse(_profile.running())
-
-    def test_not_running(self):
-        for function in _profile.stop, _profile.snapshot:
-            with self.assertRaises(RuntimeError):
-                function()
-        self.assertFalse(_profile.running())
-        self.assertIsInstance(_profile.stats(), dict)
 
     def test_start_and_stop_200_times(self):
         with Session():

@@ -227,15 +227,6 @@ class SignalTest(EndTest):
             'os.kill(os.getpid(), signal.SIGTERM)\n'
             'time.sleep(60)', -signal.SIGTERM)
 
-    def test_workers_of_a_pool(self):
-        self.file('program.py', 'import multiprocessing, time\n'
-                  'context = multiprocessing.get_context("fork")\n'
-                  'with context.Pool(2) as pool:\n'
-                  '    print(pool.map(len, ["a", "bc"]))\n')
-        result = self.run_python('-Xsampleprof=out={pid}.pb.gz', 'program.py')
-        self.assertEqual((result.status, result.out), (0, b'[1, 2]\n'))
-        self.assertEqual(len(self.profiles()), 3)
-
     @unittest.skipUnless(
         os.geteuid() == 0 and shutil.which('unshare'), 'needs root, unshare')
     def test_first_process_of_a_container(self):

@@ -40,7 +40,9 @@ def app(environ, start_response):
 '''
 CELERY = WORK + '''
 import celery
+from profile_sampling.middleware import label_celery_tasks
 app = celery.Celery('work', broker='filesystem://')
+label_celery_tasks()
 app.conf.broker_transport_options = {
     'data_folder_in': 'queue', 'data_folder_out': 'queue',
     'control_folder': 'control', 'polling_interval': 0.01}
@@ -76,8 +78,9 @@ class PreforkingTest(ChildrenTest):
             self.assertLess(time.monotonic(), end, self.log())
             time.sleep(0.02)
 
-    def check_end(self, program, workers):
-        """After SIGTERM: a profile of each process, with its own work."""
+    def check_end(self, program, workers, labels={}):
+        """After SIGTERM: a profile of each process, with its own work, which
+        has these labels."""
         program.send_signal(signal.SIGTERM)
         self.assertEqual(program.wait(TIMEOUT_S), 0, self.log())
         profiles = self.profiles()
@@ -91,6 +94,9 @@ class PreforkingTest(ChildrenTest):
                     found = [sample for sample in profile.samples
                              if on_stack(sample, function)]
                     self.assertEqual(bool(found), expected, function)
+                    if function == 'serve_request':
+                        for sample in found:
+                            self.assertEqual(sample.labels, labels)
         said = [line for line in self.log().splitlines()
                 if line.startswith('sampleprof: ')]
         self.assertEqual(len(said), 1, said)
@@ -138,7 +144,7 @@ class PreforkingTest(ChildrenTest):
             with open(path) as file:
                 workers.add(int(file.read()))
         self.assertNotIn(program.pid, workers)
-        self.check_end(program, workers)
+        self.check_end(program, workers, {'job': 'work.job'})
 
 
 if __name__ == '__main__':
