@@ -55,10 +55,6 @@ class InterruptedCallsTest(SessionTest):
                     interrupted += 1
         return interrupted
 
-    def test_without_the_gil(self):
-        self.assertEqual(self.count(ctypes.CDLL(None, use_errno=True),
-                                    lambda: None), 0)
-
     def test_without_the_gil_after_work(self):
         # Ticks come while the thread is on its way into the call.
         self.assertEqual(self.count(ctypes.CDLL(None, use_errno=True),
