@@ -186,18 +186,6 @@ class StacksTest(SessionTest):
                          ['make', '__init__'])
         self.assertEqual(sample.count, 50)
 
-    def test_callbacks_from_c(self):
-        def key(x):
-            tick(1, 1)
-            return x
-        with manual() as session:
-            sorted([3, 1, 2], key=key)
-        sample, = session.profile.samples
-        self.assertEqual(names(sample)[-2:],
-                         ('StacksTest.test_callbacks_from_c',
-                          key.__qualname__))
-        self.assertEqual(sample.count, 3)
-
     def test_exec(self):
         namespace = {'tick': tick, '__name__': 'made.up'}
         with manual() as session:
