@@ -36,20 +36,6 @@ class AtExitTest(unittest.TestCase):
             ''', status=3)
         self.assertRegex(out, r'samples [1-9]')
 
-    def test_daemon_threads_that_subscribe(self):
-        self.run_python('''
-            import threading, time
-            from profile_sampling import subscribe
-            def work():
-                while True:
-                    with subscribe(len), subscribe(id):
-                        sum(range(10_000))
-            for _ in range(3):
-                threading.Thread(target=work, daemon=True).start()
-            time.sleep(0.2)
-            raise SystemExit(7)
-            ''', 7)
-
     @support.skip_if_sanitizer("drop_gil() of CPython's daemon threads",
                                address=True)
     def test_one_that_a_finalizer_closes(self):

@@ -2,7 +2,6 @@
 PITFALLS L8."""
 
 import gc
-import logging
 import os
 import sys
 import threading
@@ -71,14 +70,6 @@ class HostileTest(SubscriberTest):
             [[] for _ in range(1000)]
             gc.collect(0)
         self.check(callback)
-
-    def test_it_logs(self):
-        logger = logging.getLogger('hostile')
-        logger.propagate = False
-        logger.addHandler(logging.StreamHandler(open(os.devnull, 'w')))
-        self.addCleanup(logger.handlers[0].stream.close)
-        self.addCleanup(logger.handlers.clear)
-        self.check(lambda batch: logger.error('%d samples', len(batch)))
 
     def test_it_takes_locks_of_the_program(self):
         lock = threading.RLock()

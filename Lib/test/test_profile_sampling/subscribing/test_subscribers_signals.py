@@ -8,16 +8,12 @@ import signal
 import threading
 import time
 import unittest
-from unittest import mock
 
 from test import support
 from test.support import script_helper
 
-from profile_sampling._subscribing import (
-    delivery as _delivery, subscription as _subscribe)
 
 from ..support.manual import first
-from ..support.sessions import _profile
 from ..support.subscribers import (
     Recorder, SubscriberTest, handling, helper_busy, subscribe_manually,
     time_out)
@@ -228,95 +224,6 @@ class WaitTest(SubscriberTest):
             self.assertGreater(len(ended), 0)
             self.assertNotIn(threading.get_ident(), ended)
             self.assertEqual(subscription.stats()['errors'], 0)
-
-
-class MomentsTest(SubscriberTest):
-    """Things that happen in the middle of others."""
-
-    def test_it_is_closed_when_all_was_taken(self):
-        # By a thread in another callback, which leaves the rest to us.
-        recorder = Recorder()
-        deliver = _subscribe.Subscription._deliver
-        closed = []
-
-        def deliver_and_close(subscription, now):
-            is_last = deliver(subscription, now)
-            if not closed:
-                closed.append(1)
-                subscription._core.close()
-            return is_last
-        with subscribe_manually(recorder) as subscription:
-            first()
-            with mock.patch.object(_subscribe.Subscription, '_deliver',
-                                   deliver_and_close):
-                subscription.flush()
-            self.assertTrue(subscription.closed)
-            subscription.flush()
-            self.assertEqual(recorder.wall_ns(),
-                             subscription.stats()['wall_ns'])
-            self.assertNotIn(subscription, _delivery._subscriptions)
-
-    def starting(self, start_helper):
-        """With another function in the place of _profile.start_helper()."""
-        return mock.patch.object(_profile, 'start_helper', start_helper)
-
-    def test_a_finalizer_subscribes_as_the_helper_is_started(self):
-        start_helper = _profile.start_helper
-        inner, helpers = [], []
-
-        def start_beside_finalizer(*args, **options):
-            if not inner:
-                inner.append(None)
-                inner.append(subscribe_manually(recorders[0]))
-            helpers.append(start_helper(*args, **options))
-            return helpers[-1]
-        recorders = Recorder(), Recorder()
-        with self.starting(start_beside_finalizer):
-            outer = subscribe_manually(recorders[1])
-        first()
-        for subscription in inner[1], outer:
-            subscription.flush()
-        self.assertEqual([recorder.wall_ns() for recorder in recorders],
-                         [3000, 3000])
-        for subscription in inner[1], outer:
-            subscription.close()
-        for helper in helpers:
-            helper.join()
-
-    def test_no_helper_can_be_started_beside_a_finalizers(self):
-        start_helper = _profile.start_helper
-        recorder, inner = Recorder(), []
-
-        def fail(*args, **options):
-            with self.starting(start_helper):
-                inner.append(subscribe_manually(recorder))
-            raise RuntimeError("can't start new thread")
-        with self.starting(fail), \
-                self.assertRaisesRegex(RuntimeError, 'start new thread'):
-            subscribe_manually(len)
-        self.assertEqual(_delivery._subscriptions, inner)
-        first()
-        inner[0].close()
-        self.assertEqual(recorder.wall_ns(), 3000)
-        self.assert_idle()
-
-    def test_a_handler_raises_as_the_helper_is_started(self):
-        # Nobody knows of the thread that has been started.
-        start_helper = _profile.start_helper
-        helpers = []
-
-        def start_and_fail(*args, **options):
-            helpers.append(start_helper(*args, **options))
-            raise TimeoutError
-        with self.starting(start_and_fail), self.assertRaises(TimeoutError):
-            subscribe_manually(len)
-        helpers[0].join()
-        self.assertEqual(_delivery._subscriptions, [])
-        self.assert_idle()
-        recorder = Recorder()
-        with subscribe_manually(recorder):
-            first()
-        self.assertEqual(recorder.wall_ns(), 3000)
 
 
 if __name__ == '__main__':
