@@ -59,25 +59,6 @@ class StacksTest(SessionTest):
         for path in paths:
             self.assertIn(path, found)
 
-    def test_coroutines_down_to_a_sleep(self):
-        async def inner():
-            await asyncio.sleep(WAIT_S)
-
-        async def outer():
-            await inner()
-        self.check(outer, 'outer > inner > asyncio.tasks.sleep')
-
-    def test_asynchronous_generator(self):
-        async def numbers():
-            yield 1
-            await asyncio.sleep(WAIT_S)
-            yield 2
-
-        async def loops():
-            async for _ in numbers():
-                pass
-        self.check(loops, 'loops > numbers > asyncio.tasks.sleep')
-
     def test_asend_and_aclose(self):
         async def numbers():
             try:

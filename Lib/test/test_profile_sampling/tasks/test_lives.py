@@ -47,16 +47,6 @@ class LivesTest(SessionTest):
                          sum(map(sum, found.values())))
         return profile
 
-    def test_new_task_waits_for_its_loop(self):
-        async def child():
-            spend(5)
-
-        async def main():
-            task = asyncio.create_task(child())
-            spend(100)
-            await task
-        self.check(main, child=(5, 100, 0), main=(100, 0, 5))
-
     def test_awaiting_ends_where_the_future_is_set(self):
         async def main():
             future = asyncio.get_running_loop().create_future()
@@ -231,21 +221,6 @@ class LivesTest(SessionTest):
         running, _, awaiting = lives(session.profile)['runs']
         self.assertEqual((running, awaiting), (9, 0))
 
-    def test_two_sessions(self):
-        async def main():
-            future = asyncio.get_running_loop().create_future()
-            with manual():
-                task = asyncio.create_task(parked(future))
-                await asyncio.sleep(0)
-                spend(1000)
-            with manual() as session:
-                spend(3)
-                future.set_result(None)
-                spend(9)
-                await task
-            return session.profile
-        self.assertEqual(lives(asyncio.run(main()))['parked'], (0, 9, 3))
-
     def test_eager_tasks_run_in_the_step_of_another(self):
         async def eager():
             spend(5)
@@ -396,35 +371,6 @@ class LivesTest(SessionTest):
                     break
         self.assertEqual(profile_sampling.stop().tasks(), [])
 
-    def test_subscribers_who_ask_get_waits(self):
-        async def child():
-            await asyncio.sleep(0)
-            await asyncio.sleep(0.01)
-
-        async def main():
-            await asyncio.gather(*[child() for _ in range(20)])
-        found, others = Counter(), []
-
-        def add(batch):
-            for record in batch.task_waits():
-                found[record.state] += record.wall_ns
-                self.assertIn(record.stack[0].function.qualname,
-                              ('[awaiting]', '[loop wait]'))
-
-        def add_other(batch):
-            others.extend(batch.task_waits())
-        profile_sampling.start()
-        with (profile_sampling.subscribe(add, tasks=True) as subscription,
-              profile_sampling.subscribe(add_other)):
-            asyncio.run(main())
-            subscription.flush()
-        profile = profile_sampling.stop()
-        self.assertEqual(subscription.stats()['errors'], 0)
-        self.assertEqual(found, {
-            'awaiting': sum(row.awaiting_ns for row in profile.tasks()),
-            'loop_wait': sum(row.loop_wait_ns for row in profile.tasks())})
-        self.assertEqual(others, [])
-
     def test_delays_add_up_to_loop_waits(self):
         async def hog():
             spend(100)
@@ -459,14 +405,6 @@ class BesideOthersTest(SessionTest):
             for _ in range(100):
                 await asyncio.create_task(short())
         asyncio.run(main())
-
-    def test_block_in_a_session(self):
-        with Session(rate_hz=self.RATE_HZ) as session:
-            self.run_tasks()
-            with profile_sampling.profile() as block:
-                self.run_tasks()
-        self.check(block.profile)
-        self.check(session.profile)
 
     def test_blocks_in_blocks(self):
         with profile_sampling.profile(rate_hz=self.RATE_HZ) as outer:

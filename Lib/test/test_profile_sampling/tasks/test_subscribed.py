@@ -10,10 +10,9 @@ from test.support import import_helper
 
 import profile_sampling
 from profile_sampling import Aggregator, label
-from profile_sampling._subscribing import subscription as _subscription
 
 from ..support.lives import lives, spend
-from ..support.manual import first, manual, second
+from ..support.manual import first, manual
 from ..support.sessions import _profile, checked
 from ..support.subscribers import (
     SubscriberTest, closing, fill_tables, helper_busy, subscribe_manually)
@@ -263,25 +262,6 @@ class SubscribedTest(SubscriberTest):
         self.assertEqual(lives(found), lives(session.profile))
         self.assertEqual(counted(found), counted(session.profile))
         self.assertEqual(stacks(found), stacks(session.profile))
-
-    def test_a_batch_that_could_not_be_made(self):
-        aggregator = Aggregator()
-        with subscribe_manually(aggregator, task=True) as subscription:
-            first()
-            subscription.flush()
-            second()
-            subscription._core.flush()
-            with (mock.patch.object(_subscription, 'Batch',
-                                    side_effect=MemoryError),
-                  self.assertRaises(MemoryError)):
-                subscription._next_batch()
-            subscription.flush()
-            first()
-        spent_ns = Counter()
-        for sample in checked(aggregator.profile()).samples:
-            spent_ns[sample.stack[0].function.qualname] += sample.wall_ns
-        self.assertEqual((spent_ns['first'], spent_ns['second']),
-                         (2 * 3000, 5000))
 
     def test_tables_that_begin_anew_while_a_batch_waits(self):
         renew = _profile.renew_if_full
