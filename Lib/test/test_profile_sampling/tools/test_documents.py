@@ -84,16 +84,6 @@ class CheckerTest(unittest.TestCase):
     def write(self, text):
         self.page.write_text(textwrap.dedent(text))
 
-    def test_right_output(self):
-        self.write("""
-            .. code-block:: console
-
-               $ echo 1 and two; echo three
-               2 and two
-               three
-            """)
-        pages.check_commands(self.page, self.place)
-
     def test_wrong_output(self):
         self.write("""
             .. code-block:: console
@@ -129,32 +119,6 @@ class CheckerTest(unittest.TestCase):
             """)
         self.assertEqual(pages.python_of(self.page),
                          'number = 1\n\nnumber += 1')
-
-    def test_missing_package(self):
-        with self.assertRaises(pages.NeedsPackage):
-            self.place.run_python('import no_such_package_is_here')
-
-    def test_record(self):
-        self.write("""\
-            .. code-block:: console
-
-               $ echo new; echo line
-               old
-               $ echo not shown
-
-            Text.
-            """)
-        pages.record(self.page, self.place)
-        self.assertEqual(self.page.read_text(), textwrap.dedent("""\
-            .. code-block:: console
-
-               $ echo new; echo line
-               new
-               line
-               $ echo not shown
-
-            Text.
-            """))
 
 
 class TutorialTest(unittest.TestCase):

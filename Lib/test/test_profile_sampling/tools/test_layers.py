@@ -83,12 +83,6 @@ class LayersTest(unittest.TestCase):
 
 class PythonTest(LayersTest):
 
-    def test_down(self):
-        self.assertEqual(self.python(
-            right='from house import ground',
-            left__one='import house.ground\nfrom house.left import two',
-            left__two='def f():\n    from ..ground import x'), [])
-
     def test_up(self):
         for code in ('import house.right', 'from house import right',
                      'from house.right import x', 'from .right import x',
@@ -98,11 +92,6 @@ class PythonTest(LayersTest):
                 self.assertEqual(self.python(right='', ground=code), [
                     f'Lib/house/ground.py:{line} -> Lib/house/right.py '
                     '(imports it): "right" is above "ground"'])
-
-    def test_to_the_neighbour(self):
-        [fault] = self.python(right='from house.left import one',
-                              left__one='')
-        self.assertIn('"left" is beside "right"', fault)
 
     def test_circle(self):
         self.assertEqual(self.python(
@@ -125,17 +114,10 @@ class PythonTest(LayersTest):
         [fault] = self.python(plan, right='')
         self.assertIn('it is gone', fault)
 
-    def test_no_file(self):
-        self.assertEqual(self.check('[c] Python/\n', {}),
-                         ['no file is like Python/'])
-
 
 class CTest(LayersTest):
 
     CALL = 'void\nf(void)\n{\n    _Py_Below();\n}\n'
-
-    def test_down(self):
-        self.assertEqual(self.c(above='#include "below.h"\n' + self.CALL), [])
 
     def test_call_up(self):
         above = 'int\n_Py_Above(void)\n{\n    return 0;\n}\n'
@@ -151,12 +133,6 @@ class CTest(LayersTest):
                      'void\nf(void)\n{\n    puts("_Py_Above");\n}\n'):
             with self.subTest(text):
                 self.assertEqual(self.c(above=above, below_too=text), [])
-
-    def test_call_in_a_macro(self):
-        above = 'int\n_Py_Above(void)\n{\n    return 0;\n}\n'
-        [fault] = self.c(above=above,
-                         below_too='#define UP() \\\n    _Py_Above()\n')
-        self.assertIn('Python/below_too.c:2 -> Python/above.c', fault)
 
     def test_call_by_a_macro_of_a_header(self):
         above = 'int\n_Py_Above(void)\n{\n    return 0;\n}\n'

@@ -26,7 +26,7 @@ if not os.path.exists(DIRECTORY):
 with import_helper.DirsOnSysPath(DIRECTORY):
     import checks
     import episode
-    from moments import History, Moments
+    from moments import Moments
     from program import Run
 
 SECONDS = 300 if THOROUGH else 8
@@ -119,42 +119,6 @@ class ClocksTest(SessionTest):
 
     def test_made_up(self):
         self.assertIn('too much', self.faults(100))
-
-
-class HistoryTest(unittest.TestCase):
-    """Which times count, where calls and blocks overlap."""
-
-    def setUp(self):
-        super().setUp()
-        self.history = History()
-        self.beginning = Moments(10, 12)
-        self.ending = Moments(90, 95)
-
-    def inside(self):
-        return list(self.history.inside(self.beginning, self.ending))
-
-    def test_blocks_count_once(self):
-        self.history.was_inside(Moments(20, 22), Moments(40, 45))
-        self.history.was_inside(Moments(30, 33), Moments(50, 55))
-        self.assertEqual(self.inside(), [(22, 40), (40, 50)])
-
-    def test_blocks_end_with_the_session(self):
-        self.history.was_inside(Moments(80, 82), Moments(120, 125))
-        self.assertEqual(self.inside(), [(82, 90)])
-
-    def test_blocks_of_a_session_before(self):
-        self.history.was_inside(Moments(5, 11), Moments(40, 45))
-        self.assertEqual(self.inside(), [])
-
-    def test_beginnings_that_are_alike(self):
-        second_ns = 1_000_000_000
-        self.history.began(Moments(second_ns, second_ns + 10))
-        self.history.began(Moments(second_ns + 5, second_ns + 30))
-        self.history.began(Moments(2 * second_ns, 2 * second_ns + 1))
-        found = self.history.beginning(second_ns + 7)
-        self.assertEqual((found.before_ns, found.after_ns),
-                         (second_ns, second_ns + 30))
-        self.assertIsNone(self.history.beginning(3 * second_ns))
 
 
 if __name__ == '__main__':

@@ -146,10 +146,6 @@ class ThirdPartiesTest(unittest.TestCase):
         self.assertNotIn(third_parties.COMMAND, always)
         self.assertIn(third_parties.COMMAND, at_times)
 
-    def test_nothing_lacks(self):
-        self.assertEqual(
-            third_parties.lacks((self.GOOD, self.GOOD), self.TOTALS), {})
-
     def test_no_test_passed(self):
         for run in ({third_parties.COMMAND: 'exit status 5'},
                     {'test_a': 'skipped'}, self.BAD):
