@@ -205,7 +205,7 @@ class JumpsTest(ProgramTest):
         self.assertLess(profile.total_cpu_ns, profile.duration_ns)
         return profile
 
-    def with_clock(self, name):
+    def with_clock(self, name, **changes):
         """The environment of a program with the clock of NAME.c."""
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
@@ -214,7 +214,7 @@ class JumpsTest(ProgramTest):
             '-shared', '-fPIC', '-ldl')
         if SANITIZER:
             self.skipTest('a sanitizer has to be loaded first')
-        return environment(LD_PRELOAD=library)
+        return environment(LD_PRELOAD=library, **changes)
 
     def test_time_of_day(self):
         result = self.run_python(OPTION, '-c', TIMED, 'jumps',
@@ -233,7 +233,7 @@ class JumpsTest(ProgramTest):
         result = self.run_python(
             '-Xsampleprof=rate_hz=10000,out=profile.pb.gz', '-c', 'import os\n'
             'for _ in range(1000): os.stat(".")\n',
-            env=self.with_clock('slow_clock'))
+            env=self.with_clock('slow_clock', LATE_NS='200000'))
         self.assertEqual((result.status, result.out), (0, b''), result.err)
         profile = Run.load(self, 'profile.pb.gz')
         self.assertAlmostEqual(profile.total_wall_ns, profile.duration_ns,
@@ -252,12 +252,12 @@ class JumpsTest(ProgramTest):
         self.assertAlmostEqual(int(readings) / calls, 2, delta=0.6)
 
     def test_overhead_without_a_cpu(self):
-        # PITFALLS T49.  Who waits for a CPU in the profiler's work takes
-        # none.
+        # PITFALLS T49.  What the profiler waits for a CPU is no work of its
+        # own, as if each reading of the clock came late.
         result = self.run_python(
             '-Xsampleprof=out=profile.pb.gz', '-c', 'import os\n'
             'for _ in range(1000): os.stat(".")\n',
-            env=self.with_clock('starved_clock'))
+            env=self.with_clock('slow_clock', LATE_NS='2000000'))
         self.assertEqual(result.status, 0, result.err)
         counters = Run.load(self, 'profile.pb.gz').stats
         self.assertGreater(counters['overhead_drain_ns'], 0)

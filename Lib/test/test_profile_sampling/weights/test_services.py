@@ -16,7 +16,6 @@ import resource
 import select
 import statistics
 import sys
-import threading
 import time
 import unittest
 
@@ -26,8 +25,7 @@ import profile_sampling
 from ..support import sampler, sessions
 from ..support.sessions import (
     Session, SessionTest, _profile, by_state, computing_threads, medians,
-    names, on_stack, one_cpu, own, python_leaf, spinning_processes, weight)
-from ..support.subscribers import Recorder, SubscriberTest
+    names, on_stack, one_cpu, own, spinning_processes, weight)
 from ..support.work import busy
 
 RATE_HZ = 1000
@@ -242,7 +240,6 @@ class ShortCallsTest(SessionTest):
         self.assertAlmostEqual(found[0] / sum(found), due[0] / sum(due),
                                delta=0.03)
 
-
     def test_short_runs_between_calls_without_the_gil(self):
         # Runs of a microsecond, too short for the signal of any clock.  They
         # take some 7 % of the time, in 200 samples: a standard deviation of
@@ -396,41 +393,6 @@ class RestTest(SessionTest):
                                    msg=quarters)
 
 
-class SubscribersTest(SubscriberTest):
-
-    def test_a_tenth_of_the_rate(self):
-        # It gets what the session gets, however short what it is about.
-        def short():
-            time.sleep(0.001)
-
-        def long():
-            time.sleep(0.05)
-        recorder = Recorder()
-        with Session(rate_hz=1000) as session:
-            with profile_sampling.subscribe(recorder, rate_hz=100) as s:
-                for _ in range(10):
-                    long()
-                    for _ in range(10):
-                        short()
-                    busy(0.005)
-                s.flush()
-                table = session.snapshot()
-
-        def sums(samples):
-            return [weight([s for s in samples
-                            if s.thread.ident == threading.get_ident()
-                            and on_stack(s, name)])
-                    for name in (short.__qualname__, long.__qualname__,
-                                 'busy')]
-        found, due = sums(recorder.samples), sums(table.samples)
-        self.assertGreater(min(due), 0.04e9)
-        # What is on its way at the beginning and the end of one and not of
-        # the other: sixteen samples of a period.  Off the GIL half of one.
-        for i, periods in enumerate((1, 1, 17)):
-            self.assertAlmostEqual(found[i], due[i],
-                                   delta=periods * PERIOD_NS)
-
-
 class MissedTicksTest(SessionTest):
 
     BURSTS = 200
@@ -492,59 +454,6 @@ libc = ctypes.PyDLL(None)       # whatever is called through it keeps the GIL
 class AsleepWithGILTest(SessionTest):
 
     LEAF = '[asleep with GIL]'
-
-    def check(self, call, *, work_seconds):
-        """Calls that sleep for a while with the GIL, after work, or after
-        none; 400 ms in all."""
-        slept_ns = 0
-
-        def sleep():
-            call()
-            return None
-
-        with Session(rate_hz=RATE_HZ) as session:
-            while slept_ns < 400_000_000:
-                busy(work_seconds)
-                before_ns = time.monotonic_ns()
-                sleep()
-                slept_ns += time.monotonic_ns() - before_ns
-        line = sleep.__code__.co_firstlineno + 1
-        asleep = [s for s in own(session.profile)
-                  if s.state == 'asleep_with_gil']
-        for sample in asleep:
-            self.assertEqual(names(sample)[-1], self.LEAF)
-        there = [s for s in asleep
-                 if python_leaf(s).function.qualname == call.__qualname__
-                 or (python_leaf(s).function.qualname == sleep.__qualname__
-                     and python_leaf(s).line == line)]
-        # No other call sleeps so.
-        self.assertEqual(weight(there), weight(asleep))
-        return weight(there), weight(there, 'cpu_ns'), slept_ns
-
-    def check_everywhere(self, call, **options):
-        for where, cpus in CPUS.items():
-            with cpus():
-                found_ns, cpu_ns, slept_ns = self.check(call, **options)
-            # 10 %: 400 looks; the ends of the sleeps are met by chance.
-            self.assertAlmostEqual(found_ns / slept_ns, 1, delta=0.1,
-                                   msg=where)
-            # To fall asleep and to wake up.
-            self.assertLess(cpu_ns / slept_ns, 0.02, where)
-
-    def test_usleep(self):
-        def call():
-            libc.usleep(50_000)
-        self.check_everywhere(call, work_seconds=0.02)
-
-    def test_poll(self):
-        def call():
-            libc.poll(None, 0, 10)
-        self.check_everywhere(call, work_seconds=0)
-
-    def test_short_calls_after_work(self):
-        def call():
-            libc.usleep(3000)
-        self.check_everywhere(call, work_seconds=0.003)
 
     def test_its_c_function_is_named(self):
         def sleep():

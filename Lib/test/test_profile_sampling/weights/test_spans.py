@@ -5,7 +5,6 @@ By a clock that the test ticks, as in test_manual.
 
 import ctypes
 import itertools
-import random
 import signal
 import sys
 import threading
@@ -269,13 +268,6 @@ class ShortWaitsTest(SessionTest):
         one, other = self.sites()
         self.check([(one, 10_000, 0), (other, 150_000, 0)] * 15_000,
                    delta=0.015)
-
-    def test_as_much_time_in_each(self):
-        # In any order, so that nothing but the length tells them apart.
-        one, other = self.sites()
-        plan = [(one, 30_000, 0)] * 15 * 2400 + [(other, 450_000, 0)] * 2400
-        random.Random(1).shuffle(plan)
-        self.check(plan, delta=0.03)
 
     def test_cpu_time(self):
         # One burns CPU time twice as fast as the other.  Both are longer than

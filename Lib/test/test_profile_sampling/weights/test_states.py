@@ -4,6 +4,7 @@ A C function computes and sleeps, with the GIL and without it, for times that
 it is given, and says what it took on its CPU clock.
 """
 
+import contextlib
 import ctypes
 import tempfile
 import threading
@@ -84,9 +85,19 @@ class StatesTest(SessionTest):
         self.assertNear(states['native'] + states['waiting'], wall_ns, 0.05)
 
     def test_calls_with_the_gil(self):
+        # On one CPU the sampler thread never sees the caller run.
+        for cpus in contextlib.nullcontext, one_cpu:
+            with self.subTest(cpus=cpus.__name__), cpus():
+                self.check_calls_with_the_gil()
+
+    def check_calls_with_the_gil(self):
         profile, wall_ns, cpu_ns, delayed = self.run_calls(
             ctypes.PyDLL, 100, 6 * MS, 14 * MS)
         states = by_state(own(profile))
+        # To fall asleep and to wake up.
+        self.assertLess(
+            by_state(own(profile), 'cpu_ns')['asleep_with_gil'],
+            0.02 * states['asleep_with_gil'])
         self.assertNear(states['running'], cpu_ns, 0.1)
         self.assertNear(states['asleep_with_gil'], wall_ns - cpu_ns - delayed,
                         0.05)

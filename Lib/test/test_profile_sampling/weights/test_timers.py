@@ -177,7 +177,7 @@ class CpuTimeTest(TimersTest):
         density = cpu_ns.total() / wall_ns.total()
         for line in parts:
             self.assertAlmostEqual(cpu_ns[line] / wall_ns[line] / density, 1,
-                                   delta=0.006)
+                                   delta=0.01)
 
 
 class BlockedTest(TimersTest):
@@ -241,20 +241,6 @@ def num_interrupted(calls, call):
     """How many of the calls ended with EINTR."""
     return sum([call() == -1 and ctypes.get_errno() == errno.EINTR
                 for _ in range(calls)])
-
-
-class OffGILTest(TimersTest):
-
-    def test_no_call_is_cut_short(self):
-        # After some ticks both timers of the thread are set: neither outlives
-        # the run.
-        library = ctypes.CDLL(None, use_errno=True)
-
-        def call():
-            busy(0.005)
-            return library.poll(None, 0, 3)
-        with self.with_timers():
-            self.assertEqual(num_interrupted(60, call), 0)
 
 
 class SleepWithGILTest(TimersTest):
