@@ -52,6 +52,13 @@ class RangeTest(unittest.TestCase):
         self.assertEqual(values(profile.between(4 * MS, 6 * MS)),
                          {'a.f': (3, MS - 4 * MS // 6, 2 * MS)})
 
+    def test_what_it_is_after_and_until(self):
+        b = Builder()
+        b.sample('a.f:1', wall_ns=0, count=3)
+        profile = with_records(b.profile(), [(5, 0, 1, 0, 0), (6, 0, 2, 0, 0)])
+        self.assertEqual(values(profile.between(4, 5)), {'a.f': (1, 0, 0)})
+        self.assertEqual(values(profile.between(5, 6)), {'a.f': (2, 0, 0)})
+
     def test_one_that_began_before_the_session(self):
         b = Builder()
         b.sample('a.f:1', wall_ns=10 * MS, cpu_ns=MS)
