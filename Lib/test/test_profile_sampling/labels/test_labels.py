@@ -15,6 +15,7 @@ from test.support import threading_helper
 import profile_sampling
 from profile_sampling import label, labels, sample
 
+from ..support.builders import Builder
 from ..support.labelling import LabelTest, labelled, sums
 from ..support.manual import manual, tick
 from ..support.sessions import (
@@ -45,15 +46,6 @@ class BlocksTest(LabelTest):
             (): 10_001, labelled(route='/a'): 1010,
             labelled(route='/b', user='7'): 300})
 
-    def test_none_takes_away(self):
-        with manual() as session, label(a=1, b=2):
-            with label(a=None, c=None):
-                self.assertEqual(labels(), {'b': '2'})
-                tick(5, 0)
-            tick(7, 0)
-        self.assertEqual(sums(session.profile),
-                         {labelled(b='2'): 5, labelled(a='1', b='2'): 7})
-
     def test_names_that_are_no_texts(self):
         # The core is asked itself: keywords are texts.
         for name in None, 1, b'a', ('a',):
@@ -70,9 +62,14 @@ class BlocksTest(LabelTest):
             label(b=2).set()
             with label(a=3):
                 self.assertEqual(labels(), {'a': '3', 'b': '2'})
-            return labels()
-        self.assertEqual(contextvars.copy_context().run(run),
-                         {'a': '1', 'b': '2'})
+            with label(a=None, c=None):
+                self.assertEqual(labels(), {'b': '2'})
+                tick(5, 0)
+            tick(7, 0)
+        with manual() as session:
+            contextvars.copy_context().run(run)
+        self.assertEqual(sums(session.profile),
+                         {labelled(b='2'): 5, labelled(a='1', b='2'): 7})
 
     def test_a_label_again_and_in_itself(self):
         one = label(a=1)
@@ -299,25 +296,31 @@ class SampleTest(LabelTest):
         self.assertEqual(found, [('custom', 3, {'a': '1'})])
 
 
-class RowsTest(LabelTest):
+class RowsTest(unittest.TestCase):
 
     def test_values(self):
-        with manual() as session:
-            with label(route='/a'):
-                tick(6, 0)
-            with label(route='/b', user=1):
-                tick(3, 0)
-                sample(5)
-            tick(1, 0)
-        rows = session.profile.label_values('route')
-        self.assertEqual([(row.value, row.wall_ns) for row in rows],
-                         [('/a', 6), ('/b', 3), (None, 1)])
-        self.assertEqual(rows[1].count, 6)
-        self.assertEqual([row.ns('wall') for row in rows], [6, 3, 1])
-        self.assertEqual(session.profile.label_keys, ('route', 'user'))
-        for key in 'nothing', 'state', 'task_name':
-            with self.assertRaisesRegex(ValueError, f"'{key}'.*: route, user"):
-                session.profile.label_values(key)
+        b = Builder(mode='cpu')
+        b.sample('a.f:1', wall_ns=3, cpu_ns=6, labels={'route': '/a'})
+        b.sample('a.f:1', wall_ns=6, cpu_ns=3,
+                 labels={'route': '/b', 'user': '1'})
+        b.sample('a.f:1', count=5, state='custom',
+                 labels={'route': '/b', 'user': '1'})
+        b.sample('a.f:1', wall_ns=1, cpu_ns=1, task=('T', 1))
+        profile = b.profile()
+        rows = profile.label_values('route')
+        self.assertEqual(
+            [(row.value, row.count, row.wall_ns, row.ns('cpu'))
+             for row in rows],
+            [('/a', 1, 3, 6), ('/b', 6, 6, 3), (None, 1, 1, 1)])
+        self.assertEqual(
+            [(row.value, row.wall_ns) for row
+             in profile.label_values('task_name')], [(None, 9), ('T', 1)])
+        self.assertEqual(profile.label_keys, ('route', 'task_name', 'user'))
+        for key in 'nothing', 'state':
+            with self.assertRaisesRegex(ValueError, f"'{key}'.*: route, "):
+                profile.label_values(key)
+        with self.assertRaisesRegex(ValueError, 'there are no labels'):
+            Builder().profile().label_values('a')
 
 
 class TruthTest(LabelTest):

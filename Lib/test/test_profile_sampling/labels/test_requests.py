@@ -3,7 +3,6 @@
 import asyncio
 import ctypes
 import functools
-import io
 import os
 import signal
 import tempfile
@@ -23,7 +22,7 @@ from profile_sampling._recording import latencies
 from profile_sampling.middleware import ASGIMiddleware, WSGIMiddleware
 from test.support.script_helper import assert_python_ok
 
-from ..support.builders import Builder
+from ..support.builders import Builder, reloaded
 from ..support.frozen import frozen_time
 from ..support.sessions import end_session
 
@@ -159,20 +158,6 @@ class BlockTest(unittest.TestCase):
         self.assertEqual(len(rows), 1025)
         self.assertEqual(rows['number', latencies.OTHERS].count, 76)
 
-    def test_threads(self):
-        def work():
-            for _ in range(500):
-                with request(route='/'):
-                    pass
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        with profile() as block:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        row = known(block.profile)['route', '/']
-        self.assertEqual((row.count, row.times.count), (2000, 2000))
-
     def test_roots_are_classes_of_tasks(self):
         @request(job='decorated')
         async def decorated():
@@ -282,10 +267,7 @@ class SessionTest(unittest.TestCase):
         with profile() as block:
             self.request('a\tb')
             self.request('ü\n')
-        file = io.BytesIO()
-        block.profile.save(file)
-        file.seek(0)
-        loaded = Profile.load(file)
+        loaded = reloaded(block.profile)
         self.assertEqual(known(loaded), known(block.profile))
         total = Profile.merge(loaded, block.profile)
         self.assertEqual(self.counts(total), {'a\tb': 2, 'ü\n': 2})
@@ -299,10 +281,7 @@ class SlowTest(unittest.TestCase):
     def of(self, block, key):
         """Return the only SlowRequestsRow, also if it was in a file."""
         row, = block.profile.slow_requests(key)
-        file = io.BytesIO()
-        block.profile.save(file)
-        file.seek(0)
-        loaded = Profile.load(file)
+        loaded = reloaded(block.profile)
         self.assertEqual(loaded.slow_requests(key), [row])
         self.assertEqual(Profile.merge(loaded, loaded)
                          .slow_requests(key)[0].slowest.count,
@@ -463,14 +442,11 @@ class RootsTest(unittest.TestCase):
         self.assertEqual((other.value, other.awaiting_ns, other.count),
                          (None, 7 * MS, None))
         table = tables_of_tasks.by_label(tables, 9, 'route')
-        self.assertEqual(lines(table, 100), [
-            'Requests by route',
-            '  mean     p50     p99  count  running  loop wait  awaiting  '
-            'spawned  route',
-            f'18.0ms  {row.p50_ns / MS:.1f}ms  {row.p99_ns / MS:.1f}ms      2'
-            '    1.0ms      2.0ms    15.0ms  450.0ms  /',
-            '        awaited db.get 15.0ms', 'Tasks in no request: 7.0ms'])
-        self.assertLessEqual(max(map(len, lines(table, 60))), 60)
+        _, head, shown, *_, last = lines(table, 100)
+        self.assertRegex(head, 'count  running  loop wait  awaiting  spawned')
+        self.assertEqual(shown.split()[3:], [
+            '2', '1.0ms', '2.0ms', '15.0ms', '450.0ms', '/'])
+        self.assertEqual(last, 'Tasks in no request: 7.0ms')
 
 
 class MiddlewareTest(unittest.TestCase):
@@ -553,30 +529,23 @@ class MiddlewareTest(unittest.TestCase):
         def failing(environ, start_response):
             raise KeyError
 
-        for app, sleeps in ((listed, 1), (streamed, 3)):
-            with self.subTest(app.__name__), profile() as block:
+        # What is read of an answer, and how long that takes.
+        for app, read, sleeps in ((listed, list, 1), (streamed, list, 3),
+                                  (streamed, lambda body: next(iter(body)),
+                                   1)):
+            with self.subTest(app.__name__, sleeps=sleeps), \
+                    profile() as block:
                 begin_ns = time.monotonic_ns()
                 body = self.wsgi(app)
-                list(body)
-                taken_ns = time.monotonic_ns() - begin_ns
+                read(body)
                 getattr(body, 'close', int)()
+                taken_ns = time.monotonic_ns() - begin_ns
             row = known(block.profile)['route', 'GET /']
             self.assertEqual(row.count, 1)
             self.assertGreater(row.sum_ns, 0.99 * sleeps * SLEEP_S * 1e9)
             self.assertLessEqual(row.sum_ns, taken_ns)
         with profile() as block, self.assertRaises(KeyError):
             self.wsgi(failing)
-        self.assertEqual(known(block.profile)['route', 'GET /'].count, 1)
-
-    def test_wsgi_that_is_closed(self):
-        def streamed(environ, start_response):
-            yield b''
-            self.fail('nobody asked for it')
-
-        with profile() as block:
-            body = self.wsgi(streamed)
-            next(iter(body))
-            body.close()
         self.assertEqual(known(block.profile)['route', 'GET /'].count, 1)
 
 
