@@ -25,26 +25,18 @@ from profile_sampling._formats.pprof import writer as _pprof
 
 from ..support.builders import example, facts_of
 from ..support.validator import check_profile
-from ..support.wire import Message, varint
-from .test_pprof_read import FilesTest, value_type
+from ..support.wire import message, varint
+from .test_pprof_read import FilesTest
 
 
 def broken(*, strings=('', 'cpu', 'nanoseconds'), types=((1, 2),),
            functions=(), locations=(), samples=(), more=b''):
     """A small file that one argument makes wrong."""
-    message = Message()
-    for kind, unit in types:
-        message.payload(1, value_type(kind, unit))
-    for data in samples:
-        message.payload(2, data)
-    for data in locations:
-        message.payload(4, data)
-    for data in functions:
-        message.payload(5, data)
-    for text in strings:
-        message.payload(6, text if isinstance(text, bytes)
-                        else text.encode())
-    return bytes(message.data) + more
+    types = [message((1, kind), (2, unit)) for kind, unit in types]
+    return message(*[
+        (field, data) for field, all_data in (
+            (1, types), (2, samples), (4, locations), (5, functions),
+            (6, strings)) for data in all_data]) + more
 
 
 F1 = b'\x08\x01'                     # id = 1
@@ -197,24 +189,12 @@ def bombs():
     many = 1 << 16
     line = b'\x22\x02\x08\x01'
     long_location = b'\x08\x02' + line * 20_000
-    location = Message()
-    location.payload(4, long_location)
-    lines = Message()
-    lines.payload(4, b'\x08\x02' + line * (3 << 19))
-    stack = Message()
-    stack.packed(1, [1] * 300_000)
-    stack.packed(2, [7])
-    one_stack = Message()
-    one_stack.payload(2, stack.data)
-    deep = Message()
-    deep.packed(1, [2] * 1000)
-    deep.packed(2, [7])
-    sample = Message()
-    sample.payload(2, deep.data)
-    wide = Message()
-    wide.payload(2, b'\x10\xac\x02' * (5 << 18))
-    labels = Message()
-    labels.payload(2, S1 + b'\x1a\x02\x08\x00' * (1 << 20))
+    location = message((4, long_location))
+    lines = message((4, b'\x08\x02' + line * (3 << 19)))
+    one_stack = message((2, message((1, [1] * 300_000), (2, [7]))))
+    deep = message((2, message((1, [2] * 1000), (2, [7]))))
+    wide = message((2, b'\x10\xac\x02' * (5 << 18)))
+    labels = message((2, S1 + b'\x1a\x02\x08\x00' * (1 << 20)))
     unique = b''.join([
         b'\x2a' + varint(1 + len(number)) + b'\x08' + number
         for number in map(varint, range(2, 400_000))])
@@ -233,11 +213,11 @@ def bombs():
         'comments': [head, *[b'\x68\x00' * many] * 400],
         'packed comments': [head, b'\x6a' + varint(32 << 20),
                             bytes(32 << 20)],
-        'inlined': [head, bytes(location.data), bytes(sample.data) * 50],
-        'lines': [head, bytes(lines.data)],
-        'one deep stack': [head, bytes(one_stack.data)],
-        'values': [head, bytes(wide.data)],
-        'labels': [head, bytes(labels.data)],
+        'inlined': [head, location, deep * 50],
+        'lines': [head, lines],
+        'one deep stack': [head, one_stack],
+        'values': [head, wide],
+        'labels': [head, labels],
         'paths': [head, paths],
         'long string': [head, b'\x32' + varint(100 << 20),
                         bytes(100 << 20)],
@@ -246,21 +226,12 @@ def bombs():
 
 def label(key, *, text=0, number=0, more=b''):
     """A field of a sample, of string numbers and a number."""
-    data = Message()
-    data.number(1, key)
-    data.number(2, text)
-    data.number(3, number)
-    result = Message()
-    result.payload(3, bytes(data.data) + more)
-    return bytes(result.data)
+    return message((3, message((1, key), (2, text), (3, number)) + more))
 
 
 def samples(*all_labels):
     """Encoded samples, each of some labels."""
-    message = Message()
-    for labels in all_labels:
-        message.payload(2, S1 + b''.join(labels))
-    return bytes(message.data)
+    return message(*[(2, S1 + b''.join(labels)) for labels in all_labels])
 
 
 def label_bombs(head):

@@ -11,8 +11,7 @@ from profile_sampling._formats.pprof import writer as _pprof
 
 from ..support.builders import Builder, example, facts_of
 from ..support.validator import check_profile, decode
-from ..support.wire import Message, varint
-
+from ..support.wire import message, varint
 
 
 class FilesTest(unittest.TestCase):
@@ -102,17 +101,10 @@ class RoundTripTest(FilesTest):
         b.sample('a.main:1 a.f:2@CALL+6 C:time.sleep', wall_ns=1)
         data = _pprof.encode(b.profile()._tables, compress=False)
         strings = decode(data)['string_table']
-        label = Message()
-        label.number(1, strings.index(b'opcode'))
-        label.number(2, strings.index(b'CALL'))
-        sample = Message()
-        for location in 3, 2, 1:
-            sample.number(1, location)
-        sample.packed(2, [1, 0, 1])
-        sample.payload(3, label.data)
-        message = Message()
-        message.payload(2, sample.data)
-        packed, unpacked = self.load(data + message.data).samples
+        label = message((1, strings.index(b'opcode')),
+                        (2, strings.index(b'CALL')))
+        sample = message((1, 3), (1, 2), (1, 1), (2, [1, 0, 1]), (3, label))
+        packed, unpacked = self.load(data + message((2, sample))).samples
         self.assertEqual([frame.opname for frame in unpacked.stack],
                          [None, 'CALL', None])
         self.assertEqual([frame.function for frame in unpacked.stack],
@@ -213,59 +205,29 @@ class RoundTripTest(FilesTest):
             self.assertEqual(facts_of(self.load(data)), facts_of(profile))
 
 
-def value_type(kind, unit):
-    message = Message()
-    message.number(1, kind)
-    message.number(2, unit)
-    return message.data
-
-
 def foreign(types, values, *, strings=(), default=0):
     """A file as another tool might write it."""
     table = ['', 'main', '/m.go', *strings]
-    message = Message()
+    value_types = []
     for kind, unit in types:
         table += [kind, unit]
-        message.payload(1, value_type(len(table) - 2, len(table) - 1))
-    sample = Message()
-    # Not packed, as older encoders do.
-    sample.data += b'\x08\x05'
-    for value in values:
-        sample.data += b'\x10' + varint(value)
-    message.payload(2, sample.data)
-    line = Message()
-    line.number(1, 9)
-    line.number(2, 42)
-    location = Message()
-    location.number(1, 5)
-    location.payload(4, line.data)
-    message.payload(4, location.data)
-    function = Message()
-    function.number(1, 9)
-    function.number(2, 1)
-    function.number(3, 1)
-    function.number(4, 2)
-    message.payload(5, function.data)
-    for text in table:
-        message.payload(6, text.encode())
-    message.number(14, default)
-    return bytes(message.data)
+        value_types.append(message((1, len(table) - 2), (2, len(table) - 1)))
+    line = message((1, 9), (2, 42))
+    return message(
+        *[(1, value_type) for value_type in value_types],
+        # Not packed, as older encoders do.
+        (2, message((1, 5), *[(2, value) for value in values])),
+        (4, message((1, 5), (4, line))),
+        (5, message((1, 9), (2, 1), (3, 1), (4, 2))),
+        *[(6, text) for text in table], (14, default))
 
 
 def sample_with_labels(*labels):
     """A sample of foreign(): a label is the string of its key, the field of
     its value (2 a text, 3 a number), the value."""
-    sample = Message()
-    sample.packed(1, [5])
-    sample.packed(2, [8])
-    for key, field, value in labels:
-        label = Message()
-        label.number(1, key)
-        label.number(field, value)
-        sample.payload(3, label.data)
-    message = Message()
-    message.payload(2, sample.data)
-    return message.data
+    return message((2, message((1, [5]), (2, [8]), *[
+        (3, message((1, key), (field, value)))
+        for key, field, value in labels])))
 
 
 class OtherToolsTest(FilesTest):
@@ -292,13 +254,13 @@ class OtherToolsTest(FilesTest):
                      profile.total_wall_ns), expected)
 
     def test_types_that_are_refused(self):
-        for message, types in (
+        for what, types in (
                 ('has 257 sample types; at most 256',
                  [(f't{i}', 'count') for i in range(257)]),
                 ("two types of values have the name 'a'",
                  [('a', 'count'), ('a', 'count')]),
                 ("unknown unit 'parsecs'", [('cpu', 'parsecs')])):
-            self.assertRefused(message, foreign(types, [1] * len(types)))
+            self.assertRefused(what, foreign(types, [1] * len(types)))
 
     def test_places_and_facts(self):
         profile = self.load(foreign([('cpu', 'nanoseconds')], [30]))
@@ -334,26 +296,13 @@ class OtherToolsTest(FilesTest):
         self.assertEqual(profile.mode, 'cpu')
 
     def test_inlined_calls_and_bare_addresses(self):
-        message = Message()
-        data = foreign([('cpu', 'nanoseconds')], [7])
         # Location 6: main inlined into itself; location 7: no names.
-        location = Message()
-        location.number(1, 6)
-        for number in (10, 20):
-            line = Message()
-            line.number(1, 9)
-            line.number(2, number)
-            location.payload(4, line.data)
-        message.payload(4, location.data)
-        location = Message()
-        location.number(1, 7)
-        location.number(3, 0xbeef)
-        message.payload(4, location.data)
-        sample = Message()
-        sample.packed(1, [6, 7])
-        sample.packed(2, [8])
-        message.payload(2, sample.data)
-        profile = self.load(data + message.data)
+        profile = self.load(
+            foreign([('cpu', 'nanoseconds')], [7]) + message(
+                (4, message((1, 6), *[(4, message((1, 9), (2, number)))
+                                      for number in (10, 20)])),
+                (4, message((1, 7), (3, 0xbeef))),
+                (2, message((1, [6, 7]), (2, [8])))))
         stack = [(frame.function.name, frame.line, frame.column)
                  for frame in profile.samples[1].stack]
         self.assertEqual(stack, [('main', 10, 0), ('main', 20, 0),
@@ -383,13 +332,11 @@ class OtherToolsTest(FilesTest):
                          facts_of(profile)['samples'])
 
     def test_unknown_fields_are_skipped(self):
-        message = Message()
-        message.number(99, 5)
-        message.payload(98, b'abc')
-        message.data += varint(97 << 3 | 1) + bytes(8)
-        message.data += varint(96 << 3 | 5) + bytes(4)
+        more = (message((99, 5), (98, b'abc'))
+                + varint(97 << 3 | 1) + bytes(8)
+                + varint(96 << 3 | 5) + bytes(4))
         data = foreign([('cpu', 'nanoseconds')], [7])
-        self.assertEqual(self.load(data + message.data).total_cpu_ns, 7)
+        self.assertEqual(self.load(data + more).total_cpu_ns, 7)
 
     def test_what_is_no_pprof_file(self):
         with open(__file__, 'rb') as file:

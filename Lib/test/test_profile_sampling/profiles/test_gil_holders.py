@@ -7,7 +7,7 @@ from profile_sampling._formats.pprof import (
     reader as _pprof_read, writer as _pprof)
 
 from ..support.builders import Builder, facts_of
-from ..support.wire import Message
+from ..support.wire import message
 
 
 class ValuesTest(unittest.TestCase):
@@ -94,23 +94,12 @@ def file_with_holder(text, place):
     """A message of a sample that waits for the GIL, without functions."""
     strings = ['', 'wall', 'nanoseconds', 'state', 'gil wait',
                'gil holder', text, 'gil holder place', place]
-    message = Message()
-    wall = Message()
-    wall.number(1, 1)
-    wall.number(2, 2)
-    message.payload(1, wall.data)
-    sample = Message()
-    sample.packed(2, [5])
-    for key, value in (3, 4), (5, 6), (7, 8):
-        if strings[value] is not None:
-            label = Message()
-            label.number(1, key)
-            label.number(2, value if strings[value] else 0)
-            sample.payload(3, label.data)
-    message.payload(2, sample.data)
-    for string in strings:
-        message.payload(6, (string or '').encode())
-    return bytes(message.data)
+    labels = [message((1, key), (2, value if strings[value] else 0))
+              for key, value in ((3, 4), (5, 6), (7, 8))
+              if strings[value] is not None]
+    sample = message((2, [5]), *[(3, label) for label in labels])
+    return message((1, message((1, 1), (2, 2))), (2, sample),
+                   *[(6, string or '') for string in strings])
 
 
 if __name__ == '__main__':

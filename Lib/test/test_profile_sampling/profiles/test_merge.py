@@ -13,7 +13,7 @@ from profile_sampling._formats.pprof import writer as _pprof
 from ..support import validator
 from ..support.builders import (
     Builder, example, facts_of, process, reloaded)
-from ..support.wire import Message, fields
+from ..support.wire import fields, message
 
 
 class MergeTest(unittest.TestCase):
@@ -161,13 +161,11 @@ class MergeTest(unittest.TestCase):
     def test_pids_of_another_tool(self):
         # It keeps the comments of all files: then no single one is right.
         data = _formats.encode(process(11)._tables, 'pprof', compress=False)
-        more = Message()
-        more.number(13, len(validator.decode(data)['string_table']))
+        more = message((13, len(validator.decode(data)['string_table'])))
         for pid, expected in (11, 11), (12, None):
             with self.subTest(pid=pid):
-                text = Message()
-                text.payload(6, b'# pid %d' % pid)
-                tables = _pprof_read.decode(data + text.data + more.data)
+                text = message((6, f'# pid {pid}'))
+                tables = _pprof_read.decode(data + text + more)
                 self.assertEqual(tables['pid'], expected)
 
     def test_bad_pid_in_a_file(self):

@@ -7,26 +7,21 @@ VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
 _MASK_64 = 0xFFFF_FFFF_FFFF_FFFF
 
 
-class Message:
-    """A message being encoded."""
-
-    def __init__(self):
-        self.data = bytearray()
-
-    def number(self, field, value):
-        """A varint field; zero is the default and is not written."""
-        if value:
-            self.data += varint(field << 3)
-            self.data += varint(value)
-
-    def payload(self, field, payload):
-        """A length-delimited field: message, string or packed numbers."""
-        self.data += varint(field << 3 | BYTES)
-        self.data += varint(len(payload))
-        self.data += payload
-
-    def packed(self, field, values):
-        self.payload(field, b''.join(map(varint, values)))
+def message(*fields):
+    """Encode a message of (number, value): an integer, text or bytes, or a
+    list of integers, which are packed.  Zero is the default, not written."""
+    result = bytearray()
+    for number, value in fields:
+        if isinstance(value, int):
+            if value:
+                result += varint(number << 3) + varint(value)
+            continue
+        if isinstance(value, list):
+            value = b''.join(map(varint, value))
+        elif isinstance(value, str):
+            value = value.encode()
+        result += varint(number << 3 | BYTES) + varint(len(value)) + value
+    return bytes(result)
 
 
 def varint(value):
