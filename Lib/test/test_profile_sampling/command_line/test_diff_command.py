@@ -267,11 +267,3 @@ class StatusTest(DiffTest):
         self.assertFails(1, 'bad.pb.gz: is empty', 'diff', 'bad.pb.gz', b)
         self.assertFails(1, 'cannot write no/x.md', 'diff', a, b, '-o',
                          'no/x.md')
-
-    def test_merged(self):
-        # The rate of a sum of several is not known, so nor is the error.
-        a, b = [Profile.load(os.path.join(self.directory, name)) for name
-                in (self.save('a.pb.gz'), self.save('b.pb.gz', rate_hz=100))]
-        Profile.merge(a, b).save(os.path.join(self.directory, 'c.pb.gz'))
-        text = self.diff('a.pb.gz', 'c.pb.gz')
-        self.assertIn('no ±: it is not known', text)

@@ -6,28 +6,9 @@ import unittest
 from unittest import mock
 
 from profile_sampling._cli import page
-from profile_sampling._cli.common import Failure
 
 from ..support.builders import example
 from .test_cli import CommandLineTest
-
-
-class PlaceTest(unittest.TestCase):
-
-    def test_beside_the_profile(self):
-        for profile, expected in (('p.pb.gz', 'p.html'),
-                                  ('a/p.PB.GZ', 'a/p.html'),
-                                  ('p.pprof', 'p.html'), ('p.pb', 'p.html'),
-                                  ('p', 'p.html'), ('p.gz', 'p.gz.html')):
-            self.assertEqual(page.place(None, profile), expected)
-            self.assertEqual(page.place('o', profile), 'o')
-        self.assertEqual(page.place(None, 'p.pb', '.diff'), 'p.diff.html')
-
-    def test_nowhere(self):
-        for profile in '-', 'p.html':
-            with self.assertRaises(Failure):
-                page.place(None, profile)
-            self.assertEqual(page.place('o', profile), 'o')
 
 
 class OpenTest(CommandLineTest):

@@ -61,23 +61,6 @@ class PythonTest(RecordTest):
             (profile.mode, profile.rate_hz, profile.depth_frames,
              profile.names), ('cpu', 500, 7, 'off'))
 
-    def test_formats(self):
-        for arguments, name, begins in (
-                (['-o', 'p.txt'], 'p.txt', 'Wall profile'),
-                (['--format', 'collapsed'], '.collapsed', ''),
-                (['--format', 'text', '-o', 'p.pb.gz'], 'p.pb.gz',
-                 'Wall profile')):
-            with self.subTest(arguments=arguments):
-                result = self.record(*arguments, 'work.py')
-                self.assertEqual(result.status, 3, result.err)
-                name, = [file for file in self.files() if file.endswith(name)]
-                path = os.path.join(self.directory, name)
-                with open(path, encoding='utf-8') as file:
-                    text = file.read()
-                self.assertTrue(text.startswith(begins))
-                self.assertIn('__main__.work', text)
-                os.unlink(path)
-
     def test_our_own_options_are_the_programs(self):
         code = ('import sys; f = sys.flags; print(f.optimize, f.dev_mode, '
                 'sys.stdout.write_through, f.hash_randomization, '
@@ -268,11 +251,6 @@ class MetaTest(RecordTest):
         self.assertTrue(command.endswith(' xxx...') or
                         command.endswith('x...'))
         self.assertLess(len(command), 5000)
-
-    def test_none(self):
-        for words in ['work.py'], ['--', sys.executable, 'work.py']:
-            self.record('--no-meta', '-o', 'p.pb.gz', *words)
-            self.assertEqual(self.load('p.pb.gz').meta, {})
 
     @unittest.skipUnless(shutil.which('git'), 'needs git')
     def test_revision(self):

@@ -193,22 +193,6 @@ class CommandTest(ProgramTest):
             parts = result.err.split(' are in ')[1].strip()
             self.addCleanup(shutil.rmtree, parts)
 
-    def test_usage(self):
-        for arguments, status, message in (
-                (['stat'], 2, 'name a script'),
-                (['exec', '-o', 'p.doc', 'work.py'], 2, "'p.doc'"),
-                (['stat', '--to', 'no/x', 'work.py'], 1,
-                 'cannot write no/x: '),
-                (['stat', '--format', 'xml', 'work.py'], 2, "'xml'"),
-                (['stat', '-m', 'wall', 'work.py'], 2, '--mode wall'),
-                (['exec', 'nosuch.py'], 2, 'cannot run nosuch.py: No such'),
-                (['exec', '--', './nosuch'], 127, 'cannot run ./nosuch: ')):
-            with self.subTest(arguments=arguments):
-                result = self.cli(*arguments)
-                self.assertEqual((result.status, result.out), (status, b''))
-                self.assertIn(message, result.err)
-                self.assertEqual(result.err.count('\n'), 1)
-
 
 class ListTest(ProgramTest):
 

@@ -52,14 +52,6 @@ class GoPprofTest(GoTest):
         self.run_tool(self.pprof, '-proto', f'-output={both}', path, path)
         self.assertTrue(Profile.load(both).timeline.is_stale)
 
-    def test_header(self):
-        text = self.report(example(python_version='3.13.5'), '-top')
-        for line in ('File: python3.13', 'Type: wall',
-                     'Python 3.13.5, mode wall, 1000 Hz, depth 512 frames',
-                     'lost 3 samples: ring full', 'Duration: 2s'):
-            self.assertIn(line, text)
-        self.assertNotIn('# stat', text)
-
     def test_the_default_type_is_the_modes(self):
         # PITFALLS F2.
         b = Builder(mode='cpu').sample('a.f', count=5, cpu_ns=7, wall_ns=9)

@@ -75,51 +75,6 @@ def rebuilt(data):
 
 class JSONTest(unittest.TestCase):
 
-    def test_known_answer(self):
-        b = Builder(pid=7, python_version='3.13.5', names=3,
-                    stats={'ticks': 5})
-        thread = b.thread('worker', ident=5, native_id=6, interpreter=2)
-        b.sample('a.main:3 C:time.sleep', count=1, cpu_ns=2, wall_ns=3,
-                 state='waiting', labels={'route': '/'}, task=('T', 9))
-        b.sample('a.main:4@CALL+8', count=4, wall_ns=5, state='gil_wait',
-                 holder=(thread, 'a.main:3'))
-        self.assertEqual(written(b.profile()), {
-            'format': 'profile_sampling', 'version': 1, 'mode': 'wall',
-            'value_types': [
-                {'name': 'count', 'kind': 'samples', 'unit': 'count',
-                 'total': 5},
-                {'name': 'cpu_ns', 'kind': 'cpu', 'unit': 'nanoseconds',
-                 'total': 2},
-                {'name': 'wall_ns', 'kind': 'wall', 'unit': 'nanoseconds',
-                 'total': 8}],
-            'own_value': 2, 'rate_hz': 1000, 'depth_frames': 512,
-            'names': 'all', 'start_time_ns': 1_700_000_000_000_000_000,
-            'duration_ns': 2_000_000_000, 'pid': 7,
-            'python_version': '3.13.5', 'counters': {'ticks': 5},
-            'threads': [{'name': 'worker', 'ident': 5, 'native_id': 6,
-                         'interpreter_id': 2}],
-            'functions': [
-                {'name': 'a.main', 'module': 'a', 'qualname': 'main',
-                 'filename': '/src/a.py', 'first_line': 1,
-                 'kind': 'python'},
-                {'name': 'time.sleep', 'module': 'time',
-                 'qualname': 'sleep', 'filename': '', 'first_line': 0,
-                 'kind': 'C'}],
-            'frames': {'function': [0, 1, 0], 'line': [3, 0, 4],
-                       'column': [0, 0, 0],
-                       'instruction_offset': [-1, -1, 8],
-                       'opname': [None, None, 'CALL']},
-            'stacks': {'parent': [-1, 0, 1, 0], 'frame': [-1, 0, 1, 2]},
-            'labels': [
-                {'labels': {}, 'task_name': None, 'task_id': None},
-                {'labels': {'route': '/'}, 'task_name': 'T', 'task_id': 9}],
-            'samples': {
-                'stack': [2, 3], 'thread': [0, 0],
-                'state': ['waiting', 'gil_wait'], 'labels': [1, 0],
-                'gil_holder_stack': [-1, 1], 'gil_holder_thread': [-1, 0],
-                'values': {'count': [1, 4], 'cpu_ns': [2, 0],
-                           'wall_ns': [3, 5]}}})
-
     def test_nothing_gets_lost(self):
         rng = random.Random(11)
         for profile in (Builder().profile(), example().profile(),

@@ -10,7 +10,6 @@ from profile_sampling import Profile
 from profile_sampling._formats import collapsed as _collapsed, text as _text
 from profile_sampling._formats.pprof import writer as _pprof
 
-from ..support import official
 from ..support.builders import Builder, facts_of
 from ..support.validator import check_pprof
 from .test_collapsed import parse
@@ -70,14 +69,6 @@ class HostileNamesTest(unittest.TestCase):
                    for label in sample['label']
                    if label['key'] == 'thread name'}
         self.assertEqual(threads, set(map(shown, NAMES)) - {''})
-
-    @unittest.skipIf(official.descriptor_pb2 is None, official.WHY_SKIPPED)
-    def test_pprof_by_the_official_decoder(self):
-        message = official.profile_class()()
-        message.ParseFromString(
-            _pprof.encode(self.profile._tables, compress=False))
-        self.assertLessEqual(set(map(shown, NAMES)),
-                             set(message.string_table))
 
     def test_load(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -10,7 +10,7 @@ from profile_sampling._formats import sources as _sources
 
 from ..profiles.test_task_rows import service
 from ..support import hard_profiles
-from ..support.builders import Builder, example, reloaded
+from ..support.builders import Builder, example
 from ..support.page_documents import document_of
 from ..support.pages import idle_threads
 from ..support.random_profiles import random_profile
@@ -256,17 +256,11 @@ class WaitsTest(unittest.TestCase):
         self.assertEqual(document_of(b.profile()).waits[1],
                          {'name': 'asyncio', 'kind': 'event loop'})
 
-    def test_only_of_what_waits(self):
-        b = Builder()
-        b.sample('a.f:1 C:time.sleep', wall_ns=3)
-        b.sample('a.f:1 C:time.sleep [waiting]', wall_ns=4, state='waiting')
-        its = document_of(b.profile())
-        self.assertEqual(its.sums(its.sample_wait), {0: 3, 1: 4})
-
 
 class TimelineTest(unittest.TestCase):
 
     def test_records(self):
+        self.assertIsNone(document_of(example().profile()).timeline)
         for mode in 'wall', 'cpu':
             profile = timed(random_profile(
                 random.Random(3), mode=mode), random.Random(3))
@@ -289,9 +283,6 @@ class TimelineTest(unittest.TestCase):
             self.assertEqual(found, of_threads)
         self.assertEqual(its.timeline, {'resolution_ns': 0,
                                         'is_stale': False})
-
-    def test_none(self):
-        self.assertIsNone(document_of(example().profile()).timeline)
 
     def test_part(self):
         b = Builder().sample('a.f:1', wall_ns=500)
@@ -335,21 +326,6 @@ class FactsTest(unittest.TestCase):
         self.assertAlmostEqual(its.margin, 3.27, places=2)
         few = Builder().sample('a.f:1', wall_ns=9 * MS, count=9).profile()
         self.assertEqual(document_of(few).quality['word'], 'few samples')
-
-    def test_functions(self):
-        its = document_of(in_libraries(500).profile())
-        self.assertEqual(
-            {its.name(number): (*[its.functions[key][number] for key
-                                  in ('kind', 'origin')],
-                                its.packages[its.functions['package'][number]])
-             for number in range(len(its.functions['kind']))},
-            {'app.main': (0, 0, 'app'), 'sql.orm.query': (0, 1, 'sql'),
-             'json.encoder.encode': (0, 2, 'json'),
-             'importlib._load': (0, 2, 'importlib'),
-             '_socket.socket.recv': (1, 3, '_socket'),
-             '[waiting]': (2, 3, ''), 'posix.stat': (1, 3, 'posix')})
-        self.assertEqual(
-            its.files[its.functions['file'][0]], '/src/app.py')
 
     def test_cards(self):
         b = Builder()
@@ -401,27 +377,8 @@ class FactsTest(unittest.TestCase):
         part = document_of(profile.filter(state='running'))
         self.assertIsNone(part.requests)
 
-    def test_nothing(self):
-        its = document_of(Builder().profile())
-        self.assertEqual((its.sample_value, its.node_parent, its.path_place,
-                          its.cards, its.is_mine, its.route),
-                         ([], [0], [0], [], None, -1))
-
 
 class OtherProfilesTest(unittest.TestCase):
-
-    def test_bytes_of_another_tool(self):
-        b = Builder(mode='alloc_space', rate_hz=0, value_types=[
-            ('alloc_objects', 'count'), ('alloc_space', 'bytes')])
-        b.sample('a.main:1 a.f:2', values=(3, 4096))
-        b.sample('a.main:1 a.g:2', values=(1, 1 << 53))
-        its = document_of(reloaded(b.profile()))
-        self.assertEqual(its.value, {
-            'name': 'alloc_space_bytes', 'kind': 'alloc_space',
-            'unit': 'bytes'})
-        self.assertEqual(sorted(its.sample_value), [4096, 1 << 53])
-        self.assertEqual((its.mode, its.margin, its.cards, its.timeline),
-                         ('alloc_space', None, [], None))
 
     def test_names_are_kept(self):
         profile = hard_profiles.hostile().profile()

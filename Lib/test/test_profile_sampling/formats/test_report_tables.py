@@ -184,17 +184,6 @@ class GILTest(unittest.TestCase):
             '80.0%  800.0ms  a.h:7   a.f:3   json.loads',
             '20.0%  200.0ms  a.h:7   a.h:7'])
 
-    def test_narrow(self):
-        b = build()
-        b.sample('json.encoder.JSONEncoder.iterencode:261 [GIL~wait]',
-                 wall_ns=MS, state='gil_wait', holder=(
-                     1, 'json.encoder.JSONEncoder.iterencode:261 '
-                        'C:_json.Encoder.__call__'))
-        row = shown(b, tables_of_gil.gil, 9, width=60)[-1]
-        # Where that was before what was called there.
-        self.assertEqual(row.count(':261  '), 2, row)
-        self.assertLessEqual(len(row), 60)
-
     def test_many_threads(self):
         b = build()
         for letter in 'abcdefgh':

@@ -9,9 +9,8 @@ from profile_sampling._formats import speedscope as _speedscope
 
 from ..support import hard_profiles
 from ..support.builders import Builder, example
-from ..support.browser import browser, complaints, needs_browser, wait_for
 from ..support.speedscope import (
-    check_schema, imported, needs_node, needs_speedscope, page_with)
+    check_schema, imported, needs_node, needs_speedscope)
 from ..support.timed import with_records
 
 
@@ -178,33 +177,6 @@ class ImporterTest(unittest.TestCase):
                 part = self.imported(builder)['profiles'][0]
                 self.assertEqual(part['total'],
                                  builder.profile().total_wall_ns)
-
-
-@needs_speedscope
-@needs_browser
-class PageTest(unittest.TestCase):
-    """Speedscope itself, in a browser."""
-
-    def test_sandwich(self):
-        """Its table of functions has our numbers."""
-        profile = example().profile()
-        with tempfile.TemporaryDirectory() as directory, browser() as driver:
-            path = os.path.join(directory, 'p.speedscope.json')
-            profile.save(path)
-            driver.get(page_with(path, directory))
-            driver.switch_to.active_element.send_keys('3')
-            rows = wait_for(driver, lambda driver: [
-                [cell.text for cell in row.find_elements('tag name', 'td')]
-                for row in driver.find_elements('css selector', 'tr')
-                if row.find_elements('tag name', 'td')])
-            self.assertEqual(complaints(driver), [])
-        # Ours are in the order of their self times, as its rows are.
-        self.assertEqual(
-            [row[-1] for row in rows if row[-1]][:4],
-            ['[waiting]', 'app.hook', 'app.work', 'int.__mul__'])
-        self.assertEqual(
-            [row[:2] for row in rows if row[-1] == 'app.work'],
-            [['1.00s (49%)', '200.00ms (9.8%)']])
 
 
 if __name__ == '__main__':

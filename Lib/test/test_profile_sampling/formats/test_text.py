@@ -432,16 +432,6 @@ class IdleTest(unittest.TestCase):
                     self.assertEqual(self.is_idle(module, name, below),
                                      is_idle)
 
-    def test_idle_time_is_in_the_totals_and_no_share(self):
-        b = self.build()
-        b.sample(['a.main:1', (self.f[0], 9), 'selectors.E.select:4',
-                  '[waiting]'], wall_ns=1_500_000_000, state='waiting')
-        b.sample('a.f:1', wall_ns=500_000_000)
-        text = report(b)
-        self.assertIn('wall 2.00s in all threads; 1.50s of it idle and left '
-                      'out (--idle)', text)
-        self.assertIn('\nrunning 100.0 %\n', text)
-
 
 class NothingTest(unittest.TestCase):
 

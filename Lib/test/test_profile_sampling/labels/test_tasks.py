@@ -230,11 +230,6 @@ class TasksTest(LabelTest):
         self.interleave(asyncio.run)
 
     @unittest.skipIf(uvloop is None, 'uvloop is not installed')
-    def test_uvloop(self):
-        self.interleave(lambda coro: asyncio.run(
-            coro, loop_factory=uvloop.new_event_loop))
-
-    @unittest.skipIf(uvloop is None, 'uvloop is not installed')
     def test_uvloop_ticks(self):
         async def work(ns):
             tick(ns, 0)

@@ -12,40 +12,6 @@ from ..support.random_profiles import contents, random_profile, sum_of
 SEEDS = range(12)
 
 
-def shuffled(rng, profile):
-    """The same with rows of all tables in another order, written anew."""
-    b = Builder(**{name: getattr(profile, name) for name in (
-        'mode', 'rate_hz', 'depth_frames', 'start_time_ns', 'duration_ns',
-        'pid', 'python_version')},
-        names=profile._tables.names, stats=profile.stats)
-    numbers = {}
-    samples = list(profile.samples)
-    rng.shuffle(samples)
-    for thread in rng.sample(profile.threads, len(profile.threads)):
-        numbers[thread] = b.thread(
-            thread.name, ident=thread.ident, native_id=thread.native_id,
-            interpreter=thread.interpreter_id)
-    kinds = 'python', 'C', 'operator', 'pseudo'
-    for sample in samples:
-        stack = [(b.function(frame.function.module, frame.function.qualname,
-                             frame.function.filename,
-                             frame.function.first_line,
-                             kinds.index(frame.function.kind)),
-                  frame.line, frame.column, frame.instruction_offset,
-                  frame.opcode) for frame in reversed(sample.stack)]
-        task = sample.task_id and (sample.task_name, sample.task_id)
-        holder = sample.gil_holder
-        if holder is not None:
-            holder = (-1 if holder.thread is None else numbers[holder.thread],
-                      f'{holder.function.name}:{holder.line} '
-                      f'C:{holder.callee.name}')
-        b.sample(stack, wall_ns=sample.wall_ns, cpu_ns=sample.cpu_ns,
-                 count=sample.count, thread=numbers[sample.thread],
-                 state=sample.state, labels=sample.labels, task=task,
-                 holder=holder)
-    return b.profile()
-
-
 class EqualTest(unittest.TestCase):
 
     def test_equal(self):
@@ -92,16 +58,6 @@ class EqualTest(unittest.TestCase):
         self.assertNotEqual(profile, 1)
         self.assertNotEqual(profile, None)
         self.assertIs(profile.__eq__(1), NotImplemented)
-
-    def test_order_says_nothing(self):
-        for seed in SEEDS:
-            rng = random.Random(seed)
-            profile = random_profile(rng)
-            other = shuffled(rng, profile)
-            with self.subTest(seed=seed):
-                self.assertEqual(contents(other), contents(profile))
-                self.assertEqual(other, profile)
-                self.assertEqual(hash(other), hash(profile))
 
 
 class SumTest(unittest.TestCase):

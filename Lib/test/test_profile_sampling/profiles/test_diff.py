@@ -387,28 +387,5 @@ class ValueTest(unittest.TestCase):
             diff([{'f': 1}], [{'f': 1}], gates=['most'])
 
 
-class SimulatedTest(unittest.TestCase):
-    """A few of what Tools/bench/difference.py does with many."""
-
-    def noisy(self, source, slower=1.0):
-        speed = source.gauss(1, 0.02) * slower
-        return {name: ms * speed * source.gauss(1, 0.03)
-                for name, ms in (('f', 600), ('g', 300), ('h', 80),
-                                 ('i', 20))}
-
-    def verdicts(self, slower, runs, times=40):
-        source = random.Random(17)
-        return [diff(*[[self.noisy(source, factor) for _ in range(runs)]
-                       for factor in (1.0, slower)],
-                     gates=['total']).verdict for _ in range(times)]
-
-    def test_itself(self):
-        self.assertLessEqual(self.verdicts(1.0, 5).count('regression'), 2)
-
-    def test_slower(self):
-        self.assertGreaterEqual(
-            self.verdicts(1.06, 10, times=20).count('regression'), 18)
-
-
 if __name__ == '__main__':
     unittest.main()

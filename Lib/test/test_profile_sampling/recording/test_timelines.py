@@ -4,7 +4,6 @@ import _thread
 import asyncio
 import os
 import pickle
-import threading
 import time
 import unittest
 from unittest import mock
@@ -115,31 +114,6 @@ class TimelineTest(SessionTest):
             work()
             self.check(profile_sampling.stop())
         self.assertIsNone(block.profile.timeline)
-
-    def test_several_threads(self):
-        with profile_sampling.profile(timeline=True) as block:
-            thread = threading.Thread(target=spin, name='other')
-            thread.start()
-            work()
-            thread.join()
-        self.check(block.profile.filter(thread='MainThread'))
-        other = block.profile.filter(thread='other')
-        self.assertGreater(len(other.timeline), 1)
-
-    def test_decorators(self):
-        @profile_sampling.profile(timeline=True)
-        def function():
-            work()
-
-        @profile_sampling.profile(timeline=True)
-        async def coroutine():
-            first()
-            await asyncio.sleep(0)
-            last()
-        function()
-        self.check(function.profile)
-        asyncio.run(coroutine())
-        self.check(coroutine.profile)
 
     def test_one_that_nobody_has_read_pickles(self):
         with profile_sampling.profile(timeline=True) as block:
