@@ -53,41 +53,33 @@ class SameProgramTest(ProgramTest):
         self.assertEqual(len(made), 1)
         return profiled.load(made[0])
 
-    def test_script(self):
-        self.file('script.py', SHOW)
-        profile = self.check(['script.py', '-a', 'b c', ''], input=b'text')
-        self.assertTrue([s for s in profile.samples
-                         if s.stack and on_stack(s, '<module>')])
+    def test_ways_to_run_a_program(self):
+        for name, text in (('script.py', SHOW), ('sub/script.py', SHOW),
+                           ('package/__main__.py', SHOW),
+                           ('package/__init__.py', ''),
+                           ('bad.py', 'x = = 1\n')):
+            self.file(name, text)
+        on_stdin = SHOW.replace('sys.stdin.read()', '0')
+        for arguments, text in (
+                (['script.py', '-a', 'b c', ''], 'text'),
+                ([os.path.join('sub', 'script.py')], ''), (['package'], ''),
+                (['-m', 'package', 'x'], ''), (['-c', SHOW, 'x'], ''),
+                ([], SHOW), (['-', 'x', 'y'], on_stdin),
+                (['no_such_file.py'], ''), (['bad.py'], ''),
+                *[([*options.split(), '-c', SHOW], '') for options in (
+                    '-O', '-B', '-u', '-W error', '-X dev', '-P', '-s',
+                    '-X faulthandler', '-X tracemalloc=2')]):
+            with self.subTest(arguments=arguments):
+                profile = self.check(arguments, input=text.encode())
+                if arguments[0:1] == ['script.py']:
+                    self.assertTrue([s for s in profile.samples
+                                     if on_stack(s, '<module>')])
+                self.remove_profiles()
 
-    def test_script_in_a_directory(self):
-        self.file('sub/script.py', SHOW)
-        self.check([os.path.join('sub', 'script.py')])
-
-    def test_module(self):
-        self.file('package/__main__.py', SHOW)
-        self.file('package/__init__.py', '')
-        self.check(['-m', 'package', 'x'], input=b'')
-
-    def test_command(self):
-        self.check(['-c', SHOW, 'x'], input=b'')
-
-    def test_stdin(self):
-        self.check([], input=SHOW.encode())
-        os.unlink(os.path.join(self.directory, [
-            n for n in self.files() if n.startswith('sampleprof.')][0]))
-        self.check(['-', 'x', 'y'], input=SHOW.replace(
-            'sys.stdin.read()', '0').encode())
-
-    def test_zip_and_directory(self):
-        self.file('app/__main__.py', SHOW)
-        self.check(['app'])
-
-    def test_no_program(self):
-        self.check(['no_such_file.py'])
-
-    def test_syntax_error(self):
-        self.file('bad.py', 'x = = 1\n')
-        self.check(['bad.py'])
+    def remove_profiles(self):
+        for name in self.files():
+            if name.startswith('sampleprof.'):
+                os.unlink(os.path.join(self.directory, name))
 
     def test_version_and_help(self):
         # Nothing runs, so there is nothing to profile.
@@ -97,15 +89,6 @@ class SameProgramTest(ProgramTest):
                 self.assertEqual(result.status, 0)
                 self.assertEqual(result.said(), [])
                 self.assertEqual(self.files(), [])
-
-    def test_other_options(self):
-        for options in ['-O'], ['-B'], ['-u'], ['-W', 'error'], \
-                ['-X', 'dev'], ['-P'], ['-s'], \
-                ['-X', 'faulthandler'], ['-X', 'tracemalloc=2']:
-            with self.subTest(options=options):
-                self.check([*options, '-c', SHOW])
-                for name in self.files():
-                    os.unlink(os.path.join(self.directory, name))
 
     def test_environment_variable(self):
         self.check(['-c', SHOW.replace('sys.flags', '0')], xoption=None,

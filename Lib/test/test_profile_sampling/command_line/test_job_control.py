@@ -153,11 +153,6 @@ class JobTest(ProgramTest):
         self.assertTrue(self.load('p.pb.gz').samples)
         self.assertEqual(self.files(), ['job.py', 'p.pb.gz'])
 
-    def test_control_c(self):
-        self.check(lambda terminal: (
-            terminal.type(INTERRUPT, f'got {INT}'),
-            terminal.type(INTERRUPT, f'got {INT}')))
-
     def test_a_signal_to_the_group(self):
         # It may come to the program a second time, since it is not known
         # that it was not sent to the command alone.
@@ -173,13 +168,6 @@ class JobTest(ProgramTest):
             for number in INT, TERM, INT:
                 os.kill(terminal.job, number)
                 terminal.expect(f'got {number}')
-        self.check(use)
-
-    def test_control_z_and_fg(self):
-        def use(terminal):
-            for _ in range(2):
-                terminal.type(SUSPEND, f'stopped by {TSTP}', f'got {CONT}')
-            terminal.type('x\n', 'done')
         self.check(use)
 
     def test_a_command_that_is_told_to_go_on_alone(self):
@@ -200,19 +188,20 @@ class JobTest(ProgramTest):
                 terminal.expect(f'stopped by {TSTP}', f'got {CONT}')
         self.check(use)
 
-    def test_a_program_that_stops_itself(self):
-        self.check(lambda terminal: terminal.type(
-            'stop\n', f'stopped by {STOP}', f'got {CONT}', 'done'))
-
-    def test_a_program_that_stops_its_group(self):
-        self.check(lambda terminal: terminal.type(
-            'stop all\n', f'stopped by {TSTP}', f'got {CONT}', 'done'))
-
-    def test_a_program_that_takes_control_z(self):
-        self.check(lambda terminal: (
-            terminal.type('take control-z\n', 'done'),
-            terminal.type(SUSPEND, f'got {TSTP}'),
-            terminal.type('x\n', 'done')))
+    def test_what_is_typed(self):
+        """Keys and lines, with what is seen of each."""
+        stopped = f'stopped by {TSTP}', f'got {CONT}'
+        for typed in (
+                [(INTERRUPT, f'got {INT}')] * 2,
+                [(SUSPEND, *stopped)] * 2 + [('x\n', 'done')],
+                # The program stops itself, its group, or takes Control-Z.
+                [('stop\n', f'stopped by {STOP}', f'got {CONT}', 'done')],
+                [('stop all\n', *stopped, 'done')],
+                [('take control-z\n', 'done'), (SUSPEND, f'got {TSTP}'),
+                 ('x\n', 'done')]):
+            with self.subTest(typed=typed):
+                self.check(lambda terminal: [terminal.type(*step)
+                                             for step in typed])
 
 
 class LateTest(RecordTest):

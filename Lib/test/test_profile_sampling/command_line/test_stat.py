@@ -47,25 +47,6 @@ class UsedTest(unittest.TestCase):
             '         3.0 MB  from and to disks (1.0 MB read, 2.0 MB '
             'written)'])
 
-    def test_states(self):
-        builder = Builder()
-        builder.sample('m.f:1', state='running', wall_ns=300_000_000,
-                       cpu_ns=250_000_000, count=300)
-        builder.sample('m.f:1', state='gil_wait', wall_ns=600_000_000, count=3)
-        builder.sample('m.f:1', state='gc', wall_ns=100_000_000,
-                       cpu_ns=100_000_000, count=100)
-        tables = builder.profile()._tables
-        self.assertEqual(summary.states(tables), {
-            'running': {'wall_ns': 300_000_000, 'cpu_ns': 250_000_000},
-            'gil_wait': {'wall_ns': 600_000_000, 'cpu_ns': 0},
-            'gc': {'wall_ns': 100_000_000, 'cpu_ns': 100_000_000}})
-        lines = summary.render('x', self.USED, tables).splitlines()
-        self.assertEqual(lines[6:10], [
-            '         1.00 s  of 1 thread:',
-            '       300.0 ms   30.0 %  running',
-            '       600.0 ms   60.0 %  GIL wait',
-            '       100.0 ms   10.0 %  collecting garbage'])
-
     def test_losses_and_cost(self):
         tables = example(stats={
             'lost_table_full': 7, 'signals_sent': 75, 'ticks_missed': 25,

@@ -1,11 +1,9 @@
 """Call graphs, as Graphviz reads them."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 from profile_sampling._formats import dot as _dot
@@ -80,17 +78,6 @@ class ContentTest(unittest.TestCase):
         for share in -0.1, 1.1, float('nan'):
             with self.assertRaisesRegex(ValueError, 'must be 0 to 1'):
                 written(example(), min_share=share)
-
-    def test_options_of_save(self):
-        profile = example().profile()
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, 'p.dot')
-            profile.save(path, min_share=0.3)
-            with open(path) as file:
-                self.assertEqual(file.read(), written(example(),
-                                                      min_share=0.3))
-            with self.assertRaisesRegex(ValueError, 'only dot leaves out'):
-                profile.save(os.path.join(directory, 'p.svg'), min_share=0.3)
 
 
 @unittest.skipIf(shutil.which('dot') is None,

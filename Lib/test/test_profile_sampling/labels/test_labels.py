@@ -21,7 +21,6 @@ from ..support.manual import manual, tick
 from ..support.sessions import (
     SANITIZER, Session, _profile, checked)
 from ..support.subscribers import subscribe_manually
-from ..support.work import busy
 
 
 def tearDownModule():
@@ -321,26 +320,6 @@ class RowsTest(unittest.TestCase):
                 profile.label_values(key)
         with self.assertRaisesRegex(ValueError, 'there are no labels'):
             Builder().profile().label_values('a')
-
-
-class TruthTest(LabelTest):
-
-    def test_shares(self):
-        """Work of 3 to 1 by CPU time, to four standard deviations of 2,400
-        samples."""
-        _profile.start(mode='cpu', rate_hz=2000, names=0)
-        try:
-            for _ in range(100):
-                with label(part='three'):
-                    busy(0.009)
-                with label(part='one'):
-                    busy(0.003)
-        finally:
-            profile = checked(_profile.stop())
-        times = {row.value: row.cpu_ns
-                 for row in profile.label_values('part')}
-        share = times['three'] / (times['three'] + times['one'])
-        self.assertAlmostEqual(share, 0.75, delta=0.035)
 
 
 def resident_bytes():

@@ -40,61 +40,43 @@ class PartsTest(unittest.TestCase):
 
 class FilterTest(PartsTest):
 
-    def assertWeighs(self, expected, **criteria):
-        self.assertEqual(small().filter(**criteria).total_wall_ns, expected)
-
-    def test_function(self):
-        self.assertWeighs(6, function='db.query')
-        self.assertWeighs(6, function='query')
-        self.assertWeighs(2, function='time.sleep')
-        self.assertWeighs(0, function='quer')
-        self.assertWeighs(7, function=re.compile('quer|view'))
-        query = next(row.function for row in small().functions()
+    def test_weights(self):
+        whole = small()
+        query = next(row.function for row in whole.functions()
                      if row.function.name == 'db.query')
-        self.assertWeighs(6, function=query)
-
-    def test_file(self):
-        self.assertWeighs(6, file='/src/db.py')
-        self.assertWeighs(6, file=pathlib.Path('/src/db.py'))
-        self.assertWeighs(6, file=re.compile(r'/db\.py$'))
-        self.assertWeighs(0, file='db.py')
-        # What is not Python is in no file.
-        self.assertWeighs(0, file='')
-        self.assertWeighs(47, file=re.compile(''))
-
-    def test_function_and_file_are_of_one_frame(self):
-        self.assertWeighs(6, function='query', file='/src/db.py')
-        self.assertWeighs(0, function='query', file='/src/app.py')
-
-    def test_state(self):
-        self.assertWeighs(2, state='waiting')
-        self.assertWeighs(6, state=['waiting', 'gc'])
-        self.assertWeighs(6, state={'waiting', 'gc'})
-        self.assertWeighs(0, state=[])
-        for name in 'gil_wait', 'GIL wait', 'gil wait':
-            self.assertWeighs(32, state=name)
-
-    def test_thread(self):
-        self.assertWeighs(3, thread='MainThread')
-        self.assertWeighs(60, thread=99)
-        self.assertWeighs(60, thread=small().threads[1])
-        self.assertWeighs(0, thread='nobody')
-
-    def test_task(self):
-        self.assertWeighs(8, task='T1')
-        self.assertWeighs(0, task='T2')
-
-    def test_labels(self):
-        self.assertWeighs(2, labels={'route': '/b'})
-        self.assertWeighs(2, labels={'route': '/b', 'shard': '1'})
-        self.assertWeighs(0, labels={'route': '/a', 'shard': '1'})
-        self.assertWeighs(1, labels={'route': '/a', 'shard': None})
-        self.assertWeighs(0, labels={'route': '/c'})
-        self.assertWeighs(63, labels={})
-
-    def test_all_have_to_match(self):
-        self.assertWeighs(4, function='db.query', thread='worker')
-        self.assertWeighs(0, function='db.query', state='running')
+        for name, expected in {
+                'function': [
+                    ('db.query', 6), ('query', 6), ('time.sleep', 2),
+                    ('quer', 0), (re.compile('quer|view'), 7), (query, 6)],
+                # What is not Python is in no file.
+                'file': [
+                    ('/src/db.py', 6), (pathlib.Path('/src/db.py'), 6),
+                    (re.compile(r'/db\.py$'), 6), ('db.py', 0), ('', 0),
+                    (re.compile(''), 47)],
+                'state': [
+                    ('waiting', 2), (['waiting', 'gc'], 6),
+                    ({'waiting', 'gc'}, 6), ([], 0), ('gil_wait', 32),
+                    ('GIL wait', 32), ('gil wait', 32)],
+                'thread': [
+                    ('MainThread', 3), (99, 60), (whole.threads[1], 60),
+                    ('nobody', 0)],
+                'task': [('T1', 8), ('T2', 0)],
+                'labels': [
+                    ({'route': '/b'}, 2), ({'route': '/b', 'shard': '1'}, 2),
+                    ({'route': '/a', 'shard': '1'}, 0),
+                    ({'route': '/a', 'shard': None}, 1),
+                    ({'route': '/c'}, 0), ({}, 63)]}.items():
+            for wanted, ns in expected:
+                with self.subTest(name, wanted=wanted):
+                    self.assertEqual(
+                        whole.filter(**{name: wanted}).total_wall_ns, ns)
+        # All have to match; function and file are of one frame.
+        for criteria, ns in (
+                ({'function': 'query', 'file': '/src/db.py'}, 6),
+                ({'function': 'query', 'file': '/src/app.py'}, 0),
+                ({'function': 'db.query', 'thread': 'worker'}, 4),
+                ({'function': 'db.query', 'state': 'running'}, 0)):
+            self.assertEqual(whole.filter(**criteria).total_wall_ns, ns)
 
     def test_what_is_no_criterion(self):
         for criteria, error, message in (

@@ -5,11 +5,9 @@ They come from the package that the program `speedscope` in PATH belongs to
 skipped.
 """
 
-import base64
 import glob
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import unittest
@@ -80,21 +78,6 @@ def imported(path):
         # Node shows the source before the reason, and that is one long line.
         raise AssertionError(result.stderr[-2000:])
     return json.loads(result.stdout)
-
-
-def page_with(path, directory):
-    """Return the address of its page that loads a file.
-
-    Its own program does the same; *directory* is for a script of it.
-    """
-    with open(path, 'rb') as file:
-        content = base64.b64encode(file.read()).decode()
-    script = os.path.join(directory, 'load.js')
-    with open(script, 'w', encoding='utf-8') as file:
-        file.write('speedscope.loadFileFromBase64('
-                   f'{json.dumps(os.path.basename(path))}, "{content}")')
-    page = pathlib.Path(RELEASE, 'index.html').as_uri()
-    return f'{page}#localProfilePath={script}'
 
 
 def check_schema(value):
