@@ -11,7 +11,6 @@ import sys
 import time
 import unittest
 
-from test import support
 
 from ..support.sessions import Run, environment
 from .recorded import PROG, SAMPLED_NS, WORK, WORK_NS, RecordTest
@@ -65,42 +64,6 @@ class CommandTest(RecordTest):
                 self.assertEqual(status, 7, process.stderr.read())
                 self.assertEqual(process.stdout.read(), f'{int(number)}\n')
                 self.assertTrue(self.load('p.pb.gz').samples)
-
-    def test_what_a_terminal_sends_is_not_sent_twice(self):
-        import pty
-        self.file('count.py', '''if True:
-            import signal, time
-            got = []
-            signal.signal(signal.SIGINT, lambda *args: got.append(args))
-            print('ready', flush=True)
-            end = time.monotonic() + 30
-            while not got and time.monotonic() < end:
-                time.sleep(0.01)
-            time.sleep(0.3)
-            print('got', len(got), flush=True)
-            ''')
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(self.directory)
-            os.execve(sys.executable, [
-                sys.executable, '-m', 'profile_sampling', 'record', '-q',
-                '-o', 'p.pb.gz', '--', sys.executable, 'count.py'],
-                environment())
-        with open(terminal, 'r+b', buffering=0) as file:
-            text = self.read_until(file, b'ready')
-            file.write(b'\x03')
-            text += self.read_until(file, b'got')
-            text += self.read_until(file, b'\n')
-            self.assertIn(b'got 1', text)
-            self.assertEqual(support.wait_process(pid, exitcode=0), None)
-
-    def read_until(self, file, end):
-        text = b''
-        deadline = time.monotonic() + 30
-        while end not in text:
-            self.assertLess(time.monotonic(), deadline, text)
-            text += file.read(1)
-        return text
 
     def test_a_signal_while_profiles_are_merged(self):
         # They stay where they are, and what is said to do works.

@@ -9,20 +9,25 @@ from ..support.builders import Builder
 MS = 1_000_000
 
 
+def compared(*sides, **options):
+    """The text of a difference of two lists of (labels, name, ms)."""
+    profiles = []
+    for rows in sides:
+        b = Builder(rate_hz=1000)
+        for labels, name, ms in rows:
+            b.sample(f'm.{name}:5', wall_ns=ms * MS, count=ms, labels=labels)
+        profiles.append(b.profile())
+    return str(ProfileDiff(*profiles, **options))
+
+
 class WordsTest(unittest.TestCase):
 
-    def text(self, *functions):
-        sides = []
-        for times in functions:
-            b = Builder(rate_hz=1000)
-            for name, ms in times.items():
-                b.sample(f'm.{name}:5', wall_ns=ms * MS, count=ms)
-            sides.append(b.profile())
-        return str(ProfileDiff(*sides, by='function'))
-
     def test_no_record_is_not_never(self):
-        text = self.text({'f': 100, 'was': 90, 'rare': 1},
-                         {'f': 100, 'became': 90, 'odd': 1})
+        text = compared(*[
+            [({}, name, ms) for name, ms in (('f', 100), (most, 90),
+                                             (little, 1))]
+            for most, little in (('was', 'rare'), ('became', 'odd'))],
+            by='function')
         self.assertRegex(text, r' gone +m\.was\n')
         self.assertRegex(text, r' new +m\.became\n')
         for name in 'rare', 'odd':
@@ -31,17 +36,12 @@ class WordsTest(unittest.TestCase):
 
 class SignsTest(unittest.TestCase):
 
-    def notes(self, before, after, **options):
+    def notes(self, *sides, **options):
         """What is said below the table of a difference by route."""
-        sides = []
-        for times in before, after:
-            b = Builder(rate_hz=1000)
-            for route, ms in times.items():
-                b.sample('m.f:5', wall_ns=ms * MS, count=ms,
-                         labels={'route': route} if route else {})
-            sides.append(b.profile())
-        return str(ProfileDiff(*sides, by='label:route', **options)
-                   ).rpartition('\n\n')[2]
+        return compared(*[
+            [({'route': route} if route else {}, 'f', ms)
+             for route, ms in times.items()] for times in sides],
+            by='label:route', **options).rpartition('\n\n')[2]
 
     def test_only_signs_that_are_there(self):
         error = ('one run each: run-to-run variation unknown; ± is the error '

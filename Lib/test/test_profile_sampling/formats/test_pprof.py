@@ -7,7 +7,6 @@ import sys
 import unittest
 from unittest import mock
 
-from profile_sampling._data import label_names
 from profile_sampling._formats.pprof import writer as _pprof
 
 from ..support import official
@@ -121,19 +120,6 @@ class EncodeTest(unittest.TestCase):
              ('state', 'running')],
             [('thread id', 9), ('thread native id', 78),
              ('interpreter', 3), ('state', 'gil wait')]])
-
-    def test_their_names(self):
-        """The core writes what the reader knows, and programs cannot use."""
-        b = Builder(names=3)
-        main = b.thread('MainThread')
-        b.sample('a.f:1@CALL+8', thread=main, task=('T', 1))
-        b.sample('a.f:2@CALL+8', thread=b.thread('waits', interpreter=2),
-                 state='gil_wait', holder=(main, 'a.g:3'))
-        self.assertEqual({label['key'] for sample
-                          in self.decoded(b)['sample']
-                          for label in sample['label']},
-                         {*label_names.OF_SAMPLES,
-                          *label_names.OF_INSTRUCTIONS})
 
     def test_instructions(self):
         """Of the innermost Python frame; callers' make no more samples."""

@@ -9,7 +9,8 @@ import unittest
 from profile_sampling import Profile
 from profile_sampling._formats.pprof import writer as _pprof
 
-from ..support.builders import Builder, example, facts_of
+from ..support.builders import Builder, example, facts_of, reloaded
+from ..support.random_profiles import random_profile
 from ..support.validator import check_profile, decode
 from ..support.wire import message, varint
 
@@ -154,22 +155,8 @@ class RoundTripTest(FilesTest):
     def test_random_profiles(self):
         rng = random.Random(13)
         for _ in range(30):
-            b = Builder(mode=rng.choice(['wall', 'cpu']),
-                        names=rng.randrange(4))
-            threads = [b.thread(rng.choice([None, 'x', 'y']))
-                       for _ in range(3)]
-            for _ in range(rng.randrange(40)):
-                stack = [(b.function(rng.choice('abc'), rng.choice('fgh')),
-                          rng.randrange(5), rng.randrange(3),
-                          rng.randrange(-1, 3), rng.randrange(256))
-                         for _ in range(rng.randrange(6))]
-                stack += rng.choice([[], ['C:m.f'], ['op:int.__add__']])
-                b.sample(stack, count=rng.randrange(3),
-                         cpu_ns=rng.randrange(10 ** 9),
-                         wall_ns=rng.randrange(10 ** 9),
-                         thread=rng.choice(threads),
-                         state=rng.choice(['running', 'gc', 'lost']))
-            self.assertKept(b)
+            profile = random_profile(rng)
+            self.assertEqual(facts_of(reloaded(profile)), facts_of(profile))
 
     def test_counts_for_the_margins_of_older_versions(self):
         """They are ignored, with the samples that have nothing else."""

@@ -99,17 +99,6 @@ class ByTest(unittest.TestCase):
             '1  75.0%        -       3  miss',
             '2  25.0%        1       -  [without]'])
 
-    def test_the_file_of_python_code(self):
-        b = build()
-        b.sample('[waiting]', wall_ns=5, state='waiting')
-        self.assertEqual(
-            [line.split()[-1] for line in shown(b, self.by, 9, 'file')],
-            ['file', '/src/a.py', '[without]'])
-        b.sample('a.main:1', wall_ns=5, labels={'file': 'mine'})
-        self.assertEqual(
-            [line.split()[-1] for line in shown(b, self.by, 9, 'label:file')],
-            ['label:file', '[without]', 'mine'])
-
 
 class CallsTest(unittest.TestCase):
 

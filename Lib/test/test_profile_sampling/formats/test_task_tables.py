@@ -74,18 +74,6 @@ class TasksTest(unittest.TestCase):
                   tables_of_tasks.tasks, 9),
             ['There are no tasks in this profile.'])
 
-    def test_by_a_label(self):
-        table = tables_of_tasks.by_label(service().profile()._tables, 9,
-                                         'route')
-        self.assertEqual(lines(table, 100), [
-            'Tasks by route',
-            '  life  running  loop wait  awaiting  route',
-            '47.0ms    9.0ms      8.0ms    30.0ms  /',
-            '        awaited db.fetch 30.0ms',
-            ' 8.0ms        -          -     8.0ms  [without]',
-            '        awaited lock.acquire 5.0ms, app.worker 2.0ms, '
-            'app.main 1.0ms'])
-
 
 class ReportTest(unittest.TestCase):
 

@@ -6,7 +6,7 @@ import unittest
 
 from profile_sampling import Profile
 from profile_sampling._data.values import ValueType
-from profile_sampling._formats import collapsed, text
+from profile_sampling._formats import text
 
 from ..support.builders import Builder, facts_of
 from ..support.validator import check_pprof, check_profile
@@ -127,11 +127,6 @@ class ValueTypesTest(unittest.TestCase):
                  for value_type in merged.value_types},
                 {'count': 4_006, 'cpu_ns': 304, 'wall_ns': 5_762,
                  'alloc_bytes': 4_616})
-
-    def test_collapsed(self):
-        self.assertEqual(
-            collapsed.render(four('alloc').profile()._tables),
-            'a.main;[GIL wait] 7\na.main;a.f 4096\na.main;a.f;a.f 512\n')
 
     def test_text(self):
         report = text.render(four('alloc').profile()._tables)
