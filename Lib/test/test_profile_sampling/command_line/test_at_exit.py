@@ -203,7 +203,3 @@ class QuotedTest(unittest.TestCase):
                 [shell, '-c', f'printf %s {quoted}'],
                 stdout=subprocess.PIPE, check=True)
             self.assertEqual(result.stdout, os.fsencode(name), quoted)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ line on stderr nothing may differ.
 """
 
 import os
-import unittest
 
 from profile_sampling import Profile, _formats
 
@@ -370,7 +369,3 @@ class BadTextsTest(ProgramTest):
                 self.assertIn(result.status, (0, 2))
                 self.assertIn('signal', result.err)
                 self.assertEqual(self.files(), [])
-
-
-if __name__ == '__main__':
-    unittest.main()

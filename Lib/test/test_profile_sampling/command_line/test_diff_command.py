@@ -243,6 +243,13 @@ class StatusTest(DiffTest):
                 ('positive number', [a, b, '--top', '0'])):
             with self.subTest(arguments=arguments):
                 self.assertFails(2, message, 'diff', *arguments)
+        with open(os.path.join(self.directory, 'bad.pb.gz'), 'wb'):
+            pass
+        for message, arguments in (
+                ('cannot read no.pb.gz', [a, 'no.pb.gz']),
+                ('bad.pb.gz: is empty', ['bad.pb.gz', b]),
+                ('cannot write no/x.md', [a, b, '-o', 'no/x.md'])):
+            self.assertFails(1, message, 'diff', *arguments)
 
     def test_the_files_that_are_compared_stay_as_they_are(self):
         a, b = self.pair()
@@ -258,12 +265,3 @@ class StatusTest(DiffTest):
                 self.assertFails(2, 'is to be read and to be written', 'diff',
                                  *files, *options)
                 self.assertEqual([self.read(name) for name in files], before)
-
-    def test_files(self):
-        a, b = self.pair()
-        with open(os.path.join(self.directory, 'bad.pb.gz'), 'wb'):
-            pass
-        self.assertFails(1, 'cannot read no.pb.gz', 'diff', a, 'no.pb.gz')
-        self.assertFails(1, 'bad.pb.gz: is empty', 'diff', 'bad.pb.gz', b)
-        self.assertFails(1, 'cannot write no/x.md', 'diff', a, b, '-o',
-                         'no/x.md')

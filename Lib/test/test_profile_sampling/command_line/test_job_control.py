@@ -11,7 +11,6 @@ import signal
 import sys
 import termios
 import time
-import unittest
 
 from test.support import LONG_TIMEOUT, sleeping_retry
 
@@ -235,7 +234,3 @@ class LateTest(RecordTest):
                 break
         for path in 'p.pb.gz', name:
             self.check_work(self.load(path))
-
-
-if __name__ == '__main__':
-    unittest.main()

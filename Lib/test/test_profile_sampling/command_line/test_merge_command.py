@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import shutil
-import unittest
 
 from profile_sampling import Profile, _formats
 from profile_sampling._cli.main import main
@@ -165,7 +164,3 @@ class CommandTest(ForkedCommandLineTest):
             self.assertEqual(main(['merge', '11.pb.gz']), 1)
         self.assertEqual(out.getvalue(), f'{PROG}: cannot write to stdout: '
                                          'it is closed\n')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import unittest
 from unittest import mock
 
 from profile_sampling import Profile
@@ -177,7 +176,3 @@ class RecordTest(ProgramTest):
             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         self.assertEqual((result.status, result.err), (5, ''))
         self.assertEqual(self.files(), ['p.pb.gz'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import unittest
 from unittest import mock
 
 from profile_sampling._cli import page
@@ -59,7 +58,3 @@ class NamesTest(CommandLineTest):
                 status, _, err = self.run_cli(*arguments)
                 self.assertEqual(status, 0, err)
                 self.assertNotIn('\x1b', err)
-
-
-if __name__ == '__main__':
-    unittest.main()

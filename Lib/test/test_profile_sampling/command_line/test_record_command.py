@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 
 from ..support.sessions import Run, environment
@@ -248,7 +247,3 @@ class CommandTest(RecordTest):
                     self.assertNotIn('Traceback', result.err)
                     shutil.rmtree(os.path.join(self.directory, 'gone'),
                                   ignore_errors=True)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -86,7 +86,3 @@ class ProfileTest(RecordTest):
                 self.assertEqual(command, before + ' '.join(program))
                 head[1] = '--no-meta'
                 self.assertIsNone(self.command(*head, *program)[0])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -234,7 +234,3 @@ class HelpTest(ProgramTest):
         for extension in [*by_extension(), '.tsv', '.md']:
             self.assertIn(f'\n  {extension} ', text)
         self.assertLess(max(map(len, text.splitlines())), 80)
-
-
-if __name__ == '__main__':
-    unittest.main()

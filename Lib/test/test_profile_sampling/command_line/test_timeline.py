@@ -2,7 +2,6 @@
 
 import os
 import sys
-import unittest
 
 from profile_sampling import Profile
 
@@ -146,14 +145,6 @@ class TimelineTest(ProgramTest):
         for part in profile.group_by('pid').values():
             self.assertGreater(len(part.timeline), 10)
 
-    def test_a_duration(self):
-        self.file('long.py', 'import time; time.sleep(3)')
-        self.cli('record', '--timeline', '-d', '1', '-o', 'a.pb.gz',
-                 'long.py')
-        profile = self.load('a.pb.gz')
-        self.assertLess(profile.duration_ns, 2 * SECOND)
-        self.check_whole(profile)
-
     def test_the_program_takes_a_part_of_it(self):
         self.file('clears.py', 'import profile_sampling as p, time\n'
                                'def f():\n'
@@ -204,7 +195,3 @@ aggregator.profile(rate_hz=3000).save('own.pb.gz')
             run = self.cli('report', 'a.pb.gz', *range_, status=None)
             self.assertIn(message, run.err)
             self.assertNotEqual(run.status, 0)
-
-
-if __name__ == '__main__':
-    unittest.main()

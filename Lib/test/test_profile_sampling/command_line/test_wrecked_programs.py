@@ -204,7 +204,3 @@ class WreckedProgramTest(ProgramTest):
                 else:
                     self.assertIn('Name a file in a directory that stays: ',
                                   result.err)
-
-
-if __name__ == '__main__':
-    unittest.main()
