@@ -141,7 +141,3 @@ class AnnotateTest(unittest.TestCase):
         for builder in hard_profiles.hostile(), hard_profiles.deep():
             total, _, _ = self.annotated(builder)
             self.assertEqual(total, builder.profile().total_wall_ns)
-
-
-if __name__ == '__main__':
-    unittest.main()

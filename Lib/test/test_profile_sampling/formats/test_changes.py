@@ -73,7 +73,3 @@ class BusyTest(unittest.TestCase):
                 *sides, by='function', value=value)).split())
             self.assertEqual('CPU wait is up to 1% of the time before and 29% '
                              'after: the machine was busy.' in text, is_said)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -102,7 +102,3 @@ class FrameTextTest(unittest.TestCase):
                 b.sample([b.function(None, name)], wall_ns=1_000)
                 self.assertEqual(_collapsed.render(b.profile()._tables),
                                  f'{text} 1\n')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -23,24 +23,23 @@ class ContentTest(unittest.TestCase):
         b.sample('a.main:3 b.f:9', wall_ns=250_000)
         b.sample('a.main:4 C:time.sleep', wall_ns=500_000, state='waiting')
         b.sample('', wall_ns=250_000, state='unsampled')
-        head, *lines, end = written(b).splitlines()[3:]
-        self.assertEqual(end, '}')
-        self.assertEqual(head.strip(), (
-            r'graph [label="wall profile of Python 3.13.5\n1.000 ms wall '
-            r'time", labelloc=t, fontname="monospace", fontsize=12, '
-            'total=1000000];'))
-        self.assertEqual([re.sub(' fillcolor="[^"]*",| tooltip="[^"]*",', '',
-                                 line).strip() for line in lines], [
-            r'f0 [label="a.main\n/src/a.py:1\n75.0 % (0.0 %)\n0.750 ms", '
-            'own=0, cum=750000];',
-            r'f1 [label="b.f\n/src/b.py:1\n25.0 % (25.0 %)\n0.250 ms", '
-            'own=250000, cum=250000];',
-            r'f2 [label="time.sleep\n50.0 % (50.0 %)\n0.500 ms", '
-            'own=500000, cum=500000];',
-            r'none [label="[no frames]\n25.0 % (25.0 %)\n0.250 ms", '
-            'own=250000, cum=250000];',
-            'f0 -> f1 [label="25.0 %", penwidth=2.00, cum=250000];',
-            'f0 -> f2 [label="50.0 %", penwidth=4.00, cum=500000];'])
+        text = written(b)
+        self.assertIn(r'label="wall profile of Python 3.13.5\n1.000 ms wall '
+                      'time"', text)
+        nodes = re.findall(r'(\w+) \[label="(.*?)".*(own=.*)\]', text)
+        self.assertEqual(nodes, [
+            ('f0', r'a.main\n/src/a.py:1\n75.0 % (0.0 %)\n0.750 ms',
+             'own=0, cum=750000'),
+            ('f1', r'b.f\n/src/b.py:1\n25.0 % (25.0 %)\n0.250 ms',
+             'own=250000, cum=250000'),
+            ('f2', r'time.sleep\n50.0 % (50.0 %)\n0.500 ms',
+             'own=500000, cum=500000'),
+            ('none', r'[no frames]\n25.0 % (25.0 %)\n0.250 ms',
+             'own=250000, cum=250000')])
+        self.assertIn('f0 -> f1 [label="25.0 %", penwidth=2.00, cum=250000]',
+                      text)
+        self.assertIn('f0 -> f2 [label="50.0 %", penwidth=4.00, cum=500000]',
+                      text)
 
     def test_what_is_left_out_is_counted(self):
         b = Builder().sample('a.main', wall_ns=1_000_000)
@@ -123,28 +122,17 @@ class GraphvizTest(unittest.TestCase):
              ('a.f', 'a.g'): 1_000, ('a.g', 'a.f'): 1_000})
 
     def test_hard_profiles(self):
+        names = set()
         for builder in hard_profiles.hostile(), hard_profiles.deep():
-            graph, _, _ = self.read(builder, min_share=0)
+            graph, nodes, _ = self.read(builder, min_share=0)
             self.assertEqual(int(graph['total']),
                              builder.profile().total_wall_ns)
-
-    def test_what_is_drawn(self):
-        b = Builder()
-        b.sample([b.function('m', 'a\\n&amp;"<b>', '/x.py')], wall_ns=5)
-        result = subprocess.run(
-            ['dot', '-Tsvg'], input=written(b), stdout=subprocess.PIPE,
-            text=True, encoding='utf-8', check=True)
-        from xml.etree import ElementTree
-        texts = [element.text for element
-                 in ElementTree.fromstring(result.stdout).iter(
-                     '{http://www.w3.org/2000/svg}text')]
-        self.assertIn('m.a\\n&amp;"<b>', texts)
+            names.update(nodes)
+        self.assertLessEqual(
+            {r'[a\nb]', '[a"b\'c]', '[<b>&amp;</b>]', '[]]>]', r'[\udc80]',
+             '[%s]'}, names)
 
     def test_no_samples(self):
         graph, nodes, _ = self.read(Builder())
         self.assertIn('There are no samples.', graph['label'])
         self.assertEqual(nodes, {})
-
-
-if __name__ == '__main__':
-    unittest.main()

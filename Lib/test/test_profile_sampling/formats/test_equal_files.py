@@ -29,7 +29,3 @@ class EqualTest(unittest.TestCase):
             with self.subTest(format):
                 self.assertEqual(self.written(SAMPLES, format),
                                  self.written(SAMPLES[::-1], format))
-
-
-if __name__ == '__main__':
-    unittest.main()

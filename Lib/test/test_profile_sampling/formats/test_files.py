@@ -392,7 +392,3 @@ class FormatsTest(DirectoryTest):
                                     'pprof, collapsed, text'):
             self.save('p.txt', 'doc')
         self.assertOnly()
-
-
-if __name__ == '__main__':
-    unittest.main()

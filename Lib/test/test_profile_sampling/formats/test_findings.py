@@ -154,7 +154,3 @@ class FindingsTest(unittest.TestCase):
         b = Builder(mode='alloc', value_types=[('alloc', 'bytes')])
         b.sample('a.f [GIL~wait]', values=[5], state='gil_wait')
         self.assertEqual(found(b), {})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -127,7 +127,3 @@ def messages():
     head = [[6, 2, text] for text in (b'', b'cpu', b'nanoseconds')]
     head += [[1, 2, [[1, 0, 1], [2, 0, 2]]]]
     return profile.map(lambda fields: fuzzing.serialize(head + fields))
-
-
-if __name__ == '__main__':
-    unittest.main()

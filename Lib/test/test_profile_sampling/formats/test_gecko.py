@@ -289,7 +289,3 @@ class ViewerTest(unittest.TestCase):
         self.assertEqual(set(found), {r'a\nb.a\nb', r'a\nb', r'.a\nb',
                                       r'[a\nb]'})
         self.assertEqual(found[r'[a\nb]'], (1_000_000, 1_000_000))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import unittest
 
 from profile_sampling import Profile
 
@@ -152,7 +151,3 @@ class GoPprofTest(GoTest):
         names = {row.function.name for row in merged.functions()}
         self.assertEqual(names, {row.function.name
                                  for row in profile.functions()})
-
-
-if __name__ == '__main__':
-    unittest.main()

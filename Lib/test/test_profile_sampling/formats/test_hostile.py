@@ -9,7 +9,6 @@ import sys
 import textwrap
 import time
 import tracemalloc
-import unittest
 import zlib
 from unittest import mock
 
@@ -375,7 +374,3 @@ class MemoryTest(FilesTest):
             file.read.side_effect = lambda size: endless * size
             with self.assertRaisesRegex(ValueError, 'more than 1,000,000'):
                 Profile.load(file, max_bytes=1_000_000)
-
-
-if __name__ == '__main__':
-    unittest.main()

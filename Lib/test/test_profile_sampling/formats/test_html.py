@@ -110,7 +110,3 @@ class BundleTest(unittest.TestCase):
             with open(path, encoding='utf-8') as new, open(
                     os.path.join(FOLDER, 'page.js'), encoding='utf-8') as old:
                 self.assertEqual(new.read(), old.read(), 'run "make page"')
-
-
-if __name__ == '__main__':
-    unittest.main()

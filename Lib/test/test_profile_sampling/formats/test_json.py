@@ -79,6 +79,7 @@ class JSONTest(unittest.TestCase):
         rng = random.Random(11)
         for profile in (Builder().profile(), example().profile(),
                         hard_profiles.recursive().profile(),
+                        hard_profiles.deep().profile(),
                         *[random_profile(rng) for _ in range(20)]):
             again = rebuilt(written(profile))
             self.assertEqual(again, profile)
@@ -123,7 +124,3 @@ class DocumentTest(unittest.TestCase):
         self.assertEqual(fields - documented, set())
         states = set(STATES)
         self.assertLessEqual(set(data['samples']['state']), states)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -153,7 +153,3 @@ class HostileFactsTest(unittest.TestCase):
         text = _text.render(profile._tables)
         text.encode()
         self.assertTrue(all(map(str.isprintable, text.split('\n'))))
-
-
-if __name__ == '__main__':
-    unittest.main()

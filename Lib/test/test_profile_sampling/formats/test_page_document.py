@@ -6,7 +6,6 @@ import unittest
 from profile_sampling import Profile, ProfileDiff
 from profile_sampling._data import histogram
 from profile_sampling._data.lives import Latency
-from profile_sampling._formats import sources as _sources
 
 from ..profiles.test_task_rows import service
 from ..support import hard_profiles
@@ -427,24 +426,3 @@ class DifferenceTest(unittest.TestCase):
         self.assertEqual(its.changes['before'], {
             'runs': 1, 'duration_ns': 2_000_000_000, 'start': '14 Nov, 22:13'})
         self.assertIsNone(document_of(after).changes)
-
-    def test_source_of_lines(self):
-        with open(__file__, encoding='utf-8') as file:
-            lines = file.read().split('\n')
-        b = Builder()
-        function = b.function(__name__, 'profiles', __file__, 1 + [
-            line[:13] for line in lines].index('def profiles('))
-        line = 2 + [line[:13] for line in lines].index('def profiles(')
-        b.sample([(function, line)], wall_ns=900)
-        profile = b.profile()
-        changes = ProfileDiff(Builder().sample('a.f:1', wall_ns=1).profile(),
-                              profile)._difference
-        row, *_ = [row for row in document_of(
-            profile, changes=changes,
-            sources=_sources.found(profile._tables)).changes['rows']
-            if row['name'].endswith('profiles')]
-        self.assertEqual(row['source'], lines[line - 1])
-
-
-if __name__ == '__main__':
-    unittest.main()

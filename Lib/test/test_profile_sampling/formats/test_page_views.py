@@ -6,7 +6,6 @@ import random
 import shlex
 import subprocess
 import sys
-import unittest
 
 from profile_sampling import ProfileDiff
 
@@ -411,7 +410,3 @@ class AnyProfileTest(ViewTest):
         press(self.driver, '?')
         self.assertIn('On a CPU, in Python', self.text('#dialog'))
         press(self.driver, Keys.ESCAPE)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -213,7 +213,3 @@ class OfficialDecoderTest(unittest.TestCase):
             # What is outside of the schema.
             message.DiscardUnknownFields()
             self.assertEqual(message.SerializeToString(), data)
-
-
-if __name__ == '__main__':
-    unittest.main()

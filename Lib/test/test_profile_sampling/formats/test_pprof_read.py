@@ -332,7 +332,3 @@ class OtherToolsTest(FilesTest):
         self.assertRefused('is not a pprof file, or is damaged: ',
                            b'\x7fELF' + bytes(60))
         self.assertRefused('zstd', b'\x28\xb5\x2f\xfd' + bytes(40))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -185,7 +185,3 @@ class ViewersTest(PstatsTest):
         tree = json_stats(stats)
         self.assertEqual(tree['/src/json.py:1(load)']['children'],
                          {'/src/app.py:1(hook)': [700, 700, 0.7, 0.7]})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -319,7 +319,3 @@ class SourceTest(unittest.TestCase):
         # Below it goes on: it names the file.
         self.assertIn('The source cannot be read: ', '\n'.join(
             shown(self.build(), self.source, 9, 'work')))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -284,7 +284,3 @@ class FuzzTest(ForeignTest):
                 with self.subTest(seed=seed):
                     outcomes.add(foreign.judge(profile, source, self.files))
         self.assertEqual(outcomes, {True, False})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -177,7 +177,3 @@ class ImporterTest(unittest.TestCase):
                 part = self.imported(builder)['profiles'][0]
                 self.assertEqual(part['total'],
                                  builder.profile().total_wall_ns)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -185,7 +185,3 @@ class SafetyTest(unittest.TestCase):
                 if element.tag == f'{NS}style':
                     self.assertNotIn('url', element.text)
                     self.assertNotIn('@import', element.text)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -175,7 +175,3 @@ class ReportTest(unittest.TestCase):
         report = self.report('--tasks', '--by', 'route', '--by', 'task_class')
         self.assertEqual(re.findall('^Tasks by .*', report, re.MULTILINE),
                          ['Tasks by route', 'Tasks by task_class'])
-
-
-if __name__ == '__main__':
-    unittest.main()

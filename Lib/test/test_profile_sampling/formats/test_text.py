@@ -206,23 +206,6 @@ class WidthTest(unittest.TestCase):
                 self.assertFits(text, width)
                 self.assertRegex(text, 'x+…x+')
 
-    def test_what_is_left_out_first(self):
-        b = Builder()
-        for name, state in (('waiting', 'waiting'), ('GIL~wait', 'gil_wait'),
-                            ('native', 'native'), ('running', 'running')):
-            b.sample(f'package.module.waits_for:7 C:lib.call_it [{name}]',
-                     wall_ns=1_000_000, state=state)
-        b.sample('package.module.other:7', wall_ns=1_000_000)
-        heads = [[*report(b, width=width).splitlines()[-3].split()]
-                 for width in (120, 70, 60)]
-        self.assertEqual(heads[0], [
-            '#', 'self', 'run', '±', 'native', 'waiting', 'GIL', 'line',
-            'in'])
-        self.assertNotIn('±', heads[1])
-        # States before what was called.
-        self.assertEqual(heads[2], [
-            'self', 'run', 'native', 'waiting', 'GIL', 'line'])
-
     def test_a_small_state_is_left_out_before_what_was_called(self):
         b = Builder()
         for state, ms in (('waiting', 40), ('gil_wait', 40), ('native', 2)):
@@ -421,7 +404,3 @@ class NothingTest(unittest.TestCase):
                 text = report(builder, width=200)
                 self.assertRegex(text, f'Nothing was sampled: .*{why}')
                 self.assertNotIn('self', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

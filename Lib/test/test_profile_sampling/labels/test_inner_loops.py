@@ -4,7 +4,6 @@ import asyncio
 import gc
 import sys
 import threading
-import unittest
 import weakref
 
 from ..support.labelling import LabelTest, sums
@@ -261,7 +260,3 @@ class InnerLoopTest(LabelTest):
         asyncio.run(main())
         gc.collect()
         self.assertIsNone(alive[0]())
-
-
-if __name__ == '__main__':
-    unittest.main()

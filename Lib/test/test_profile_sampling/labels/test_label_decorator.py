@@ -1,7 +1,6 @@
 """label() as a decorator of functions of every kind."""
 
 import asyncio
-import unittest
 import weakref
 from collections import Counter
 
@@ -239,7 +238,3 @@ class DecoratorTest(LabelTest):
         for key, ns in sums(session.profile).items():
             found[('a', '1') in key] += ns
         self.assertEqual(found, {True: 2, False: 10})
-
-
-if __name__ == '__main__':
-    unittest.main()

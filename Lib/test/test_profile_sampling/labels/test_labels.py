@@ -401,7 +401,3 @@ class ScaleTest(LabelTest):
             {row.value: row.wall_ns for row in profile.label_values('number')
              if row.value is not None},
             dict.fromkeys(names[:len(names) - lost], 1))
-
-
-if __name__ == '__main__':
-    unittest.main()

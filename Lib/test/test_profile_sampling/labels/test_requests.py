@@ -547,7 +547,3 @@ class MiddlewareTest(unittest.TestCase):
         with profile() as block, self.assertRaises(KeyError):
             self.wsgi(failing)
         self.assertEqual(known(block.profile)['route', 'GET /'].count, 1)
-
-
-if __name__ == '__main__':
-    unittest.main()

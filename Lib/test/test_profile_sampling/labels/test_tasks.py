@@ -281,7 +281,3 @@ class ScaleTest(SubscriberTest):
         self.assertEqual(labels_of_task, {
             f'{number}': {'kind': f'{number % 3}'}
             for number in range(n_tasks)})
-
-
-if __name__ == '__main__':
-    unittest.main()

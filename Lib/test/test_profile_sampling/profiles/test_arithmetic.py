@@ -159,7 +159,3 @@ class SumTest(unittest.TestCase):
                         (one + three).total(value_type.name),
                         one.total(value_type.name)
                         + three.total(value_type.name))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -53,7 +53,3 @@ class GraphTest(unittest.TestCase):
                 self.assertEqual(
                     {key: value for key, value in found.items() if value},
                     {key: value for key, value in expected.items() if value})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -205,7 +205,3 @@ class NeighboursTest(unittest.TestCase):
                         [row.self_values])
                     self.assertNotIn(row.function, [
                         one.function for one in (*callers, *callees)])
-
-
-if __name__ == '__main__':
-    unittest.main()

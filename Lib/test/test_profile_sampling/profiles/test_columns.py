@@ -105,7 +105,3 @@ class ColumnsTest(unittest.TestCase):
             with self.subTest(what=what), self.assertRaisesRegex(
                     ValueError, ', '.join(TABLES)):
                 example().profile().columns(what)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -385,7 +385,3 @@ class ValueTest(unittest.TestCase):
                 run({'f': 1}).diff(wrong)
         with self.assertRaisesRegex(ValueError, "'most' is no gate"):
             diff([{'f': 1}], [{'f': 1}], gates=['most'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -100,7 +100,3 @@ def file_with_holder(text, place):
     sample = message((2, [5]), *[(3, label) for label in labels])
     return message((1, message((1, 1), (2, 2))), (2, sample),
                    *[(6, string or '') for string in strings])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -121,7 +121,3 @@ class OpcodesTest(unittest.TestCase):
                 frame = Frame(None, 0, 0, -1, number)
                 self.assertIsNone(frame.opname)
                 self.assertIsNone(frame.base_opname)
-
-
-if __name__ == '__main__':
-    unittest.main()

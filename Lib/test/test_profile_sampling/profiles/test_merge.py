@@ -172,7 +172,3 @@ class MergeTest(unittest.TestCase):
         data = _formats.encode(process(11)._tables, 'pprof', compress=False)
         with self.assertRaisesRegex(ValueError, "'x1' for a number"):
             _pprof_read.decode(data.replace(b'# pid 11', b'# pid x1'))
-
-
-if __name__ == '__main__':
-    unittest.main()

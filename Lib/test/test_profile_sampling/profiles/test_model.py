@@ -337,7 +337,3 @@ class ReferencesTest(unittest.TestCase):
         b.functions['a', 'f', '', 0, 4] = 0
         with self.assertRaisesRegex(ValueError, 'kind'):
             b.profile()
-
-
-if __name__ == '__main__':
-    unittest.main()

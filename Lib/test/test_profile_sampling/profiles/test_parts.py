@@ -344,7 +344,3 @@ class GroupTest(PartsTest):
                     parts = whole.group_by(key).values()
                     self.assertParts(whole, *parts)
                     self.assertEqual(sum(parts), whole)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -139,7 +139,3 @@ class OriginsTest(unittest.TestCase):
     def test_what_is_not_python(self):
         self.assertEqual(origins.of_functions(
             [Function(None, '[waiting]', '', 0, 'pseudo')]), [None])
-
-
-if __name__ == '__main__':
-    unittest.main()

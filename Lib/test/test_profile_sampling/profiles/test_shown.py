@@ -145,7 +145,3 @@ class ShortTest(unittest.TestCase):
             self.assertEqual(opened, [])
         # Nothing is fetched, and what runs is in a frame.
         self.assertEqual(set(tags), {'div', 'p', 'pre', 'iframe'})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -373,7 +373,3 @@ class HistogramTest(unittest.TestCase):
                 self.assertLessEqual(behind - first - 1, value >> bits)
                 self.assertGreaterEqual(number, last)
                 last = number
-
-
-if __name__ == '__main__':
-    unittest.main()

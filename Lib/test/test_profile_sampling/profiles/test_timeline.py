@@ -298,7 +298,3 @@ class MomentsTest(unittest.TestCase):
                 kept.add(1, *self.batch([(n * MS, 0, number, 1, 0, 1)
                                          for number in range(1, 50)]))
                 self.assertLessEqual(len(kept), 98)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -145,7 +145,3 @@ class ValueTypesTest(unittest.TestCase):
                  "two types of values have the name 'wall_ns'")):
             with self.assertRaisesRegex(ValueError, message):
                 Builder(**facts).profile()
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -298,7 +298,3 @@ class ImportTest(unittest.TestCase):
                          set(profile_sampling.__all__))
         with self.assertRaisesRegex(AttributeError, 'nothing'):
             profile_sampling.nothing
-
-
-if __name__ == '__main__':
-    unittest.main()

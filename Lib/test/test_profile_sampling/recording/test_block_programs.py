@@ -160,7 +160,3 @@ class FinalizerTest(ProgramTest):
                                     'except RuntimeError as exc:',
                                     '    print(exc)')
                 self.assertIn('the interpreter is shutting down', out)
-
-
-if __name__ == '__main__':
-    unittest.main()

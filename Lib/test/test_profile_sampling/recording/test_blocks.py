@@ -7,7 +7,6 @@ import signal
 import textwrap
 import threading
 import time
-import unittest
 
 from test import support
 
@@ -392,7 +391,3 @@ class AloneTest(SessionTest):
             '()', '(None, None, None)'))
         self.assertIsNone(failed)
         self.assertFalse(profile_sampling.running())
-
-
-if __name__ == '__main__':
-    unittest.main()

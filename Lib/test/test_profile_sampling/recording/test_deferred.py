@@ -254,7 +254,3 @@ with region():
         self.assertTrue(50_000_000 <= child.total_wall_ns
                         < child.duration_ns - 400_000_000)
         self.assertGreater(parent.total_wall_ns, 450_000_000)
-
-
-if __name__ == '__main__':
-    unittest.main()

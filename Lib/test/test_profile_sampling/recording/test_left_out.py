@@ -196,7 +196,3 @@ class CommandLineTest(unittest.TestCase):
             script_helper.assert_python_ok(
                 '-Xsampleprof', '-c', 'pass', __cwd=directory)
             self.assertEqual(os.listdir(directory), [])
-
-
-if __name__ == '__main__':
-    unittest.main()

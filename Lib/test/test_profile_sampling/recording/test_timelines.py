@@ -204,7 +204,3 @@ class CollectorTest(unittest.TestCase):
         collector._give_up()
         collector._give_up()
         collector._is_over.release.assert_called_once_with()
-
-
-if __name__ == '__main__':
-    unittest.main()
