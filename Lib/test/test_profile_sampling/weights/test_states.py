@@ -33,9 +33,8 @@ class StatesTest(SessionTest):
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        cls.path = compile_extension('states', directory.name)
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.path = compile_extension('states', directory)
 
     def function(self, library):
         function = library(self.path).compute_and_sleep
@@ -99,8 +98,9 @@ class StatesTest(SessionTest):
             by_state(own(profile), 'cpu_ns')['asleep_with_gil'],
             0.02 * states['asleep_with_gil'])
         self.assertNear(states['running'], cpu_ns, 0.1)
+        # What it waits for a CPU as it wakes up is in either.
         self.assertNear(states['asleep_with_gil'], wall_ns - cpu_ns - delayed,
-                        0.05)
+                        0.1)
         self.assertAlmostEqual(states['cpu_wait'], delayed,
                                delta=0.03 * wall_ns)
         self.assertLess(states['native'] + states['waiting'], 0.01 * wall_ns)
@@ -137,7 +137,3 @@ class StatesTest(SessionTest):
             ctypes.PyDLL, 20, 50 * MS, 0)
         self.assertAlmostEqual(by_state(own(profile))['cpu_wait'], delayed,
                                delta=0.02 * wall_ns)
-
-
-if __name__ == '__main__':
-    unittest.main()
