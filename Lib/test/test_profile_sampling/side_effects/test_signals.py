@@ -3,7 +3,6 @@
 What ends system calls is in test_eintr.
 """
 
-import unittest
 
 from ..support.sessions import OPTION, ProgramTest
 from ..support.work import SPIN
@@ -83,15 +82,15 @@ class SignalsTest(ProgramTest):
         self.check_not_pending(0)
 
     def test_unblocked_after_stop(self):
-        # A pending signal of ours would end the program here.
-        self.check(SPIN +
-                   'mask = {signal.SIGUSR1}\n'
-                   '_profile.start(signal=signal.SIGUSR1, rate_hz=5000)\n'
-                   'signal.pthread_sigmask(signal.SIG_BLOCK, mask)\n'
-                   'spin(0.2)\n_profile.stop()\n'
-                   'signal.pthread_sigmask(signal.SIG_UNBLOCK, mask)\n'
-                   'print("alive")', 'alive', option=None)
-
-
-if __name__ == '__main__':
-    unittest.main()
+        # A pending signal of ours would end the program here.  It is blocked
+        # by C code, so one is sent before the profiler notices.
+        self.check('import ctypes\n'
+                   'change = ctypes.PyDLL(None).pthread_sigmask\n'
+                   'mask = (1 << signal.SIGUSR1 - 1).to_bytes(128, "little")\n'
+                   '_profile.start(signal=signal.SIGUSR1, manual=True)\n'
+                   'change(signal.SIG_BLOCK, mask, None)\n'
+                   '_profile.tick(1000, 1000)\n'
+                   'print(signal.SIGUSR1 in signal.sigpending())\n'
+                   '_profile.stop()\n'
+                   'change(signal.SIG_UNBLOCK, mask, None)\n'
+                   'print("alive")', 'True alive', option=None)
