@@ -8,7 +8,6 @@ import contextlib
 import contextvars
 import gc
 import threading
-import unittest
 from collections import Counter
 
 from test import support
@@ -221,6 +220,21 @@ class LivesTest(SessionTest):
         running, _, awaiting = lives(session.profile)['runs']
         self.assertEqual((running, awaiting), (9, 0))
 
+    def test_two_sessions(self):
+        async def main():
+            future = asyncio.get_running_loop().create_future()
+            with manual():
+                task = asyncio.create_task(parked(future))
+                await asyncio.sleep(0)
+                spend(1000)
+            with manual() as session:
+                spend(3)
+                future.set_result(None)
+                spend(9)
+                await task
+            return session.profile
+        self.assertEqual(lives(asyncio.run(main()))['parked'], (0, 9, 3))
+
     def test_eager_tasks_run_in_the_step_of_another(self):
         async def eager():
             spend(5)
@@ -424,7 +438,3 @@ class BesideOthersTest(SessionTest):
                 self.run_tasks()
         self.check(session.profile)
         self.check(block.profile)
-
-
-if __name__ == '__main__':
-    unittest.main()
