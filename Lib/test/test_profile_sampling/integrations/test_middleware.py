@@ -6,14 +6,11 @@ import unittest
 import wsgiref.handlers
 import wsgiref.util
 import wsgiref.validate
-from wsgiref.simple_server import WSGIServer
 
 from profile_sampling.middleware import (
     ASGIMiddleware, WSGIMiddleware, flask_route, starlette_route)
 
-from .served import (
-    Served, ServedTest, chunks, get_many, held, nap, serving_wsgi, work_one,
-    work_three)
+from .served import chunks, held
 
 ROUTE = {'route': 'GET /things/{id}'}
 
@@ -267,24 +264,3 @@ class ASGITest(unittest.TestCase):
         paths = [f'/{i}' for i in range(10)]
         asyncio.run(main())
         self.assertEqual(seen, {(path, f'GET {path}') for path in paths})
-
-
-class SimpleTest(ServedTest):
-    """A server of the standard library, one request after the other."""
-
-    def test_routes(self):
-        def app(environ, start_response):
-            start_response('200 OK', [('Content-Type', 'text/plain')])
-            {'/one': work_one, '/three': work_three, '/nap': nap,
-             '/stream': int}[environ['PATH_INFO']]()
-            return chunks() if environ['PATH_INFO'] == '/stream' else [b'']
-        app = WSGIMiddleware(app, lambda environ: environ['PATH_INFO'])
-        with (serving_wsgi(app, WSGIServer) as port,
-              Served() as served):
-            get_many(port, ['/one', '/three', '/nap', '/stream'])
-        self.check(served, {'work_one': 'GET /one',
-                            'work_three': 'GET /three',
-                            'work_stream': 'GET /stream'})
-        self.assertEqual(served.labels_below('nap'),
-                         {(('route', 'GET /nap'),)})
-        self.check_outside(served)

@@ -8,7 +8,6 @@ profile.
 import os
 import threading
 import time
-import unittest
 
 from test import support
 from test.support import threading_helper
@@ -41,6 +40,50 @@ start()
 time.sleep(0.05)
 '''
 
+ENDS = {
+    'return': 'x = sum(range(100))',
+    **{f'exit({argument})': f'import sys; sys.exit({argument})'
+       for argument in ('3', '"text"', 'None', '256', 'True', '-1')},
+    'exit in atexit': 'import atexit, sys; atexit.register(sys.exit, 3)',
+    'uncaught exception': 'def f():\n    1/0\nf()',
+    'recursion error': '''
+def f():
+    f()
+try:
+    f()
+except RecursionError:
+    print("deep")''',
+    # The thread's number is in the message: name it.
+    'exception in a thread': '''
+import threading
+thread = threading.Thread(target=lambda: 1/0, name="t")
+thread.start(); thread.join()''',
+    'exit in a thread': '''
+import sys, threading
+thread = threading.Thread(target=sys.exit)
+thread.start(); thread.join()''',
+    'SIGINT': '''
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(10)''',
+    'SIGINT caught': '''
+import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("caught")''',
+    # It ends nothing, though nobody has a handler.
+    'SIGTERM waited for': '''
+import os, signal, threading
+thread = threading.Thread(
+    target=os.kill, args=(os.getpid(), signal.SIGTERM))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+thread.start()
+print(signal.sigwait([signal.SIGTERM]))
+thread.join()''',
+}
+
 
 class EndsTest(ProgramTest):
 
@@ -70,56 +113,11 @@ class EndsTest(ProgramTest):
         self.assertEqual(self.files(), ['profile.pb.gz'])
         return result
 
-    def test_return(self):
-        self.check('x = sum(range(100))')
-
-    def test_sys_exit(self):
-        for argument in '3', '"text"', 'None', '256', 'True', '-1':
-            with self.subTest(argument=argument):
-                self.check(f'import sys; sys.exit({argument})')
-
-    def test_exit_in_atexit(self):
-        self.check('import atexit, sys; atexit.register(sys.exit, 3)')
-
-    def test_uncaught_exception(self):
-        self.check('def f():\n    1/0\nf()')
-
-    def test_recursion_error(self):
-        self.check('def f():\n    f()\ntry:\n    f()\n'
-                   'except RecursionError:\n    print("deep")')
-
-    def test_exception_in_a_thread(self):
-        # The thread's number is in the message: name it.
-        self.check('import threading\n'
-                   't = threading.Thread(target=lambda: 1/0, name="t")\n'
-                   't.start(); t.join()')
-
-    def test_system_exit_in_a_thread(self):
-        self.check('import sys, threading\n'
-                   't = threading.Thread(target=sys.exit)\n'
-                   't.start(); t.join()')
-
-    def test_sigint(self):
-        self.check('import os, signal, time\n'
-                   'os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(10)')
-
-    def test_sigint_caught(self):
-        self.check('import os, signal, time\n'
-                   'try:\n'
-                   '    os.kill(os.getpid(), signal.SIGINT)\n'
-                   '    time.sleep(10)\n'
-                   'except KeyboardInterrupt:\n    print("caught")')
-
-    def test_sigterm_that_is_waited_for(self):
-        # It ends nothing, though nobody has a handler.
-        self.check('import os, signal, threading\n'
-                   'thread = threading.Thread(\n'
-                   '    target=os.kill, args=(os.getpid(), signal.SIGTERM))\n'
-                   'signal.pthread_sigmask(signal.SIG_BLOCK,'
-                   ' [signal.SIGTERM])\n'
-                   'thread.start()\n'
-                   'print(signal.sigwait([signal.SIGTERM]))\n'
-                   'thread.join()')
+    def test_ends(self):
+        for name, code in ENDS.items():
+            with self.subTest(name):
+                self.check(code)
+                os.unlink(os.path.join(self.directory, 'profile.pb.gz'))
 
     @support.skip_if_sanitizer('its report tells addresses and the pid',
                                address=True, memory=True, ub=True,
@@ -352,7 +350,3 @@ class SessionsTest(SessionTest):
 
 
 # A program with a bit of everything, that may end at any moment.
-
-
-if __name__ == '__main__':
-    unittest.main()

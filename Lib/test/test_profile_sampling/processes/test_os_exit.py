@@ -26,38 +26,58 @@ class EndTest(ChildrenTest):
         return result
 
 
+# Where os._exit() is called with the status 9.
+EXITS = {
+    'thread': '''
+import os, threading, time
+threading.Thread(target=os._exit, args=(9,)).start()
+time.sleep(60)''',
+    'atexit': 'import atexit, os; atexit.register(os._exit, 9)',
+    # The profile has been written by then.
+    'finalization': '''
+import os
+class Last:
+    def __del__(self, end=os._exit): end(9)
+last = Last()''',
+    'subinterpreter': '''
+import _interpreters
+i = _interpreters.create("legacy")
+_interpreters.exec(i, "import os; os._exit(9)")''',
+    'end of a recursion': '''
+import os
+def recurse():
+    try:
+        recurse()
+    except RecursionError:
+        os._exit(9)
+recurse()''',
+    'under a tracer': '''
+import os, sys
+sys.settrace(lambda *a: print("traced"))
+os._exit(9)''',
+    # Nothing is collected: finalizers of the program could wait for locks
+    # that a fork has left behind.
+    'before a collection': '''
+import gc, os
+class Cycle:
+    def __init__(self): self.me = self
+    def __del__(self, write=os.write):
+        write(2, b"finalizer\\n")
+gc.disable()
+Cycle()
+gc.set_threshold(1)
+gc.enable(); os._exit(9)''',
+}
+
+
 class ExitTest(EndTest):
     """os._exit()."""
 
-    def test_in_a_thread(self):
-        self.run_code('import os, threading, time\n'
-                      'threading.Thread(target=os._exit, args=(9,)).start()\n'
-                      'time.sleep(60)', 9)
-
-    def test_in_atexit(self):
-        self.run_code('import atexit, os\natexit.register(os._exit, 9)', 9)
-
-    def test_in_finalization(self):
-        # The profile has been written by then.
-        self.run_code('import os\n'
-                      'class Last:\n'
-                      '    def __del__(self, end=os._exit): end(9)\n'
-                      'last = Last()', 9)
-
-    def test_in_a_subinterpreter(self):
-        self.run_code('import _interpreters\n'
-                      'i = _interpreters.create("legacy")\n'
-                      '_interpreters.exec(i, "import os; os._exit(9)")',
-                      9)
-
-    def test_at_the_end_of_a_recursion(self):
-        self.run_code('import os\n'
-                      'def recurse():\n'
-                      '    try:\n'
-                      '        recurse()\n'
-                      '    except RecursionError:\n'
-                      '        os._exit(9)\n'
-                      'recurse()', 9)
+    def test_anywhere(self):
+        for where, code in EXITS.items():
+            with self.subTest(where):
+                self.run_code(code, 9)
+                os.unlink(os.path.join(self.directory, 'p.pb.gz'))
 
     def test_in_the_writer(self):
         # As a signal handler could, at any moment.
@@ -97,11 +117,6 @@ class ExitTest(EndTest):
         result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
         self.assertEqual(result.status, 9, result.err)
         self.assertEqual(len(result.said()), 1)
-
-    def test_with_a_tracer(self):
-        self.run_code('import os, sys\n'
-                      'sys.settrace(lambda *a: print("traced"))\n'
-                      'os._exit(9)', 9)
 
     def test_where_nothing_can_be_written(self):
         os.mkdir(os.path.join(self.directory, 'no'))
@@ -146,19 +161,6 @@ class ExitTest(EndTest):
                       'imported: ZeroDivisionError: division by zero',
                       result.err)
         self.assertNotIn('p.pb.gz', self.files())
-
-    def test_collects_nothing(self):
-        # Finalizers of the program could wait for locks that a fork has left
-        # behind.
-        self.run_code('import gc, os\n'
-                      'class Cycle:\n'
-                      '    def __init__(self): self.me = self\n'
-                      '    def __del__(self, write=os.write):\n'
-                      '        write(2, b"finalizer\\n")\n'
-                      'gc.disable()\n'
-                      'Cycle()\n'
-                      'gc.set_threshold(1)\n'
-                      'gc.enable(); os._exit(9)', 9)
 
     def test_session_of_the_program(self):
         self.file('program.py', 'import os, profile_sampling\n'
@@ -311,7 +313,3 @@ class SignalTest(EndTest):
                     frame.function.qualname
                     for sample in self.load('p.pb.gz').samples
                     for frame in sample.stack})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -8,7 +8,6 @@ import itertools
 import signal
 import sys
 import threading
-import unittest
 
 from ..support.manual import manual, tick
 from ..support.sessions import SessionTest, of_thread, on_stack, weight
@@ -61,13 +60,6 @@ class SpansTest(SessionTest):
                  for function in functions]
         return [(weight(samples, 'cpu_ns'), weight(samples))
                 for samples in below]
-
-    def test_a_look_weighs_its_span(self):
-        with self.manual() as session:
-            self.begin()
-            self.end()
-        self.assertEqual(self.sums(session.profile, self.begin, self.end),
-                         [(20, 2000), (10, 1000)])
 
     def test_bursts_between_waits(self):
         # 1 %: of 2,000 samples, sixteen have not been weighed by what follows
@@ -282,7 +274,3 @@ class ShortWaitsTest(SessionTest):
         one, other = self.sites()
         self.check([(one, 200_000, 200_000), (other, 1_800_000, 0)] * 5000,
                    what=2, rate_hz=100, delta=0.02)
-
-
-if __name__ == '__main__':
-    unittest.main()
