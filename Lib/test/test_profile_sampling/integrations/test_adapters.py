@@ -97,9 +97,8 @@ class PyinstrumentTest(AdapterTest):
 class PstatsTest(AdapterTest):
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = os.path.join(directory.name, 'work.prof')
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = os.path.join(directory, 'work.prof')
         made['pstats'].dump_stats(self.path)
         self.stats = pstats.Stats(self.path, stream=io.StringIO())
 
@@ -223,7 +222,3 @@ class Recursive:
                    for name in ('f', 'main')]
         self.stack = [Frame(function, 1, 0, -1, 0)
                       for function in (f, f, main)]
-
-
-if __name__ == '__main__':
-    unittest.main()

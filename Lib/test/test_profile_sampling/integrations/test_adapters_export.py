@@ -371,7 +371,3 @@ class DdtraceTest(unittest.TestCase):
                          sum([sample.wall_ns for sample in samples]))
         self.assertLessEqual({'odd; \\udc80', '[unsampled]'}, {
             row.function.qualname for row in profile.functions()})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -20,7 +20,7 @@ from profile_sampling._data import idle
 from profile_sampling._data.by_site import Sites
 from profile_sampling._data.values import STATES
 
-from ..support.packages import contained
+from ..support.packages import contained, optional
 from ..support.sessions import SessionTest
 from ..support.work import spin
 
@@ -30,10 +30,7 @@ with contained():
         import aiohttp.web
     except ImportError:
         aiohttp = None
-    try:
-        import aiosqlite
-    except ImportError:
-        aiosqlite = None
+aiosqlite = optional('aiosqlite')
 
 N_REQUESTS = 20
 NAP_S, SPIN_S = 0.02, 0.005
@@ -247,7 +244,3 @@ class IdleTest(unittest.TestCase):
             with self.subTest(name), contained():
                 self.assertTrue(pkgutil.resolve_name(name))
                 self.assertIn(name.replace(':', '.'), idle._LOOPS)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -171,7 +171,3 @@ class LatencyTest(unittest.TestCase):
 
     def test_asyncio(self):
         self.check('asyncio')
-
-
-if __name__ == '__main__':
-    unittest.main()

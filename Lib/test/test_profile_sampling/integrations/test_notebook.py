@@ -290,7 +290,3 @@ class FrameTest(BrowserTest):
         text = self.driver.find_element('tag name', 'body').text
         self.assertIn('app.work', text)
         self.assertIn('the notebook is not trusted', text)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -151,7 +151,3 @@ class PluginTest(ProgramTest):
                 self.assertEqual(result.returncode, 4, result.stdout)
                 self.assertIn(f'--sampleprof: ', result.stdout)
                 self.assertIn(message, result.stdout)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -17,7 +17,7 @@ from profile_sampling.middleware import (
     ASGIMiddleware, WSGIMiddleware, django_route, flask_route,
     starlette_route)
 
-from ..support.packages import contained
+from ..support.packages import contained, optional
 from ..support.sessions import names, python_leaf
 from .served import (
     NAP_SECONDS, Served, ServedTest, chunks, get, get_many, held, nap,
@@ -37,20 +37,14 @@ with contained():
     except ImportError:
         fastapi = None
     try:
-        import uvicorn
-    except ImportError:
-        uvicorn = None
-    try:
-        import uvloop
-    except ImportError:
-        uvloop = None
-    try:
         import django
         import django.conf
         import django.http
         import django.urls
     except ImportError:
         django = None
+uvicorn = optional('uvicorn')
+uvloop = optional('uvloop')
 
 
 class ThreadingServer(socketserver.ThreadingMixIn, WSGIServer):

@@ -53,9 +53,8 @@ class EmbeddingTest(ProgramTest):
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        cls.program = compile_program('embedding', directory.name)
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.program = compile_program('embedding', directory)
 
     def embed(self, text, *, rounds=ROUNDS, threads=0, option='', **env):
         result = subprocess.run(
@@ -146,7 +145,3 @@ with open('/proc/self/status') as file:
                    threads=1)
         self.assertEqual(
             os.path.getsize(os.path.join(self.directory, 'rounds')), ROUNDS)
-
-
-if __name__ == '__main__':
-    unittest.main()

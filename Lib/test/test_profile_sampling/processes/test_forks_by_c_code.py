@@ -4,7 +4,6 @@ PITFALLS L4.  What the sampler thread was about to do, and what other threads
 had locked, is as it was, for ever; nothing may wait for it.
 """
 
-import unittest
 
 from ..support.sessions import ProgramTest
 from ..support.work import SPIN
@@ -165,7 +164,3 @@ check(5, live)
 assert work() == 3
 profile_sampling.stop()
 ''')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -9,18 +9,13 @@ import sys
 import time
 import unittest
 
+from ..support.packages import optional
 from ..support.sessions import environment, on_stack
 from ..support.work import BUSY
 from .children import NO_THREADS, OPTION, ChildrenTest
 
-try:
-    import gunicorn
-except ImportError:
-    gunicorn = None
-try:
-    import celery
-except ImportError:
-    celery = None
+gunicorn = optional('gunicorn')
+celery = optional('celery')
 
 TIMEOUT_S = 120
 WORK = BUSY + '''
@@ -145,7 +140,3 @@ class PreforkingTest(ChildrenTest):
                 workers.add(int(file.read()))
         self.assertNotIn(program.pid, workers)
         self.check_end(program, workers, {'job': 'work.job'})
-
-
-if __name__ == '__main__':
-    unittest.main()

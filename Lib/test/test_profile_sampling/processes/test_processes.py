@@ -638,7 +638,3 @@ class TextTest(ChildrenTest):
                 self.assertEqual(result.status, 2, result.err)
                 self.assertIn(f'-X sampleprof: {message}', result.err)
                 self.assertEqual(self.files(), [])
-
-
-if __name__ == '__main__':
-    unittest.main()

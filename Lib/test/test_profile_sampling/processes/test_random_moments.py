@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 from ..support.sessions import ProgramTest, environment
 
@@ -107,7 +106,3 @@ class RandomMomentsTest(ProgramTest):
             with self.subTest(run=run, seed=seed, how=how, seconds=seconds,
                               rate_hz=rate_hz):
                 self.run_once(how, seconds, rate_hz)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,6 +1,5 @@
 """Very deep stacks: their walks may take longer than a period."""
 
-import unittest
 
 from ..support.sessions import ProgramTest
 
@@ -53,7 +52,3 @@ class DeepStackTest(ProgramTest):
 
     def test_computes(self):
         self.check(COMPUTES, 'True True\n')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -9,7 +9,6 @@ import errno
 import select
 import socket
 import time
-import unittest
 
 from ..support.sessions import (
     Session, SessionTest, computing_threads, one_cpu, spinning_processes)
@@ -188,7 +187,3 @@ class InterruptedCallsInACrowdTest(SessionTest):
         for rate_hz in 1000, 5000:
             with self.subTest(rate_hz=rate_hz):
                 self.assertLessEqual(self.interrupted(rate_hz), 2)
-
-
-if __name__ == '__main__':
-    unittest.main()

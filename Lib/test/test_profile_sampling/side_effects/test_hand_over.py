@@ -3,7 +3,6 @@ PITFALLS L19."""
 
 import resource
 import statistics
-import unittest
 
 from ..support.sessions import Session, SessionTest, one_cpu
 from ..support.work import hand_over
@@ -35,7 +34,3 @@ class HandOverTest(SessionTest):
                     profiled.append(self.switches())
         self.assertLess(statistics.median(profiled),
                         1.2 * statistics.median(plain))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -343,7 +343,3 @@ print('fine', n, grown)
         result = self.run_python('-c', self.PROGRAM, timeout=200)
         self.assertEqual(result.status, 0, result.err)
         self.assertTrue(result.out.startswith(b'fine'))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -155,7 +155,3 @@ class TogetherTest(ProgramTest):
                     'print(result, sorted((os.path.basename(name), '
                     'sorted(data.lines(name)))\n'
                     '      for name in data.measured_files()))\n')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -251,16 +251,15 @@ class GoLibraryTest(OwnerTest):
         compiler = words('CC')
         if not compiler or shutil.which(compiler[0]) is None:
             raise unittest.SkipTest('needs the C compiler of this build')
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        source = os.path.join(directory.name, 'sum.go')
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        source = os.path.join(directory, 'sum.go')
         with open(source, 'w') as file:
             file.write(GO_SOURCE)
-        cls.library = os.path.join(directory.name, 'sum.so')
+        cls.library = os.path.join(directory, 'sum.so')
         go_environment = os.environ | {
             'CGO_ENABLED': '1', 'CC': ' '.join(compiler), 'GO111MODULE': 'off',
             'GOTOOLCHAIN': 'local', 'GOPROXY': 'off', 'GOFLAGS': ''}
-        go_environment.setdefault('HOME', directory.name)
+        go_environment.setdefault('HOME', directory)
         subprocess.run([GO, 'build', '-buildmode=c-shared', '-o', cls.library,
                         source], env=go_environment, check=True,
                        capture_output=True)
@@ -290,7 +289,3 @@ class GoLibraryTest(OwnerTest):
         self.assertEqual(lines.count('True'), 5)
         self.assertEqual(len(set(lines)), 3)     # sums, 1, True
         self.assertEqual(result.err, '')
-
-
-if __name__ == '__main__':
-    unittest.main()

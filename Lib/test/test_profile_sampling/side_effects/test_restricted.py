@@ -153,9 +153,8 @@ class StacksTest(RestrictedTest):
 
     def test_thread_local_storage(self):
         # The C library takes it from the stack of each thread.
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        library = compile_extension('large_tls', directory.name)
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        library = compile_extension('large_tls', directory)
         if SANITIZER:
             self.skipTest('a sanitizer has to be loaded first')
         result = self.run_python(OPTION, '-c', PROGRAM,
@@ -311,7 +310,3 @@ def look():
     print(now.sp == stack.sp, now.size, untouched > SIZE // 4)
 atexit.register(look)
 '''
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,7 +7,6 @@ import mmap
 import operator
 import re
 import time
-import unittest
 from collections import Counter
 
 from test import support
@@ -414,7 +413,3 @@ class ThreadsTest(SessionTest):
                 if s.state == 'waiting']
         self.assertEqual({s.stack[1].function.name for s in here},
                          {'time.sleep'})
-
-
-if __name__ == '__main__':
-    unittest.main()

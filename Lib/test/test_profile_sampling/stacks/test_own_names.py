@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import unittest
 
 from test.support import import_helper
 
@@ -126,9 +125,8 @@ class ExtensionTest(NamesTest):
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        cls.module = load_extension('own_names', directory.name)
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.module = load_extension('own_names', directory)
 
     def test_definitions_at_one_address(self):
         def work():
@@ -223,9 +221,8 @@ class CompiledTest(NamesTest):
     """Modules made by other tools."""
 
     def load(self, *sources, arguments=()):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        path = os.path.join(directory.name, 'compiled.so')
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(directory, 'compiled.so')
         process = subprocess.run(
             [*compiler_of('CXX'), '-O0', '-fPIC', '-shared',
              '-fvisibility=hidden', '-std=c++17', *include_options(),
@@ -239,9 +236,8 @@ class CompiledTest(NamesTest):
         return module
 
     def source(self, text, name):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        path = os.path.join(directory.name, name)
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(directory, name)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
         return path
@@ -298,7 +294,3 @@ class CompiledTest(NamesTest):
             module.first(five)
             group.second(seven)
         self.check(work, {'compiled.first': 5, 'compiled.Group.second': 7})
-
-
-if __name__ == '__main__':
-    unittest.main()

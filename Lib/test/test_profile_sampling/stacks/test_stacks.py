@@ -2,7 +2,6 @@
 
 import gc
 import threading
-import unittest
 
 from test.support import threading_helper
 
@@ -412,7 +411,3 @@ class DepthTest(SessionTest):
         sample, stats = self.cut(5, 700)
         self.assertEqual((sample.count, sample.wall_ns, sample.cpu_ns),
                          (1, 1, 1))
-
-
-if __name__ == '__main__':
-    unittest.main()

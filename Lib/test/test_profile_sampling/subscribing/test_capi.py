@@ -6,7 +6,6 @@ The extension is compiled here, against the headers as they are installed.
 import asyncio
 import tempfile
 import time
-import unittest
 
 from ..support.compiling import load_extension
 from ..support.subscribers import SubscriberTest, running
@@ -17,9 +16,8 @@ class CAPITest(SubscriberTest):
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        cls.capi = load_extension('capi_subscriber', directory.name)
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.capi = load_extension('capi_subscriber', directory)
 
     def test_totals_and_shares(self):
         capi = self.capi
@@ -169,7 +167,3 @@ class CAPITest(SubscriberTest):
         self.assertGreater(profile.total_wall_ns, 0.05e9)
         self.assertGreater(totals['wall_ns'], 0.05e9)
         self.assertLessEqual(totals['wall_ns'], profile.total_wall_ns)
-
-
-if __name__ == '__main__':
-    unittest.main()

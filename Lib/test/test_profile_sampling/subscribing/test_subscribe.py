@@ -457,7 +457,3 @@ class RecordsTest(SubscriberTest):
                 os._exit(0)
             done.set()
         support.wait_process(pid, exitcode=0)
-
-
-if __name__ == '__main__':
-    unittest.main()

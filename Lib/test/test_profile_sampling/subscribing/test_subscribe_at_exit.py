@@ -262,7 +262,3 @@ class AtExitTest(unittest.TestCase):
             print('right')
             ''')
         self.assertEqual(out, 'right\n')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -317,7 +317,3 @@ class WorkTest(SubscriberTest):
                          names)
         counters = recorder.batches[-1].stats
         self.assertGreater(counters['subscribers_wall_ns'], 0)
-
-
-if __name__ == '__main__':
-    unittest.main()

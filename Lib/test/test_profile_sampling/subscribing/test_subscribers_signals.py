@@ -224,7 +224,3 @@ class WaitTest(SubscriberTest):
             self.assertGreater(len(ended), 0)
             self.assertNotIn(threading.get_ident(), ended)
             self.assertEqual(subscription.stats()['errors'], 0)
-
-
-if __name__ == '__main__':
-    unittest.main()

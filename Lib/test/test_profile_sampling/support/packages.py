@@ -1,6 +1,7 @@
 """Packages that are not of the standard library, in tests."""
 
 import contextlib
+import importlib
 import logging
 import os
 import warnings
@@ -18,3 +19,12 @@ def contained():
             yield
         finally:
             logging._handlerList[:] = handlers
+
+
+def optional(name):
+    """Import a module that may be missing: return None then."""
+    with contained():
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            return None

@@ -13,13 +13,11 @@ from profile_sampling import label
 
 from ..support.lives import spend
 from ..support.manual import manual
+from ..support.packages import optional
 from ..support.sessions import SessionTest
 from ..support.work import spin
 
-try:
-    import uvloop
-except ImportError:
-    uvloop = None
+uvloop = optional('uvloop')
 
 WAIT_S = 0.02
 
@@ -366,7 +364,3 @@ class KnownAnswersTest(SessionTest):
         for name, ns in known.items():
             self.assertAlmostEqual(
                 found[name] / found.total(), ns / known.total(), delta=0.06)
-
-
-if __name__ == '__main__':
-    unittest.main()

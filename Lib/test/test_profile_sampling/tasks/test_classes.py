@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import unittest
 
 from profile_sampling import label, profile, request
 
@@ -89,7 +88,3 @@ class ClassesTest(SessionTest):
             work.__dict__[Odd('__wrapped__')] = main
             await asyncio.create_task(work())
         self.assertEqual(lives(run_main(main))['work'], (3, 0, 0))
-
-
-if __name__ == '__main__':
-    unittest.main()

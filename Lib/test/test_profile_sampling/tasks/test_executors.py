@@ -11,12 +11,10 @@ import unittest
 from collections import Counter
 
 from ..support.manual import manual, tick
+from ..support.packages import optional
 from ..support.sessions import SessionTest
 
-try:
-    import uvloop
-except ImportError:
-    uvloop = None
+uvloop = optional('uvloop')
 
 
 def tearDownModule():
@@ -175,7 +173,3 @@ class ExecutorsTest(SessionTest):
         with manual() as session:
             asyncio.run(main())
         self.assertGreater(session.profile.total_wall_ns, 0)
-
-
-if __name__ == '__main__':
-    unittest.main()

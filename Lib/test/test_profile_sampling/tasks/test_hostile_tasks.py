@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import time
-import unittest
 
 import profile_sampling
 from profile_sampling import label
@@ -176,7 +175,3 @@ class HostileTest(SessionTest):
             other._ready.clear()
         row = row_of(session.profile, 'outer')
         self.assertEqual((row.finished, row.awaiting_ns), (1, 7))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -5,7 +5,6 @@ The clock is the tests' own, so all numbers are exact.
 
 import asyncio
 import random
-import unittest
 from collections import Counter
 
 from ..support.lives import lives
@@ -104,7 +103,3 @@ class RandomTest(SessionTest):
         for name, (running, loop_wait, awaiting) in found.items():
             self.assertEqual(by_class[name, False], running)
             self.assertEqual(by_class[name, True], loop_wait + awaiting)
-
-
-if __name__ == '__main__':
-    unittest.main()

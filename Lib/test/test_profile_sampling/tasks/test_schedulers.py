@@ -12,21 +12,13 @@ from profile_sampling import Task, label, schedulers
 
 from ..support.lives import lives, spend
 from ..support.manual import manual
+from ..support.packages import optional
 from ..support.sessions import SessionTest
 from ..support.work import spin
 
-try:
-    import trio
-except ImportError:
-    trio = None
-try:
-    import gevent
-except ImportError:
-    gevent = None
-try:
-    import greenlet
-except ImportError:
-    greenlet = None
+trio = optional('trio')
+gevent = optional('gevent')
+greenlet = optional('greenlet')
 
 
 @types.coroutine
@@ -333,7 +325,3 @@ class GreenletTest(SessionTest):
         self.assertIn('gevent.hub.sleep', awaited(profile, 'sleeper')
                       | {frame.function.name for row in profile.samples
                          if row.state == 'awaiting' for frame in row.stack})
-
-
-if __name__ == '__main__':
-    unittest.main()

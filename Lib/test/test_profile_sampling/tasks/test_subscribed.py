@@ -2,7 +2,6 @@
 that the engine makes itself."""
 
 import asyncio
-import unittest
 from collections import Counter
 from unittest import mock
 
@@ -380,7 +379,3 @@ class SubscribedTest(SubscriberTest):
         of_work = [task.is_work for batch in batches[-1:]
                    for task in batch.rows.tasks.values()]
         self.assertEqual(set(of_work), {True, False})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@ where the thread is not in the task that is left, or nobody profiles."""
 
 import asyncio
 import threading
-import unittest
 
 from ..support.lives import lives, spend
 from ..support.manual import manual
@@ -87,7 +86,3 @@ class SwapsTest(SessionTest):
             with self.subTest(starts_one=starts_one):
                 _profile.start(manual=True, names=0)
                 self.assertEqual(asyncio.run(main(starts_one)), [True])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -65,9 +65,8 @@ class ThreadsTest(SessionTest):
     @unittest.skipIf(SANITIZER, 'creating thread states takes too long')
     def test_pool_in_c(self):
         # Threads of a pool attach for each job, and are never gone.
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        pool = load_extension('attaching_pool', directory.name)
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        pool = load_extension('attaching_pool', directory)
         jobs = int(10_000 * SECONDS / 3)
         called = []
         _profile.start(rate_hz=10_000)
@@ -77,7 +76,3 @@ class ThreadsTest(SessionTest):
         self.assertEqual(profile.stats['lost_threads'], 0)
         workers = {s.thread.native_id for s in profile.samples}
         self.assertGreaterEqual(len(workers), 4)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -95,7 +95,3 @@ class GreenletsTest(LabelTest):
         found = {python_names(sample) for sample in self.run_all()
                  if on_stack(sample, 'multiply')}
         self.assertEqual(found, expected)
-
-
-if __name__ == '__main__':
-    unittest.main()

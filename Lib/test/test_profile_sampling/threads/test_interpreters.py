@@ -291,7 +291,3 @@ class InterpretersOnOneThreadTest(SessionTest):
         self.assertAlmostEqual(
             weight(of_thread(session.profile, native_ids[0])), wall_ns,
             delta=20 * TICK_NS)
-
-
-if __name__ == '__main__':
-    unittest.main()

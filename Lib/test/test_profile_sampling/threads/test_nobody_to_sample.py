@@ -98,7 +98,3 @@ thread.start(); thread.join()
 pid, status = os.wait()
 assert os.waitstatus_to_exitcode(status) == 0, status
 ''', timeout=30)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -216,9 +216,8 @@ class WhoTest(SessionTest):
     @unittest.skipUnless('-DNDEBUG' in words('PY_CFLAGS'),
                          'a mistake to a build with assertions')
     def test_state_of_another_thread(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        moved_state = load_extension('moved_state', directory.name)
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        moved_state = load_extension('moved_state', directory)
 
         def job():
             cpu_ns = time.thread_time_ns()
@@ -412,7 +411,3 @@ class ForeignThreadsTest(SessionTest):
 
 
 callback_name = 'ForeignThreadsTest.test_callback.<locals>.callback'
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -69,7 +69,3 @@ class AnswersTest(ProgramTest):
                        stdout=subprocess.DEVNULL)
         self.assertEqual((root / 'build/stub/answers').read_text(),
                          'ac_cv_func_fork=yes\n')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -226,7 +226,3 @@ class RebaseTest(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0, version)
             self.assertIn('make rebase UPSTREAM=3.13.x',
                           ' '.join(done.stderr.split()))
-
-
-if __name__ == '__main__':
-    unittest.main()

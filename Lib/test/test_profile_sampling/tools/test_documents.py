@@ -170,7 +170,3 @@ class TutorialTest(unittest.TestCase):
         # What the text says of it.
         self.assertEqual(max(shares, key=lambda name: shares[name][0]
                              * (name != 'main')), 'distinct')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -163,7 +163,3 @@ class CTest(LayersTest):
         self.assertEqual(self.c(below_elsewhere=BELOW, above=self.CALL), [])
         [fault] = self.c(below_again=BELOW)
         self.assertIn('_Py_Below() is defined in', fault)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -119,7 +119,3 @@ class ClocksTest(SessionTest):
 
     def test_made_up(self):
         self.assertIn('too much', self.faults(100))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -86,9 +86,8 @@ class KeptTest(unittest.TestCase):
     }
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.directory = pathlib.Path(directory)
         for name, text in self.FILES.items():
             path = self.directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +160,3 @@ class ThirdPartiesTest(unittest.TestCase):
                     third_parties.lacks((self.GOOD, self.GOOD),
                                         self.TOTALS | {total: 0}),
                     {total: ('none', 0)})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
 from ..support.compiling import run_compiler
 from ..support.sessions import (
@@ -207,10 +206,9 @@ class JumpsTest(ProgramTest):
 
     def with_clock(self, name, **changes):
         """The environment of a program with the clock of NAME.c."""
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
+        directory = self.enterContext(tempfile.TemporaryDirectory())
         library = run_compiler(
-            f'{name}.c', os.path.join(directory.name, 'clock.so'),
+            f'{name}.c', os.path.join(directory, 'clock.so'),
             '-shared', '-fPIC', '-ldl')
         if SANITIZER:
             self.skipTest('a sanitizer has to be loaded first')
@@ -291,7 +289,3 @@ class JumpsTest(ProgramTest):
                         1.05 * profile.rate_hz * (went_on_s + 0.05))
         self.assertGreater(profile.stats['ticks_late'],
                            0.95 * profile.rate_hz * (stopped_s - 0.05))
-
-
-if __name__ == '__main__':
-    unittest.main()

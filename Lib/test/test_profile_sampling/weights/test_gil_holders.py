@@ -378,7 +378,3 @@ class RealTest(SessionTest):
                 held[key] = held.get(key, 0) + row.wall_ns
         self.assertGreater(held[interpreter, 'spin'],
                            0.8 * sum(held.values()))
-
-
-if __name__ == '__main__':
-    unittest.main()

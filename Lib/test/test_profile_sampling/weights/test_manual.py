@@ -5,7 +5,6 @@ What they say, by the same clock, is in test_stacks.
 
 import gc
 import threading
-import unittest
 
 from ..support import sessions
 from ..support.manual import leaf, line_of, manual, rows, tick
@@ -375,7 +374,3 @@ class AttachAndDetachTest(SessionTest):
         # This one waited for it meanwhile.
         own = of_thread(session.profile, threading.get_native_id())
         self.assertEqual(sessions.weight(own), 1001)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -494,7 +494,3 @@ class AsleepWithGILTest(SessionTest):
                     states = by_state(own(session.profile))
                     self.assertEqual(states['asleep_with_gil'], 0)
                     self.assertGreater(states['running'], 390_000_000)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -327,7 +327,3 @@ class ProcessesTest(ProgramTest):
             running_ns = by_state(profile.samples)['running']
             self.assertGreater(running_ns, 0.7e9)
             self.assertGreater(profile.stats['signals_sent'], 500)
-
-
-if __name__ == '__main__':
-    unittest.main()

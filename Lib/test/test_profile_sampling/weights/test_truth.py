@@ -354,7 +354,3 @@ PAIRS = {
     # close() of a generator runs what it delegates to without its frame.
     ('mid', 'inner'),
 }
-
-
-if __name__ == '__main__':
-    unittest.main()
