@@ -137,11 +137,10 @@ subscription_set_rate(PyObject *op, PyObject *arg)
 static PyObject *
 subscription_stats(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
-    struct _sampling_runtime_state *runtime = &_PyRuntime.sampling;
-    PyMutex_LockFlags(&runtime->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     struct _sampling_subscription_stats stats =
         ((SubscriptionObject *)op)->sub->stats;
-    PyMutex_Unlock(&runtime->tables_mutex);
+    _PySampling_UnlockTables();
     return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", stats.samples,
                          "wall_ns", stats.wall_ns,

@@ -54,14 +54,14 @@ count_collection(int generation)
 static void
 tell_collection(_PySampling_Thread *thread)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded) {
         count_collection(thread->gc_generation);
         _PySampling_EmitRecord(_PySampling_EVENT_GC, thread->thread_index,
                                (uint64_t)thread->gc_generation, 0,
                                _PySampling_WallNow() - thread->gc_start_ns);
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
 }
 
 void
@@ -93,11 +93,11 @@ forget(void (*forget_it)(struct _sampling_tables *tables, void *it), void *it)
             _PySampling_Drain(tstate, thread);
         }
     }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (STATE->tables != NULL) {
         forget_it(STATE->tables, it);
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     if (thread != NULL) {
         _PySampling_LEAVE_HOOK(thread);
     }

@@ -122,6 +122,39 @@ _PySampling_UnlockRegistry(void)
     PyMutex_Unlock(&_PyRuntime.sampling.mutex);
 }
 
+// Who has the tables drains for some microseconds: to wait so long for it costs
+// a thread of another GIL less than to sleep, and to be woken.
+#define _PySampling_TABLES_SPINS 400
+
+static inline void
+_PySampling_Relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+// runtime->sampling.tables_mutex.
+static inline void
+_PySampling_LockTables(void)
+{
+    PyMutex *mutex = &_PyRuntime.sampling.tables_mutex;
+    for (int i = 0;
+         i < _PySampling_TABLES_SPINS && PyMutex_IsLocked(mutex); i++)
+    {
+        _PySampling_Relax();
+    }
+    PyMutex_LockFlags(mutex, _Py_LOCK_DONT_DETACH);
+}
+
+static inline void
+_PySampling_UnlockTables(void)
+{
+    PyMutex_Unlock(&_PyRuntime.sampling.tables_mutex);
+}
+
 // xorshift64 (Marsaglia, "Xorshift RNGs", 2003).  The state is never 0.
 static inline uint64_t
 _PySampling_NextRandom(uint64_t *state)

@@ -165,11 +165,10 @@ extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
 static inline struct _sampling_tables *
 _PySampling_OpenTables(_PySampling_Thread *thread)
 {
-    PyMutex_LockFlags(&_PyRuntime.sampling.tables_mutex,
-                      _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     struct _sampling_tables *tables = _PySampling_TABLES_OF(thread);
     if (tables == NULL) {
-        PyMutex_Unlock(&_PyRuntime.sampling.tables_mutex);
+        _PySampling_UnlockTables();
     }
     return tables;
 }
@@ -177,7 +176,7 @@ _PySampling_OpenTables(_PySampling_Thread *thread)
 static inline void
 _PySampling_CloseTables(void)
 {
-    PyMutex_Unlock(&_PyRuntime.sampling.tables_mutex);
+    _PySampling_UnlockTables();
 }
 
 // The captures that wait (_PySampling_HasCaptures() of buffer.h).  Allocates

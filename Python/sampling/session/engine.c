@@ -61,14 +61,14 @@ reset_counters(void)
 static struct _sampling_tables *
 set_tables(struct _sampling_tables *tables)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     struct _sampling_tables *old = STATE->tables;
     if (old != NULL) {
         _PySampling_SubscriptionsComplete();
     }
     STATE->tables = tables;
     next_epoch();
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     return old;
 }
 
@@ -109,10 +109,10 @@ start_locked(PyThreadState *tstate)
         s->task_rate = (struct _sampling_task_rate){0};
         s->tasks_since_ns = now_ns;
     }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     _PySampling_TablesForgetAddresses(STATE->tables);
     next_epoch();
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     uint64_t wall_ns = _PySampling_WallNow();
     // Profiles and the threads in them begin at the same moment.
     _PySampling_ProfilesBegin(wall_ns);
@@ -163,9 +163,9 @@ pause_threads(PyThreadState *tstate)
     _PySampling_RecordLostThreads(tstate, now_ns);
     _Py_atomic_store_uint8(&STATE->active, 0);
     _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     next_epoch();
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     return now_ns;
 }
 

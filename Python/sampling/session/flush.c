@@ -110,7 +110,7 @@ void
 _PySampling_RecordLostThreads(PyThreadState *caller, uint64_t now_ns)
 {
     _PySampling_LockRegistry();
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
@@ -123,6 +123,6 @@ _PySampling_RecordLostThreads(PyThreadState *caller, uint64_t now_ns)
             }
         }
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     _PySampling_UnlockRegistry();
 }

@@ -43,14 +43,14 @@ _PySampling_BeforeFork(void)
     // So that the child finds lists and tables whole.
     PyMutex_LockFlags(&STATE->control_mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_LockRegistry();
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
 }
 
 void
 _PySampling_AfterForkParent(void)
 {
     _PySampling_EmitRecord(_PySampling_EVENT_FORK, 0, 0, 0, 0);
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     _PySampling_UnlockRegistry();
     PyMutex_Unlock(&STATE->control_mutex);
     _PySampling_Thread *own = forking_thread();

@@ -76,7 +76,7 @@ _PySampling_CountProfile(struct _sampling_profile *profile)
 struct _sampling_profile *
 _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     struct _sampling_profile *copy = all_rows
         ? _PySampling_ProfileCopy(profile)
         : _PySampling_ProfileExtract(profile);
@@ -84,7 +84,7 @@ _PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows)
         // With the lock: what is counted is on it.
         _PySampling_CountProfile(copy);
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     return copy;
 }
 

@@ -123,22 +123,22 @@ replace_session(PyThreadState *tstate, struct _sampling_profile *fresh)
     struct _sampling_profile *old = STATE->session;
     int is_open = old->is_open;
     int has_own_tables = fresh->tables != STATE->tables;
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (is_open) {
         _PySampling_LINK(STATE->profiles, fresh);
         fresh->is_open = 1;
     }
     if (has_own_tables) {
         // Threads of other GILs add to the one or the other.
-        PyMutex_Unlock(&STATE->tables_mutex);
+        _PySampling_UnlockTables();
         _PySampling_EngineExchange(tstate, fresh->tables);
-        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+        _PySampling_LockTables();
     }
     if (is_open) {
         _PySampling_UNLINK(STATE->profiles, old);
         old->is_open = 0;
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     set_session(fresh);
     STATE->session_counters = fresh->counters;
 }
@@ -247,24 +247,24 @@ _PySampling_GetCounters(struct _sampling_counters *counters)
 static void
 link_subscription(struct _sampling_subscription *sub)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     _PySampling_LINK(STATE->subscriptions, sub);
     sub->is_linked = 1;
     sub->is_open = 1;
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
 }
 
 static void
 unlink_subscription(struct _sampling_subscription *sub)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (sub->is_open) {
         _PySampling_SubscriptionEnd(sub);
     }
     _PySampling_UNLINK(STATE->subscriptions, sub);
     _Py_atomic_store_int_relaxed(&sub->is_open, 0);
     sub->is_linked = 0;
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
 }
 
 static _PySampling_Status
@@ -362,13 +362,13 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
         status = _PySampling_EngineReconfigure(tstate);
     }
     if (sub->is_open && status == _PySampling_OK) {
-        PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+        _PySampling_LockTables();
         _PySampling_SubscriptionAdd(sub, &(struct _sampling_event){
             .time_ns = _PySampling_WallNow(),
             .kind = _PySampling_EVENT_RATE,
             .count = (uint64_t)rate_hz,
         });
-        PyMutex_Unlock(&STATE->tables_mutex);
+        _PySampling_UnlockTables();
     }
     _PySampling_UnlockControl();
     return status;

@@ -96,13 +96,13 @@ _PySampling_OpenProfile(PyThreadState *tstate,
     if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (STATE->active && profile->start_wall_ns == 0) {
         _PySampling_BeginProfile(profile, _PySampling_FlushedNow());
     }
     _PySampling_LINK(STATE->profiles, profile);
     profile->is_open = 1;
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     _PySampling_Status status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
@@ -116,10 +116,10 @@ void
 _PySampling_CloseProfile(PyThreadState *tstate,
                          struct _sampling_profile *profile)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     _PySampling_UNLINK(STATE->profiles, profile);
     profile->is_open = 0;
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     if (STATE->tables != NULL) {
         // The others may want a lower rate.
         (void)_PySampling_EngineReconfigure(tstate);

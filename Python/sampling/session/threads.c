@@ -97,7 +97,7 @@ unsigned int
 _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
 {
     PyThreadState *tstate = thread->tstate;
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (STATE->tables != NULL) {
         thread->thread_index = _PySampling_TablesAddThread(
             STATE->tables, thread->ident, thread->native_id,
@@ -121,21 +121,21 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
         }
     }
     unsigned int epoch = STATE->epoch;
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     return epoch;
 }
 
 static void
 record_end(_PySampling_Thread *thread)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (_PySampling_TABLES_OF(thread) != NULL) {
         _PySampling_EmitRecord(_PySampling_EVENT_THREAD_END,
                                thread->thread_index, 0,
                                thread->residue_cpu_ns,
                                thread->residue_wall_ns);
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
 }
 
 /* A thread state remembers the OS thread that made it. */
@@ -408,12 +408,12 @@ name_thread(unsigned long ident, PyObject *name)
     {
         if (thread->ident == ident && _PySampling_IN_EPOCH(thread))
         {
-            PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+            _PySampling_LockTables();
             if (_PySampling_TABLES_OF(thread) != NULL) {
                 _PySampling_TablesNameThread(STATE->tables,
                                              thread->thread_index, name);
             }
-            PyMutex_Unlock(&STATE->tables_mutex);
+            _PySampling_UnlockTables();
             break;
         }
     }
@@ -445,7 +445,7 @@ _PySampling_Measure(void)
     size_t bytes = 0;
     _PySampling_LockRegistry();
     // Threads of other GILs make their windows with it.
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
@@ -470,7 +470,7 @@ _PySampling_Measure(void)
         bytes += _PySampling_ProfileBytes(profile);
     }
     bytes += _PySampling_SubscriptionsBytes();
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     _PySampling_UnlockRegistry();
     _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);
 }

@@ -227,12 +227,12 @@ take_batch(struct _sampling_subscription *sub)
 uint32_t
 _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     uint32_t waiting = 0;
     for (struct _sampling_batch *b = sub->first; b != NULL; b = b->next) {
         waiting += b->num_events;
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     return waiting;
 }
 
@@ -240,12 +240,12 @@ _PySampling_SubscriptionWaiting(struct _sampling_subscription *sub)
 uint32_t
 _PySampling_SubscriptionBatches(struct _sampling_subscription *sub)
 {
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     uint32_t num = 0;
     for (struct _sampling_batch *b = sub->first; b != NULL; b = b->next) {
         num++;
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     return num;
 }
 
@@ -271,13 +271,13 @@ _PySampling_BatchDrain(struct _sampling_subscription *sub,
                        struct _sampling_taken *taken)
 {
     *taken = (struct _sampling_taken){0};
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     int result = take_locked(sub, taken);
     if (result == 1 && sub->lost.count != 0) {
         taken->lost = sub->lost;
         sub->lost = (struct _sampling_event){0};
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     if (result != 1) {
         free_taken_rows(taken);
     }
@@ -290,7 +290,7 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
                                 struct _sampling_taken *taken)
 {
     struct _sampling_batch *batch = taken->batch;
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     if (taken->lost.count != 0) {
         sub->lost.time_ns = taken->lost.time_ns;
         sub->lost.count += taken->lost.count;
@@ -314,7 +314,7 @@ _PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
         }
         free(empty);
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     free_taken_rows(taken);
 }
 
@@ -324,12 +324,12 @@ _PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
 {
     struct _sampling_batch *batch = taken->batch;
     free_taken_rows(taken);
-    PyMutex_LockFlags(&STATE->tables_mutex, _Py_LOCK_DONT_DETACH);
+    _PySampling_LockTables();
     _PySampling_BatchClear(batch);
     if (sub->spare == NULL) {
         sub->spare = batch;
         batch = NULL;
     }
-    PyMutex_Unlock(&STATE->tables_mutex);
+    _PySampling_UnlockTables();
     free(batch);
 }
