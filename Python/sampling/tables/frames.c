@@ -159,48 +159,22 @@ uint32_t
 _PySampling_InternPseudo(struct _sampling_tables *tables,
                          _PySampling_Pseudo pseudo, uint32_t value)
 {
+    static const char *const formats[] = {
+        [_PySampling_PSEUDO_WAITING] = "[waiting]",
+        [_PySampling_PSEUDO_GIL_WAIT] = "[GIL wait]",
+        [_PySampling_PSEUDO_GC] = "[GC gen%u]",
+        [_PySampling_PSEUDO_TRUNCATED] = "[truncated %u+ frames]",
+        [_PySampling_PSEUDO_LOST] = "[lost]",
+        [_PySampling_PSEUDO_UNSAMPLED] = "[unsampled]",
+        [_PySampling_PSEUDO_ASLEEP] = "[asleep with GIL]",
+        [_PySampling_PSEUDO_CPU_WAIT] = "[CPU wait]",
+        [_PySampling_PSEUDO_UNKNOWN] = "[unknown]",
+        [_PySampling_PSEUDO_AWAITING] = "[awaiting]",
+        [_PySampling_PSEUDO_LOOP_WAIT] = "[loop wait]",
+        [_PySampling_PSEUDO_OTHER_TASKS] = "[other tasks]",
+    };
     char text[64];
-    switch (pseudo) {
-    case _PySampling_PSEUDO_WAITING:
-        strcpy(text, "[waiting]");
-        break;
-    case _PySampling_PSEUDO_GIL_WAIT:
-        strcpy(text, "[GIL wait]");
-        break;
-    case _PySampling_PSEUDO_GC:
-        PyOS_snprintf(text, sizeof(text), "[GC gen%u]", (unsigned)value);
-        break;
-    case _PySampling_PSEUDO_TRUNCATED:
-        PyOS_snprintf(text, sizeof(text), "[truncated %u+ frames]",
-                      (unsigned)value);
-        break;
-    case _PySampling_PSEUDO_LOST:
-        strcpy(text, "[lost]");
-        break;
-    case _PySampling_PSEUDO_UNSAMPLED:
-        strcpy(text, "[unsampled]");
-        break;
-    case _PySampling_PSEUDO_ASLEEP:
-        strcpy(text, "[asleep with GIL]");
-        break;
-    case _PySampling_PSEUDO_CPU_WAIT:
-        strcpy(text, "[CPU wait]");
-        break;
-    case _PySampling_PSEUDO_UNKNOWN:
-        strcpy(text, "[unknown]");
-        break;
-    case _PySampling_PSEUDO_AWAITING:
-        strcpy(text, "[awaiting]");
-        break;
-    case _PySampling_PSEUDO_LOOP_WAIT:
-        strcpy(text, "[loop wait]");
-        break;
-    case _PySampling_PSEUDO_OTHER_TASKS:
-        strcpy(text, "[other tasks]");
-        break;
-    default:
-        Py_UNREACHABLE();
-    }
+    PyOS_snprintf(text, sizeof(text), formats[pseudo], (unsigned)value);
     return _PySampling_InternNative(
         tables, _PySampling_NO_STRING,
         _PySampling_InternBytes(tables, text, (uint32_t)strlen(text)),

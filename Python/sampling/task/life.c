@@ -441,6 +441,18 @@ _PySampling_TaskTimes(PyObject *object, uint64_t *running_ns,
     return 1;
 }
 
+static void
+record_now(PyThreadState *tstate, _PySampling_Thread *thread,
+           struct _sampling_task *task)
+{
+    _PySampling_ENTER_HOOK(thread);
+    _PySampling_Drain(tstate, thread);
+    uint64_t now_ns = _PySampling_WallNow();
+    record_until(tstate, thread, task, now_ns,
+                 _PySampling_PeriodOfWaits(now_ns));
+    _PySampling_LEAVE_HOOK(thread);
+}
+
 /* What it has spent so far has the labels that it has now. */
 void
 _PySampling_FlushTask(PyObject *object)
@@ -454,12 +466,7 @@ _PySampling_FlushTask(PyObject *object)
     }
     struct _sampling_task *task = record_of_object(object);
     if (task != NULL && task->epoch == thread->epoch) {
-        _PySampling_ENTER_HOOK(thread);
-        _PySampling_Drain(tstate, thread);
-        uint64_t now_ns = _PySampling_WallNow();
-        record_until(tstate, thread, task, now_ns,
-                     _PySampling_PeriodOfWaits(now_ns));
-        _PySampling_LEAVE_HOOK(thread);
+        record_now(tstate, thread, task);
     }
 }
 
@@ -473,12 +480,7 @@ void
     if (_PySampling_ACTIVE() && thread != NULL && _PySampling_IN_EPOCH(thread)
         && task->epoch == thread->epoch)
     {
-        _PySampling_ENTER_HOOK(thread);
-        _PySampling_Drain(tstate, thread);
-        uint64_t now_ns = _PySampling_WallNow();
-        record_until(tstate, thread, task, now_ns,
-                     _PySampling_PeriodOfWaits(now_ns));
-        _PySampling_LEAVE_HOOK(thread);
+        record_now(tstate, thread, task);
     }
     unset_woken(task);
     free_record(task);
