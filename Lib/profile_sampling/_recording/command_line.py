@@ -74,8 +74,11 @@ class _Refused(ValueError):
 
 def _say(line):
     if sys.stderr is not None:
-        # It escapes what the terminal cannot show.
-        print(printable(line), file=sys.stderr)
+        try:
+            # It escapes what the terminal cannot show.
+            print(printable(line), file=sys.stderr)
+        except OSError:
+            pass        # nobody reads it, and there is no other place
 
 
 class _Request:
@@ -212,8 +215,8 @@ def _claim(out, cwd):
     path = os.path.join(cwd or '', out)
     pid, start, owned = (*os.environ.get(_OWNER, '').split(' ', 2), '', '',
                          '')[:3]
-    if (owned == path and pid.isdigit() and int(pid) != os.getpid()
-            and start_of(pid) == start):
+    if (owned == path and pid.isascii() and pid.isdigit()
+            and int(pid) != os.getpid() and start_of(pid) == start):
         return False
     own_start = start_of(os.getpid()) or '0'
     os.environ[_OWNER] = f'{os.getpid()} {own_start} {path}'
