@@ -8,8 +8,11 @@ those that the program measures itself.
 import importlib.util
 import os
 import pathlib
+import re
 import textwrap
 import unittest
+
+import profile_sampling
 
 # There is nothing to run without a core that samples.
 from ..support import sessions  # noqa: F401
@@ -38,6 +41,16 @@ def _load_pages():
 
 
 pages = _load_pages()
+
+
+class CountersTest(unittest.TestCase):
+
+    def test_the_table_has_them_all(self):
+        text = (DOC / 'library/profile_sampling-formats.rst').read_text()
+        table, = [part for part in re.split('\n=+ +=+\n\n', text)
+                  if '\n``ticks``  ' in part]
+        names = re.findall('^``([a-z_0-9]+)``  ', table, re.MULTILINE)
+        self.assertEqual(sorted(names), sorted(profile_sampling.stats()))
 
 
 class PagesTest(unittest.TestCase):
