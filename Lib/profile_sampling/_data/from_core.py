@@ -23,29 +23,18 @@ _LABELS, _STATE, _KEY_COLUMNS = 2, 3, 6
 _COUNT = _KEY_COLUMNS
 
 
-def has_tasks(raw):
-    """Return whether samples have values of tasks.
-
-    Tables that were made by hand may have none.
-    """
-    return 'task_classes' in raw
-
-
 def converted(raw):
     """Return the dict of tables with value types, and no class in labels."""
-    types = raw['measured']
-    if has_tasks(raw):
-        _check(raw)
-        raw = share(raw)
-        labels, moved = _labels(raw)
-        samples, types = _samples(raw, moved)
-        functions = raw['functions']
-        raw = raw | {
-            'labels': labels, 'samples': samples,
-            'task_classes': [of_core(functions[row], *counters)
-                             for row, *counters in raw['task_classes']
-                             if counters]}
-    return raw | {'value_types': types}
+    _check(raw)
+    raw = share(raw)
+    labels, moved = _labels(raw)
+    samples, types = _samples(raw, moved)
+    functions = raw['functions']
+    return raw | {
+        'labels': labels, 'samples': samples, 'value_types': types,
+        'task_classes': [of_core(functions[row], *counters)
+                         for row, *counters in raw['task_classes']
+                         if counters]}
 
 
 def rows_on_clocks(raw):

@@ -46,16 +46,12 @@ def add_counter(stats, name, value):
 def lost_counts(stats):
     """Return {reason: count} of the nonzero counters of lost samples.
 
-    The total counter, when the core keeps one, is left out if reasons are
-    given: they add up to it.
+    These are all whose names begin with lost_, but for times and what is
+    named above.
     """
-    counts = {key.removeprefix('lost').strip('_'): value
-              for key, value in stats.items()
-              if key.startswith('lost') and not key.endswith('_ns')
-              and key != LOST_THREADS and key not in LOST_LABELS and value}
-    if len(counts) > 1:
-        counts.pop('', None)
-    return counts
+    return {key.removeprefix('lost_'): value for key, value in stats.items()
+            if key.startswith('lost_') and not key.endswith('_ns')
+            and key != LOST_THREADS and key not in LOST_LABELS and value}
 
 
 def overhead_ns(stats):

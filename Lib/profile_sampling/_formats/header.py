@@ -186,11 +186,11 @@ def losses(tables):
         return []
     text = counted(sum(counts.values()), 'sample') + ' lost'
     reasons = [f'{_words(reason)} {count:,}'
-               for reason, count in counts.items() if reason]
+               for reason, count in counts.items()]
     if reasons:
         reasons[0] = f'{text} ({reasons[0]}'
         reasons[-1] += ')'
-    return [*(reasons or [text] * bool(counts)),
+    return [*reasons,
             *[f'{seconds(ns)} {"CPU" if clock == "cpu" else clock} lost'
               for clock, ns in times.items()], *others]
 

@@ -95,8 +95,7 @@ def _comments(tables):
            f'mode {tables.mode}, {tables.rate_hz} Hz, '
            f'depth {tables.depth_frames} frames')
     for reason, count in lost_counts(tables.stats).items():
-        yield (f'lost {count} samples'
-               + (f': {reason.replace("_", " ")}' if reason else ''))
+        yield f'lost {count} samples: {reason.replace("_", " ")}'
     yield from other_losses(tables.stats)
     yield MARK
     yield f'# python {tables.python_version}'
