@@ -1,12 +1,10 @@
 /* Sampling profiler: the hooks that the interpreter calls.  What it keeps is
    in pycore_sampling_state.h.
 
-   There are three parts: the clock (clock/clock.c) decides WHEN to sample,
-   capture and accounting (sample/capture.c, sample/account.c) say WHAT a
-   sample is, the tables (tables/tables.h) keep WHERE it goes.  The hooks call
-   all of them (hooks.c); this header must not know how any of them works.
-   What they ask of each other is in the headers beside their files, in
-   Python/sampling/. */
+   They are in hooks.c, objects.c and tasks.c of Python/sampling, and call its
+   parts, whose order is in base/common.h: clock/ decides WHEN to sample,
+   sample/ says WHAT a sample is and what it weighs, tables/ keep WHERE, sinks/
+   pass it on.  This header must not know how any of them works. */
 
 #ifndef Py_INTERNAL_SAMPLING_H
 #define Py_INTERNAL_SAMPLING_H

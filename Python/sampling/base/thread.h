@@ -171,9 +171,12 @@ struct _sampling_thread {
     uint64_t run_end_ns;        // before the timer was cleared
     uint64_t drained_ns;        // since then
     uint64_t usual_run_ns;      // how long it holds the GIL, on average
-    // Set by the thread, relaxed: when it asked for the GIL (0: it did not),
-    // for a snapshot; when it got it, for the clock.
+    // Set by the thread, relaxed, and read by a flush and the clock.
+    // When it found that another thread has the GIL that it asks for; 0: it
+    // has not since it gave the GIL up.
     uint64_t waiting_since_ns;
+    // The beginning of its run: RunPrepare() sets it, RunOpen() moves it behind
+    // what the profiler did since.
     uint64_t attached_ns;
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.
@@ -182,7 +185,8 @@ struct _sampling_thread {
     unsigned int epoch;
     int in_hook;                // handler must not touch what follows
     int is_yielding;            // the GIL, between two instructions
-    int is_leaving;             // giving the GIL up: the handler checks
+    int is_leaving;             // from RunPrepare() to RunOpen(), and in
+                                // RunEnd(): the handler captures nothing
     uint64_t flight_ns;         // how long a signal usually takes to stop it
     uint64_t visits_ns;         // of its run, for the overdue tick
     struct _sampling_overdue overdue;

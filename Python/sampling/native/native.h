@@ -91,8 +91,8 @@ typedef enum {
     _PySampling_CALLEE_OPERATOR,
 } _PySampling_CalleeKind;
 
-/* A callee takes two entries of a captured stack.  Leaf first: the words, then
-   the mark that says what they are, then the Python frame that calls. */
+/* A callee takes two entries of a captured stack, its words and their mark; the
+   Python frame that calls follows, nearer to the root. */
 #define _PySampling_CALLEE_ENTRIES 2
 
 static inline _PySampling_Frame
@@ -123,7 +123,8 @@ _PySampling_KindOfCallee(_PySampling_Frame mark)
     return (_PySampling_CalleeKind)((uintptr_t)mark.instr >> 4 & 15);
 }
 
-/* Marks stand next to the entry they are about, nearer to the root. */
+/* A mark stands next to the entry that it says more about, nearer to the root:
+   behind it in a stack that is copied leaf first. */
 static inline int
 _PySampling_IsMark(_PySampling_Frame frame)
 {

@@ -1,11 +1,13 @@
 /* Sampling profiler: from what a thread did to records.
 
-   Every record of a thread's time is made here, and nowhere else: a capture, a
-   note of a tick, an interval off the GIL, or what sample/leftover.c finds at
-   the end.  Owns the order of things: the tables are locked, a stack becomes a
+   Owns how a capture, a note of a tick and an interval off the GIL become
+   records, and the order of that: the tables are locked, a stack becomes a
    node, the context a set of labels, then the record gets its weight or goes
-   to the sinks.  Must not know how time is measured (sample/account.c), shared
-   (sample/weights.c) or kept (sinks/). */
+   to the sinks.  Other records are made of these or by its functions: waits
+   for a CPU (sample/weights.c), what is left at the end (sample/leftover.c),
+   charges of delay (sample/delays.c).  The waits of tasks, which are no
+   thread's time, are recorded by task/waits.c.  Must not know how time is
+   measured (sample/account.c), shared (sample/weights.c) or kept (sinks/). */
 
 #include "Python.h"
 

@@ -19,7 +19,7 @@ struct _sampling_place {
     struct _sampling_wait_part holder;
 };
 
-// What functions return: a tool of CPython's reads no struct there.
+// What functions return: CPython's Tools/c-analyzer reads no struct there.
 typedef struct _sampling_place _PySampling_Place;
 
 // Time that was measured: the record has its weight.

@@ -157,8 +157,8 @@ _PySampling_AccountTakeAll(_PySampling_Thread *thread);
 extern void _PySampling_AccountHandOver(_PySampling_Thread *from,
                                         _PySampling_Thread *to);
 
-// sample/record.c: every record is made there.  On the thread, or while
-// it stands still and the caller has its GIL.
+// sample/record.c.  On the thread, or while it stands still and the caller has
+// its GIL.
 
 // Around all that makes records.  NULL: there are no tables for the thread any
 // more, and nothing to close.

@@ -37,8 +37,8 @@ globals_of(PyThreadState *tstate, PyCodeObject *code)
     return NULL;
 }
 
-/* The node of one entry, whose caller's is `node`.  A mark says more about the
-   entry that follows and has no node of its own; nor has C code that is not
+/* The node of one entry, whose caller's is `node`.  A mark has no node of its
+   own, but is read with its entry (entry[1] of it); nor has C code that is not
    to be named. */
 static uint32_t
 intern_entry(struct _sampling_tables *tables, PyThreadState *tstate,

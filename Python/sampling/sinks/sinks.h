@@ -47,7 +47,7 @@ struct _sampling_event {
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
-    // As in struct _sampling_sample_row.
+    // As in struct _sampling_key.
     uint32_t holder_thread;
     uint32_t holder_node;
 };

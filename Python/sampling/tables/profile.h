@@ -100,7 +100,9 @@ struct _sampling_profile {
     int64_t start_time_ns;      // time.time_ns()
     uint64_t start_wall_ns;     // monotonic; 0: its first sample is to come
     uint64_t duration_ns;       // until it was taken
-    struct _sampling_counters counters; // at its start; then, since that
+    // While it gets samples those of the runtime at its start; of one that is
+    // handed over what was counted since (_PySampling_CountProfile()).
+    struct _sampling_counters counters;
 };
 
 // --- tables/profile.c

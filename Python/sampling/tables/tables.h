@@ -61,8 +61,7 @@ typedef enum {
     _PySampling_PSEUDO_AWAITING,
     _PySampling_PSEUDO_LOOP_WAIT,
     _PySampling_PSEUDO_OTHER_TASKS,     // one coroutine too many to keep
-    // No frames, but marks that say more about the entry before them, which is
-    // the one nearer to the leaf.
+    // No frames, but marks: _PySampling_IsMark() of native/native.h.
     _PySampling_PSEUDO_OPCODE,      // value: its specialized opcode
     _PySampling_PSEUDO_CALLEE,      // value: see native/native.h
 } _PySampling_Pseudo;
