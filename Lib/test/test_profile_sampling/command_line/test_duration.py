@@ -139,18 +139,6 @@ for pid in early, late:
         child = self.load(f'{early.decode()}.pb.gz')
         self.assertTrue(0 < child.duration_ns < 5_000_000_000)
 
-    def test_children_that_are_not_profiled(self):
-        result = self.run_program(FIRST, code='''
-pid = os.fork()
-if not pid:
-    assert len(os.listdir('/proc/self/task')) == 1
-    os._exit(6)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6
-wait_for('profile.pb.gz')
-''')
-        self.assertEqual((result.status, len(result.said())), (0, 1),
-                         result.err)
-
     def test_the_end_while_it_is_written(self):
         for end, status in (('', 0), ('os._exit(7)', 7)):
             with self.subTest(end=end):

@@ -1,6 +1,5 @@
 """Files of the Firefox Profiler: its rules, and its own command line."""
 
-import gzip
 import json
 import os
 import re
@@ -113,13 +112,6 @@ def stack_of(file, number):
 
 
 class ContentTest(Checked):
-
-    def test_compressed(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, 'p.gecko.json.gz')
-            example().profile().save(path)
-            with gzip.open(path) as file:
-                self.assertEqual(json.load(file), written(example()))
 
     def test_rules(self):
         for make in (Builder, example, hard_profiles.recursive,

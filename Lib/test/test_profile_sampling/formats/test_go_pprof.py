@@ -77,26 +77,6 @@ class GoPprofTest(GoTest):
             self.assertEqual(rows.get(f'm.{name}'), ('1000ns', '1000ns'),
                              name)
 
-    def test_opcodes(self):
-        b = Builder(names=3)
-        b.sample('a.f:1@BINARY_OP_ADD_INT+8 op:int.__add__', wall_ns=3_000)
-        b.sample('a.f:1@BINARY_OP+8 op:int.__add__', wall_ns=1_000)
-        b.sample('a.f:2@CALL+20 C:time.sleep', wall_ns=4_000)
-        text = self.report(b, '-raw')
-        for opname in 'BINARY_OP_ADD_INT', 'BINARY_OP', 'CALL':
-            self.assertIn(f'opcode:[{opname}]', text)
-        self.assertIn('instruction offset:[20]', text)
-
-        tags = self.report(b, '-tags', '-unit=ns').partition(' opcode: ')[2]
-        shares = {opname: share for share, opname in re.findall(
-            r'(\d+ns) \( ?[\d.]+%\): (\w+)', tags.partition('\n\n')[0])}
-        self.assertEqual(shares, {'BINARY_OP_ADD_INT': '3000ns',
-                                  'BINARY_OP': '1000ns', 'CALL': '4000ns'})
-
-        rows = self.table(b, '-unit=ns', '-tagfocus=opcode=^BINARY_OP$')
-        self.assertEqual(rows, {'int.__add__': ('1000ns', '1000ns'),
-                                'a.f': ('0', '1000ns')})
-
     def test_labels(self):
         b = Builder()
         b.sample('a.f:1', wall_ns=3_000, labels={'route': '/users/{id}'},

@@ -210,31 +210,20 @@ class DecoratorTest(SessionTest):
         self.assertFalse(profile_sampling.running())
 
     def test_coroutine(self):
-        states = []
-
-        @profile()
-        async def work():
-            states.append(profile_sampling.running())
-            await asyncio.sleep(0)
-            states.append(profile_sampling.running())
-            return 5
-
-        coroutine = work()
-        self.assertFalse(profile_sampling.running())
-        self.assertEqual(asyncio.run(coroutine), 5)
-        self.assertEqual(states, [True, True])
-        self.assertFalse(profile_sampling.running())
-        self.assertIsInstance(work.profile, Profile)
-
-    def test_coroutines_at_once(self):
         @profile()
         async def work(n):
+            self.assertTrue(profile_sampling.running())
             await asyncio.sleep(0.001 * n)
+            self.assertTrue(n or profile_sampling.running())
             return n
 
         async def main():
             return await asyncio.gather(*[work(n) for n in range(3)])
 
+        coroutine = work(0)
+        self.assertFalse(profile_sampling.running())
+        self.assertEqual(asyncio.run(coroutine), 0)
+        self.assertIsInstance(work.profile, Profile)
         self.assertEqual(asyncio.run(main()), [0, 1, 2])
         self.assertFalse(profile_sampling.running())
 
@@ -260,18 +249,16 @@ class DecoratorTest(SessionTest):
         async def generator():
             yield
 
-        for thing, message in ((generator, 'async generator'),
-                               (DecoratorTest, 'the class DecoratorTest'),
-                               (5, 'a int'),
-                               (classmethod(len), 'a classmethod')):
-            with self.assertRaisesRegex(TypeError, message):
-                profile()(thing)
-
-    def test_forgotten_parentheses(self):
-        with self.assertRaisesRegex(TypeError, r'write @profile\(\)'):
-            @profile
-            def work():
-                pass
+        for decorator, thing, message in (
+                (profile(), generator, 'async generator'),
+                (profile(), DecoratorTest, 'the class DecoratorTest'),
+                (profile(), 5, 'a int'),
+                (profile(), classmethod(len), 'a classmethod'),
+                # Forgotten parentheses.
+                (profile, lambda: None, r'write @profile\(\)')):
+            with self.subTest(message), \
+                    self.assertRaisesRegex(TypeError, message):
+                decorator(thing)
 
 
 class ImportTest(unittest.TestCase):
