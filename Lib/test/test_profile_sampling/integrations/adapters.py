@@ -12,8 +12,8 @@ import time
 import unittest
 
 import profile_sampling
+from profile_sampling import label
 from profile_sampling._subscribing.batch import Rows, SampleRecord
-from profile_sampling._recording.labels import label
 from profile_sampling._data.values import STATES, Thread
 
 from ..support.packages import contained

@@ -14,9 +14,7 @@ import time
 from collections import Counter
 from wsgiref.simple_server import WSGIRequestHandler
 
-from profile_sampling import middleware
-from profile_sampling._recording import labels as _labels
-from profile_sampling._subscribing.subscription import subscribe
+from profile_sampling import middleware, subscribe
 
 from ..support.sessions import THOROUGH, names
 from ..support.subscribers import Recorder, SubscriberTest
@@ -225,8 +223,3 @@ def serving_wsgi(app, server_class):
         finally:
             server.shutdown()
             thread.join()
-
-
-def held():
-    """The labels that hold here."""
-    return _labels.labels()

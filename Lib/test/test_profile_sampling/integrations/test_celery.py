@@ -2,12 +2,13 @@
 
 import unittest
 
+from profile_sampling import labels as held
 from profile_sampling.middleware import label_celery_tasks
 
 from ..support.packages import contained
 from ..support.sessions import names as stack_names, on_stack
 from .served import (
-    REQUESTS, Served, ServedTest, held, nap, shuffled, work_later, work_one,
+    REQUESTS, Served, ServedTest, nap, shuffled, work_later, work_one,
     work_three)
 
 with contained():

@@ -7,10 +7,11 @@ import wsgiref.handlers
 import wsgiref.util
 import wsgiref.validate
 
+from profile_sampling import labels as held
 from profile_sampling.middleware import (
     ASGIMiddleware, WSGIMiddleware, flask_route, starlette_route)
 
-from .served import chunks, held
+from .served import chunks
 
 ROUTE = {'route': 'GET /things/{id}'}
 

@@ -13,6 +13,7 @@ import threading
 import unittest
 from wsgiref.simple_server import WSGIServer
 
+from profile_sampling import labels as held
 from profile_sampling.middleware import (
     ASGIMiddleware, WSGIMiddleware, django_route, flask_route,
     starlette_route)
@@ -20,7 +21,7 @@ from profile_sampling.middleware import (
 from ..support.packages import contained, optional
 from ..support.sessions import names, python_leaf
 from .served import (
-    NAP_SECONDS, Served, ServedTest, chunks, get, get_many, held, nap,
+    NAP_SECONDS, Served, ServedTest, chunks, get, get_many, nap,
     serving_wsgi, work_later, work_one, work_three)
 
 with contained():
