@@ -1,5 +1,5 @@
-/* Sampling profiler: what all its parts use.  They lie on each other like
-   floors; each asks only those below:
+/* Sampling profiler: what all its parts use.  They are layers; each uses only
+   those below:
 
        hooks, objects      where the interpreter calls in
        session             who takes part, from when to when
