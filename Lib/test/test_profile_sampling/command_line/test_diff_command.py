@@ -115,6 +115,11 @@ class OutputTest(DiffTest):
             with self.subTest(options=options):
                 self.assertRegex(self.diff(*pair, *options), expected)
 
+    def test_names_differ(self):
+        text = self.diff(self.save('a.pb.gz', names=0),
+                         self.save('b.pb.gz', names=3))
+        self.assertIn('names are all and off: C functions', text)
+
     def test_shares_have_no_total(self):
         for format in 'text', 'markdown':
             text = self.diff(*self.pair(), '--share', '--format', format)

@@ -487,6 +487,8 @@ class FormatsTest(ReportCase):
         self.assertIn('\n| self | cum | self | ± | cum | ± | function | place '
                       '|\n| ---: | ---: |', text)
         self.assertIn(' | `app.hook` | `/src/app.py:1` |\n', text)
+        text = self.text('--format', 'markdown', '--tree')
+        self.assertIn('| &ensp;&ensp;', text)
 
     def test_names_that_mean_something(self):
         b = Builder()

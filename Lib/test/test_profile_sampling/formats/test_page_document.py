@@ -175,6 +175,14 @@ class SumsTest(unittest.TestCase):
                     set(its.label_keys),
                     set(profile.label_keys) - {'task_name'})
 
+    def test_equal_samples_are_one(self):
+        b = Builder()
+        for task in range(9):
+            b.sample('a.f:1 C:len', wall_ns=5, task=(f'T{task}', task))
+        b.sample('a.f:2', wall_ns=0, count=3)
+        its = document_of(b.profile())
+        self.assertEqual(its.sample_value, [45])
+
     def test_threads(self):
         b = Builder()
         for name in 'pool', 'main', 'pool', None:

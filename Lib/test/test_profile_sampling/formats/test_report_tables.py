@@ -175,6 +175,8 @@ class GILTest(unittest.TestCase):
 
     def test_many_threads(self):
         b = build()
+        self.assertEqual(shown(b, tables_of_gil.gil, 9),
+                         ['No thread waited for the GIL.'])
         for letter in 'abcdefgh':
             b.sample('a.h:7 [GIL~wait]', wall_ns=MS, state='gil_wait',
                      holder=(b.thread(letter), 'a.g:1'))

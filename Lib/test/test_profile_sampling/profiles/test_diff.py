@@ -1,6 +1,7 @@
 """Profiles against profiles: which rows belong together, how far changes may
 be off, and what gates say."""
 
+import io
 import pickle
 import random
 import unittest
@@ -372,6 +373,15 @@ class ValueTest(unittest.TestCase):
         self.assertEqual((d.before, d.after), ((before,), (after,)))
         self.assertEqual(d.total.change, 2 * MS)
         self.assertEqual(pickle.loads(pickle.dumps(d)).rows, d.rows)
+
+    def test_file_objects(self):
+        d = diff([{'f': 1}], [{'f': 3}])
+        for format, begins in (('json', b'{'), (None, b'<!DOCTYPE')):
+            file = io.BytesIO()
+            d.save(file, format)
+            self.assertTrue(file.getvalue().startswith(begins), format)
+        with self.assertRaises(TypeError):
+            d.save(io.StringIO())
 
     def test_what_cannot_be_compared(self):
         with self.assertRaisesRegex(ValueError, 'modes: wall and cpu'):

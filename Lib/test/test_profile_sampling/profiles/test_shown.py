@@ -80,6 +80,15 @@ class ReportTest(unittest.TestCase):
         self.assertFalse(self.is_colored(Terminal()))
         self.assertTrue(self.is_colored(Terminal(), 'always'))
 
+    def test_what_a_file_cannot_show(self):
+        b = Builder()
+        b.sample('a.größe:1', wall_ns=5)
+        data = io.BytesIO()
+        file = io.TextIOWrapper(data, encoding='ascii')
+        b.profile().report(file)
+        file.flush()
+        self.assertIn(b'a.gr\\xf6\\xdfe', data.getvalue())
+
     def test_wrong_arguments(self):
         for options, error, message in (
                 ({'sort': 'flat'}, ValueError, "self or cum, not 'flat'"),

@@ -1,6 +1,7 @@
 """What the lives of tasks add up to: rows, views and files."""
 
 import io
+import json
 import random
 import unittest
 
@@ -198,6 +199,12 @@ class RowsTest(unittest.TestCase):
                          (None, None, None))
         self.assertEqual(reloaded(part).tasks(), part.tasks())
 
+    def test_none(self):
+        b = Builder()
+        profile = b.sample('a.f:1', wall_ns=3).profile()
+        self.assertEqual(profile.tasks(), [])
+        self.assertEqual(profile.loop_holders(), [])
+
     def test_loop_holders(self):
         first, second = service().profile().loop_holders()
         self.assertEqual(
@@ -355,6 +362,24 @@ class FileTest(unittest.TestCase):
             profile = self.comments(lambda fields: [
                 *fields[:4], str(len(lines)), kind, data])
             self.assertIsNone(profile.tasks_by('route')[0].count)
+
+    def test_json(self):
+        profile = service().profile()
+        file = io.BytesIO()
+        profile.save(file, 'profile-json')
+        data = json.loads(file.getvalue())
+        self.assertEqual([row['name'] for row in data['value_types']],
+                         ['count', 'cpu_ns', 'wall_ns', 'task_ns',
+                          'delay_ns'])
+        rows = data['samples']
+        self.assertEqual(
+            sum([ns for ns, state in zip(rows['values']['task_ns'],
+                                         rows['state'])
+                 if state == 'awaiting']), 38 * MS)
+        row = data['task_classes'][0]
+        self.assertEqual((row['function']['name'], row['finished'],
+                          row['steps'], sum(row['lives']['counts'])),
+                         ('app.handle', 4, 40, 4))
 
 
 class HistogramTest(unittest.TestCase):

@@ -68,6 +68,7 @@ class ValueTypesTest(unittest.TestCase):
             self.assertEqual(rows['a.f'].cum_values, (2, 4, 33, 4_608))
             self.assertEqual(rows['a.main'].self_alloc_bytes, 0)
             self.assertEqual(rows['a.main'].cum_alloc_bytes, 4_615)
+            self.assertIn('cum_alloc_bytes=4615', repr(rows['a.main']))
 
     def test_labels_holders_and_instructions(self):
         profile = four().profile()
