@@ -204,7 +204,7 @@ struct _sampling_tables {
 #define _PySampling_NO_THREAD UINT32_MAX
 
 extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
-// One more reference; Free() drops one.
+// One more reference; TablesFree() drops one.
 extern void _PySampling_TablesKeep(struct _sampling_tables *tables);
 extern void _PySampling_TablesFree(struct _sampling_tables *tables);
 // malloc()ed, even if there are none.  NULL: no memory.
