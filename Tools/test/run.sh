@@ -213,7 +213,7 @@ step "the patch series" said patches
 
 say ""
 [ "$failed" -eq 0 ] || say "failed:$failures"
-say "retries: $(wc -l <"$RETRIES") files ran again$(sed 's/^/ /' "$RETRIES" |
-    tr -d '\n')"
+again=$(paste -sd, "$RETRIES" | sed 's/,/, /g')
+say "retries: $(wc -l <"$RETRIES") files ran again${again:+: $again}"
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

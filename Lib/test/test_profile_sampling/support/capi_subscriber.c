@@ -26,12 +26,12 @@ static PySampling_Frame frames[MAX_FRAMES];
 static PySampling_Node nodes[MAX_NODES];
 
 static uint64_t flat_wall_ns[MAX_FUNCTIONS];
-static uint64_t total_wall_ns, total_cpu_ns, lost_wall_ns;
+static uint64_t total_wall_ns, lost_wall_ns;
 static uint64_t gil_wait_ns, held_wall_ns;
 static uint64_t holder_wall_ns[MAX_FUNCTIONS];
 static uint64_t task_ns, delay_ns, class_waits_ns, running_ns, num_lives;
 static uint64_t class_running_ns[MAX_FUNCTIONS], finished;
-static unsigned long num_samples, num_records, num_batches, num_errors;
+static unsigned long num_samples, num_batches, num_errors;
 static unsigned long num_task_labels;
 
 #define ROW(KIND, FIELD, I) PySampling_ROW(PySampling_##KIND, FIELD, (I))
@@ -139,7 +139,6 @@ add(const PySampling_Batch *batch)
         const PySampling_Record *record = ROW(Record, batch->records, i);
         num_errors += PySampling_ROW(ShortRecord, batch->records, i)->node
                       != record->node;
-        num_records++;
         if (record->kind == PySampling_LOST) {
             lost_wall_ns += record->wall_ns;
         }
@@ -156,7 +155,6 @@ add(const PySampling_Batch *batch)
         }
         num_samples += record->count;
         total_wall_ns += record->wall_ns;
-        total_cpu_ns += record->cpu_ns;
         uint32_t function = python_function(record->node);
         if (function != MAX_FUNCTIONS) {
             flat_wall_ns[function] += record->wall_ns;
@@ -201,8 +199,8 @@ start(PyObject *module, PyObject *args)
     }
     options.flags = flags;
     options.interpreter_id = 0;
-    total_wall_ns = total_cpu_ns = lost_wall_ns = 0;
-    num_samples = num_records = num_batches = num_errors = 0;
+    total_wall_ns = lost_wall_ns = 0;
+    num_samples = num_batches = num_errors = 0;
     gil_wait_ns = held_wall_ns = 0;
     task_ns = delay_ns = class_waits_ns = running_ns = 0;
     finished = num_lives = num_task_labels = 0;
@@ -299,10 +297,9 @@ stop(PyObject *module, PyObject *ignored)
         return NULL;
     }
     return Py_BuildValue(
-        "({s:K,s:K,s:K,s:K,s:K,s:k,s:k,s:k,s:k}NN)",
-        "wall_ns", total_wall_ns, "cpu_ns", total_cpu_ns,
-        "lost_wall_ns", lost_wall_ns, "samples", num_samples,
-        "records", num_records, "batches", num_batches,
+        "({s:K,s:K,s:k,s:k,s:K,s:K,s:k}NN)",
+        "wall_ns", total_wall_ns, "lost_wall_ns", lost_wall_ns,
+        "samples", num_samples, "batches", num_batches,
         "gil_wait_ns", gil_wait_ns, "held_wall_ns", held_wall_ns,
         "errors", num_errors, flat, held);
 }
