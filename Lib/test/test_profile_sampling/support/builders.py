@@ -27,6 +27,10 @@ STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
           'cpu_wait')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
+# What the core measures; a row of fewer values has 0 for the rest.
+_MEASURED = (('samples', 'count'), ('cpu', 'nanoseconds'),
+             ('wall', 'nanoseconds'), ('task', 'nanoseconds'),
+             ('delay', 'nanoseconds'))
 
 
 def _number(table, row):
@@ -157,21 +161,21 @@ class Builder:
     def raw(self):
         labels = list(self.labels)
         of_tasks = {}
+        n_values = 0
         if 'value_types' not in self.facts:
             # As the core gives them.
             labels = [(*row, 0, 0)[:6] for row in labels]
-            of_tasks = {
-                'task_classes': self.task_classes,
-                'measured': [('samples', 'count'), ('cpu', 'nanoseconds'),
-                             ('wall', 'nanoseconds'), ('task', 'nanoseconds'),
-                             ('delay', 'nanoseconds')]}
+            of_tasks = {'task_classes': self.task_classes,
+                        'measured': _MEASURED}
+            n_values = len(_MEASURED)
         return self.facts | of_tasks | {
             'labels': labels,
             'functions': list(self.functions),
             'frames': _packed('i', self.frames),
             'nodes': _packed('I', [(0, 0), *self.nodes]),
             'samples': _packed('q', [
-                key + weights for key, weights in self.samples.items()]),
+                key + weights + (0,) * (n_values - len(weights))
+                for key, weights in self.samples.items()]),
             'threads': list(self.threads)}
 
     def profile(self):
