@@ -48,7 +48,8 @@ class Profile(Sums):
     def value_types(self):
         """Tuple of ValueType: what the values of samples and rows measure.
 
-        Those of a session are count, cpu_ns and wall_ns.
+        Those of a session are count, cpu_ns and wall_ns; if there were
+        asyncio tasks, task_ns and delay_ns, too.
         """
         return self._tables.value_types
 

@@ -6,9 +6,9 @@ sums over samples are made.
 
 from profile_sampling._data.values import STATES
 
-# States as files spell them, by their numbers.
 # The state of older files for what is waiting or native by now.
 BLOCKED = -1
+# States as files spell them, by their numbers.
 STATE_TEXTS = tuple([state.replace('_', ' ') for state in STATES])
 KIND_PLACES = {'C': '<C>', 'operator': '<operator>', 'pseudo': ''}
 # The first hidden comment; the number rises if their meaning changes.
