@@ -93,28 +93,34 @@ def plan_burst(seconds):
 class Served:
     """Bursts of *burst_s* between waits of a fourth to five halves of that,
     and what a profile says of them: *due_ns* and *found_ns* by line, *count*
-    of their samples.  *run* calls burst()."""
+    of their samples, *ticked* of those that found the thread on a CPU, which
+    it had for *cpu_ns* if *run* is burst() and does not only call it."""
 
     def __init__(self, seconds, wait, burst_s=0.0012, run=burst,
                  rate_hz=RATE_HZ):
         arguments = plan_burst(burst_s)
         rng = random.Random(7)
         self.due_ns = [0] * len(STEPS)
+        self.cpu_ns = 0
         with Session(rate_hz=rate_hz) as session:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 wait(rng.uniform(0.25 * burst_s, 2.5 * burst_s))
-                for i, ns in enumerate(run(*arguments)):
+                before_ns = time.thread_time_ns()
+                took_ns = run(*arguments)
+                self.cpu_ns += time.thread_time_ns() - before_ns
+                for i, ns in enumerate(took_ns):
                     self.due_ns[i] += ns
         self.stats = session.profile.stats
         self.found_ns = [0] * len(STEPS)
-        self.count = 0
+        self.count = self.ticked = 0
         for sample in session.profile.samples:
             for frame in sample.stack:
                 if (frame.function.qualname == burst.__qualname__
                         and frame.line in LINES):
                     self.found_ns[LINES.index(frame.line)] += sample.wall_ns
                     self.count += sample.count
+                    self.ticked += sample.count * (sample.state == 'running')
 
 
 class BurstsTest(SessionTest):
@@ -132,8 +138,9 @@ class BurstsTest(SessionTest):
                                                      served.found_ns))
         # Every tick that falls into a burst is served, but for those that find
         # the thread on its way out of it, or the clock late; by chance 5 %.
-        expected = sum(served.due_ns) / PERIOD_NS
-        self.assertAlmostEqual(served.count / expected, 1, delta=0.15)
+        # In one that finds it without a CPU there may be others.
+        expected = served.cpu_ns / PERIOD_NS
+        self.assertAlmostEqual(served.ticked / expected, 1, delta=0.15)
         # A sample at another place than its tick's is for threads that sleep
         # with the GIL.
         self.assertLess(served.stats['captures_biased'],
@@ -387,7 +394,8 @@ class RestTest(SessionTest):
                          if s.state == 'running'
                          and on_stack(s, function.__qualname__)])
                     for function in functions]
-        self.assertLess(ticks, 60 * 11, 'the clock does not rest')
+        # Without a rest there would be 19 in each round.
+        self.assertLess(ticks, 60 * 14, 'the clock does not rest')
         for count in quarters:
             self.assertAlmostEqual(count, 60, delta=4 * 60 ** 0.5,
                                    msg=quarters)
