@@ -177,6 +177,8 @@ class ReportTest(CommandLineTest):
                 (2, 'positive number', ['report', 'p.pb.gz', '--top', 'x']),
                 (2, 'only collapsed stacks can be annotated, not text',
                  ['report', 'p.pb.gz', '--annotate']),
+                (2, 'is no regular expression',
+                 ['report', 'p.pb.gz', '--html', '--focus', '(']),
                 # No beginnings of options.
                 (2, 'unrecognized arguments: --func',
                  ['report', '--func', 'p.pb.gz']),

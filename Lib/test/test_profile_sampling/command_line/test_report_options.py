@@ -435,6 +435,11 @@ class OptionsTest(ReportCase):
         self.assertTrue(text.startswith('B.PPROF\nWall profile'), text)
         self.assertEqual(err, 'python -m profile_sampling: the newest '
                               'profile here is B.PPROF\n')
+        for name in 'p.pb.gz', 'a.pb.gz', 'B.PPROF', 'c.pb':
+            os.unlink(name)
+        status, text, err = self.report()
+        self.assertEqual((status, text), (2, ''))
+        self.assertIn('there is no profile in this directory', err)
 
 
 class FormatsTest(ReportCase):

@@ -189,7 +189,7 @@ class TasksTest(LabelTest):
                 found[row.labels.get('a'), row.task_name] += row.wall_ns
         self.assertEqual(+found, {(None, 'main'): 1, ('1', 'main'): 10})
 
-    def interleave(self, run, samples_per_task=20):
+    def test_no_sample_has_anothers_labels(self):
         """Tasks with labels of their own, each in a function of its own."""
         n_tasks = 8
         functions = [make_function(f'f{i}') for i in range(n_tasks)]
@@ -208,11 +208,11 @@ class TasksTest(LabelTest):
 
         # The machine may be busy: until there is enough to judge.
         counts = Counter()
-        while min([counts[i] for i in range(n_tasks)]) < samples_per_task:
+        while min([counts[i] for i in range(n_tasks)]) < 20:
             self.assertLess(time.monotonic(), deadline, counts)
             _profile.start(rate_hz=5000, names=0)
             try:
-                run(main())
+                asyncio.run(main())
             finally:
                 profile = checked(_profile.stop())
             for row in profile.samples:
@@ -225,9 +225,6 @@ class TasksTest(LabelTest):
                 self.assertEqual(row.labels, {'number': name[1:]})
                 self.assertEqual(row.task_name, f'task {name[1:]}')
                 counts[int(name[1:])] += row.count
-
-    def test_no_sample_has_anothers_labels(self):
-        self.interleave(asyncio.run)
 
     @unittest.skipIf(uvloop is None, 'uvloop is not installed')
     def test_uvloop_ticks(self):

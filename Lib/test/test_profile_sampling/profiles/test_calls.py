@@ -62,6 +62,9 @@ class CallTreeTest(unittest.TestCase):
             self.assertEqual(root.cum_values, (4, 0, 15))
             self.assertEqual(repr(root), '<CallNode all: count=4, cpu_ns=0, '
                                          'wall_ns=15>')
+            for name in 'cum_bogus', 'self_bogus', 'bogus':
+                with self.assertRaisesRegex(AttributeError, 'bogus'):
+                    getattr(root, name)
 
     def test_samples_without_a_stack_are_the_root(self):
         b = Builder()

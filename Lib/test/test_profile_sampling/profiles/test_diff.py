@@ -376,7 +376,8 @@ class ValueTest(unittest.TestCase):
 
     def test_file_objects(self):
         d = diff([{'f': 1}], [{'f': 3}])
-        for format, begins in (('json', b'{'), (None, b'<!DOCTYPE')):
+        for format, begins in (('json', b'{'), ('text', b'before '),
+                               (None, b'<!DOCTYPE')):
             file = io.BytesIO()
             d.save(file, format)
             self.assertTrue(file.getvalue().startswith(begins), format)

@@ -204,6 +204,8 @@ class ProfileTest(unittest.TestCase):
                             (profile.functions()[0], 'self_count')):
             with self.assertRaises(AttributeError):
                 setattr(thing, name, 1)
+        with self.assertRaises(AttributeError):
+            del sample.thread.name
         for values in lambda: profile.stats, profile.functions:
             values().clear()
             self.assertTrue(values())
