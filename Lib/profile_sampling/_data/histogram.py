@@ -8,8 +8,6 @@ its own.  So a duration is known to within a share of 2 ** -bits: 12.5 % with
 the core's 3 bits, 3.1 % with our 5.
 """
 
-import sys
-
 # Of the core's histograms, and of those that are kept in Python.
 CORE_BITS, BITS = 3, 5
 _ITEM, _ITEM_BYTES = 'I', 4
@@ -52,16 +50,11 @@ class Histogram:
 
     @classmethod
     def of_bytes(cls, bits, data):
-        """Read what packed() returned; raise ValueError if it is damaged."""
+        """Read 32-bit counts of the core; raise ValueError if damaged."""
         if len(data) % _ITEM_BYTES or (
                 len(data) > _ITEM_BYTES * most_buckets(bits)):
             raise ValueError('a histogram has another length')
         return cls(bits, memoryview(bytes(data)).cast(_ITEM).tolist())
-
-    def packed(self):
-        """Return the counts as 32-bit numbers of this machine."""
-        return b''.join([min(count, 0xFFFF_FFFF).to_bytes(
-            _ITEM_BYTES, sys.byteorder) for count in self.counts])
 
     def plus(self, other):
         """Return the sum of two with the same buckets."""
