@@ -83,18 +83,17 @@ def check_binary(file):
 class Kept:
     """What a file that is written at the end needs, open from the start.
 
-    The directory of the file *path*, which is open as *fd*, stays open under
-    two other numbers, of which one is closed when the file is to be written:
-    a program may have taken all descriptors, or have another root.  It may
-    close them, too, and open others with their numbers.  If *fd* is -1 nothing
-    is kept.
+    The directory of the file *path* is open as *fd*, and once more under a
+    number that is closed when the file is to be written: a program may have
+    taken all descriptors, or have another root.  It may close them, too, and
+    open others with their numbers.  If *fd* is -1 nothing is kept.
     """
 
     def __init__(self, path, fd):
         self._path = os.path.dirname(path)
         self._spare = -1 if fd < 0 else out_of_the_way(os.dup(fd))
-        self._directory = -1 if fd < 0 else out_of_the_way(fd)
-        self._identity = _identity(self._directory)
+        self._directory = fd
+        self._identity = _identity(fd)
 
     def free(self):
         """Have a descriptor free for the file."""

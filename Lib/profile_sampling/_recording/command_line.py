@@ -252,7 +252,8 @@ def _directory(request, prefix):
             flags = os.statvfs(os.path.join(directory, '.')).f_flag
             number = errno.EROFS if flags & os.ST_RDONLY else errno.EACCES
             raise OSError(number, os.strerror(number))
-        return _files.open_directory(directory)
+        # At once: it may have got the number of a stream that is closed.
+        return _files.out_of_the_way(_files.open_directory(directory))
     except OSError as exc:
         if exc.errno not in (errno.EMFILE, errno.ENFILE):
             raise _Refused(f'out={out}: cannot write to the directory '
