@@ -16,6 +16,8 @@ from profile_sampling import label
 from profile_sampling._subscribing.batch import Rows, SampleRecord
 from profile_sampling._data.values import STATES, Thread
 
+# There is nothing to run without a core that samples.
+from ..support import sessions  # noqa: F401
 from ..support.packages import contained
 from ..support.work import busy
 
