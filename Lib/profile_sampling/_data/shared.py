@@ -23,6 +23,8 @@ def share(raw):
     are proportions.  A class that ran and that no sample is of gets one, which
     comes after all others.
     """
+    if not raw['task_classes']:
+        return raw      # no task, so no delay
     samples = _Samples(raw)
     unsampled = _share_steps(raw, samples)
     _share_delays(samples)
