@@ -122,8 +122,8 @@ _PySampling_UnlockRegistry(void)
     PyMutex_Unlock(&_PyRuntime.sampling.mutex);
 }
 
-// Who has the tables drains for some microseconds: to wait so long for it costs
-// a thread of another GIL less than to sleep, and to be woken.
+// Who has the tables drains for some microseconds: to wait for that costs a
+// thread of another GIL less than to sleep, and to be woken.
 #define _PySampling_TABLES_SPINS 400
 
 static inline void

@@ -175,8 +175,8 @@ struct _sampling_thread {
     // When it found that another thread has the GIL that it asks for; 0: it
     // has not since it gave the GIL up.
     uint64_t waiting_since_ns;
-    // The beginning of its run: RunPrepare() sets it, RunOpen() moves it behind
-    // what the profiler did since.
+    // The beginning of its run: RunPrepare() sets it, RunOpen() moves it
+    // behind what the profiler did since.
     uint64_t attached_ns;
     // Owner: the thread itself, or, while it is detached, whoever holds its
     // GIL.

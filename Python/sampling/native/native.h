@@ -91,8 +91,8 @@ typedef enum {
     _PySampling_CALLEE_OPERATOR,
 } _PySampling_CalleeKind;
 
-/* A callee takes two entries of a captured stack, its words and their mark; the
-   Python frame that calls follows, nearer to the root. */
+/* A callee takes two entries of a captured stack, its words and their mark;
+   the Python frame that calls follows, nearer to the root. */
 #define _PySampling_CALLEE_ENTRIES 2
 
 static inline _PySampling_Frame

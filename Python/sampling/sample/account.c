@@ -5,25 +5,26 @@
    know stacks, tables or records (sample/record.c), nor how samples share the
    time that a thread holds the GIL (sample/weights.c).
 
-   A thread holds the GIL, or gave it up, or asks for it again.  Time is carried
-   apart by what it is of (struct _sampling_carries):
+   A thread holds the GIL, or gave it up, or asks for it again.  Time is
+   carried apart by what it is of (struct _sampling_carries):
 
    - Running (`run`): ticks meet it now and then.  What passed since the last
      capture is handed on with the next.
    - Off the GIL, blocked (`blocked_ns`, and `off_cpu_ns` for the CPU time
-     burnt meanwhile) or waiting for it (`wait_ns`), the stack stands still, so detach and attach see everything.
-     An interval of at least half a period is recorded as it is, to the
-     nanosecond.  Shorter ones are laid end to end, and points on that axis, a
-     period apart on average, say which of them are recorded: each with the
-     distance to the point before.  An interval covers a point in proportion to
-     its length, so that is unbiased.  The cost is bounded: a record per period
-     and axis on average, two of long intervals, and for a wait one per holder.
-   - The profiler's own work (`hook_ns`) when the GIL is given up and taken back
-     is time of the call that does so.  It takes longer when a record is made, so on the
-     axis of the intervals it would draw points to the short ones: it has an
-     axis of its own.  The usual work of each time, some tens of nanoseconds,
-     is the same for all: it is part of the interval, and the clock is not read
-     for it.
+     burnt meanwhile) or waiting for it (`wait_ns`), the stack stands still, so
+     detach and attach see everything.  An interval of at least half a period
+     is recorded as it is, to the nanosecond.  Shorter ones are laid end to
+     end, and points on that axis, a period apart on average, say which of them
+     are recorded: each with the distance to the point before.  An interval
+     covers a point in proportion to its length, so that is unbiased.  The cost
+     is bounded: a record per period and axis on average, two of long
+     intervals, and for a wait one per holder.
+   - The profiler's own work (`hook_ns`) when the GIL is given up and taken
+     back is time of the call that does so.  It takes longer when a record is
+     made, so on the axis of the intervals it would draw points to the short
+     ones: it has an axis of its own.  The usual work of each time, some tens
+     of nanoseconds, is the same for all: it is part of the interval, and the
+     clock is not read for it.
 
    Reading a thread's CPU clock is a system call.  It is read at ticks and at
    detach if the last reading is old enough, at attach after more than a short

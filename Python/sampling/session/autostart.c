@@ -2,8 +2,8 @@
 
    Owns when its profile is written: at exit, in children of a fork, before the
    process becomes another program.  Must not know what the command line asks
-   for (Lib/profile_sampling/_recording/command_line.py), how a session is begun
-   and ended (session/session.c) or how a process ends at once
+   for (Lib/profile_sampling/_recording/command_line.py), how a session is
+   begun and ended (session/session.c) or how a process ends at once
    (session/ending.c). */
 
 #include "Python.h"
