@@ -7,7 +7,7 @@ A table of nodes has two columns, the parent of each node, which comes before
 it, and its frame; node 0 is the root and has neither.
 """
 
-from operator import add, lt
+from _operator import add, lt
 
 _NONE = -1
 _MOST = (1 << 63) - 1

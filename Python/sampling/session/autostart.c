@@ -128,11 +128,19 @@ reason_of(_PySampling_Status status)
 /* The modules that the call imports are its own: the program finds in
    sys.modules what it would find without us.  They are there before it runs:
    at its end sys.path may be the program's own, and the child of a fork may
-   find an import locked for ever by a thread that only its parent has. */
+   find an import locked for ever by a thread that only its parent has.  What
+   site imports next is the program's in any case, and need not run twice. */
 static PyObject *
 call_apart(PyThreadState *tstate, const char *module_name,
            const char *function, PyObject *text, int by_option)
 {
+    if (_PyInterpreterState_GetConfig(tstate->interp)->site_import) {
+        PyObject *os = PyImport_ImportModule("os");
+        if (os == NULL) {
+            return NULL;
+        }
+        Py_DECREF(os);
+    }
     PyObject *modules = _PyImport_GetModules(tstate->interp);
     PyObject *before = PyDict_Copy(modules);
     if (before == NULL) {
