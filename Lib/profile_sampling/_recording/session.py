@@ -114,7 +114,7 @@ def running():
 def stats():
     """Return the counters of the running session, or of the last one.
 
-    They go on; those of a profile are its attribute counters.
+    They go on; those of a profile are its attribute stats.
     """
     return _core.load().stats()
 
