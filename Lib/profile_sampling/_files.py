@@ -14,20 +14,20 @@ _STREAMS = {'/dev/stdout': 1, '/dev/stderr': 2}
 _DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
 # The number of descriptors from which on some are kept, and where they are.
 _MANY, _LAST = 1024, 1008
-# What fsync() says where it does not exist.
-_NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP,
-                            errno.ENOSYS})
+# As many as Linux follows.
+_MAX_LINKS = 40
 
 
 def replace(path, data, *, dir_fd=None):
-    """Make *path* a file with the content *data*, readable by its owner.
+    """Make *path* a file with the content *data*.
 
-    The data is written to a new file beside it, made durable and renamed,
-    so that at any moment, also after a crash, *path* is the old file or
-    the new one.  A symbolic link is not followed, and only a regular file
-    of this user is replaced; anything else raises OSError, and so does a
-    directory that cannot be written.  A relative path starts at the directory
-    *dir_fd* if that is given.
+    The data is written to a new file beside it, which is renamed, so that at
+    any moment *path* is the old file or the new one, whole.  A new file has
+    the mode that the umask leaves, one that was there keeps its own.  Links
+    of this user are followed, and only a regular file of this user is
+    replaced; anything else raises OSError, and so does a directory that
+    cannot be written.  A relative path starts at the directory *dir_fd* if
+    that is given.
 
     The system's names of files that are open, such as /dev/stdout, are not
     replaced: the data is written there.
@@ -37,20 +37,17 @@ def replace(path, data, *, dir_fd=None):
     if fd is not None:
         _write_all(fd, data)
         return
-    _check_target(path, dir_fd)
+    path, mode = _target_of(path, dir_fd)
     _check_size(path, data)
-    beside = os.path.dirname(path)
-    fd, temporary = _create(beside, path, dir_fd)
+    fd, temporary = _create(os.path.dirname(path), path, dir_fd)
     try:
         try:
+            # Some file systems cannot change it, and have one for all files.
+            if mode not in (None, stat.S_IMODE(os.fstat(fd).st_mode)):
+                os.fchmod(fd, mode)
             _write_all(fd, data)
-            _sync(fd)
         finally:
             os.close(fd)
-        # Once more: the check above is as old as the writing was long.
-        # A link made after this one is replaced by the rename, not
-        # followed.
-        _check_target(path, dir_fd)
         os.replace(temporary, path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:
         try:
@@ -59,7 +56,6 @@ def replace(path, data, *, dir_fd=None):
             # An interrupt just after the rename.
             pass
         raise
-    _sync_directory(beside, dir_fd)
 
 
 def write_to(file, data):
@@ -181,33 +177,49 @@ def _write_all(fd, data):
 
 def check(path):
     """Raise OSError if replace() would, as far as can be known before."""
-    path = os.fspath(path)
-    _check_target(path, None)
-    directory = os.path.dirname(path) or os.curdir
+    target, _ = _target_of(os.fspath(path), None)
+    directory = os.path.dirname(target) or os.curdir
     if not stat.S_ISDIR(os.stat(directory).st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, 'is no directory', directory)
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR),
+                                 directory)
     if not os.access(directory, os.W_OK | os.X_OK,
                      effective_ids=os.access in os.supports_effective_ids):
-        raise PermissionError(errno.EACCES, 'the directory cannot be written',
-                              directory)
+        is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
+        number = errno.EROFS if is_read_only else errno.EACCES
+        raise OSError(number, os.strerror(number), directory)
 
 
-def _check_target(path, dir_fd):
-    try:
-        status = os.lstat(path, dir_fd=dir_fd)
-    except FileNotFoundError:
-        return
-    if stat.S_ISLNK(status.st_mode):
-        raise OSError(errno.ELOOP, 'is a symbolic link, which is not '
-                      'followed; remove it or choose another name', path)
+def _target_of(path, dir_fd):
+    """Return the name of the file to replace, and its mode; None: there is
+    none yet, or its directory says what is wrong with it."""
+    for _ in range(_MAX_LINKS):
+        try:
+            status = os.lstat(path, dir_fd=dir_fd)
+        except OSError:
+            return path, None
+        if not stat.S_ISLNK(status.st_mode):
+            break
+        if status.st_uid != os.geteuid():
+            # In a directory for all, to a file that this user did not mean.
+            raise PermissionError(
+                errno.EPERM, 'is a symbolic link of another user (uid '
+                f'{status.st_uid}) and is not followed; choose another name',
+                path)
+        path = os.path.join(os.path.dirname(path),
+                            os.readlink(path, dir_fd=dir_fd))
+    else:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, 'is a directory', path)
+        raise IsADirectoryError(
+            errno.EISDIR, 'is a directory; give the name of a file in it',
+            path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, 'is not a regular file', path)
     if status.st_uid != os.geteuid():
         raise PermissionError(
             errno.EPERM, f'belongs to another user (uid {status.st_uid}) '
             'and is not replaced; choose another name', path)
+    return path, stat.S_IMODE(status.st_mode) & 0o777
 
 
 def _check_size(path, data):
@@ -229,35 +241,7 @@ def _create(directory, path, dir_fd):
         name = name.encode()
     temporary = os.path.join(directory, name)
     try:
-        return os.open(temporary, flags, 0o600, dir_fd=dir_fd), temporary
+        return os.open(temporary, flags, 0o666, dir_fd=dir_fd), temporary
     except OSError as exc:
         # The name that the caller knows says more than ours.
         raise OSError(exc.errno, exc.strerror, path) from None
-
-
-def _sync(fd):
-    """Make what was written durable, where the file system can."""
-    try:
-        os.fsync(fd)
-    except OSError as exc:
-        # Some have no such operation, as of FUSE and networks: then it is on
-        # the disk when the system writes it.
-        if exc.errno not in _NOT_SUPPORTED:
-            raise
-
-
-def _sync_directory(directory, dir_fd):
-    """Make the rename durable, where directories can be synced.
-
-    The file is in place: what fails now is no failure to write it.
-    """
-    try:
-        fd = os.open(directory or os.curdir, os.O_RDONLY, dir_fd=dir_fd)
-    except OSError:
-        return
-    try:
-        os.fsync(fd)
-    except OSError:
-        pass
-    finally:
-        os.close(fd)

@@ -18,7 +18,6 @@ started is not what its user meant.
 
 import errno
 import os
-import stat
 import sys
 
 from profile_sampling import _core, _files, _formats
@@ -229,33 +228,15 @@ def _directory(request, prefix):
     Raise _Refused if it cannot be written, as far as can be known before the
     program runs.
     """
-    out = '.' if request.out is None else request.out
-    path = os.path.join(prefix, _formats.with_pid(out))
-    if request.out is not None:
-        try:
-            status = os.lstat(path)
-        except OSError:
-            pass        # there is none yet, or its directory says why
-        else:
-            if stat.S_ISDIR(status.st_mode):
-                raise _Refused(f'out={out}: is a directory; give the name of '
-                               'a file in it', True)
-            if (not stat.S_ISREG(status.st_mode)
-                    or status.st_uid != os.geteuid()):
-                raise _Refused(f'out={out}: is no regular file of this user, '
-                               'and is not replaced', True)
-    directory = os.path.dirname(path) or '.'
-    shown = os.path.dirname(_formats.with_pid(out)) or '.'
+    path = os.path.join(
+        prefix, _formats.with_pid(request.out or 'sampleprof.{pid}'))
     try:
-        if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
-            # What is no directory, or not there, says so.
-            flags = os.statvfs(os.path.join(directory, '.')).f_flag
-            number = errno.EROFS if flags & os.ST_RDONLY else errno.EACCES
-            raise OSError(number, os.strerror(number))
+        _files.check(path)
         # At once: it may have got the number of a stream that is closed.
-        return _files.out_of_the_way(_files.open_directory(directory))
+        return _files.out_of_the_way(
+            _files.open_directory(os.path.dirname(path) or '.'))
     except OSError as exc:
         if exc.errno not in (errno.EMFILE, errno.ENFILE):
-            raise _Refused(f'out={out}: cannot write to the directory '
-                           f'{shown}: {exc.strerror}', True) from None
+            raise _Refused(f"out={request.out or '.'}: {exc.strerror}: "
+                           f"'{exc.filename}'", True) from None
         return -1

@@ -102,10 +102,10 @@ class AtExitTest(unittest.TestCase):
 
     def test_failures_are_one_line(self):
         os.mkdir(os.path.join(self.directory, 'dir.txt'))
-        os.symlink('x', os.path.join(self.directory, 'link.txt'))
+        os.symlink('link.txt', os.path.join(self.directory, 'link.txt'))
         for out, format, reason in (
                 ("'dir.txt'", 'None', 'is a directory'),
-                ("'link.txt'", 'None', 'symbolic link'),
+                ("'link.txt'", 'None', 'symbolic links'),
                 ("'/dev/null'", "'text'", 'not a regular file'),
                 ("'a.doc'", 'None', 'known extensions'),
                 ("'a.txt'", "'doc'", 'known formats'),
@@ -142,13 +142,13 @@ class AtExitTest(unittest.TestCase):
 
     def test_a_full_disk_is_tried_once(self):
         _, out, _ = self.run_code('''
-            def full(*args):
-                print('fsync')
+            def full(*args, **options):
+                print('write')
                 raise OSError(28, 'full')
-            os.fsync = full
+            os.replace = full
             write(raw, 'a.txt')
             ''')
-        self.assertEqual(out, 'fsync\n')
+        self.assertEqual(out, 'write\n')
         self.assertEqual(self.files(), [])
 
     def test_nothing_is_raised(self):
@@ -158,14 +158,15 @@ class AtExitTest(unittest.TestCase):
                      "write(raw | {'nodes': b''}, 'a.txt')",
                      "write(raw, 'a.txt') if os.__dict__.pop('replace') "
                      'else 0',
-                     "write(raw, 'a.txt') if interrupt_at_fsync() else 0"):
+                     "write(raw, 'a.txt') if interrupt_at_rename() else 0"):
             with self.subTest(code=code):
                 status, out, err = self.run_code(f'''
-                    def interrupt_at_fsync():
+                    def interrupt_at_rename():
                         import signal
                         # Whoever runs the tests may ignore it.
                         signal.signal(2, signal.default_int_handler)
-                        os.fsync = lambda fd: signal.raise_signal(2)
+                        os.replace = lambda *args, **options: (
+                            signal.raise_signal(2))
                         return True
                     print({code})
                 ''')

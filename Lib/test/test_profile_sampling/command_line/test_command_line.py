@@ -248,16 +248,16 @@ class KeysTest(ProgramTest):
         self.assertIn('cannot write', result.said()[0])
 
     # out: what the message says of it.
-    UNWRITABLE = {'none/x.txt': 'directory none: No such file',
+    UNWRITABLE = {'none/x.txt': "No such file or directory: 'none'",
                   '{pid}/x.txt': 'No such file',
-                  '/none/x.txt': 'directory /none: No such file',
-                  '.': 'is a directory', 'link.txt': 'no regular file',
+                  '/none/x.txt': "No such file or directory: '/none'",
+                  '.': 'is a directory', 'link.txt': 'not a regular file',
                   'file/x.txt': 'Not a directory',
                   '/dev/full/x.txt': 'Not a directory'}
 
     def test_unwritable(self):
         self.file('file', 'precious')
-        os.symlink('file', os.path.join(self.directory, 'link.txt'))
+        os.symlink('/dev/null', os.path.join(self.directory, 'link.txt'))
         for out, reason in self.UNWRITABLE.items():
             text = f'format=text,out={out}'
             with self.subTest(out=out):

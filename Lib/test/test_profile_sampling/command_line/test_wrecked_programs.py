@@ -53,7 +53,7 @@ class WreckedProgramTest(ProgramTest):
                 'import warnings; warnings.simplefilter("error")',
                 'import sys; sys.dont_write_bytecode = True',
                 'import threading; threading.Thread = None',
-                'import os; os.umask(0o777)',
+                'import os; os.umask(0o177)',
                 'import sys; sys.settrace(lambda *a: 1/0)',
                 'import sys; sys.setprofile(lambda f, e, a: None)',
                 'import builtins, io; builtins.open = io.open = None',

@@ -150,11 +150,13 @@ class ReplaceTest(DirectoryTest):
             self.assertEqual(self.content(), data)
             self.assertOnly('p.txt')
 
-    def test_only_the_owner_may_read(self):
-        old_mask = os.umask(0)
-        self.addCleanup(os.umask, old_mask)
+    def test_modes(self):
+        self.addCleanup(os.umask, os.umask(0o027))
         _files.replace(self.path, b'')
-        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o640)
+        os.chmod(self.path, 0o604)
+        _files.replace(self.path, b'again')
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o604)
 
     def test_kinds_of_names(self):
         self.addCleanup(os.chdir, os.getcwd())
@@ -164,34 +166,55 @@ class ReplaceTest(DirectoryTest):
             _files.replace(name, b'data')
             self.assertTrue(os.path.exists(name))
 
-    def test_symlink_is_refused(self):
-        target = os.path.join(self.directory, 'target')
-        with open(target, 'wb') as file:
-            file.write(b'precious')
-        for to in (target, os.path.join(self.directory, 'nowhere')):
-            os.symlink(to, self.path)
-            with self.assertRaisesRegex(OSError, 'symbolic link') as caught:
-                _files.replace(self.path, b'data')
-            self.assertEqual(caught.exception.filename, self.path)
+    def test_links_are_followed(self):
+        there = os.path.join(self.directory, 'there')
+        os.mkdir(there)
+        os.symlink('there/next', self.path)
+        os.symlink('file', os.path.join(there, 'next'))
+        for data in b'new', b'replaced':
+            _files.check(self.path)
+            _files.replace(self.path, data)
+            self.assertEqual(self.content(), data)
+            self.assertEqual(sorted(os.listdir(there)), ['file', 'next'])
+            self.assertOnly('p.txt', 'there')
+        fd = os.open(self.directory, os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        _files.replace('p.txt', b'from there', dir_fd=fd)
+        self.assertEqual(self.content(), b'from there')
+
+    def test_a_loop_of_links(self):
+        os.symlink('p.txt', self.path)
+        for function in _files.check, lambda path: _files.replace(path, b''):
+            with self.assertRaises(OSError) as caught:
+                function(self.path)
             self.assertEqual(caught.exception.errno, errno.ELOOP)
-            self.assertOnly('p.txt', 'target')
-            os.unlink(self.path)
-        with open(target, 'rb') as file:
-            self.assertEqual(file.read(), b'precious')
+        self.assertOnly('p.txt')
 
-    def test_a_symlink_made_meanwhile_is_not_followed(self):
+    @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
+    def test_another_users_link_is_refused(self):
         target = os.path.join(self.directory, 'target')
         with open(target, 'wb') as file:
             file.write(b'precious')
-        sync = os.fsync
+        os.symlink(target, self.path)
+        os.lchown(self.path, 65534, -1)
+        for function in _files.check, lambda path: _files.replace(path, b''):
+            with self.assertRaisesRegex(PermissionError, 'link of another'):
+                function(self.path)
+        self.assertEqual(self.content(), b'precious')
+        self.assertOnly('p.txt', 'target')
 
-        def plant(fd):
-            sync(fd)
-            if not os.path.islink(self.path):
-                os.symlink(target, self.path)
-        with mock.patch('os.fsync', plant):
-            with self.assertRaisesRegex(OSError, 'symbolic link'):
-                _files.replace(self.path, b'data')
+    def test_a_link_made_meanwhile_is_replaced(self):
+        target = os.path.join(self.directory, 'target')
+        with open(target, 'wb') as file:
+            file.write(b'precious')
+        write = os.write
+
+        def plant(fd, data):
+            os.symlink(target, self.path)
+            return write(fd, data)
+        with mock.patch('os.write', plant):
+            _files.replace(self.path, b'data')
+        self.assertEqual(self.content(), b'data')
         with open(target, 'rb') as file:
             self.assertEqual(file.read(), b'precious')
         self.assertOnly('p.txt', 'target')
@@ -242,7 +265,7 @@ class ReplaceTest(DirectoryTest):
 
     def test_failures_leave_nothing(self):
         _files.replace(self.path, b'old')
-        for function in ('os.write', 'os.fsync', 'os.replace'):
+        for function in 'os.write', 'os.replace':
             for error in (OSError(errno.ENOSPC, 'No space left'),
                           KeyboardInterrupt()):
                 with mock.patch(function, side_effect=error):
@@ -267,7 +290,7 @@ class ReplaceTest(DirectoryTest):
     def test_descriptors_are_closed(self):
         fd = os.open(os.devnull, os.O_RDONLY)
         os.close(fd)
-        for function in None, 'os.write', 'os.fsync', 'os.replace':
+        for function in None, 'os.write', 'os.replace':
             if function is None:
                 _files.replace(self.path, b'data')
             else:
@@ -277,40 +300,6 @@ class ReplaceTest(DirectoryTest):
             again = os.open(os.devnull, os.O_RDONLY)
             os.close(again)
             self.assertEqual(again, fd, function)
-
-    def test_what_cannot_be_synced(self):
-        """Where that does not exist, and of directories, nothing fails: the
-        file is in place."""
-        sync = os.fsync
-        unknown = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP,
-                   errno.ENOSYS)
-        for of_directories, number, is_written in (
-                *[(True, number, True) for number in (*unknown, errno.EIO)],
-                *[(False, number, True) for number in unknown],
-                (False, errno.EIO, False)):
-            def fail(fd):
-                if stat.S_ISDIR(os.fstat(fd).st_mode) == of_directories:
-                    raise OSError(number, os.strerror(number))
-                sync(fd)
-            _files.replace(self.path, b'old')
-            with self.subTest(of_directories, number=number), \
-                    mock.patch('os.fsync', fail):
-                with (contextlib.nullcontext() if is_written
-                      else self.assertRaises(OSError)):
-                    _files.replace(self.path, b'data')
-                self.assertEqual(self.content(),
-                                 b'data' if is_written else b'old')
-                self.assertOnly('p.txt')
-
-    def test_durable_before_it_is_named(self):
-        calls = []
-        sync, rename = os.fsync, os.replace
-        with (mock.patch('os.fsync', lambda fd: (
-                calls.append(stat.S_IFMT(os.fstat(fd).st_mode)), sync(fd))),
-              mock.patch('os.replace', lambda *names, **where: (
-                calls.append('rename'), rename(*names, **where)))):
-            _files.replace(self.path, b'data')
-        self.assertEqual(calls, [stat.S_IFREG, 'rename', stat.S_IFDIR])
 
 
 class KillTest(DirectoryTest):
