@@ -71,7 +71,8 @@ def parse(args):
                         'poll/1.2ms/1cpu/alone/1000hz, tasks/*, off_gil, '
                         'cost, ...')
     parser.add_argument('--peers', metavar='DIR',
-                        help='where py-spy and austin are (default: the '
+                        help='where py-spy, austin and python3.15, for '
+                        'Tachyon, are (default: the '
                         'environment of "make third-parties", or PATH)')
     parser.add_argument('--soak-seconds', type=float, default=1800,
                         metavar='N',

@@ -1,7 +1,8 @@
-"""Other profilers, attached to a process: py-spy and Austin.
+"""Other profilers, attached to a process: py-spy, Austin and Tachyon.
 
 They come from the environment that "make third-parties" makes, or from a
-directory or PATH that holds them.
+directory or PATH that holds them.  Tachyon is Python 3.15's own and samples
+that version only, so what it samples is run by it.
 """
 
 import pathlib
@@ -9,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -25,7 +27,7 @@ END_S = 60
 _PY_SPY_FRAME = re.compile(
     rf'(?:^|;){services_burst.FUNCTION} '
     r'\((?:[^;]*/)?services_burst\.py:(\d+)\)')
-_AUSTIN_FRAME = re.compile(
+_AUSTIN_FRAME = _TACHYON_FRAME = re.compile(
     rf';[^;]*services_burst\.py:{services_burst.FUNCTION}:(\d+)')
 
 
@@ -44,12 +46,19 @@ def _austin(path, pid, rate_hz, out):
             str(pid)]
 
 
+def _tachyon(path, pid, rate_hz, out):
+    return [path, '-m', 'profiling.sampling', 'attach', '--all-threads',
+            '--sampling-rate', str(rate_hz), '--collapsed', '-o', out,
+            str(pid)]
+
+
 # Executable, command, frame, and whether a line of the output is one sample
 # that weighs so many microseconds, or as many samples.  py-spy looks at what
 # runs, or at who holds the GIL: which one serves better depends on the cell.
 PEERS = {'py-spy': ('py-spy', _py_spy, _PY_SPY_FRAME, False),
          'py-spy --gil': ('py-spy', _py_spy_gil, _PY_SPY_FRAME, False),
-         'austin': ('austin', _austin, _AUSTIN_FRAME, True)}
+         'austin': ('austin', _austin, _AUSTIN_FRAME, True),
+         'tachyon': ('python3.15', _tachyon, _TACHYON_FRAME, False)}
 
 
 def find(peer, directory):
@@ -60,9 +69,14 @@ def find(peer, directory):
         path = shutil.which(name)
     if path is None:
         raise children.Unavailable(
-            f'{name} is missing; run "make third-parties SUITES=profilers", '
-            'or tell with --peers in which directory it is')
+            f'{name} is missing; run "make third-parties SUITES=profilers" '
+            'for py-spy and austin, or tell with --peers in which directory it is')
     return path
+
+
+def interpreter(peer, path):
+    """What runs the program that a peer samples; *path* is of the peer."""
+    return path if peer == 'tachyon' else sys.executable
 
 
 def _read(text, frame, weighs):

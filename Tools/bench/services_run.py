@@ -51,10 +51,10 @@ def crowd(count):
 class _Child:
     """services_child.py, which is told by lines when to go on."""
 
-    def __init__(self, *args):
+    def __init__(self, interpreter, *args):
         self._stderr = tempfile.TemporaryFile('w+')
         self._process = subprocess.Popen(
-            [sys.executable, '-E', '-s',
+            [interpreter, '-E', '-s',
              str(children.HERE / 'services_child.py'), *map(str, args)],
             env=children.environment(), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self._stderr, text=True)
@@ -98,7 +98,8 @@ def run(cell, profiler, path, seconds, longest_s):
     several times as long.
     """
     with (on_cpus(cell.cpus),
-          _Child(cell.service, cell.burst_ms, profiler, cell.rate_hz, seconds,
+          _Child(services_peers.interpreter(profiler, path), cell.service,
+                 cell.burst_ms, profiler, cell.rate_hz, seconds,
                  longest_s) as child):
         child.answer()
         attached = None

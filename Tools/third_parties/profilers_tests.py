@@ -49,7 +49,9 @@ def program(tmp_path, monkeypatch):
                            f'names=off,out={tmp_path}/{{pid}}.pb.gz')
     yield [sys.executable, str(path)]
     if sampled:
-        [profile] = tmp_path.glob('*.pb.gz')
+        # What ddtrace-run did before it became the program is another file.
+        [profile] = [path for path in tmp_path.glob('*.pb.gz')
+                     if '.exec.' not in path.name]
         hot_leads(functions(profile))
 
 
