@@ -164,8 +164,8 @@ class Subscription:
         samples, wall_ns, cpu_ns  that came in, whatever became of them;
                                   residues are samples too
         merged                    samples that went into others
-        lost, lost_wall_ns, lost_cpu_ns
-                                  records that were dropped
+        lost                      records of all kinds that were dropped
+        lost_wall_ns, lost_cpu_ns of the samples among them
         errors                    exceptions of the callback
         """
         return {**self._core.stats(), 'errors': self._total_errors}
