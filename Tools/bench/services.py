@@ -88,18 +88,20 @@ def _our_row(cell, scores):
     return [f'{cell.service} {cell.burst_ms:g} ms', *_clock(scores.wall),
             *_clock(scores.cpu), f'{scores.samples:,}',
             _percent(scores.whole), _percent(scores.served),
-            _percent(scores.biased), _percent(scores.missed)]
+            _percent(scores.biased), _percent(scores.missed),
+            _percent(scores.hooks), _percent(scores.ticks)]
 
 
 def _peers_row(cell, scores, names):
     row = [f'{cell.service} {cell.burst_ms:g} ms']
     for name in names:
         if name not in scores:
-            row += ['-'] * 5
+            row += ['-'] * 6
             continue
         worst, noise, _, half = _clock(scores[name].wall)
         row += [worst, noise, half, f'{scores[name].samples:,}',
-                _percent(scores[name].served)]
+                _percent(scores[name].served),
+                _percent(scores[name].own_cpu)]
     return row
 
 
@@ -116,14 +118,14 @@ def _tables(report, found, paths):
             f'Services, {where}: errors in points of the burst',
             ['burst', 'wall worst', 'noise', 'mean', 'half', 'cpu worst',
              'noise', 'mean', 'half', 'samples', 'whole %', 'served %',
-             'biased %', 'missed %'],
+             'biased %', 'missed %', 'hooks %', 'ticks %'],
             [_our_row(cell, scores[OURS]) for cell, scores in members
              if OURS in scores])
         report.table(
             f'Services, {where}: all profilers, wall clock',
             ['burst', *[column for name in (OURS, *paths)
                         for column in (name, 'noise', 'half', 'samples',
-                                       'served %')]],
+                                       'served %', 'CPU %')]],
             [_peers_row(cell, scores, (OURS, *paths))
              for cell, scores in members])
     report.say('  whole: time that the burst was given beside all other code, '
@@ -132,7 +134,9 @@ def _tables(report, found, paths):
                'true; noise: standard')
     report.say('  deviation if samples were drawn at random; served: samples '
                'of those due; the')
-    report.say('  truth of the CPU clock is calibrated by every fifth burst')
+    report.say('  truth of the CPU clock is calibrated by every fifth burst; '
+               'hooks, ticks, CPU: what')
+    report.say('  the profiler took, of the CPU time of the service')
 
 
 def _worst_of(report, title, values, limit, unit):

@@ -95,15 +95,17 @@ def main():
     let_trace()
     print('ready', flush=True)
     sys.stdin.readline()
-    begin_ns = time.perf_counter_ns()
+    begin_ns, begin_cpu_ns = time.perf_counter_ns(), time.process_time_ns()
     if profiler == 'ours':
         profile_sampling.start('wall', rate_hz=rate_hz)
     bursts = service.run(seconds, longest_s)
+    cpu_ns = time.process_time_ns() - begin_cpu_ns
     if profiler == 'ours':
         profile = profile_sampling.stop()
         result |= {'found': found(profile), 'stats': profile.stats}
     result |= {'true_wall_ns': bursts.wall_ns,
                'calibrated_cpu_ns': bursts.cpu_ns, 'bursts': bursts.count,
+               'cpu_ns': cpu_ns,
                'elapsed_ns': time.perf_counter_ns() - begin_ns}
     print(json.dumps(result), flush=True)
     sys.stdin.readline()

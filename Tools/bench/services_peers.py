@@ -7,6 +7,7 @@ that version only, so what it samples is run by it.
 
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -79,6 +80,12 @@ def interpreter(peer, path):
     return path if peer == 'tachyon' else sys.executable
 
 
+def _cpu_of_children_s():
+    """That of processes that have been waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def _read(text, frame, weighs):
     """Weights and counts of the six lines."""
     lines = services_burst.LINES
@@ -109,9 +116,10 @@ class Attached:
         time.sleep(ATTACH_S)
 
     def end(self):
-        """Weights and counts of the six lines."""
+        """Weights and counts of the six lines, and its own CPU time."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
+        before_s = _cpu_of_children_s()
         try:
             self._process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -122,5 +130,7 @@ class Attached:
             if not self._out.exists():
                 raise children.Unavailable(
                     f'{self._name} wrote nothing: {self._log.read()[-300:]}')
-            return _read(self._out.read_text(errors='replace'), self._frame,
-                         self._weighs)
+            found = _read(self._out.read_text(errors='replace'), self._frame,
+                          self._weighs)
+        found['own_cpu_ns'] = int((_cpu_of_children_s() - before_s) * 1e9)
+        return found

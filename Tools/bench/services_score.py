@@ -66,6 +66,11 @@ class Scores:
                much are served
     biased     captures away from their tick, of all captures; None for peers
     missed     ticks that were missed, of all ticks; None for peers
+    hooks      CPU time that hooks at the GIL took, and
+    ticks      that captures and drains took, of the service's, by the
+               profiler's own account; None for peers
+    own_cpu    CPU time of the profiler, of the service's: hooks and ticks,
+               or the process of a peer
     """
 
     def __init__(self, result, rate_hz):
@@ -86,7 +91,8 @@ class Scores:
         if 'cpu_ns' in found:
             self.cpu = _score(found['cpu_ns'], result['calibrated_cpu_ns'],
                               self.samples)
-        self.biased = self.missed = None
+        self.biased = self.missed = self.hooks = self.ticks = None
+        cpu_ns = result['cpu_ns']
         if stats is not None:
             biased = stats.get('captures_biased', 0)
             taken = (stats.get('captures', 0)
@@ -94,3 +100,9 @@ class Scores:
             self.biased = biased / max(taken, 1)
             self.missed = (stats.get('ticks_missed', 0)
                            / max(stats.get('ticks', 0), 1))
+            self.hooks = stats.get('overhead_hooks_ns', 0) / cpu_ns
+            self.ticks = (stats.get('overhead_capture_ns', 0)
+                          + stats.get('overhead_drain_ns', 0)) / cpu_ns
+            self.own_cpu = self.hooks + self.ticks
+        else:
+            self.own_cpu = found['own_cpu_ns'] / cpu_ns
