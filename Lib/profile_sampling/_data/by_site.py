@@ -122,16 +122,6 @@ class Sites:
                 else Places(tables))
 
 
-def my_sites(tables, mine):
-    """Return (for each sample the number of its row, rows) by lines of mine:
-    a row is (Function, line, name of what is called or '')."""
-    places = _MyPlaces(tables, mine)
-    called_at = {(row.function, row.line): called_name(row)
-                 for row in places.rows([True] * len(places.of_samples))}
-    return places.of_samples, [(*place, called_at[place])
-                               for place in places.places]
-
-
 def sites_of(tables, mine=(), everything=False, least=HARDLY_MINE):
     """Return Sites by lines of mine; see origins.mine().
 

@@ -1,6 +1,6 @@
 """A profile without what tasks do while no thread runs them.
 
-This file owns which samples and values are of tasks alone.  It must not know
+This file owns which samples are of tasks alone.  It must not know
 who cannot do with them.
 """
 
@@ -22,23 +22,10 @@ def on_clocks(tables):
     if OFF_CLOCKS.isdisjoint(states):
         return tables
     columns = [tables.column(KEY_COLUMNS + number)
-               for number in _others(tables)]
+               for number, value_type in enumerate(tables.value_types)
+               if value_type not in OF_TASKS]
     return tables.with_samples([
         number for number, state in enumerate(states)
         if state not in OFF_CLOCKS
         # Another tool may have written anything.
         or any([column[number] for column in columns])])
-
-
-def without_tasks(tables):
-    """Return the same with no values of tasks either."""
-    kept = _others(tables)
-    if len(kept) == len(tables.value_types) or tables.own not in kept:
-        return tables
-    return on_clocks(tables).with_values(kept)
-
-
-def _others(tables):
-    """Return the numbers of the values that are not of tasks."""
-    return [number for number, value_type in enumerate(tables.value_types)
-            if value_type not in OF_TASKS]

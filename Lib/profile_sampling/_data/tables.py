@@ -224,19 +224,6 @@ class Tables:
         tables.idle = idle
         return tables
 
-    def with_values(self, numbers):
-        """Return the same tables with those values alone, its own too."""
-        columns = [*range(KEY_COLUMNS),
-                   *[KEY_COLUMNS + number for number in numbers]]
-        tables = self._copy()
-        tables.samples = _with_columns(self.samples, self.sample_columns,
-                                       columns)
-        tables.value_types = tuple([self.value_types[number]
-                                    for number in numbers])
-        tables.own = numbers.index(self.own)
-        tables._add_up()
-        return tables
-
     def _copy(self):
         tables = object.__new__(Tables)
         for name in self.__slots__:
@@ -378,16 +365,6 @@ def _rows(samples, width, numbers):
     size = 8 * width
     return b''.join([samples[number * size:(number + 1) * size]
                      for number in numbers])
-
-
-def _with_columns(samples, width, columns):
-    """Return some columns of packed samples."""
-    given = memoryview(samples).cast(_SAMPLE)
-    found = memoryview(bytearray(
-        len(given) // width * len(columns) * given.itemsize)).cast(_SAMPLE)
-    for place, number in enumerate(columns):
-        found[place::len(columns)] = given[number::width]
-    return found.tobytes()
 
 
 def function_row(function):

@@ -100,14 +100,14 @@ typedef enum {
     _PySampling_BLOCKS_SIGNAL,
 } _PySampling_Mask;
 
-typedef enum {
+enum {  // what a thread has of a timer
     _PySampling_NO_TIMER = 0,
     _PySampling_HAS_TIMER,
     _PySampling_TIMER_REFUSED,  // by the kernel, for want of resources
-} _PySampling_HasTimer;
+};
 
 struct _sampling_kernel_timer {
-    int state;                  // _PySampling_HasTimer
+    int state;                  // _PySampling_NO_TIMER, ...
     int id;
     uint64_t set_ns;            // when it fires, or has fired; 0: it is clear
 };

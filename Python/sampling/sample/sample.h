@@ -220,10 +220,10 @@ extern void _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns);
 extern void _PySampling_RecordEnd(_PySampling_Thread *thread, uint64_t now_ns);
 
 // sample/weights.c.  Lock: tables_mutex.
-typedef struct _sampling_pending {
+struct _sampling_pending {
     struct _sampling_event record;  // without weights
     struct _sampling_time span;     // what its ticks stand for
-} _PySampling_Pending;
+};
 extern void _PySampling_Weigh(_PySampling_Thread *thread,
                               _PySampling_Window window,
                               const struct _sampling_pending *sample,

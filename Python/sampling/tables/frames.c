@@ -149,13 +149,6 @@ _PySampling_InternLine(struct _sampling_tables *tables, uint32_t frame)
 }
 
 uint32_t
-_PySampling_InternFunction(struct _sampling_tables *tables, uint32_t function)
-{
-    return intern_frame(tables, (struct _sampling_frame_row){
-        .function = function, .offset = -1});
-}
-
-uint32_t
 _PySampling_InternPseudo(struct _sampling_tables *tables,
                          _PySampling_Pseudo pseudo, uint32_t value)
 {

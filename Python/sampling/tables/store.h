@@ -148,9 +148,6 @@ extern PyObject *_PySampling_DictGet(PyObject *dict, PyObject *key);
 
 /* --- Frames (tables/frames.c).  NO_ROW: the limit is reached. */
 
-// A frame that is nowhere in its function.
-extern uint32_t _PySampling_InternFunction(struct _sampling_tables *tables,
-                                           uint32_t function);
 // The frame of a function that has no Python code.
 extern uint32_t _PySampling_InternNative(struct _sampling_tables *tables,
                                          uint32_t module, uint32_t qualname,
