@@ -24,10 +24,10 @@ def replace(path, data, *, dir_fd=None):
     The data is written to a new file beside it, which is renamed, so that at
     any moment *path* is the old file or the new one, whole.  A new file has
     the mode that the umask leaves, one that was there keeps its own.  Links
-    of this user are followed, and only a regular file of this user is
-    replaced; anything else raises OSError, and so does a directory that
-    cannot be written.  A relative path starts at the directory *dir_fd* if
-    that is given.
+    of this user and of root are followed, and only a regular file of this
+    user is replaced; anything else raises OSError, and so does a directory
+    that cannot be written.  A relative path starts at the directory *dir_fd*
+    if that is given.
 
     The system's names of files that are open, such as /dev/stdout, are not
     replaced: the data is written there.
@@ -199,7 +199,7 @@ def _target_of(path, dir_fd):
             return path, None
         if not stat.S_ISLNK(status.st_mode):
             break
-        if status.st_uid != os.geteuid():
+        if status.st_uid not in (0, os.geteuid()):
             # In a directory for all, to a file that this user did not mean.
             raise PermissionError(
                 errno.EPERM, 'is a symbolic link of another user (uid '
