@@ -279,11 +279,11 @@ _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
                         struct _sampling_call *sleeper)
 {
-    _PyInterpreterFrame *at = _Py_atomic_load_ptr_relaxed(
-        &tstate->current_frame);
+    // It may wake up meanwhile, and write without a lock.
+    _PyInterpreterFrame *at;
     _PyInterpreterFrame frame;
     PyCodeObject code;
-    if (at == NULL
+    if (!_PySampling_ReadMemory(NULL, &tstate->current_frame, &at, sizeof(at))
         || !_PySampling_ReadMemory(NULL, at, &frame, sizeof(frame))
         || frame.owner == FRAME_OWNED_BY_CSTACK
         || !_PySampling_ReadMemory(NULL, frame.f_executable, &code,
