@@ -122,6 +122,14 @@ _PySampling_UnlockRegistry(void)
     PyMutex_Unlock(&_PyRuntime.sampling.mutex);
 }
 
+/* A function that copies what another thread may write meanwhile, and compares
+   afterwards: ThreadSanitizer knows of no fence. */
+#ifdef _Py_THREAD_SANITIZER
+#  define _PySampling_RACES __attribute__((no_sanitize("thread")))
+#else
+#  define _PySampling_RACES
+#endif
+
 // Who has the tables drains for some microseconds: to wait for that costs a
 // thread of another GIL less than to sleep, and to be woken.
 #define _PySampling_TABLES_SPINS 400

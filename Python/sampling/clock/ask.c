@@ -141,7 +141,7 @@ send_signal(struct _sampling_asking *asking, _PySampling_Thread *thread,
     _Py_atomic_store_uint64_relaxed(&thread->tick_cpu_ns, cpu_ns);
     thread->asked_ns = met_ns;
     thread->asked_signal = STATE->signal;
-    thread->sent_ns = _PySampling_WallNow();
+    _Py_atomic_store_uint64_relaxed(&thread->sent_ns, _PySampling_WallNow());
     if (syscall(SYS_tgkill, STATE->owner_pid, thread->native_id,
                 thread->asked_signal) != 0)
     {

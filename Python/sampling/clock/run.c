@@ -397,7 +397,8 @@ void
 _PySampling_RunPutOff(_PySampling_Thread *thread)
 {
     uint64_t end_ns = thread->run_end_ns;
-    uint64_t way_ns = end_ns - Py_MIN(end_ns, thread->sent_ns);
+    uint64_t sent_ns = _Py_atomic_load_uint64_relaxed(&thread->sent_ns);
+    uint64_t way_ns = end_ns - Py_MIN(end_ns, sent_ns);
     if (way_ns != 0 && way_ns < _PySampling_LATE_NS) {
         if (thread->flight_ns == 0) {
             thread->flight_ns = 2 * way_ns;
@@ -405,7 +406,7 @@ _PySampling_RunPutOff(_PySampling_Thread *thread)
         thread->flight_ns -= thread->flight_ns / AVERAGE_FLIGHTS;
         thread->flight_ns += 2 * way_ns / AVERAGE_FLIGHTS;
     }
-    uint64_t stopped_ns = thread->sent_ns + thread->flight_ns;
+    uint64_t stopped_ns = sent_ns + thread->flight_ns;
     uint64_t after_ns = stopped_ns > end_ns ? stopped_ns - end_ns : 1;
     // Longer, and the sampler thread had no CPU.
     thread->overdue.after_ns = Py_MIN(after_ns, _PySampling_LATE_NS);

@@ -275,7 +275,7 @@ _PySampling_KeepCall(_PyInterpreterFrame *frame, struct _sampling_call *call)
     call->frame = frame;
 }
 
-_PyInterpreterFrame *
+_PySampling_RACES _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
                         struct _sampling_call *sleeper)
 {

@@ -184,7 +184,7 @@ _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread,
                      NULL);
 }
 
-uint32_t
+_PySampling_RACES uint32_t
 _PySampling_SleeperNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PyInterpreterFrame *frame = tstate->current_frame;
