@@ -71,7 +71,8 @@ def find(peer, directory):
     if path is None:
         raise children.Unavailable(
             f'{name} is missing; run "make third-parties SUITES=profilers" '
-            'for py-spy and austin, or tell with --peers in which directory it is')
+            'for py-spy and austin, or tell with --peers in which directory '
+            'it is')
     return path
 
 
