@@ -42,7 +42,7 @@ int
 _PySampling_ForkedWithoutHooks(void)
 {
     const struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    return state->tables != NULL
+    return _Py_atomic_load_ptr_relaxed(&state->tables) != NULL
         && (state->is_child_of_c_code || state->owner_pid != (int)getpid());
 }
 

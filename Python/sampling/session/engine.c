@@ -66,7 +66,8 @@ set_tables(struct _sampling_tables *tables)
     if (old != NULL) {
         _PySampling_SubscriptionsComplete();
     }
-    STATE->tables = tables;
+    // _PySampling_ForkedWithoutHooks() takes no lock.
+    _Py_atomic_store_ptr_relaxed(&STATE->tables, tables);
     next_epoch();
     _PySampling_UnlockTables();
     return old;
