@@ -355,7 +355,7 @@ class TypesTest(SessionTest):
         both = counted + found['_operator.indexOf',]
         self.assertGreater(both, 0.8 * sum(found.values()))
         # One name for both would be a share of 0 or 1.
-        self.assertAlmostEqual(counted / both, expected, delta=0.2)
+        self.assertAlmostEqual(counted / both, expected, delta=0.1)
 
     def test_light_line_beside_a_heavy_call(self):
         # Two things in one loop, one of them in C: its true share is its own.
