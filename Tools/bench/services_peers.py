@@ -28,7 +28,7 @@ END_S = 60
 _PY_SPY_FRAME = re.compile(
     rf'(?:^|;){services_burst.FUNCTION} '
     r'\((?:[^;]*/)?services_burst\.py:(\d+)\)')
-_AUSTIN_FRAME = _TACHYON_FRAME = re.compile(
+_COLONS_FRAME = re.compile(
     rf';[^;]*services_burst\.py:{services_burst.FUNCTION}:(\d+)')
 
 
@@ -58,8 +58,8 @@ def _tachyon(path, pid, rate_hz, out):
 # runs, or at who holds the GIL: which one serves better depends on the cell.
 PEERS = {'py-spy': ('py-spy', _py_spy, _PY_SPY_FRAME, False),
          'py-spy --gil': ('py-spy', _py_spy_gil, _PY_SPY_FRAME, False),
-         'austin': ('austin', _austin, _AUSTIN_FRAME, True),
-         'tachyon': ('python3.15', _tachyon, _TACHYON_FRAME, False)}
+         'austin': ('austin', _austin, _COLONS_FRAME, True),
+         'tachyon': ('python3.15', _tachyon, _COLONS_FRAME, False)}
 
 
 def find(peer, directory):

@@ -5,6 +5,8 @@ Errors are in percentage points of the burst.
 
 import itertools
 
+from profile_sampling._data.losses import overhead_ns
+
 HALF = 0.5
 NS_PER_S = 1_000_000_000
 
@@ -100,9 +102,8 @@ class Scores:
             self.biased = biased / max(taken, 1)
             self.missed = (stats.get('ticks_missed', 0)
                            / max(stats.get('ticks', 0), 1))
-            self.hooks = stats.get('overhead_hooks_ns', 0) / cpu_ns
-            self.ticks = (stats.get('overhead_capture_ns', 0)
-                          + stats.get('overhead_drain_ns', 0)) / cpu_ns
-            self.own_cpu = self.hooks + self.ticks
+            self.own_cpu = overhead_ns(stats) / cpu_ns
+            self.hooks = stats['overhead_hooks_ns'] / cpu_ns
+            self.ticks = self.own_cpu - self.hooks
         else:
             self.own_cpu = found['own_cpu_ns'] / cpu_ns

@@ -1,7 +1,7 @@
 """A profile without what tasks do while no thread runs them.
 
-This file owns which samples are of tasks alone.  It must not know
-who cannot do with them.
+This file owns which samples are of tasks alone.  It must not know who cannot
+do with them.
 """
 
 from profile_sampling._data.tables import KEY_COLUMNS, STATE

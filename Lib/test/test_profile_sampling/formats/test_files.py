@@ -1,6 +1,5 @@
 """Files: whole or not at all, and nobody else's.  PITFALLS F6 and F8."""
 
-import contextlib
 import errno
 import io
 import os
