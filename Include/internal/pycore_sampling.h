@@ -226,6 +226,16 @@ extern void _PySampling_Finalize(PyThreadState *tstate);
 // Gives the GIL up if there is a profile to write.
 extern void _PySampling_BeforeExit(void);
 
+// Methods of _thread: _set_sampled_name(ident, name) passes what
+// threading.Thread calls the thread; _for_sampled_task(function) returns a
+// function that does the same as the task's that the thread is in, or the
+// function itself if it is in none or nobody profiles.
+extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
+extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
+#define _PySampling_THREAD_METHODS \
+    {"_set_sampled_name", _PySampling_SetThreadName, METH_VARARGS, NULL}, \
+    {"_for_sampled_task", _PySampling_ForTask, METH_O, NULL},
+
 #else  // no profiler: no hook costs an instruction
 
 #define _PySampling_ACTIVE() 0
@@ -266,21 +276,9 @@ extern void _PySampling_BeforeExit(void);
 #define _PySampling_ContinueInChild(TSTATE) ((void)(TSTATE))
 #define _PySampling_Finalize(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeExit() ((void)0)
+#define _PySampling_THREAD_METHODS
 
 #endif  // !WITH_SAMPLING_PROFILER
-
-// Methods of _thread: _set_sampled_name(ident, name) passes what
-// threading.Thread calls the thread; _sampled_work() returns the task that the
-// thread is in, as an object to pass on, or None; and after
-// _set_sampled_work(object) the thread works for that task, until it is called
-// with None.  They do nothing while nobody profiles.
-extern PyObject *_PySampling_SetThreadName(PyObject *module, PyObject *args);
-extern PyObject *_PySampling_Work(PyObject *module, PyObject *ignored);
-extern PyObject *_PySampling_SetWork(PyObject *module, PyObject *work);
-#define _PySampling_THREAD_METHODS \
-    {"_set_sampled_name", _PySampling_SetThreadName, METH_VARARGS, NULL}, \
-    {"_sampled_work", _PySampling_Work, METH_NOARGS, NULL}, \
-    {"_set_sampled_work", _PySampling_SetWork, METH_O, NULL},
 
 // Reads -X sampleprof and PYTHONSAMPLEPROF and starts a session if asked.
 // Returns an exit status of 2, after a message on stderr, for a bad text.

@@ -34,25 +34,6 @@ source_of_request(const PyConfig *config)
     return asks ? "PYTHONSAMPLEPROF" : NULL;
 }
 
-PyObject *
-_PySampling_SetThreadName(PyObject *Py_UNUSED(module),
-                          PyObject *Py_UNUSED(args))
-{
-    Py_RETURN_NONE;
-}
-
-PyObject *
-_PySampling_Work(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    Py_RETURN_NONE;
-}
-
-PyObject *
-_PySampling_SetWork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(work))
-{
-    Py_RETURN_NONE;
-}
-
 PyStatus
 _PySampling_InitFromConfig(PyThreadState *tstate)
 {

@@ -229,8 +229,45 @@ void
 
 /* Work that a task gives to other threads. */
 
+/* What waits to be recorded belongs to what the thread worked for before. */
+static void
+set_work(const struct _sampling_work *work)
+{
+    PyObject *exc = PyErr_GetRaisedException();
+    PyThreadState *tstate = _PyThreadState_GET();
+    _PySampling_BeforeContextChange(tstate);
+    _PySampling_Thread *thread = sampled_thread(tstate);
+    if (thread != NULL) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_Drain(tstate, thread);
+    }
+    ((_PyThreadStateImpl *)tstate)->sampling.work = *work;
+    if (thread != NULL) {
+        _PySampling_LEAVE_HOOK(thread);
+    }
+    PyErr_SetRaisedException(exc);
+}
+
+/* A function with the task that has given it away: (work, function). */
+static PyObject *
+call_for_task(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct _sampling_work before =
+        ((_PyThreadStateImpl *)_PyThreadState_GET())->sampling.work;
+    struct _sampling_work work;
+    memcpy(&work, PyBytes_AS_STRING(PyTuple_GET_ITEM(self, 0)), sizeof(work));
+    set_work(&work);
+    PyObject *result = PyObject_Call(PyTuple_GET_ITEM(self, 1), args, kwargs);
+    set_work(&before);
+    return result;
+}
+
+static PyMethodDef CALL_FOR_TASK = {
+    "_for_sampled_task", (PyCFunction)(void (*)(void))call_for_task,
+    METH_VARARGS | METH_KEYWORDS, NULL};
+
 PyObject *
-_PySampling_Work(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+_PySampling_ForTask(PyObject *Py_UNUSED(module), PyObject *function)
 {
     PyThreadState *tstate = _PyThreadState_GET();
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
@@ -238,7 +275,7 @@ _PySampling_Work(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     if (thread == NULL || (impl->sampling.entered.task == NULL
                            && impl->sampling.work.serial == 0))
     {
-        Py_RETURN_NONE;
+        return Py_NewRef(function);
     }
     struct _sampling_work work = {0};
     _PySampling_ENTER_HOOK(thread);
@@ -248,32 +285,12 @@ _PySampling_Work(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         _PySampling_CloseTables();
     }
     _PySampling_LEAVE_HOOK(thread);
-    return PyBytes_FromStringAndSize((const char *)&work, sizeof(work));
-}
-
-PyObject *
-_PySampling_SetWork(PyObject *Py_UNUSED(module), PyObject *work)
-{
-    PyThreadState *tstate = _PyThreadState_GET();
-    struct _sampling_work *own =
-        &((_PyThreadStateImpl *)tstate)->sampling.work;
-    int is_known = PyBytes_CheckExact(work)
-        && PyBytes_GET_SIZE(work) == sizeof(*own);
-    if (!is_known && own->serial == 0) {
-        Py_RETURN_NONE;
+    PyObject *self = Py_BuildValue("(y#O)", &work, (Py_ssize_t)sizeof(work),
+                                   function);
+    if (self == NULL) {
+        return NULL;
     }
-    _PySampling_BeforeContextChange(tstate);
-    _PySampling_Thread *thread = sampled_thread(tstate);
-    if (thread != NULL) {
-        _PySampling_ENTER_HOOK(thread);
-        _PySampling_Drain(tstate, thread);
-    }
-    *own = (struct _sampling_work){0};
-    if (is_known) {
-        memcpy(own, PyBytes_AS_STRING(work), sizeof(*own));
-    }
-    if (thread != NULL) {
-        _PySampling_LEAVE_HOOK(thread);
-    }
-    Py_RETURN_NONE;
+    PyObject *result = PyCFunction_New(&CALL_FOR_TASK, self);
+    Py_DECREF(self);
+    return result;
 }

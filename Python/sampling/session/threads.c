@@ -429,10 +429,13 @@ _PySampling_SetThreadName(PyObject *Py_UNUSED(module), PyObject *args)
     }
     unsigned long ident;
     PyObject *name;
-    if (!PyArg_ParseTuple(args, "kU:_set_sampled_name", &ident, &name)) {
-        return NULL;
+    if (PyArg_ParseTuple(args, "kU", &ident, &name)) {
+        name_thread(ident, name);
     }
-    name_thread(ident, name);
+    else {
+        // The program may have set any attribute of its thread to anything.
+        PyErr_Clear();
+    }
     Py_RETURN_NONE;
 }
 

@@ -249,10 +249,7 @@ static int
 works_in(const struct _sampling_tables *tables,
          const struct _sampling_work *work)
 {
-    return work->serial == tables->serial
-        && work->coroutine <= tables->num_coroutines
-        && (work->name == _PySampling_NO_STRING
-            || work->name < tables->num_strings);
+    return work->serial == tables->serial;
 }
 
 static int

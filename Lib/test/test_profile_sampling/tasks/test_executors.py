@@ -148,28 +148,49 @@ class ExecutorsTest(SessionTest):
         self.assertEqual(
             {row.task_name for row in working(profile)}, {None})
 
-    def test_executors_while_nobody_profiles(self):
-        async def main():
-            return await asyncio.to_thread(_thread._sampled_work)
-        self.assertIsNone(asyncio.run(main()))
-        self.assertIsNone(_thread._sampled_work())
-        for nothing in None, b'', 5, b'x' * 1000:
-            self.assertIsNone(_thread._set_sampled_work(nothing))
+    def test_a_function_is_left_alone(self):
+        """While nobody profiles, and where there is no task."""
+        self.assertIs(_thread._for_sampled_task(len), len)
 
-    def test_forged_work(self):
-        """No object that the program passes can do harm."""
         async def main():
-            token = _thread._sampled_work()
-            for byte in range(len(token)):
-                for value in 0, 255:
-                    forged = bytearray(token)
-                    forged[byte] = value
-                    _thread._set_sampled_work(bytes(forged))
-                    await asyncio.to_thread(
-                        _thread._set_sampled_work, bytes(forged))
-                    await asyncio.to_thread(tick, 1, 1)
-            _thread._set_sampled_work(None)
-            tick(1, 1)
+            return _thread._for_sampled_task(len)
+        self.assertIs(asyncio.run(main()), len)
+        with manual():
+            self.assertIs(_thread._for_sampled_task(len), len)
+
+    def test_the_same_function(self):
+        """What the task gives away takes, returns and raises the same."""
+        def work(*args, **kwargs):
+            if not args:
+                raise ZeroDivisionError(kwargs)
+            return args, kwargs
+
+        async def main():
+            return _thread._for_sampled_task(work)
+        with manual():
+            made = asyncio.run(main())
+            self.assertIsNot(made, work)
+            self.assertEqual(made(1, 2, a=3), ((1, 2), {'a': 3}))
+            with self.assertRaises(ZeroDivisionError) as caught:
+                made(b=4)
+        self.assertEqual(caught.exception.args, ({'b': 4},))
+        # And when the session is over.
+        self.assertEqual(made(5), ((5,), {}))
+
+    def test_work_within_work(self):
+        """A thread goes on with what it worked for before."""
+        async def give(name):
+            asyncio.current_task().set_name(name)
+            return _thread._for_sampled_task(
+                lambda *then: (tick(1, 1), *[f() for f in then], tick(2, 2)))
         with manual() as session:
-            asyncio.run(main())
-        self.assertGreater(session.profile.total_wall_ns, 0)
+            outer, inner = [asyncio.run(give(name))
+                            for name in ('outer', 'inner')]
+            thread = threading.Thread(
+                target=lambda: (outer(inner), tick(100, 100)))
+            thread.start()
+            thread.join()
+        found = Counter()
+        for row in working(session.profile):
+            found[row.task_name] += row.wall_ns
+        self.assertEqual(found, {'outer': 3, 'inner': 3, None: 100})
