@@ -299,6 +299,7 @@ struct _sampling_runtime_state {
     int exit_quiet;             // no line on stderr after a success
     int exit_children;          // children of a fork are profiled, too
     int exit_goes_on;           // for a moment: it is to start in this child
+    int exit_by_exec;           // while a profile is written before exec
     PyThreadState *exit_writer; // it writes; then maybe the process ends
     // A process that ends at once (session/ending.c).
     struct _sampling_ending *ending;

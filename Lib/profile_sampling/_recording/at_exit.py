@@ -102,8 +102,6 @@ def _mark(ledger):
             ledger.began()
 
     os.register_at_fork(after_in_child=mark_child)
-    if os.getpid() != ledger.pid:
-        ledger.began()
 
 
 def _recorder(format):

@@ -166,6 +166,9 @@ def _begin(request, text, by_option):
     except ValueError as exc:
         raise _Refused(str(exc)) from None
     core.write_at_exit(write, bool(request.quiet), bool(request.children))
+    if parent.pid != os.getpid():
+        # Only now: whatever ends it from here on, it leaves a profile.
+        parent.began()
 
 
 def _parent_of(request):

@@ -54,37 +54,45 @@ write_profile(struct _sampling_profile *profile, int is_exec)
    of signals: in the child of a fork any other might wait for a lock that
    nobody gives back. */
 static void
-write_at_end(PyThreadState *tstate, struct _sampling_profile *profile,
-             int is_exec)
+write_alone(PyThreadState *tstate, struct _sampling_profile *profile)
 {
     PyThreadState_EnterTracing(tstate);
     int was_collecting = PyGC_Disable();
-    write_profile(profile, is_exec);
+    write_profile(profile, STATE->exit_by_exec);
     if (was_collecting) {
         PyGC_Enable();
     }
     PyThreadState_LeaveTracing(tstate);
 }
 
+static void
+write_at_end(PyThreadState *tstate, struct _sampling_profile *profile)
+{
+    if (!_PySampling_EndingWrite(profile)) {
+        write_alone(tstate, profile);
+    }
+}
+
 /* The session goes on, as the program may. */
 static void
-write_snapshot(PyThreadState *tstate, int is_exec)
+write_snapshot(PyThreadState *tstate,
+               void (*write)(PyThreadState *, struct _sampling_profile *))
 {
-    _PySampling_SetWriter(tstate);
     struct _sampling_profile *profile;
     if (_PySampling_Snapshot(tstate, 0, &profile) == _PySampling_OK) {
-        write_at_end(tstate, profile, is_exec);
+        write(tstate, profile);
         _PySampling_ProfileFree(profile);
     }
-    _PySampling_SetWriter(NULL);
 }
 
 static void
-write_at_ending(PyThreadState *tstate)
+write_at_ending(PyThreadState *tstate, struct _sampling_profile *handed)
 {
-    _PySampling_WaitForWriter(tstate);
-    if (STATE->exit_session) {  // else it has been written meanwhile
-        write_snapshot(tstate, 0);
+    if (handed != NULL) {
+        write_alone(tstate, handed);
+    }
+    else if (STATE->exit_session) {     // else it has been written meanwhile
+        write_snapshot(tstate, write_alone);
     }
 }
 
@@ -101,7 +109,11 @@ _PySampling_WriteBeforeExec(PyThreadState *tstate, const char *path)
         && (path == NULL
             || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0))
     {
-        write_snapshot(tstate, 1);
+        _PySampling_SetWriter(tstate);
+        STATE->exit_by_exec = 1;
+        write_snapshot(tstate, write_at_end);
+        STATE->exit_by_exec = 0;
+        _PySampling_SetWriter(NULL);
     }
 }
 
@@ -181,10 +193,16 @@ static void
 say_what_is_missing(int by_option)
 {
     PyObject *exc = PyErr_GetRaisedException();
-    PySys_FormatStderr("%s: not profiling: the writer of profiles cannot be "
-                       "imported: %s: %S\n",
-                       by_option ? "-X sampleprof" : "PYTHONSAMPLEPROF",
-                       Py_TYPE(exc)->tp_name, exc);
+    if (PyErr_GivenExceptionMatches(exc, PyExc_KeyboardInterrupt)) {
+        // Who pressed Control-C meant the program.
+        PyErr_SetInterrupt();
+    }
+    else {
+        PySys_FormatStderr("%s: not profiling: the writer of profiles cannot "
+                           "be imported: %s: %S\n",
+                           by_option ? "-X sampleprof" : "PYTHONSAMPLEPROF",
+                           Py_TYPE(exc)->tp_name, exc);
+    }
     Py_DECREF(exc);
 }
 
@@ -272,7 +290,7 @@ end_session(PyThreadState *tstate)
         return;
     }
     if (is_exit_session) {
-        write_at_end(tstate, profile, 0);
+        write_at_end(tstate, profile);
     }
     _PySampling_ProfileFree(profile);
 }
@@ -322,11 +340,11 @@ _PySampling_Finalize(PyThreadState *tstate)
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
     wait_for_helpers();
+    _PySampling_EndingOver();
     // What daemon threads have begun meanwhile.  From here on none of them
     // comes to run.
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
-    _PySampling_EndingOver();
     Py_CLEAR(STATE->exit_write);
     _PySampling_SetWriter(NULL);
 }

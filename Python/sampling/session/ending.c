@@ -1,17 +1,21 @@
-/* Sampling profiler: a process that ends at once, and still leaves a profile.
+/* Sampling profiler: the thread that writes the profile of -X sampleprof.
 
-   Owns the thread that writes the profile of -X sampleprof when a signal ends
-   the process by its default action, or os._exit() does.  Must not know how a
-   profile is written (session/autostart.c).
+   Owns that thread, and when a process ends that a signal ends by its default
+   action, or os._exit().  Must not know how a profile is written
+   (session/autostart.c).
 
    No thread of the program runs Python code for that: it may hold any lock, or
-   have no stack left.  A thread of our own has waited for this moment.  It
-   takes the GIL, and keeps it from the program's threads from then on: they
-   stop as soon as they want to run Python again.
+   have no stack left, and a handler of the program's signals may raise in it.
+   A thread of our own has waited for this moment.  It takes the GIL, and if
+   the process ends at once it keeps it from the program's threads from then
+   on: they stop as soon as they want to run Python again.
 
        a signal:   its handler ------> writer thread ---> the signal once more,
                                                           by its default action
        os._exit(): calling thread -->  writer thread ---> _exit()
+       the end, or exec: the caller -> writer thread ---> the caller goes on,
+                                                          or a signal that came
+                                                          meanwhile ends it
 
    A process that is not done after LIMIT_S ends without a profile: some thread
    may keep the GIL for ever. */
@@ -53,12 +57,16 @@ static const int ENDING_SIGNALS[] = {
 struct _sampling_ending {
     pthread_t thread;
     sem_t orders;               // it waits for one
-    void (*write)(PyThreadState *tstate);   // writes what there is, attached
+    // Writes what there is, or the profile that is handed over, attached.
+    void (*write)(PyThreadState *tstate, struct _sampling_profile *handed);
+    sem_t written;              // what was handed over
     // Atomic.
+    struct _sampling_profile *handed;
     int signum;                 // by which the process is to end
     uint64_t limit_ns;          // no later than that; written before signum
     int is_exiting;             // os._exit() was called
     int is_done;                // the profile is written
+    int is_over;                // nothing more is to be written
 };
 
 
@@ -140,8 +148,7 @@ handle_ending(int signum)
 {
     int saved_errno = errno;
     struct _sampling_ending *ending = _Py_atomic_load_ptr(&STATE->ending);
-    if (ending == NULL || !STATE->exit_session
-        || _PySampling_ForkedWithoutHooks()
+    if (ending == NULL || _PySampling_ForkedWithoutHooks()
         // Who has the GIL cannot wait for the writer thread, which needs it.
         || (signum == SIGPIPE && _PyThreadState_GET() != NULL)
         || begin_ending(ending, signum))
@@ -156,8 +163,9 @@ handle_ending(int signum)
 }
 
 
-/* One thread writes at a time: the main thread at the end of the process, or
-   the writer thread; or, before, one whose time is over. */
+/* One thread writes at a time, or waits for what it has handed over: the main
+   thread at the end of the process, or the writer thread; or, before, one
+   whose time is over. */
 
 void
 _PySampling_SetWriter(PyThreadState *tstate)
@@ -172,15 +180,21 @@ _PySampling_AnotherWrites(PyThreadState *tstate)
     return writer != NULL && writer != tstate;
 }
 
+static void
+let_others_run(void)
+{
+    Py_BEGIN_ALLOW_THREADS
+    usleep(POLL_US);
+    Py_END_ALLOW_THREADS
+}
+
 /* If it is exiting the process, this is the end, and the status is left to it.
    Without a profile to write this thread would not have run again. */
 void
 _PySampling_WaitForWriter(PyThreadState *tstate)
 {
     while (_PySampling_AnotherWrites(tstate)) {
-        Py_BEGIN_ALLOW_THREADS
-        usleep(1000);
-        Py_END_ALLOW_THREADS
+        let_others_run();
     }
 }
 
@@ -201,18 +215,38 @@ attach_writer(void)
     return tstate;
 }
 
-/* The signal would have ended nothing, so the program goes on.  Its profile up
-   to now is there, whatever ends it. */
+/* Whoever else writes may be about to hand it over. */
+static void
+write_by(struct _sampling_ending *ending, PyThreadState *tstate)
+{
+    struct _sampling_profile *handed = NULL;
+    while ((handed = _Py_atomic_exchange_ptr(&ending->handed, NULL)) == NULL
+           && _PySampling_AnotherWrites(tstate))
+    {
+        let_others_run();
+    }
+    PyThreadState *caller = STATE->exit_writer;
+    _PySampling_SetWriter(tstate);
+    ending->write(tstate, handed);
+    _PySampling_SetWriter(caller);
+    if (handed != NULL) {
+        sem_post(&ending->written);
+    }
+}
+
+/* The program goes on.  Its profile up to now is there, whatever ends it. */
 static void
 write_and_go_on(struct _sampling_ending *ending)
 {
     PyThreadState *tstate = attach_writer();
     if (tstate != NULL) {
-        ending->write(tstate);
+        write_by(ending, tstate);
         PyThreadState_Clear(tstate);
         PyThreadState_DeleteCurrent();
     }
-    _Py_atomic_store_int(&ending->signum, 0);
+    else if (_Py_atomic_load_ptr(&ending->handed) != NULL) {
+        sem_post(&ending->written);     // the caller takes it back
+    }
 }
 
 static void
@@ -221,7 +255,7 @@ write_and_end(struct _sampling_ending *ending, int signum)
     PyThreadState *tstate = attach_writer();
     if (tstate != NULL) {
         _Py_atomic_store_int(&STATE->parks_threads, 1);
-        ending->write(tstate);
+        write_by(ending, tstate);
     }
     _Py_atomic_store_int(&ending->is_done, 1);
     if (signum != 0) {
@@ -243,12 +277,16 @@ run_writer(void *arg)
         }
         int signum = _Py_atomic_load_int(&ending->signum);
         if (signum != 0 && is_first_process()) {
-            write_and_go_on(ending);
+            write_and_go_on(ending);    // it would have ended nothing
+            _Py_atomic_store_int(&ending->signum, 0);
         }
         else if (signum != 0 || _Py_atomic_load_int(&ending->is_exiting)) {
             write_and_end(ending, signum);
         }
-        else {
+        else if (_Py_atomic_load_ptr(&ending->handed) != NULL) {
+            write_and_go_on(ending);
+        }
+        else if (_Py_atomic_load_int(&ending->is_over)) {
             return NULL;        // the process ends as it should
         }
     }
@@ -277,7 +315,8 @@ replace_handlers(PyOS_sighandler_t old, PyOS_sighandler_t new)
 /* Without memory or a thread for it, a process that ends at once leaves no
    profile. */
 void
-_PySampling_EndingBegin(void (*write)(PyThreadState *tstate))
+_PySampling_EndingBegin(void (*write)(PyThreadState *tstate,
+                                      struct _sampling_profile *handed))
 {
     struct _sampling_ending *ending = calloc(1, sizeof(*ending));
     if (ending == NULL) {
@@ -285,6 +324,7 @@ _PySampling_EndingBegin(void (*write)(PyThreadState *tstate))
     }
     ending->write = write;
     sem_init(&ending->orders, 0, 0);
+    sem_init(&ending->written, 0, 0);
     if (_PySampling_StartThread(&ending->thread, STACK_BYTES, run_writer,
                                 ending) != 0)
     {
@@ -293,6 +333,43 @@ _PySampling_EndingBegin(void (*write)(PyThreadState *tstate))
     }
     _Py_atomic_store_ptr(&STATE->ending, ending);
     replace_handlers(SIG_DFL, handle_ending);
+}
+
+static void
+dismiss(struct _sampling_ending *ending)
+{
+    _Py_atomic_store_int(&ending->is_over, 1);
+    sem_post(&ending->orders);
+}
+
+static void
+end_by_signal(struct _sampling_ending *ending)
+{
+    int signum = _Py_atomic_load_int(&ending->signum);
+    if (signum != 0 && !is_first_process()) {
+        die_by(signum);
+    }
+}
+
+int
+_PySampling_EndingWrite(struct _sampling_profile *profile)
+{
+    struct _sampling_ending *ending = STATE->ending;
+    if (ending == NULL) {
+        return 0;
+    }
+    _Py_atomic_store_ptr(&ending->handed, profile);
+    sem_post(&ending->orders);
+    Py_BEGIN_ALLOW_THREADS
+    while (sem_wait(&ending->written) != 0) {
+        // Interrupted by a signal.
+    }
+    Py_END_ALLOW_THREADS
+    if (_Py_atomic_exchange_ptr(&ending->handed, NULL) != NULL) {
+        return 0;
+    }
+    end_by_signal(ending);
+    return 1;
 }
 
 /* Nothing more is to be written.  Does not return if a signal has come.  The
@@ -305,12 +382,9 @@ _PySampling_EndingOver(void)
         return;
     }
     replace_handlers(handle_ending, SIG_DFL);
-    int signum = _Py_atomic_load_int(&ending->signum);
-    if (signum != 0 && !is_first_process()) {
-        die_by(signum);
-    }
-    if (signum == 0) {
-        sem_post(&ending->orders);
+    end_by_signal(ending);
+    if (_Py_atomic_load_int(&ending->signum) == 0) {
+        dismiss(ending);
         Py_BEGIN_ALLOW_THREADS
         pthread_join(ending->thread, NULL);
         Py_END_ALLOW_THREADS
@@ -327,7 +401,7 @@ _PySampling_EndingAbandon(void)
     struct _sampling_ending *ending =
         _Py_atomic_exchange_ptr(&STATE->ending, NULL);
     if (ending != NULL) {
-        sem_post(&ending->orders);
+        dismiss(ending);
     }
 }
 
@@ -355,8 +429,8 @@ _PySampling_EndingHandlerFor(int signum, PyOS_sighandler_t handler)
     for (size_t i = 0; i < Py_ARRAY_LENGTH(ENDING_SIGNALS); i++) {
         is_one |= signum == ENDING_SIGNALS[i];
     }
-    return is_one && handler == SIG_DFL && STATE->exit_session
-        && STATE->ending != NULL ? handle_ending : handler;
+    return is_one && handler == SIG_DFL && STATE->ending != NULL
+        ? handle_ending : handler;
 }
 
 int

@@ -48,7 +48,12 @@ extern void _PySampling_WatchForks(void);
 
 // From now on there is a profile to write: the signals that ask the process to
 // end are handled.
-extern void _PySampling_EndingBegin(void (*write)(PyThreadState *tstate));
+extern void _PySampling_EndingBegin(
+    void (*write)(PyThreadState *tstate, struct _sampling_profile *handed));
+// Has the thread write it that runs none of the program's signal handlers.
+// Gives the GIL up.  Returns 0 if there is no such thread.  Does not return if
+// a signal has come that ends the process.
+extern int _PySampling_EndingWrite(struct _sampling_profile *profile);
 // There is none any more.  Does not return if such a signal has come.
 extern void _PySampling_EndingOver(void);
 // No thread of the program is left.

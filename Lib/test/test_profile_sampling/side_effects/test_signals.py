@@ -4,7 +4,7 @@ What ends system calls is in test_eintr.
 """
 
 
-from ..support.sessions import OPTION, ProgramTest
+from ..support.sessions import OPTION, ProgramTest, environment
 from ..support.work import SPIN
 
 
@@ -37,6 +37,16 @@ class SignalsTest(ProgramTest):
                    '    print(_profile.stats()["captures"] > 0)\n'
                    'print(len(calls))',
                    'True True True 0', option=None)
+
+    def test_control_c_before_the_program_begins(self):
+        # While our own modules are imported: it is not lost.
+        self.file('profile_sampling.py', 'import signal\n'
+                  'signal.raise_signal(signal.SIGINT)')
+        result = self.run_python(OPTION, '-c', 'print(1)', env=environment(
+            PYTHONPATH=self.directory))
+        self.assertIn('KeyboardInterrupt', result.err)
+        self.assertEqual((result.out, result.status), (b'', 1), result.err)
+        self.assertNotIn('not profiling', result.err)
 
     def test_disposition_comes_back(self):
         self.check('def urg():\n'
