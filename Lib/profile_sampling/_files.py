@@ -77,35 +77,25 @@ def check_binary(file):
 
 
 class Kept:
-    """What a file that is written at the end needs, open from the start.
+    """The directory of a file that is written at the end.
 
-    The directory of the file *path* is open as *fd*, and once more under a
-    number that is closed when the file is to be written: a program may have
-    taken all descriptors, or have another root.  It may close them, too, and
-    open others with their numbers.  If *fd* is -1 nothing is kept.
+    That of *path* is open as *fd* from the start: a program may have another
+    root then.  It may close it, too, and open another with its number.  If
+    *fd* is -1 nothing is kept.
     """
 
     def __init__(self, path, fd):
         self._path = os.path.dirname(path)
-        self._spare = -1 if fd < 0 else out_of_the_way(os.dup(fd))
         self._directory = fd
         self._identity = _identity(fd)
 
-    def free(self):
-        """Have a descriptor free for the file."""
-        if self._is_it(self._spare):
-            os.close(self._spare)
-
     def directory_of(self, path):
         """Return the open directory of *path*, or None."""
-        if os.path.dirname(path) == self._path and self._is_it(
-                self._directory):
+        identity = _identity(self._directory)
+        if (os.path.dirname(path) == self._path and identity is not None
+                and identity == self._identity):
             return self._directory
         return None
-
-    def _is_it(self, fd):
-        identity = _identity(fd)
-        return identity is not None and identity == self._identity
 
 
 def out_of_the_way(fd):
@@ -139,22 +129,6 @@ def _identity(fd):
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def with_more_descriptors(function, *arguments):
-    """Call a function that opens files; if there are too many, once more with
-    as many as this process may have."""
-    try:
-        return function(*arguments)
-    except OSError as exc:
-        if exc.errno != errno.EMFILE or resource is None:
-            raise
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, limits[1:] * 2)
-    try:
-        return function(*arguments)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def descriptor(path):

@@ -15,6 +15,7 @@ from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.tables import Tables
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
+from profile_sampling._recording.descriptors import with_a_descriptor
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -70,8 +71,7 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
-    def write_at_exit(raw, quiet, is_exec):
-        kept.free()
+    def write_here(raw, quiet, is_exec):
         name, note = out, ''
         if is_exec:
             # The program that comes may be profiled, too, as process {pid}.
@@ -87,13 +87,15 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
                            + children.said() + native_threads.said(raw), kept)
         if is_written and os.getpid() != ledger.pid:
             ledger.wrote(own_ns())
-        return is_written
+
+    def write_at_exit(raw, quiet, is_exec):
+        with_a_descriptor(write_here, raw, quiet, is_exec)
 
     return write_at_exit
 
 
 def _mark(ledger):
-    """Say in the ledger which processes are profiled, but for its own."""
+    """Say in the ledger which children of a fork are profiled."""
     # The program may take its modules out of sys.modules.
     core = _core.load()
 
@@ -143,8 +145,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             tables = Tables(raw)
             encode = encode or _formats.encoder(format)
             data = encode(tables)
-            _files.with_more_descriptors(
-                _replace, _path(out, format, cwd), data, kept)
+            _replace(_path(out, format, cwd), data, kept)
             line = _success(tables, shown, format, note)
             break
         # Nothing may leave: the exit status is the program's, not ours.
@@ -211,13 +212,13 @@ def _failure(exc, shown, is_ours, quiet):
     if not is_ours:
         return (f'{line}. The program raised it: a handler of signals, an '
                 'audit hook or what it has replaced')
-    if quiet:
-        # Of a process that another one has started, it is not the user who
-        # has named the file.
-        return line
     number = (errno.ENOMEM if isinstance(exc, MemoryError)
               else getattr(exc, 'errno', None))
-    return f'{line}. ' + _ADVICE.get(number, f'Name another file: {_ANOTHER}')
+    # Of a process that another one has started, it is not the user who has
+    # named the file.
+    advice = _ADVICE.get(
+        number, '' if quiet else f'Name another file: {_ANOTHER}')
+    return f'{line}. {advice}' if advice else line
 
 
 def _python():

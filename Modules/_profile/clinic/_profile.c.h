@@ -343,6 +343,44 @@ _profile_write_now(PyObject *module, PyObject *Py_UNUSED(ignored))
     return _profile_write_now_impl(module);
 }
 
+PyDoc_STRVAR(_profile_own_descriptors__doc__,
+"own_descriptors($module, begin, end, /)\n"
+"--\n"
+"\n"
+"Give this thread a table of descriptors of its own, without those numbers.\n"
+"\n"
+"The thread is to end soon: what others close stays open in it.");
+
+#define _PROFILE_OWN_DESCRIPTORS_METHODDEF    \
+    {"own_descriptors", _PyCFunction_CAST(_profile_own_descriptors), METH_FASTCALL, _profile_own_descriptors__doc__},
+
+static PyObject *
+_profile_own_descriptors_impl(PyObject *module, int begin, int end);
+
+static PyObject *
+_profile_own_descriptors(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    int begin;
+    int end;
+
+    if (!_PyArg_CheckPositional("own_descriptors", nargs, 2, 2)) {
+        goto exit;
+    }
+    begin = PyLong_AsInt(args[0]);
+    if (begin == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    end = PyLong_AsInt(args[1]);
+    if (end == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = _profile_own_descriptors_impl(module, begin, end);
+
+exit:
+    return return_value;
+}
+
 PyDoc_STRVAR(_profile_stats__doc__,
 "stats($module, /)\n"
 "--\n"
@@ -651,4 +689,4 @@ PyDoc_STRVAR(_profile_times_of__doc__,
 
 #define _PROFILE_TIMES_OF_METHODDEF    \
     {"times_of", (PyCFunction)_profile_times_of, METH_O, _profile_times_of__doc__},
-/*[clinic end generated code: output=a9f25ba97c8dc4f7 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=98bd5dfa3b55022f input=a9049054013a1b77]*/

@@ -216,6 +216,22 @@ class CommandTest(RecordTest):
             wrote=False)
         self.assertEqual(result.status, 1)
 
+    def test_a_process_says_what_helps(self):
+        # As it does if it is profiled by -X.
+        code = 'import resource; resource.setrlimit(resource.%s, (%d, %d))'
+        for limit, value, advice in (
+                ('RLIMIT_FSIZE', 10, 'File too large. Raise the limit on the '
+                                     'size of files: ulimit -f\n'),
+                ('RLIMIT_NOFILE', 0, 'Too many open files. Raise the limit on '
+                                     'open files: ulimit -n\n')):
+            for how in (['-Xsampleprof=out=p.pb.gz'],
+                        ['-m', 'profile_sampling', 'record', '-o', 'p.pb.gz',
+                         '--', sys.executable]):
+                with self.subTest(limit=limit, how=how):
+                    result = self.run_python(
+                        *how, '-c', code % (limit, value, value))
+                    self.assertIn(advice, result.err)
+
     def test_children_that_are_not_profiled_have_nothing_to_leave(self):
         # The time is over when the child begins.
         self.file('late.py', '''if True:

@@ -120,15 +120,15 @@ class WreckedProgramTest(ProgramTest):
                       'on the size of files: ulimit -f', result.said()[0])
         self.assertEqual(self.files(), [])
 
-    def take_all(self, before, after=''):
+    def take_all(self, before, after='', **options):
         return self.run_python(
             '-Xsampleprof=out=x.pb.gz', '-c',
             'import os, resource\n'
             f'{before}\n'
             'try:\n'
             '    while True: os.dup(0)\n'
-            'except OSError: print("full")\n'
-            f'{after}')
+            'except OSError: print("full", flush=True)\n'
+            f'{after}', **options)
 
     def test_no_descriptors_left(self):
         # A program that lowers the limit so far that the number which is kept
@@ -145,13 +145,56 @@ class WreckedProgramTest(ProgramTest):
                 self.load('x.pb.gz')
 
     def test_no_descriptors_left_by_a_limit_that_cannot_be_raised(self):
+        # However the process ends, and also if the limit was there before.
+        limit = 'resource.setrlimit(resource.RLIMIT_NOFILE, (%d, %d))'
+        for end, status in (('', 0), ('os._exit(3)', 3),
+                            ('os.kill(os.getpid(), 15)', -15),
+                            ('os.execv("/bin/true", ["true"])', 0)):
+            for before, prefix in (
+                    (limit % (100, 100), ()),
+                    ('', ('sh', '-c', 'ulimit -n 64; exec "$@"', 'sh')),
+                    (limit % (1010, 1010), ()),
+                    # The file is on the way to its process's children, too.
+                    ('', ('sh', '-c', 'ulimit -n 1024; exec "$@"', 'sh'))):
+                with self.subTest(end=end, before=before, prefix=prefix):
+                    result = self.take_all(before, end, prefix=prefix)
+                    self.assertEqual((result.status, result.out),
+                                     (status, b'full\n'), result.err)
+                    self.assertEqual(len(result.said()), 1, result.err)
+                    self.assertIn('wrote x.pb.gz', result.err)
+                    self.load('x.pb.gz')
+                    self.assertEqual(self.files(), ['x.pb.gz'])
+                    os.unlink(os.path.join(self.directory, 'x.pb.gz'))
+
+    def test_no_descriptor_is_allowed(self):
         result = self.take_all(
-            'resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))')
+            'resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))')
         self.assertEqual((result.status, result.out), (0, b'full\n'))
         self.assertEqual(result.err, (
             'sampleprof: cannot write x.pb.gz: Too many open files. Raise '
             'the limit on open files: ulimit -n\n'))
         self.assertEqual(self.files(), [])
+
+    def test_what_is_open_stays_open(self):
+        # The file is written before exec, which fails: what the program
+        # closes then is closed.  So it is before the next, which does not:
+        # what is inherited is not closed.
+        os.chmod(self.file('nothing', ''), 0o755)
+        result = self.take_all(
+            'resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n'
+            'reader, writer = os.pipe()\n'
+            'os.dup2(writer, 63)\n'
+            'os.close(writer)',
+            'try: os.execv("./nothing", ["nothing"])\n'
+            'except OSError as exc: print(exc.strerror)\n'
+            'os.write(63, b"x")\n'
+            'os.close(63)\n'
+            'print(os.read(reader, 9), os.read(reader, 9), flush=True)\n'
+            'os.dup2(1, 63)\n'
+            'os.execv("/bin/sh", ["sh", "-c", "echo open >/proc/self/fd/63"])')
+        self.assertEqual(len(result.said()), 2, result.err)
+        self.assertEqual(
+            result.out, b"full\nExec format error\nb'x' b''\nopen\n")
 
     def test_programs_that_close_all_descriptors(self):
         for code in ('os.closerange(3, 2000)',
