@@ -13,7 +13,8 @@ itself is in the text that the others inherit:
 
 FD and INODE are those of its ledger (ledger.py), or -1 and 0.  Relative names
 of files begin in DIRECTORY, unless that is empty: where each process was
-started is not what its user meant.
+started is not what its user meant.  It may have commas in it, so this is the
+last item of the text.
 """
 
 import errno
@@ -29,6 +30,7 @@ from profile_sampling._recording.ledger import Ledger, start_of
 
 _OPTION, _VARIABLE = '-X sampleprof', 'PYTHONSAMPLEPROF'
 _OWNER = 'PYTHONSAMPLEPROF_OWNER'
+_PARENT = ',parent='
 _NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
             'signal': (1, 64), 'defer': (0, 1),
             'duration_s': (1, MAX_DURATION_S), 'timeline': (0, 1),
@@ -53,7 +55,7 @@ def begin(text, by_option):
         if request.mode == 'off':
             return False
         is_inherited |= bool(request.quiet or request.parent)
-        _begin(request, text, by_option)
+        _begin(request, by_option)
     except _Refused as exc:
         _say(f'{source}: {exc}')
         return not (exc.is_of_file and is_inherited)
@@ -87,12 +89,13 @@ class _Request:
     rate_hz, depth_frames = 1000, 512
     names = NAMES.index('all')
     signal = defer = duration_s = timeline = quiet = 0
-    out = format = children = parent = None
+    out = format = children = None
 
 
 def _read(text):
     request = _Request()
-    for place, item in enumerate(text.split(',')):
+    request.asked, _, request.parent = text.partition(_PARENT)
+    for place, item in enumerate(request.asked.split(',')):
         key, equals, value = item.partition('=')
         if equals:
             setattr(request, key, _value(key, value))
@@ -128,7 +131,7 @@ def _value(key, text):
             raise _Refused(f'names={text}: expected off, calls, opcodes or '
                            'all')
         return NAMES.index(text)
-    if key not in ('out', 'format', 'parent'):
+    if key not in ('out', 'format'):
         raise _wrong_word('unknown key', key, ', '.join(_KEYS))
     if not text:
         raise _Refused(f'{key}= needs a value')
@@ -143,11 +146,11 @@ def _wrong_word(what, word, known):
     return _Refused(f"{what} '{word}': expected {known}")
 
 
-def _begin(request, text, by_option):
+def _begin(request, by_option):
     parent, cwd, is_elsewhere = _parent_of(request)
     if parent is None or parent.pid == os.getpid():
         parent = _ledger_of(request)
-        _pass_on(request, text, by_option, parent, cwd)
+        _pass_on(request, by_option, parent, cwd)
     if not (request.is_per_process or _claim(request.out, cwd)):
         return
     # No path needs to lead to the directory that we are in ourselves.
@@ -180,7 +183,7 @@ def _parent_of(request):
         parent = Ledger(*map(int, numbers))
         if directory:
             return parent, directory, True
-    except (AttributeError, ValueError, TypeError):
+    except (ValueError, TypeError):
         pass        # it is the first, or the text is not ours
     try:
         return parent, os.getcwd(), False
@@ -198,17 +201,16 @@ def _ledger_of(request):
     return Ledger(os.getpid(), -1, 0)
 
 
-def _pass_on(request, text, by_option, ledger, cwd):
+def _pass_on(request, by_option, ledger, cwd):
     """Say to programs that this one starts what is asked for: subprocess
     passes the option on as sys._xoptions has it."""
-    # A comma would end it.
-    known = f',parent={ledger.key}{cwd if cwd and "," not in cwd else ""}'
+    known = f'{_PARENT}{ledger.key}{cwd or ""}'
     if not by_option:
-        os.environ[_VARIABLE] = text + known
+        os.environ[_VARIABLE] = request.asked + known
         return
     # Only the process that the user started says where its profile is.
     quiet = '' if request.quiet else ',quiet=1'
-    sys._xoptions['sampleprof'] = text + quiet + known
+    sys._xoptions['sampleprof'] = request.asked + quiet + known
 
 
 def _claim(out, cwd):

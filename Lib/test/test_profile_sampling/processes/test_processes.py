@@ -11,7 +11,7 @@ import sys
 import time
 import unittest
 
-from ..support.sessions import environment, on_stack, weight
+from ..support.sessions import Run, environment, loaded, on_stack, weight
 from . import process_kinds
 from .children import COUNT, NO_THREADS, OPTION, ChildrenTest
 from .process_kinds import CHILD_CPU_S, EXECS, WITH_PROFILE, WITHOUT_PROFILE
@@ -466,6 +466,40 @@ class ProgramsTest(ChildrenTest):
                     for name in names:
                         self.load(os.path.join(directory, name))
                         os.unlink(os.path.join(directory, name))
+
+    def test_directories_with_odd_names(self):
+        """What children inherit leads to where their parent was started."""
+        self.file('program.py', """if True:
+            import multiprocessing, os
+            if __name__ == '__main__':
+                os.chdir('/')
+                process = multiprocessing.get_context('spawn').Process(
+                    target=sum, args=([],))
+                process.start()
+                process.join()
+            """)
+        # The last two look like the text that they are in.
+        for name in ('a,b', ',', 'a=b,c=d', 'new\nline,', '"quo\'ted",', '{pid}',
+                     b'\xff,', 'a:b', ',parent=1:2:3:/', ',quiet=1'):
+            directory = os.path.join(os.fsencode(self.directory),
+                                     os.fsencode(name))
+            os.mkdir(directory)
+            for arguments, env in (
+                    (['-Xsampleprof=out=./{pid}.pb.gz'], {}),
+                    ([], {'PYTHONSAMPLEPROF': 'wall'})):
+                with self.subTest(name=name, arguments=arguments):
+                    result = Run(*arguments, '../program.py',
+                                 directory=directory, env=environment(**env))
+                    self.assertEqual((result.status, result.out), (0, b''))
+                    self.assertIn(' Child processes with files of their own: '
+                                  '1. ', result.err)
+                    self.assertEqual(result.err.splitlines(), result.said())
+                    names = os.listdir(directory)
+                    self.assertEqual(len(names), 2, names)
+                    for each in names:
+                        path = os.path.join(directory, each)
+                        loaded(path)
+                        os.unlink(path)
 
     def test_children_that_leave_no_file(self):
         # One that is ended, one that is not asked to profile itself, and one
