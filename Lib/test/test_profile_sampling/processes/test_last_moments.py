@@ -117,6 +117,31 @@ class LastMomentsTest(ChildrenTest):
                 self.load('p.pb.gz')
                 os.unlink(os.path.join(self.directory, 'p.pb.gz'))
 
+    def test_nothing_begins_any_more(self):
+        """While the end waits for the writer, a daemon thread may run."""
+        self.file('program.py', """if True:
+            import _profile, os, sys, threading, time
+            def begin():
+                while True:
+                    try:
+                        _profile.start()
+                    except RuntimeError:
+                        pass
+            for _ in range(3):
+                threading.Thread(target=begin, daemon=True).start()
+            class Last:
+                def __init__(self): self.parts = os.write, _profile.running
+                def __del__(self):
+                    write, running = self.parts
+                    write(1, str(running()).encode())
+            sys.last = Last()
+            time.sleep(0.05)
+            """)
+        for _ in range(4):
+            result = self.run_python('-Xsampleprof=out=p.pb.gz', 'program.py')
+            self.assertEqual((result.status, result.out), (0, b'False'),
+                             result.err)
+
     # How a pool ends: its workers are asked to end, and terminated.
     POOL = '''if True:
         import concurrent.futures, multiprocessing, os, sys
