@@ -98,13 +98,9 @@ typedef struct {
    and readers and whoever resets them are relaxed.  memory_bytes alone is no
    sum: _PySampling_Measure() sets it. */
 #define _PySampling_COUNTERS(X) \
-    X(ticks)                /* the clock fired */ \
-    X(ticks_timed)          /* of these, by a thread's own timer */ \
+    X(ticks)                /* the sampler thread checked all threads */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
-    X(ticks_idle)           /* no run of the interpreter was checked */ \
-    X(ticks_own)            /* the signal came late: the thread took it */ \
-    X(ticks_withdrawn)      /* the clock got no CPU to send the signal */ \
-    X(ticks_missed)         /* the run it fell into had ended by then */ \
+    X(ticks_idle)           /* no thread was to get one */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
     X(ticks_noted)          /* the holder slept, or takes none: no signal */ \
     X(ticks_no_signal)      /* no signal may or can reach the holder */ \
@@ -113,12 +109,10 @@ typedef struct {
     X(ticks_unprobed)       /* as the kernel does not say who sleeps */ \
     X(signals_sent)         /* a thread was asked to capture */ \
     X(signals_late)         /* the session or the thread's part was over */ \
-    X(signals_overdue)      /* met the end of a run: captured in the next */ \
+    X(signals_overdue)      /* the run ended first: captured in the next */ \
     X(signals_stray)        /* not ours */ \
     X(signals_unanswered)   /* blocked by the thread, or not sent */ \
     X(signals_moved)        /* the program took the signal: chose another */ \
-    X(timers_begun)         /* how often threads began to have timers */ \
-    X(timers_ended)         /* because a thread slept with the GIL */ \
     X(calls_interrupted)    /* system calls with the GIL cut short */ \
     X(captures)             /* stacks copied by the signal handler */ \
     X(captures_merged)      /* same instruction as the last: weight added */ \
@@ -145,7 +139,7 @@ typedef struct {
     X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
     X(overhead_capture_ns)  /* that ticks took */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
-    X(overhead_hooks_ns)    /* where the GIL was given up and taken back */ \
+    X(overhead_hooks_ns)    /* time off the GIL that was recorded */ \
     X(memory_bytes)         /* taken by the profiler, as last measured */
 
 struct _sampling_counters {
@@ -156,9 +150,6 @@ struct _sampling_counters {
 
 /* Embedded in PyInterpreterState. */
 struct _sampling_interpreter_state {
-    // Who holds the GIL, as the clock sees it; NULL: nobody.
-    // Release store by the thread that attaches, acquire load by the clock.
-    _PySampling_Thread *running;
     // The GIL of its threads; NULL: it has none yet.  Release store before
     // the first of them attaches: the interpreter is in the runtime's list
     // while it is being made.
@@ -263,23 +254,18 @@ struct _sampling_runtime_state {
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
     void *read_clock;           // clock_gettime(); NULL: not found; relaxed
-    uint64_t deadline_ns;       // of the clock's next check; relaxed
-    // While no run needs checks the clock rests, until a thread that attaches
-    // wakes it.  Pairs with interp->running, both sequentially consistent.
-    int clock_rests;            // _PySampling_Rest
-    int somebody_ran;           // a run that needs checks, since the last
-    int somebody_timed;         // a run with a timer, since the last watch
-    uint64_t clock_woken_ns;
+    // The threads that get ticks; and those that are to get them again: a
+    // thread adds itself there, without a lock.
+    _PySampling_Thread *ticked;
+    _PySampling_Thread *returned;
+    uint64_t tick_number;       // of the last one; relaxed
+    uint64_t late_ns;           // how late ticks usually are; relaxed
+    // With no thread to tick the clock rests, until one adds itself.
+    // Pairs with `returned`, both sequentially consistent.
+    int clock_rests;
     uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
-    // Timers of threads (clock/run.c, clock/ask.c).  Owner: who holds the GIL.
-    int uses_timers;            // atomic
-    int has_no_timers;          // nor ever will in this session; relaxed
-    uint64_t trial_ns;          // checked, nobody asleep; relaxed
-    uint64_t last_run_ns;       // began then, of those that may be timed
-    uint64_t runs_apart_ns;     // that they are from each other, on average
     uint64_t deadline_seed;
-    uint64_t crowded_until_ns;  // the sampler thread is late; relaxed
     struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards tables, *tables and changes of session.  Never held while a

@@ -39,7 +39,7 @@ set_excluded(int excluded)
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);
-        _PySampling_AccountExclude(thread, (_PySampling_Exclusion)excluded);
+        _PySampling_RecordExclude(thread, (_PySampling_Exclusion)excluded);
         _PySampling_LEAVE_HOOK(thread);
     }
     return before;

@@ -14,17 +14,12 @@
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "clock/clock.h"
-#include "native/native.h"            // _PySampling_KeepCall()
 #include "sample/buffer.h"            // _PySampling_HasCaptures()
 #include "sample/sample.h"
 #include "session/session.h"
 #include "tables/labels.h"
 
 #include <errno.h>
-
-/* How often what it took to record the hooks is recorded in turn, at most.
-   More than a few times only where that takes as long as a period. */
-#define MAX_HOOK_RECORDS 8
 
 /* The thread's record, if it takes part in the session.  Called without the
    GIL, too: the load pairs with the stores in session/threads.c. */
@@ -39,72 +34,37 @@ session_thread(PyThreadState *tstate)
     return thread;
 }
 
+/* What its flags say that is to be done before the thread gives the GIL up, or
+   at a safepoint. */
 static void
-drain_and_answer(PyThreadState *tstate, _PySampling_Thread *thread)
+answer(PyThreadState *tstate, _PySampling_Thread *thread, int flags)
 {
     _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     _PySampling_Drain(tstate, thread);
-    if (_Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) != 0) {
-        // The clock left a note instead of sending a signal.
-        _PySampling_RecordNote(tstate, thread);
+    if (flags & _PySampling_NOTED) {
+        _PySampling_RecordNote(tstate, thread, _PySampling_RUNS,
+                               _PySampling_WallNow());
+    }
+    if (thread->root_node == 0 && tstate->current_frame != NULL
+        && !thread->excluded)
+    {
+        _PySampling_RecordRoot(tstate, thread);
     }
 }
 
-/* From here on the clock asks this thread for nothing more, and what it has
-   asked is answered before a system call could be interrupted.  Returns
-   whether that took time. */
-static int
-end_run(PyThreadState *tstate)
-{
-    _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    if (thread == NULL) {
-        return 0;
-    }
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
-    return _PySampling_RunEnd(thread);
-}
-
-/* A tick is due soon, maybe still in the C function that gave the GIL up. */
+/* From here on the thread gets no tick, and no signal is on its way that
+   could interrupt a system call. */
 static void
-check_safepoints(PyThreadState *tstate, _PySampling_Thread *thread,
-                 int is_in_c)
-{
-    _PySampling_KeepCall(is_in_c ? tstate->current_frame : NULL,
-                         &thread->resumed);
-    _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
-}
-
-/* From here on the thread has the GIL, for its timer and for the clock.
-   `at_once`: as in RunOpen(). */
-static void
-begin_run(PyThreadState *tstate, _PySampling_Thread *thread, int at_once)
+end_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PySampling_ENTER_HOOK(thread);
-    int is_in_c = !thread->is_yielding;
-    if (_PySampling_HAS_OVERDUE(thread)
-        && _PySampling_RunAwaitsOverdue(thread))
-    {
-        check_safepoints(tstate, thread, is_in_c);
-        at_once = 0;
-    }
-    int is_timed = _PySampling_RunOpen(thread, at_once);
-    int recorded = (!at_once || thread->account.hook_ns != 0)
-        && thread->account.detached_ns != 0
-        && _PySampling_RecordHooks(tstate, thread, thread->attached_ns);
-    for (int i = 0; recorded && i < MAX_HOOK_RECORDS; i++) {
-        // It takes time to make a record: the run begins after that.  The last
-        // one, if there are so many, is part of the run.
-        is_timed = _PySampling_RunOpen(thread, 0);
-        recorded = _PySampling_RecordHooksAgain(thread, thread->attached_ns);
-    }
-    _PySampling_AccountAttach(thread);
-    thread->is_yielding = 0;
-    if (is_timed && _PySampling_RunAwaitsDue(thread)) {
-        check_safepoints(tstate, thread, is_in_c);
+    int flags = _PySampling_RunEnd(thread);
+    _PySampling_CaptureOverdue(tstate, thread, !thread->is_yielding);
+    answer(tstate, thread, flags);
+    if (flags & (_PySampling_ASKED | _PySampling_SENDING)) {
+        _PySampling_RecordRunEnd(thread);
     }
     _PySampling_LEAVE_HOOK(thread);
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running, thread);
-    _PySampling_ClockWake(is_timed);
 }
 
 void
@@ -115,8 +75,8 @@ _PySampling_BeforeExec(const char *path)
         return;
     }
     _PySampling_WriteBeforeExec(tstate, path);
-    if (_PySampling_ACTIVE()) {
-        end_run(tstate);
+    if (_PySampling_ACTIVE() && session_thread(tstate) != NULL) {
+        end_run(tstate, session_thread(tstate));
     }
 }
 
@@ -128,8 +88,7 @@ _PySampling_AfterFailedExec(void)
         int saved_errno = errno;
         _PySampling_Thread *thread = session_thread(tstate);
         if (thread != NULL) {
-            _PySampling_RunPrepare(thread);
-            begin_run(tstate, thread, 1);
+            _PySampling_RunBegin(thread, 0);
         }
         errno = saved_errno;
     }
@@ -144,21 +103,10 @@ void
     _PySampling_Thread *thread = session_thread(tstate);
     if (thread != NULL) {
         _PySampling_ReadMask(thread);
-        end_run(tstate);
-        _PySampling_RunPrepare(thread);
-        begin_run(tstate, thread, 1);
+        end_run(tstate, thread);
+        _PySampling_RunBegin(thread, 0);
     }
     errno = saved_errno;
-}
-
-/* Does the thread come only for a tick that is not due yet?  A signal that
-   comes meanwhile finds it in no hook. */
-static int
-only_waits(PyThreadState *tstate, _PySampling_Thread *thread)
-{
-    return _Py_atomic_load_uint64_relaxed(&thread->note_wall_ns) == 0
-        && !_PySampling_HasCaptures(tstate)
-        && _PySampling_RunOnlyWaits(thread);
 }
 
 void
@@ -170,25 +118,24 @@ _PySampling_Safepoint(PyThreadState *tstate)
         // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         if (_PySampling_ACTIVE()) {
-            end_run(tstate);
             _PySampling_AfterAttach(tstate);
         }
     }
-    else if (only_waits(tstate, thread)) {
-        thread->resumed.frame = NULL;
-    }
-    else if (!thread->in_hook) {
+    else if (!thread->in_hook
+             && (_PySampling_HasCaptures(tstate)
+                 || !_PySampling_RunAwaitsOverdue(thread)))
+    {
         _PySampling_ENTER_HOOK(thread);
-        _PySampling_RunSayMask(thread);
-        if (_PySampling_HAS_TICK(thread)) {
-            _PySampling_CaptureDue(tstate, thread);
-        }
-        thread->resumed.frame = NULL;
-        drain_and_answer(tstate, thread);
-        if (_PySampling_HAS_OVERDUE(thread)
-            || _PySampling_RunAwaitsDue(thread))
-        {
-            // At the next safepoint, maybe.
+        _PySampling_RunCheckMask(thread);
+        _PySampling_CaptureOverdue(tstate, thread, 0);
+        int flags = (int)_PySampling_WORD(thread) & _PySampling_NOTED;
+        answer(tstate, thread, flags);
+        // Not before: the next tick writes what a note is about.
+        flags |= _PySampling_PENDING;
+        _Py_atomic_and_uint64(&thread->word, ~(uint64_t)flags);
+        if (thread->overdue.after_ns != 0) {
+            // At the next safepoint, maybe; or at the end of the run.
+            _Py_atomic_or_uint64(&thread->word, _PySampling_PENDING);
             _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         }
         _PySampling_LEAVE_HOOK(thread);
@@ -208,37 +155,15 @@ void
 void
 (_PySampling_BeforeDetach)(PyThreadState *tstate)
 {
-    int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
-    // Not a tick that is put off only now.
-    int was_overdue = thread != NULL && _PySampling_HAS_OVERDUE(thread);
-    int took_time = end_run(tstate);
-    if (thread == NULL) {
-        errno = saved_errno;
+    if (thread == NULL
+        || _PySampling_RunChange(thread, _PySampling_DETACHED))
+    {
         return;
     }
-    _PySampling_ENTER_HOOK(thread);
-    if (_PySampling_HAS_TICK(thread)) {
-        _PySampling_CaptureLast(tstate, thread, was_overdue,
-                                !thread->is_yielding);
-        took_time = 1;
-    }
-    if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
-        & _PY_SAMPLING_BIT)
-    {
-        drain_and_answer(tstate, thread);
-        took_time = 1;
-    }
-    if (thread->root_node == 0 && tstate->current_frame != NULL
-        && !thread->excluded)
-    {
-        _PySampling_RecordRoot(tstate, thread);
-        took_time = 1;
-    }
-    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    _PySampling_ClockRunIsOver(thread);
-    _PySampling_AccountDetach(thread, took_time);
-    _PySampling_LEAVE_HOOK(thread);
+    int saved_errno = errno;
+    end_run(tstate, thread);
+    (void)_PySampling_RunSet(thread, _PySampling_DETACHED);
     errno = saved_errno;
 }
 
@@ -249,31 +174,26 @@ void
         return;     // a daemon thread at exit: its state may be gone
     }
     _PySampling_Thread *thread = session_thread(tstate);
-    if (thread != NULL
-        && _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns) == 0)
+    if (thread == NULL || _PySampling_STATE_OF(_PySampling_WORD(thread))
+                          != _PySampling_DETACHED)
     {
+        return;
+    }
+    uint64_t word = _Py_atomic_or_uint64(&thread->word, _PySampling_WAITS);
+    if (word & _PySampling_NOTED) {
         int saved_errno = errno;
+        thread->waiting_since_tick = _Py_atomic_load_uint64_relaxed(
+            &_PyRuntime.sampling.tick_number);
         _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
                                         _PySampling_WallNow());
         errno = saved_errno;
     }
 }
 
-void
-(_PySampling_AfterAttach)(PyThreadState *tstate)
+/* It has the GIL, and something is to be done before its run begins. */
+static void
+begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    int saved_errno = errno;
-    _PySampling_Thread *thread = session_thread(tstate);
-    if (thread == NULL) {
-        thread = _PySampling_ThreadOf(tstate);
-    }
-    if (thread != NULL && thread->native_id != _PySampling_OwnNativeId()) {
-        thread = _PySampling_ThreadMoved(tstate);
-    }
-    if (thread == NULL) {
-        errno = saved_errno;
-        return;
-    }
     if (_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.parks_threads)
         && !thread->excluded
         && _Py_atomic_load_ptr_relaxed(&_PyRuntime.sampling.exit_writer)
@@ -284,25 +204,50 @@ void
     if (thread->shadowed) {
         _PySampling_SiblingsTakeOver(thread);
     }
-    _PySampling_RunPrepare(thread);
-    int at_once = thread->account.detached_ns == 0
-        || _PySampling_AccountShort(thread, thread->attached_ns);
-    if (!at_once) {
+    uint64_t word = _PySampling_WORD(thread);
+    while (!(word & _PySampling_NOTED)) {
+        // Nobody is to note it from here on.
+        uint64_t out = _PySampling_NextWord(word, _PySampling_INACTIVE);
+        if (_Py_atomic_compare_exchange_uint64(&thread->word, &word, out)) {
+            break;
+        }
+    }
+    if (word & _PySampling_NOTED) {
         _PySampling_ENTER_HOOK(thread);
-        _PySampling_RecordOffGIL(tstate, thread, thread->attached_ns, 0);
+        _PySampling_RecordNote(tstate, thread, _PySampling_STATE_OF(word),
+                               _PySampling_WallNow());
         _PySampling_LEAVE_HOOK(thread);
     }
-    _PySampling_HoldersTake(thread);
-    _Py_atomic_store_uint64_relaxed(&thread->note_wall_ns, 0);
-    _Py_atomic_store_int_relaxed(&thread->note_asleep, 0);
-    _Py_atomic_store_uint64_relaxed(&thread->asleep_span_ns, 0);
-    _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
-    // A question of an earlier session is void.  One that the clock is about
-    // to ask is not: it may still find this thread running, as it was when it
-    // chose it.
-    if (_Py_atomic_load_int_relaxed(&thread->asked) == _PySampling_ASKED) {
-        _Py_atomic_store_int_relaxed(&thread->asked, _PySampling_NOT_ASKED);
+    thread->is_yielding = 0;
+    _PySampling_RunBegin(thread,
+                         thread->root_node == 0 ? _PySampling_PENDING : 0);
+    if (word & _PySampling_NOTED) {
+        _PySampling_RunReturned(thread);
     }
-    begin_run(tstate, thread, at_once);
+}
+
+void
+(_PySampling_AfterAttach)(PyThreadState *tstate)
+{
+    _PySampling_Thread *thread = session_thread(tstate);
+    if (thread != NULL && thread->native_id == _PySampling_OwnNativeId()
+        && thread->mask == _PySampling_TAKES_SIGNAL
+        && thread->overdue.after_ns == 0 && !thread->shadowed
+        && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.parks_threads)
+        && _PySampling_RunChange(thread, _PySampling_RUNS))
+    {
+        thread->is_yielding = 0;
+        return;
+    }
+    int saved_errno = errno;
+    if (thread == NULL) {
+        thread = _PySampling_ThreadOf(tstate);
+    }
+    else if (thread->native_id != _PySampling_OwnNativeId()) {
+        thread = _PySampling_ThreadMoved(tstate);
+    }
+    if (thread != NULL) {
+        begin_run(tstate, thread);
+    }
     errno = saved_errno;
 }

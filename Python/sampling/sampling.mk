@@ -8,9 +8,9 @@ SAMPLING_OBJS= \
 	Python/sampling/tasks.o \
 	Python/sampling/base/process.o \
 	Python/sampling/base/time.o \
-	Python/sampling/clock/ask.o \
 	Python/sampling/clock/clock.o \
 	Python/sampling/clock/deadlines.o \
+	Python/sampling/clock/tick.o \
 	Python/sampling/clock/probe.o \
 	Python/sampling/clock/run.o \
 	Python/sampling/clock/signal.o \
@@ -28,7 +28,6 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/capture.o \
 	Python/sampling/sample/delays.o \
 	Python/sampling/sample/holders.o \
-	Python/sampling/sample/leftover.o \
 	Python/sampling/sample/record.o \
 	Python/sampling/sample/stack.o \
 	Python/sampling/sample/walk.o \
@@ -72,7 +71,6 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/native/naming.h \
 	$(srcdir)/Python/sampling/native/native.h \
 	$(srcdir)/Python/sampling/sample/buffer.h \
-	$(srcdir)/Python/sampling/sample/record.h \
 	$(srcdir)/Python/sampling/sample/sample.h \
 	$(srcdir)/Python/sampling/sample/walk.h \
 	$(srcdir)/Python/sampling/session/control.h \

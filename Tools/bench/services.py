@@ -88,7 +88,7 @@ def _our_row(cell, scores):
     return [f'{cell.service} {cell.burst_ms:g} ms', *_clock(scores.wall),
             *_clock(scores.cpu), f'{scores.samples:,}',
             _percent(scores.whole), _percent(scores.served),
-            _percent(scores.biased), _percent(scores.missed),
+            _percent(scores.biased), _percent(scores.late),
             _percent(scores.hooks), _percent(scores.ticks)]
 
 
@@ -118,7 +118,7 @@ def _tables(report, found, paths):
             f'Services, {where}: errors in points of the burst',
             ['burst', 'wall worst', 'noise', 'mean', 'half', 'cpu worst',
              'noise', 'mean', 'half', 'samples', 'whole %', 'served %',
-             'biased %', 'missed %', 'hooks %', 'ticks %'],
+             'biased %', 'late %', 'hooks %', 'ticks %'],
             [_our_row(cell, scores[OURS]) for cell, scores in members
              if OURS in scores])
         report.table(

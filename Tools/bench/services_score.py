@@ -67,7 +67,8 @@ class Scores:
                crowd: in one, whose time is in the bursts, too, up to 3 % too
                much are served
     biased     captures away from their tick, of all captures; None for peers
-    missed     ticks that were missed, of all ticks; None for peers
+    late       deadlines that were answered with a later one, of all; None for
+               peers
     hooks      CPU time that hooks at the GIL took, and
     ticks      that captures and drains took, of the service's, by the
                profiler's own account; None for peers
@@ -93,15 +94,15 @@ class Scores:
         if 'cpu_ns' in found:
             self.cpu = _score(found['cpu_ns'], result['calibrated_cpu_ns'],
                               self.samples)
-        self.biased = self.missed = self.hooks = self.ticks = None
+        self.biased = self.late = self.hooks = self.ticks = None
         cpu_ns = result['cpu_ns']
         if stats is not None:
             biased = stats.get('captures_biased', 0)
             taken = (stats.get('captures', 0)
                      + stats.get('captures_merged', 0) + biased)
             self.biased = biased / max(taken, 1)
-            self.missed = (stats.get('ticks_missed', 0)
-                           / max(stats.get('ticks', 0), 1))
+            late = stats.get('ticks_late', 0)
+            self.late = late / max(stats.get('ticks', 0) + late, 1)
             self.own_cpu = overhead_ns(stats) / cpu_ns
             self.hooks = stats['overhead_hooks_ns'] / cpu_ns
             self.ticks = self.own_cpu - self.hooks

@@ -102,7 +102,7 @@ class Judge:
         # A thread that is waiting owes the capture of an overdue signal.
         slack = (SIGNALS_UNDER_WAY * (1 + self._run.interpreters_at_once)
                  + len({sample.thread for sample in profile.samples}))
-        asked = stats['signals_sent'] + stats['ticks_own']
+        asked = stats['signals_sent']
         if outcomes > asked + slack:
             self._run.fault(f'more captures than ticks: {stats}')
         more = stats['signals_late'] + stats['signals_unanswered']

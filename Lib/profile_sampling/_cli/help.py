@@ -75,7 +75,7 @@ HOW TO READ A PROFILE
   Much CPU wait      the machine is too busy: take CPU time (--value cpu)
   Much GC            many cyclic objects are made: gc.freeze(), thresholds
   asleep with GIL    a C extension that does not give the GIL up
-  missed, lost       the header says how much: shares are less certain then
+  lost               the header says how much: shares are less certain then
   unsampled          many short threads or bursts: raise the rate
 '''
 

@@ -10,12 +10,8 @@ TICKS_NO_SIGNAL = 'ticks_no_signal'
 NO_SIGNAL_CAUSES = {'ticks_blocked': 'signals are blocked',
                     'ticks_refused': 'no signal can be sent',
                     'ticks_unprobed': '/proc cannot be read'}
-TICKS_MISSED = 'ticks_missed'
-TICKS_SERVED = 'signals_sent', 'ticks_own', 'ticks_noted', 'ticks_busy'
 # What it cost.
 OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns', 'overhead_hooks_ns'
-# With more than that share missed, samples are far from even.
-MISSED_SHARE = 0.1
 NO_SIGNAL_SHARE = 0.1
 
 # Counters of something lost that do not count samples, and what they do.
@@ -59,25 +55,13 @@ def overhead_ns(stats):
     return sum([stats.get(name, 0) for name in OVERHEAD])
 
 
-def missed_share(stats):
-    """Return the share of ticks that came too late for what they fell into.
-
-    Of the ticks whose deadline fell into a thread's running time, those
-    that the kernel let wait for a CPU until the thread had stopped running.
-    """
-    missed = stats.get(TICKS_MISSED, 0)
-    served = sum([stats.get(key, 0) for key in TICKS_SERVED])
-    return missed / (missed + served) if missed else 0.0
-
-
 def ticks_per_answer(stats):
     """Return how many ticks were due for each that a thread was asked at.
 
     It is 1 or more: ticks that come late, and those at which the last one
     was not answered yet, have their time in the next sample.
     """
-    asked = sum([stats.get(key, 0)
-                 for key in ('signals_sent', 'ticks_own', 'ticks_noted')])
+    asked = stats.get('signals_sent', 0) + stats.get('ticks_noted', 0)
     due = (stats.get('ticks', 0) + stats.get('ticks_late', 0)
            - stats.get('ticks_idle', 0))
     return max(1.0, due / asked) if asked else 1.0
@@ -96,9 +80,6 @@ def other_losses(stats):
                                if stats.get(key)])
         texts.append(f'{_counted(unanswered, "tick")} answered late'
                      + (f', as {causes}' if causes else ''))
-    missed = missed_share(stats)
-    if missed > MISSED_SHARE:
-        texts.append(f'{missed:.0%} of the ticks missed')
     return texts
 
 

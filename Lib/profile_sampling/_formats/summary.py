@@ -5,7 +5,7 @@ This file owns what `stat` says.  It must not know how the program was run.
 
 from profile_sampling._data import by_instruction
 from profile_sampling._data.losses import (
-    lost_counts, missed_share, other_losses, overhead_ns)
+    lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
@@ -63,7 +63,6 @@ def _profile(tables):
         'samples': tables.total('count'),
         'states': states(tables),
         'specialized_count': None, 'unspecialized_count': None,
-        'missed_share': missed_share(tables.stats),
         'overhead_ns': overhead_ns(tables.stats),
         'counters': dict(tables.stats),
     }
@@ -185,6 +184,4 @@ def _collections(stats):
 
 def _losses(tables):
     lost = sum(lost_counts(tables.stats).values())
-    return ', '.join([f'{lost:,} lost',
-                      f'{100 * missed_share(tables.stats):.1f} % missed',
-                      *other_losses(tables.stats)])
+    return ', '.join([f'{lost:,} lost', *other_losses(tables.stats)])

@@ -12,7 +12,6 @@ from profile_sampling._formats.words import not_shown
 
 _RUNNING = STATES.index('running')
 _QUALITY = (
-    ('missed', 'the ticks: the clock waited for a CPU'),
     ('biased', 'the captures: taken at the next safe point, not at the tick'),
     ('unsampled', 'the time: too short to meet a tick'),
     ('overhead', 'the CPU time: the profiler\'s own in sampled threads'))

@@ -214,24 +214,6 @@ _PySampling_AddTime(struct _sampling_time *to, struct _sampling_time time)
     to->cpu_ns += time.cpu_ns;
 }
 
-// What the ticks since the thread's last capture stand for: who finds that a
-// tick is due adds, who captures takes.
-static inline void
-_PySampling_AddSpan(_PySampling_Thread *thread, struct _sampling_time span)
-{
-    (void)_Py_atomic_add_uint64(&thread->span.wall_ns, span.wall_ns);
-    (void)_Py_atomic_add_uint64(&thread->span.cpu_ns, span.cpu_ns);
-}
-
-static inline struct _sampling_time
-_PySampling_TakeSpan(_PySampling_Thread *thread)
-{
-    return (struct _sampling_time){
-        .wall_ns = _Py_atomic_exchange_uint64(&thread->span.wall_ns, 0),
-        .cpu_ns = _Py_atomic_exchange_uint64(&thread->span.cpu_ns, 0),
-    };
-}
-
 // base/process.c.  Did C code fork without a word to the interpreter?
 extern int _PySampling_ForkedWithoutHooks(void);
 // The number that the kernel has for the calling thread; in the child of a
@@ -247,9 +229,6 @@ extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_WallAt(uint64_t monotonic_ns);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
-// The same at a moment just past, if the thread has been on a CPU since.
-extern uint64_t _PySampling_CpuAt(_PySampling_Thread *thread,
-                                  uint64_t wall_ns);
 // Of a manual session: moves the wall clock and the thread's CPU clock, and
 // returns the new wall time.
 extern void _PySampling_ClocksBegin(int is_manual);

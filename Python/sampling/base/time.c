@@ -82,15 +82,6 @@ _PySampling_CpuNow(_PySampling_Thread *thread)
     return read_clock((clockid_t)thread->cpu_clock);
 }
 
-/* The same at a moment just past, if the thread has been on a CPU since. */
-uint64_t
-_PySampling_CpuAt(_PySampling_Thread *thread, uint64_t wall_ns)
-{
-    uint64_t since_ns = _PySampling_WallNow() - wall_ns;
-    uint64_t cpu_ns = _PySampling_CpuNow(thread);
-    return cpu_ns - Py_MIN(cpu_ns, since_ns);
-}
-
 
 /* Clocks moved by hand.  They begin at 1, for 0 says that there is none. */
 

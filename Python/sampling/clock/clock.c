@@ -1,20 +1,14 @@
 /* Sampling profiler: WHEN to sample.
 
    Owns the sampler thread, its deadlines, when it checks and when it rests.
-   Must not know how a thread is asked (clock/ask.c), frames, stacks or
-   tables.
+   Must not know what a tick does, frames, stacks or tables.
 
    The sampler thread is no Python thread: it has no thread state, takes no
-   GIL and allocates nothing through Python.  At each tick it checks, for every
-   interpreter, at who holds the GIL, and asks that thread by a signal to
-   capture itself.  Threads without the GIL are never disturbed: their stacks
-   stand still, and they account for themselves when they attach.
-
-   A thread that has set a timer of its own (clock/run.c) is not asked.
-   When nobody else holds a GIL for some checks, the clock rests: it costs a
-   program that waits nothing.  A thread that attaches without a timer wakes
-   it: its deadlines were there all the while, so that no run is favoured.
-   While there are timers it only watches. */
+   GIL and allocates nothing through Python.  Each deadline is a
+   tick for all threads that may have changed since the last (clock/tick.c).
+   Where there are none it rests: it costs a program that waits nothing.  A
+   thread that is to get ticks again wakes it; the deadlines were there all the
+   while, so that no moment is favoured. */
 
 #include "Python.h"
 
@@ -31,23 +25,12 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-/* After that many checks in a row with nobody who held a GIL at any of them or
-   between, the clock rests.  Threads that wait for shorter need not wake
-   it. */
-#define IDLE_CHECKS 4
+/* After that many ticks in a row for nobody the clock rests.  Threads that wait
+   for shorter need not wake it. */
+#define IDLE_TICKS 4
 
-/* As often the clock checks whether threads answer the signals of their own
-   timers. */
-#define WATCH_NS 200000000
-
-/* A check that is late says for so long that others want the CPU, too. */
-#define CROWD_NS 1000000000
-
-/* How long a thread usually runs is averaged over so many runs. */
-#define AVERAGE_RUNS 8
-
-/* Of a clock that rests. */
-#define NO_DEADLINE UINT64_MAX
+/* How late ticks are is averaged over so many. */
+#define AVERAGE_TICKS 16
 
 /* The sampler thread's stack: its deepest call is snprintf(). */
 #define STACK_BYTES (128 * 1024)
@@ -70,176 +53,67 @@ struct _sampling_clock {
     int is_changed;             // paused or the period
     // Owner: the sampler thread.
     uint64_t deadline_ns;
-    int idle_checks;            // in a row
-    struct _sampling_asking asking;
+    int idle_ticks;             // in a row
+    struct _sampling_ticker ticker;
 };
 
-
-/* A check of all interpreters.  Returns whether a thread was found that needs
-   checks.  Caller holds runtime->sampling.mutex. */
-static int
-tick(struct _sampling_clock *clock, uint64_t wall_ns,
-     struct _sampling_time span)
-{
-    _PySampling_SignalKeep(&clock->asking.signal);
-    int num_asked = 0;
-    int num_timed = 0;
-    for (struct _sampling_interpreter_state *interp = STATE->interpreters;
-         interp != NULL; interp = interp->next)
-    {
-        _PySampling_Found found = _PySampling_Ask(&clock->asking, interp,
-                                                  wall_ns, span);
-        num_asked += found == _PySampling_FOUND_ASKED;
-        num_timed += found == _PySampling_FOUND_TIMED;
-    }
-    if (num_timed == 0) {
-        _PySampling_COUNT(ticks, 1);
-    }
-    return num_asked != 0;
-}
 
 /* The sampler thread. */
 
 static void
-set_deadline(struct _sampling_clock *clock, uint64_t deadline_ns)
+tick(struct _sampling_clock *clock, uint64_t now_ns)
 {
-    clock->deadline_ns = deadline_ns;
-    _Py_atomic_store_uint64_relaxed(&STATE->deadline_ns, deadline_ns);
-}
-
-/* What wakes the clock does not choose the moment of the next deadline. */
-static void
-begin_anew(struct _sampling_clock *clock, uint64_t from_ns)
-{
-    set_deadline(clock,
-                 _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns));
-    clock->idle_checks = 0;
-}
-
-/* Ticks, unless the clock was ordered meanwhile to rest. */
-static void
-tick_locked(struct _sampling_clock *clock, uint64_t wall_ns,
-            uint64_t span_ns)
-{
-    int is_needed = 0;
-    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
+    uint64_t late_ns = now_ns - clock->deadline_ns;
+    if (late_ns < _PySampling_LATE_NS) {
+        uint64_t usual_ns = STATE->late_ns;
+        _Py_atomic_store_uint64_relaxed(
+            &STATE->late_ns,
+            usual_ns - usual_ns / AVERAGE_TICKS + late_ns / AVERAGE_TICKS);
+    }
+    else {
+        // A clock that gets its CPU late has one tick for all that was due.
+        _PySampling_COUNT(ticks_late,
+                          (_PySampling_DeadlinesUntil(now_ns)
+                           - _PySampling_DeadlinesUntil(clock->deadline_ns))
+                          / _PySampling_PeriodNow());
+    }
+    clock->deadline_ns = _PySampling_DeadlineAfter(now_ns);
+    int num_ticked = 0;
+    _PySampling_LockRegistry();
     if (_PySampling_ACTIVE()) {
-        is_needed = tick(clock, wall_ns, (struct _sampling_time){
-            .wall_ns = span_ns, .cpu_ns = span_ns});
+        _PySampling_SignalKeep(&clock->ticker.signal);
+        num_ticked = _PySampling_TickAll(&clock->ticker);
+        _PySampling_COUNT(ticks, 1);
+        _PySampling_COUNT(ticks_idle, num_ticked == 0);
     }
-    PyMutex_Unlock(&STATE->mutex);
-    int is_idle = !is_needed
-        && !_Py_atomic_exchange_int(&STATE->somebody_ran, 0);
-    clock->idle_checks = is_idle ? clock->idle_checks + 1 : 0;
+    _PySampling_UnlockRegistry();
+    clock->idle_ticks = num_ticked == 0 ? clock->idle_ticks + 1 : 0;
 }
 
-static void
-check(struct _sampling_clock *clock, uint64_t now_ns)
+static int
+is_idle(void)
 {
-    // A clock that gets its CPU late checks once for all that was due.
-    uint64_t span_ns = _PySampling_DeadlineSpan(
-        _PySampling_OF_CLOCK, clock->deadline_ns, now_ns);
-    if (now_ns - clock->deadline_ns > _PySampling_LATE_NS) {
-        _Py_atomic_store_uint64_relaxed(&STATE->crowded_until_ns,
-                                        now_ns + CROWD_NS);
-    }
-    // Before it checks: a run that ends after this is not one it has missed.
-    set_deadline(clock,
-                 _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, now_ns + 1));
-    tick_locked(clock, now_ns, span_ns);
+    _PySampling_LockRegistry();
+    int is_idle = STATE->ticked == NULL
+        && _Py_atomic_load_ptr(&STATE->returned) == NULL;
+    _PySampling_UnlockRegistry();
+    return is_idle;
 }
 
-static _PySampling_Found
-who_runs(struct _sampling_clock *clock, uint64_t now_ns)
-{
-    _PySampling_Found found = _PySampling_FOUND_NOBODY;
-    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
-    _PySampling_SignalKeep(&clock->asking.signal);
-    for (struct _sampling_interpreter_state *interp = STATE->interpreters;
-         interp != NULL && found != _PySampling_FOUND_ASKED;
-         interp = interp->next)
-    {
-        _PySampling_Thread *thread = _Py_atomic_load_ptr(&interp->running);
-        if (thread != NULL) {
-            found = _PySampling_IsTimed(thread, now_ns)
-                ? _PySampling_FOUND_TIMED : _PySampling_FOUND_ASKED;
-        }
-    }
-    PyMutex_Unlock(&STATE->mutex);
-    return found;
-}
-
-/* Until somebody holds a GIL without a timer, or the clock gets an order.
-   If somebody holds it with a timer, it comes back now and then. */
+/* Until a thread is to get ticks, or the clock gets an order. */
 static void
 rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
 {
-    // A thread that attaches stores what it does, then checks whether the
-    // clock rests; here it is the other way round.  One of both sees the
-    // other.
-    _Py_atomic_store_int(&STATE->clock_rests, _PySampling_RESTS);
-    uint64_t from_ns = _PySampling_MonotonicNow();
-    _PySampling_Found found = who_runs(clock, from_ns);
-    if (_Py_atomic_exchange_int(&STATE->somebody_timed, 0)
-        || found == _PySampling_FOUND_TIMED)
-    {
-        _Py_atomic_store_int(&STATE->clock_rests, _PySampling_WATCHES);
-        set_deadline(clock, NO_DEADLINE);
-        if (found != _PySampling_FOUND_ASKED) {
-            _PySampling_WaitUntil(from_ns + WATCH_NS, seen_wakeups);
-        }
-    }
-    else if (found == _PySampling_FOUND_NOBODY) {
-        set_deadline(clock, NO_DEADLINE);
+    // Who is to get ticks says so, then asks whether the clock rests; here
+    // it is the other way round.  One of both sees the other.
+    _Py_atomic_store_int(&STATE->clock_rests, 1);
+    if (is_idle()) {
         _PySampling_WaitUntil(0, seen_wakeups);
     }
-    // Ticks reach a thread that much after the deadline.  So some whose
-    // deadlines were before the run reach it, and the beginnings of runs that
-    // wake the clock get as many as any place.
-    uint64_t now_ns = _PySampling_MonotonicNow();
-    uint64_t woken_ns = now_ns;
-    if (!_Py_atomic_exchange_int(&STATE->clock_rests, _PySampling_AWAKE)) {
-        woken_ns = _Py_atomic_load_uint64(&STATE->clock_woken_ns);
-    }
-    if (found == _PySampling_FOUND_ASKED
-        || _Py_atomic_load_int_relaxed(&STATE->somebody_ran))
-    {
-        begin_anew(clock, woken_ns - Py_MIN(now_ns - woken_ns,
-                                            _PySampling_WAKE_UP_NS));
-    }
-}
-
-/* Has the clock let a deadline in the run that ends go by?  Not if it may
-   still be waking up: as often, then, it meets a run that began after the
-   deadline.  Nor if the run has a timer. */
-static int
-has_missed(const _PySampling_Thread *thread)
-{
-    uint64_t from_ns = thread->attached_ns;
-    uint64_t end_ns = thread->run_end_ns;
-    if (end_ns <= from_ns + _PySampling_WAKE_UP_NS
-        || thread->is_timed || STATE->options.manual)
-    {
-        return 0;
-    }
-    uint64_t deadline_ns = _Py_atomic_load_uint64_relaxed(&STATE->deadline_ns);
-    if (deadline_ns == NO_DEADLINE || deadline_ns < from_ns) {
-        // It has had no CPU since the run woke it, or since before the run.
-        deadline_ns = _PySampling_DeadlineFrom(_PySampling_OF_CLOCK, from_ns);
-    }
-    return deadline_ns < end_ns
-        && end_ns - deadline_ns > _PySampling_WAKE_UP_NS;
-}
-
-void
-_PySampling_ClockRunIsOver(_PySampling_Thread *thread)
-{
-    if (has_missed(thread)) {
-        _PySampling_COUNT(ticks_missed, 1);
-    }
-    uint64_t ran_ns = thread->run_end_ns - thread->attached_ns;
-    thread->usual_run_ns -= thread->usual_run_ns / AVERAGE_RUNS;
-    thread->usual_run_ns += ran_ns / AVERAGE_RUNS;
+    _Py_atomic_store_int(&STATE->clock_rests, 0);
+    clock->idle_ticks = 0;
+    clock->deadline_ns =
+        _PySampling_DeadlineAfter(_PySampling_MonotonicNow());
 }
 
 /* With the registry locked. */
@@ -279,8 +153,9 @@ run_clock(void *arg)
     prctl(PR_SET_NAME, "sampleprof");
     prctl(PR_SET_TIMERSLACK, 1);
     _PySampling_AskForPromptWakeUps();
-    _PySampling_ProcOpen(&clock->asking.proc);
-    begin_anew(clock, _PySampling_MonotonicNow());
+    _PySampling_ProcOpen(&clock->ticker.proc);
+    clock->deadline_ns =
+        _PySampling_DeadlineAfter(_PySampling_MonotonicNow());
     for (;;) {
         uint32_t seen_wakeups = _Py_atomic_load_uint32(&STATE->clock_wakeups);
         uint64_t now_ns = _PySampling_MonotonicNow();
@@ -291,22 +166,22 @@ run_clock(void *arg)
             break;
         }
         if (_Py_atomic_exchange_int(&clock->is_changed, 0)) {
-            begin_anew(clock, now_ns);
+            clock->deadline_ns = _PySampling_DeadlineAfter(now_ns);
         }
         else if (_Py_atomic_load_int(&clock->is_paused)) {
             _PySampling_WaitUntil(0, seen_wakeups);
         }
-        else if (clock->idle_checks >= IDLE_CHECKS) {
+        else if (clock->idle_ticks >= IDLE_TICKS) {
             rest(clock, seen_wakeups);
         }
         else if (now_ns < clock->deadline_ns) {
             _PySampling_WaitUntil(clock->deadline_ns, seen_wakeups);
         }
         else {
-            check(clock, now_ns);
+            tick(clock, now_ns);
         }
     }
-    _PySampling_ProcClose(&clock->asking.proc);
+    _PySampling_ProcClose(&clock->ticker.proc);
     return NULL;
 }
 
@@ -338,20 +213,19 @@ _PySampling_ClockStart(void (*handler)(int, void *, void *))
         return _PySampling_ERR_NO_MEMORY;
     }
     STATE->handler = handler;
-    if (!_PySampling_SignalTake(&clock->asking.signal)) {
+    if (!_PySampling_SignalTake(&clock->ticker.signal)) {
         free(clock);
         return _PySampling_ERR_SIGNAL_TAKEN;
     }
     STATE->clock = clock;
-    _PySampling_TimersStart();
     STATE->deadline_seed = _PySampling_MonotonicNow();
-    set_deadline(clock, NO_DEADLINE);
+    STATE->late_ns = 0;
     if (STATE->options.manual) {
         return _PySampling_OK;
     }
     int err = start_thread(clock);
     if (err != 0) {
-        _PySampling_SignalGiveBack(&clock->asking.signal);
+        _PySampling_SignalGiveBack(&clock->ticker.signal);
         free(clock);
         STATE->clock = NULL;
         errno = err;
@@ -420,25 +294,6 @@ _PySampling_ClockSetPeriod(uint64_t period_ns)
     }
 }
 
-/* `is_child`: after a fork, which leaves the child none. */
-static void
-delete_timers(int is_child)
-{
-    STATE->uses_timers = 0;
-    for (struct _sampling_interpreter_state *s = STATE->interpreters;
-         s != NULL; s = s->next)
-    {
-        for (_PySampling_Thread *t = s->threads; t != NULL; t = t->next) {
-            if (is_child) {
-                _PySampling_TimerForget(t);
-            }
-            else {
-                _PySampling_TimerDelete(t);
-            }
-        }
-    }
-}
-
 /* Called by an attached thread, whose own last signal is waited for. */
 void
 _PySampling_ClockStop(_PySampling_Thread *caller)
@@ -452,7 +307,6 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     STATE->clock = NULL;
     int has_thread =
         clock->life == THREAD_RUNS || clock->life == THREAD_ENDS;
-    delete_timers(0);
     PyMutex_Unlock(&STATE->mutex);
     if (has_thread) {
         order(clock, 1, 0);
@@ -461,7 +315,7 @@ _PySampling_ClockStop(_PySampling_Thread *caller)
     if (caller != NULL) {
         _PySampling_RunEnd(caller);
     }
-    _PySampling_SignalGiveBack(&clock->asking.signal);
+    _PySampling_SignalGiveBack(&clock->ticker.signal);
     free(clock);
 }
 
@@ -470,7 +324,7 @@ _PySampling_ClockLeaveSignal(void)
 {
     struct _sampling_clock *clock = _PyRuntime.sampling.clock;
     if (clock != NULL) {
-        _PySampling_SignalLeave(&clock->asking.signal);
+        _PySampling_SignalLeave(&clock->ticker.signal);
     }
 }
 
@@ -479,7 +333,7 @@ _PySampling_ClockHandlerOfProgram(PyOS_sighandler_t handler)
 {
     struct _sampling_clock *clock = _PyRuntime.sampling.clock;
     return clock == NULL ? handler
-        : _PySampling_SignalHandlerOfProgram(&clock->asking.signal, handler);
+        : _PySampling_SignalHandlerOfProgram(&clock->ticker.signal, handler);
 }
 
 int
@@ -501,19 +355,30 @@ _PySampling_ClockAbandon(void)
 void
 _PySampling_ClockForget(void)
 {
-    STATE->clock_rests = _PySampling_AWAKE;
-    delete_timers(1);
+    STATE->clock_rests = 0;
     if (STATE->clock != NULL) {
-        _PySampling_SignalGiveBack(&STATE->clock->asking.signal);
+        _PySampling_SignalGiveBack(&STATE->clock->ticker.signal);
         free(STATE->clock);
         STATE->clock = NULL;
     }
 }
 
-/* A tick of a manual session, which stands for `span`: the thread that calls
-   asks itself. */
+/* A thread is to get ticks. */
 void
-_PySampling_ClockTickAll(uint64_t wall_ns, struct _sampling_time span)
+_PySampling_ClockWake(void)
 {
-    (void)tick(STATE->clock, wall_ns, span);
+    if (_Py_atomic_load_int(&STATE->clock_rests)
+        && _Py_atomic_exchange_int(&STATE->clock_rests, 0))
+    {
+        _PySampling_WakeUpSampler();
+    }
+}
+
+/* A tick of a manual session. */
+void
+_PySampling_ClockTick(void)
+{
+    _PySampling_SignalKeep(&STATE->clock->ticker.signal);
+    (void)_PySampling_TickAll(&STATE->clock->ticker);
+    _PySampling_COUNT(ticks, 1);
 }

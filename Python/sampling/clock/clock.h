@@ -1,5 +1,5 @@
-/* Sampling profiler: WHEN to sample: what others ask of the clock, of
-   threads' timers and of the signal. */
+/* Sampling profiler: WHEN to sample: what others ask of the clock, of the word
+   of a thread and of the signal. */
 
 #ifndef Py_SAMPLING_CLOCK_H
 #define Py_SAMPLING_CLOCK_H
@@ -18,88 +18,86 @@ extern _PySampling_Status
 _PySampling_ClockStart(void (*handler)(int signum, void *siginfo,
                                        void *context));
 extern _PySampling_Status _PySampling_ClockResume(void);
-extern void _PySampling_ClockTickAll(uint64_t wall_ns,
-                                     struct _sampling_time span);
+// A tick for all threads: in a manual session by the thread that calls.
+extern void _PySampling_ClockTick(void);
 // The program's handler of the signal, where that is the clock's.
 extern PyOS_sighandler_t
 _PySampling_ClockHandlerOfProgram(PyOS_sighandler_t handler);
 // A thread has ended: if nobody takes part any more, the sampler thread must
-// not keep the process.
-// Returns whether nobody does.
+// not keep the process.  Returns whether nobody does.
 extern int _PySampling_ClockAbandon(void);
 // A thread takes part: there is a sampler thread again if that has happened.
 extern void _PySampling_ClockRevive(void);
-// Somebody holds a GIL: the clock does not rest any more, unless it only needs
-// to watch a run with a timer.
-typedef enum {
-    _PySampling_AWAKE = 0,
-    _PySampling_WATCHES,        // now and then, whether signals are answered
-    _PySampling_RESTS,
-} _PySampling_Rest;
-extern void _PySampling_ClockWakeUp(void);
-static inline void
-_PySampling_ClockWake(int is_timed)
-{
-    struct _sampling_runtime_state *state = &_PyRuntime.sampling;
-    int *ran = is_timed ? &state->somebody_timed : &state->somebody_ran;
-    if (!_Py_atomic_load_int_relaxed(ran)) {
-        _Py_atomic_store_int_relaxed(ran, 1);
-    }
-    int wakes_up = is_timed ? _PySampling_RESTS : _PySampling_WATCHES;
-    if (_Py_atomic_load_int(&state->clock_rests) >= wakes_up) {
-        _PySampling_ClockWakeUp();
-    }
-}
-// At the end of the thread's run.
-extern void _PySampling_ClockRunIsOver(_PySampling_Thread *thread);
+// Leaves the signal to the program and takes another.
+extern void _PySampling_ClockLeaveSignal(void);
 // Called without it.
+extern void _PySampling_ClockWake(void);
 extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockRest(_PySampling_Thread *caller);
 extern void _PySampling_ClockSetPeriod(uint64_t period_ns);
 extern void _PySampling_ClockForget(void);
 // The clock has a thread of its own: the session is not manual.
 extern int _PySampling_ClockHasThread(void);
-// Leaves the signal to the program and takes another.  On a thread that is
-// invisible to the clock, with runtime->sampling.mutex held.
-extern void _PySampling_ClockLeaveSignal(void);
 
-// clock/run.c.  The thread's run, from RunPrepare() and RunOpen(), last of
-// all, to RunEnd(), when no signal is on its way any more.  Who takes a tick
-// captures it.
-extern void _PySampling_RunPrepare(_PySampling_Thread *thread);
-extern int _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread);
-extern int _PySampling_RunOpen(_PySampling_Thread *thread, int at_once);
-extern int _PySampling_RunAwaitsDue(const _PySampling_Thread *thread);
-extern void _PySampling_RunResume(_PySampling_Thread *thread);
-extern int _PySampling_RunEnd(_PySampling_Thread *thread);
-extern int _PySampling_RunTakeLast(_PySampling_Thread *thread,
-                                   int was_overdue);
-// At a safepoint.
-extern void _PySampling_RunSayMask(_PySampling_Thread *thread);
-extern int _PySampling_RunOnlyWaits(_PySampling_Thread *thread);
-extern int _PySampling_RunTakeDue(_PySampling_Thread *thread,
+// clock/tick.c.  With runtime->sampling.mutex.  The thread gets ticks from now
+// on, or no more.
+extern void _PySampling_TicksBegin(_PySampling_Thread *thread);
+extern void _PySampling_TicksEnd(_PySampling_Thread *thread);
+// A thread without its GIL, which the caller has, is noted as by a tick.
+extern void _PySampling_TickStill(_PySampling_Thread *thread,
                                   uint64_t now_ns);
-// In the signal handler.
-extern uint64_t _PySampling_RunHear(_PySampling_Thread *thread,
-                                    uint64_t now_ns);
-extern void _PySampling_RunGoOn(_PySampling_Thread *thread,
-                                uint64_t ticked_ns);
-extern void _PySampling_RunWasAsked(_PySampling_Thread *thread,
-                                    uint64_t ticked_ns);
-extern void _PySampling_RunPutOff(_PySampling_Thread *thread);
-// With runtime->sampling.mutex.
-extern void _PySampling_TimerDelete(_PySampling_Thread *thread);
-extern void _PySampling_TimerForget(_PySampling_Thread *thread);
-#define _PySampling_HAS_OVERDUE(THREAD) ((THREAD)->overdue.after_ns != 0)
-// Maybe one is due.
-#define _PySampling_HAS_TICK(THREAD) \
-    (_PySampling_HAS_OVERDUE(THREAD) \
-     || _Py_atomic_load_uint64_relaxed(&(THREAD)->timer_deadline_ns) != 0)
 
-// clock/ask.c.  Threads have no timers for now, or none any more.
-// Async-signal-safe.
-extern void _PySampling_TimersEnd(int for_good);
-extern int _PySampling_HasOneGIL(void);
+/* --- The word of a thread (clock/run.c).  On the thread. */
+
+#define _PySampling_WORD(THREAD) _Py_atomic_load_uint64(&(THREAD)->word)
+#define _PySampling_STATE_OF(WORD) ((int)(WORD) & _PySampling_STATES)
+
+static inline uint64_t
+_PySampling_NextWord(uint64_t word, int state)
+{
+    return (word & ~(uint64_t)(_PySampling_GENERATION - 1))
+           + _PySampling_GENERATION + (uint64_t)state;
+}
+
+// Changes the state unless there is a flag.  Returns whether it did.
+static inline int
+_PySampling_RunChange(_PySampling_Thread *thread, int state)
+{
+    uint64_t word = _Py_atomic_load_uint64_relaxed(&thread->word);
+    return (word & _PySampling_FLAGS) == 0
+        && _Py_atomic_compare_exchange_uint64(
+               &thread->word, &word, _PySampling_NextWord(word, state));
+}
+
+// Changes it whatever the flags are, which are returned.
+static inline int
+_PySampling_RunSet(_PySampling_Thread *thread, int state)
+{
+    uint64_t word = _Py_atomic_load_uint64_relaxed(&thread->word);
+    return (int)_Py_atomic_exchange_uint64(
+        &thread->word, _PySampling_NextWord(word, state));
+}
+
+// The run ends: the thread is OUT, and no signal is on its way.  What one
+// stood for is overdue.  Returns the word before, with its flags.
+extern int _PySampling_RunEnd(_PySampling_Thread *thread);
+// It begins, or goes on, unless it is OUT for good.
+extern void _PySampling_RunBegin(_PySampling_Thread *thread, int flags);
+// The thread is no longer noted: it is to get ticks again.
+extern void _PySampling_RunReturned(_PySampling_Thread *thread);
+// At a safepoint: is a tick overdue, and due by now?
+extern int _PySampling_RunTakeOverdue(_PySampling_Thread *thread,
+                                      uint64_t now_ns);
+extern int _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread);
+// At a safepoint: takes back a signal that the thread blocks.
+extern void _PySampling_RunCheckMask(_PySampling_Thread *thread);
+// What the deadlines since the last call stand for, up to a tick that took
+// place at `tick_ns` and that has its answer at `now_ns`.  Async-signal-safe.
+extern uint64_t _PySampling_RunTakeSpan(_PySampling_Thread *thread,
+                                        uint64_t tick_ns, uint64_t now_ns);
+
+// clock/deadlines.c.
+extern uint64_t _PySampling_DeadlinesUntil(uint64_t moment_ns);
 
 // clock/signal.c.  May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);
@@ -108,20 +106,11 @@ extern int _PySampling_IsUsableSignal(int signum);
 extern void _PySampling_ReadMask(_PySampling_Thread *thread);
 // Async-signal-safe.
 extern int _PySampling_IsFromClock(const siginfo_t *info);
+// Has the signal cut a system call short, as far as registers show?
+extern int _PySampling_HasCutCall(void *context);
 
-// What the thread did that the signal met, as far as its registers show.
-typedef enum {
-    _PySampling_NO_CALL,
-    _PySampling_CALL_RESTARTED, // it slept in a call, and goes on
-    _PySampling_CALL_CUT,       // it slept in a call, which fails with EINTR
-} _PySampling_MetCall;
-extern _PySampling_MetCall _PySampling_SignalMet(void *context);
 /* A signal takes some ten microseconds.  If it took longer, the thread was in
    the kernel (page faults, a large munmap()) or without a CPU. */
 #define _PySampling_LATE_NS 100000
-
-/* The sampler thread wakes up within this time if it is given a CPU: 15 us on
-   a CPU that runs, up to 50 on one that was idle. */
-#define _PySampling_WAKE_UP_NS 60000
 
 #endif  // !Py_SAMPLING_CLOCK_H

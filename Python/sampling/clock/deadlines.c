@@ -1,17 +1,14 @@
 /* Sampling profiler: the deadlines of ticks.
 
    Owns at which moments a tick is due, and what it stands for.  Must not know
-   who checks them.
+   what is done at them.
 
    They are the same for all threads: one in each period, anywhere in it, so
    that no rhythm of a program or of the kernel meets them more often.  They
    follow from a number alone: nobody has to keep them, and what a program does
-   cannot move them.
-
-   Timers have others than the clock.  Where others want the CPU, too, a clock
-   that wakes up has the kernel choose anew who runs, so runs begin just after
-   the clock's deadlines; were these the timers' as well, short runs would have
-   too few. */
+   cannot move them.  Each stands for a period, so the deadlines up to a moment
+   are a clock that is never off by more than that: who has counted up to one
+   moment, and takes what has come since, has each deadline once. */
 
 #include "Python.h"
 
@@ -21,6 +18,12 @@
 
 #define STATE (&_PyRuntime.sampling)
 
+
+/* Deadlines lie anywhere in so many periods.  In one, the next is never soon
+   after the last: and where others want the CPUs, too, runs begin when the
+   sampler thread has had one, so that their beginnings were met too rarely.
+   In many, that there was a deadline says nothing about the next. */
+#define SPREAD 8
 
 /* A number that looks random for each k (Steele, Lea and Flood, "Fast
    Splittable Pseudorandom Number Generators", 2014). */
@@ -34,36 +37,41 @@ mix(uint64_t k)
 }
 
 static uint64_t
-deadline_of(_PySampling_Deadlines whose, uint64_t k, uint64_t period_ns)
+deadline_of(uint64_t k, uint64_t period_ns)
 {
-    uint64_t seed = STATE->deadline_seed;
-    seed = whose == _PySampling_OF_TIMERS ? ~seed : seed;
-    return k * period_ns + mix(k + seed) % period_ns;
+    return k * period_ns
+           + mix(k + STATE->deadline_seed) % (SPREAD * period_ns);
 }
 
+/* The first one after the moment. */
 uint64_t
-_PySampling_DeadlineFrom(_PySampling_Deadlines whose, uint64_t moment_ns)
+_PySampling_DeadlineAfter(uint64_t moment_ns)
 {
     uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t k = moment_ns / period_ns;
-    uint64_t deadline_ns = deadline_of(whose, k, period_ns);
-    return deadline_ns >= moment_ns
-        ? deadline_ns : deadline_of(whose, k + 1, period_ns);
+    uint64_t first_ns = UINT64_MAX;
+    for (k -= Py_MIN(k, SPREAD - 1); k * period_ns < first_ns; k++) {
+        uint64_t deadline_ns = deadline_of(k, period_ns);
+        if (deadline_ns > moment_ns && deadline_ns < first_ns) {
+            first_ns = deadline_ns;
+        }
+    }
+    return first_ns;
 }
 
-/* A period for each deadline, as each is anywhere in its own.  The first
-   counts as over. */
+/* What all deadlines up to the moment stand for.  In a manual session each
+   nanosecond is one. */
 uint64_t
-_PySampling_DeadlineSpan(_PySampling_Deadlines whose, uint64_t first_ns,
-                         uint64_t now_ns)
+_PySampling_DeadlinesUntil(uint64_t moment_ns)
 {
-    uint64_t period_ns = _PySampling_PeriodNow();
-    uint64_t first = first_ns / period_ns;
-    uint64_t last = now_ns / period_ns;
-    if (deadline_of(whose, last, period_ns) > now_ns) {
-        last--;
+    if (STATE->options.manual) {
+        return moment_ns;
     }
-    uint64_t num_ticks = last > first ? last - first + 1 : 1;
-    _PySampling_COUNT(ticks_late, num_ticks - 1);
-    return num_ticks * period_ns;
+    uint64_t period_ns = _PySampling_PeriodNow();
+    uint64_t k = moment_ns / period_ns;
+    uint64_t num = k - Py_MIN(k, SPREAD - 1);
+    for (uint64_t i = num; i <= k; i++) {
+        num += deadline_of(i, period_ns) <= moment_ns;
+    }
+    return (num + SPREAD / 2) * period_ns;
 }

@@ -45,15 +45,12 @@ install_handler(struct _sampling_signal *signal, int signum)
     return sigaction(signum, &action, NULL);
 }
 
-/* May the clock have sent the signal, or a timer of ours?  If the user's queue
+/* May the clock have sent the signal?  If the user's queue
    of pending signals is full (RLIMIT_SIGPENDING), the kernel has no space for
    who sent it and says that it was process 0. */
 int
 _PySampling_IsFromClock(const siginfo_t *info)
 {
-    if (info->si_code == SI_TIMER) {
-        return info->si_value.sival_ptr == &_PyRuntime.sampling;
-    }
     return info->si_code == SI_TKILL
         ? info->si_pid == _PyRuntime.sampling.owner_pid
         : info->si_code == SI_USER && info->si_pid == 0;
@@ -74,34 +71,23 @@ _PySampling_SignalIsOurs(void)
     return handler_is_ours(_PyRuntime.sampling.signal);
 }
 
-/* Linux sets back the program counter to the instruction that makes the system
-   call, or has it return -EINTR. */
-_PySampling_MetCall
-_PySampling_SignalMet(void *context)
+/* Linux has such a call return -EINTR. */
+int
+_PySampling_HasCutCall(void *context)
 {
     const ucontext_t *uc = context;
 #if defined(__x86_64__)
     // The instruction leaves the address that follows it in RCX.
     const greg_t *r = uc->uc_mcontext.gregs;
-    if (r[REG_RCX] == r[REG_RIP] && r[REG_RAX] == -EINTR) {
-        return _PySampling_CALL_CUT;
-    }
-    if (r[REG_RCX] == r[REG_RIP] + 2) {
-        return _PySampling_CALL_RESTARTED;
-    }
+    return r[REG_RCX] == r[REG_RIP] && r[REG_RAX] == -EINTR;
 #elif defined(__aarch64__)
     const uint32_t svc_0 = 0xd4000001;
     const uint32_t *pc = (const uint32_t *)uc->uc_mcontext.pc;
-    if (pc[-1] == svc_0 && (int64_t)uc->uc_mcontext.regs[0] == -EINTR) {
-        return _PySampling_CALL_CUT;
-    }
-    if (pc[0] == svc_0) {
-        return _PySampling_CALL_RESTARTED;
-    }
+    return pc[-1] == svc_0 && (int64_t)uc->uc_mcontext.regs[0] == -EINTR;
 #else
     (void)uc;
+    return 0;
 #endif
-    return _PySampling_NO_CALL;
 }
 
 /* The signals a program may name: those that report no fault of its own and

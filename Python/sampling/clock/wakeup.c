@@ -33,7 +33,7 @@
 /* Lets the sampler thread preempt whoever has its CPU when it wakes up: else
    it gets the CPU when the program blocks, and finds nobody running.  Linux
    6.12 and later do that for a thread with a short slice, which anyone may
-   have; ticks_missed shows it where they do not.  Not where system calls are
+   have; ticks_late shows it where they do not.  Not where system calls are
    filtered: systemd's SystemCallFilter=~@resources ends the process for this
    one. */
 void
@@ -79,15 +79,4 @@ _PySampling_WakeUpSampler(void)
     (void)_Py_atomic_add_uint32(&STATE->clock_wakeups, 1);
     syscall(FUTEX, &STATE->clock_wakeups, FUTEX_WAKE_PRIVATE, 1, NULL,
             NULL, 0);
-}
-
-void
-_PySampling_ClockWakeUp(void)
-{
-    // Written by others, too, if they hold other GILs: it is the same moment.
-    _Py_atomic_store_uint64(&STATE->clock_woken_ns,
-                            _PySampling_MonotonicNow());
-    if (_Py_atomic_exchange_int(&STATE->clock_rests, 0)) {
-        _PySampling_WakeUpSampler();
-    }
 }

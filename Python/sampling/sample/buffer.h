@@ -28,6 +28,8 @@ struct _sampling_capture {
     _Py_CODEUNIT *instr;
     PyObject *context;              // borrowed
     uint64_t time_ns;               // of its last tick
+    uint64_t asleep_ns;             // the same, of those that found it asleep
+    uint64_t first_tick;            // that met it
     uint64_t count;
     struct _sampling_time span;     // what its ticks stand for
     struct _sampling_time spent;    // since the capture before

@@ -33,24 +33,18 @@
    down. */
 #define FRAMES_PER_SKIPPED_TICK 4096
 
-/* What takes longer than this is not the capture alone. */
+/* What takes longer than this is maybe not the capture alone. */
 #define MAX_CAPTURE_NS 100000
 
-/* At the first safepoint of a run that began in C: the call is over, but what
-   is due is due since it was under way.  NULL: the leaf is in no such call. */
-static const struct _sampling_call *
-call_that_was_resumed(const _PySampling_Thread *thread,
-                      const _PyInterpreterFrame *frame,
-                      const _Py_CODEUNIT *instr, int is_in_c)
-{
-    return !is_in_c && frame != NULL && thread->resumed.frame == frame
-        && thread->resumed.instr == instr ? &thread->resumed : NULL;
-}
+/* More than a tick takes from a thread whose CPU it shares. */
+#define TICK_TAKES_NS 150000
 
-/* Runs in the signal handler, on the thread, or at a safepoint. */
-int
-_PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
-                    uint64_t wall_ns, uint64_t cpu_ns, int is_in_c)
+/* Runs in the signal handler, on the thread, or at a safepoint.  `now` is what
+   its two clocks say. */
+static int
+capture(PyThreadState *tstate, _PySampling_Thread *thread,
+        struct _sampling_time now, struct _sampling_time span,
+        uint64_t asleep_ns, int is_in_c)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     _PyInterpreterFrame *frame = tstate->current_frame;
@@ -86,23 +80,20 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
         last = &buffer->captures[buffer->num_captures];
         *last = (struct _sampling_capture){
             .first = buffer->used,
+            .first_tick = thread->tick.number,
             .gc_generation = thread->gc_generation,
             .frame = frame,
             .instr = instr,
             .context = tstate->context,
         };
-        const struct _sampling_call *call = call_that_was_resumed(
-            thread, frame, instr, is_in_c);
         struct _sampling_walk w = {
             .interp = tstate->interp,
             .slots = buffer->slots,
             .names = _PyRuntime.sampling.options.names,
-            .call = call,
             .out = buffer->frames + buffer->used,
         };
-        int walked =
-            _PySampling_Walk(&w, thread, frame, buffer->depth_frames,
-                             is_in_c || call != NULL);
+        int walked = _PySampling_Walk(&w, thread, frame,
+                                      buffer->depth_frames, is_in_c);
         assert(w.num_entries <= _PySampling_MaxEntries(buffer->depth_frames));
         last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
@@ -114,8 +105,12 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
         _PySampling_COUNT(captures_merged, 1);
     }
     _PySampling_AddTime(&last->spent,
-                        _PySampling_AccountRun(thread, wall_ns, cpu_ns));
-    _PySampling_AddTime(&last->span, _PySampling_TakeSpan(thread));
+                        _PySampling_AccountSpent(thread, now.wall_ns,
+                                                 now.cpu_ns));
+    _PySampling_AddTime(&last->span, span);
+    _PySampling_AddTime(&last->span, thread->span);
+    thread->span = (struct _sampling_time){0};
+    last->asleep_ns += asleep_ns;
     last->time_ns = thread->account.wall_ns;
     last->count++;
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
@@ -124,67 +119,58 @@ _PySampling_Capture(PyThreadState *tstate, _PySampling_Thread *thread,
 
 /* A capture that took very long has lost its CPU meanwhile: where others want
    the CPU, too, the kernel likes to take it in a system call, and no call of
-   the program's comes as often as the handler's. */
+   the program's comes as often as the handler's.  Or the stack is very deep:
+   then its CPU time counts. */
 static void
-count_overhead(uint64_t from_ns)
+count_overhead(_PySampling_Thread *thread, uint64_t from_ns,
+               uint64_t from_cpu_ns)
 {
     uint64_t took_ns = _PySampling_MonotonicNow() - from_ns;
-    _PySampling_COUNT(overhead_capture_ns, Py_MIN(took_ns, MAX_CAPTURE_NS));
-}
-
-/* If the signal took long, the thread stood at the instruction that the
-   handler finds: the time since the tick is of that instruction. */
-static void
-capture_tick(PyThreadState *tstate, _PySampling_Thread *thread)
-{
-    uint64_t now_ns = _PySampling_MonotonicNow();
-    uint64_t wall_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns);
-    uint64_t cpu_ns = _Py_atomic_load_uint64_relaxed(&thread->tick_cpu_ns);
-    if (now_ns - wall_ns > _PySampling_LATE_NS
-        && !_PyRuntime.sampling.options.manual)
-    {
-        wall_ns = now_ns;
-        cpu_ns = _PySampling_CpuNow(thread);
+    if (took_ns > MAX_CAPTURE_NS) {
+        took_ns = Py_MAX(MAX_CAPTURE_NS,
+                         _PySampling_CpuNow(thread) - from_cpu_ns);
     }
-    _PySampling_Capture(tstate, thread, wall_ns, cpu_ns, 1);
-    count_overhead(now_ns);
+    _PySampling_COUNT(overhead_capture_ns, took_ns);
 }
 
-/* Is the stack so deep that this tick is left out?  What it stands for goes to
-   the next capture. */
+/* On a CPU until the tick?  Then that took it away, where there is but one. */
 static int
-is_skipped(_PySampling_Thread *thread)
+was_on_cpu(const _PySampling_Thread *thread)
 {
-    if (thread->skip_ticks <= 0) {
-        return 0;
-    }
-    thread->skip_ticks--;
-    _PySampling_COUNT(captures_skipped, 1);
-    return 1;
+    const struct _sampling_account *a = &thread->account;
+    uint64_t wall_ns =
+        thread->tick.at_ns - Py_MIN(thread->tick.at_ns, a->wall_ns);
+    uint64_t cpu_ns =
+        thread->tick.cpu_ns - Py_MIN(thread->tick.cpu_ns, a->cpu_ns);
+    return wall_ns < cpu_ns + TICK_TAKES_NS;
 }
 
-void
-_PySampling_CaptureDue(PyThreadState *tstate, _PySampling_Thread *thread)
+/* What a signal stands for that comes now.  If it comes late, and the thread had
+   no CPU since the tick, it says nothing about where CPU time is burnt: kernels
+   take the CPU away at places they prefer. */
+static struct _sampling_time
+span_of_signal(_PySampling_Thread *thread, struct _sampling_time now)
 {
-    uint64_t now_ns = _PySampling_WallNow();
-    if (_PySampling_RunTakeDue(thread, now_ns) && !is_skipped(thread)) {
-        _PySampling_Capture(tstate, thread, now_ns,
-                            _PySampling_CpuNow(thread), 0);
+    uint64_t way_ns = now.wall_ns - thread->tick.at_ns;
+    struct _sampling_time span = {
+        .wall_ns = _PySampling_RunTakeSpan(thread, thread->tick.at_ns,
+                                           now.wall_ns)};
+    if (_PyRuntime.sampling.options.manual) {
+        span.cpu_ns = now.cpu_ns - thread->account.cpu_ns;
     }
+    else if (way_ns < _PySampling_LATE_NS
+             || now.cpu_ns - thread->tick.cpu_ns > way_ns / 2)
+    {
+        span.cpu_ns = span.wall_ns;
+    }
+    else if (was_on_cpu(thread)) {
+        span.cpu_ns = Py_MIN(span.wall_ns, _PySampling_PeriodNow());
+    }
+    return span;
 }
 
-void
-_PySampling_CaptureLast(PyThreadState *tstate, _PySampling_Thread *thread,
-                        int was_overdue, int is_in_c)
-{
-    if (_PySampling_RunTakeLast(thread, was_overdue) && !is_skipped(thread)) {
-        uint64_t end_ns = _PySampling_AccountRunEnd(thread);
-        _PySampling_Capture(tstate, thread, end_ns,
-                            _PySampling_CpuAt(thread, end_ns), is_in_c);
-    }
-}
-
-/* May this signal capture the thread?  Counts why not. */
+/* May the thread be captured now?  If not, what the tick stands for goes to
+   the next capture.  Counts why. */
 static int
 may_capture(_PySampling_Thread *thread)
 {
@@ -192,89 +178,95 @@ may_capture(_PySampling_Thread *thread)
         _PySampling_COUNT(captures_in_hook, 1);
         return 0;
     }
-    return !is_skipped(thread);
+    if (thread->skip_ticks > 0) {
+        // The stack is that deep.
+        thread->skip_ticks--;
+        _PySampling_COUNT(captures_skipped, 1);
+        return 0;
+    }
+    return 1;
 }
 
-/* The clock has asked. */
-static void
-handle_question(PyThreadState *tstate, _PySampling_Thread *thread)
+void
+_PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
+                           int is_in_c)
 {
-    if (!may_capture(thread)) {
-        // What the tick stands for goes to the next capture.
-    }
-    else if (thread->is_leaving) {
-        _PySampling_RunPutOff(thread);
-    }
-    else {
-        capture_tick(tstate, thread);
-        _PySampling_RunWasAsked(
-            thread, _Py_atomic_load_uint64_relaxed(&thread->tick_wall_ns));
-    }
-}
-
-/* The thread's own timer has fired. */
-static void
-handle_timer(PyThreadState *tstate, _PySampling_Thread *thread, void *context)
-{
-    uint64_t now_ns = _PySampling_MonotonicNow();
-    uint64_t stopped_ns = _PySampling_RunHear(thread, now_ns);
-    if (stopped_ns == 0) {
-        _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
+    if (thread->overdue.after_ns == 0) {
         return;
     }
-    _PySampling_MetCall met = _PySampling_SignalMet(context);
-    if (met != _PySampling_NO_CALL) {
-        _PySampling_TimersEnd(met == _PySampling_CALL_CUT);
+    struct _sampling_time now = {.wall_ns = _PySampling_WallNow()};
+    if (_PySampling_RunTakeOverdue(thread, now.wall_ns)) {
+        now.cpu_ns = _PySampling_CpuNow(thread);
+        (void)capture(tstate, thread, now, (struct _sampling_time){0}, 0,
+                      is_in_c);
     }
-    if (met == _PySampling_CALL_CUT) {
-        _PySampling_COUNT(calls_interrupted, 1);
+}
+
+/* The signal of a tick.  If one has noted the thread before, asleep with the GIL,
+   that was in the call that it is in still. */
+static void
+handle_tick(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t word)
+{
+    uint64_t from_ns = _PySampling_MonotonicNow();
+    struct _sampling_time now = {_PySampling_WallAt(from_ns),
+                                 _PySampling_CpuNow(thread)};
+    int is_noted = (word & _PySampling_NOTED) != 0;
+    struct _sampling_time span = {0};
+    uint64_t asleep_ns = 0;
+    int may = may_capture(thread);
+    if (!is_noted) {
+        span = span_of_signal(thread, now);
     }
-    if (may_capture(thread)) {
-        // Late, and it had no CPU.
-        int is_read = stopped_ns == now_ns
-            || _PySampling_AccountWantsCpu(thread, now_ns);
-        uint64_t cpu_ns = is_read ? _PySampling_CpuNow(thread) : 0;
-        _PySampling_Capture(tstate, thread, now_ns, cpu_ns, 1);
+    else if (may) {
+        uint64_t span_ns = _PySampling_RunTakeSpan(
+            thread, thread->tick.at_ns, now.wall_ns);
+        span.cpu_ns = span.wall_ns = _PySampling_AccountOnCpu(
+            thread, span_ns, now.wall_ns, now.cpu_ns);
+        asleep_ns = span_ns - span.wall_ns;
     }
-    _PySampling_RunGoOn(thread, stopped_ns);
-    count_overhead(stopped_ns);
+    word &= ~(uint64_t)_PySampling_SENDING;
+    if (may && capture(tstate, thread, now, span, asleep_ns, 1)) {
+        word &= ~(uint64_t)_PySampling_NOTED;
+        word |= _PySampling_PENDING;
+    }
+    else {
+        _PySampling_AddTime(&thread->span, span);
+    }
+    _Py_atomic_store_uint64(&thread->word, word);
+    count_overhead(thread, from_ns, now.cpu_ns);
 }
 
 /* Runs on whatever thread the signal reached.  No lock, no allocation, no
-   system call but clock_gettime(), sigaction() and those of the timer. */
+   system call but clock_gettime(). */
 void
 _PySampling_SignalHandler(int signum, void *siginfo, void *context)
 {
     int saved_errno = errno;
-    const siginfo_t *info = siginfo;
     PyThreadState *tstate = _PyThreadState_GET();
     if (tstate == NULL) {
         _PySampling_COUNT(signals_late, 1);
         return;
     }
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
-    int is_timer = info->si_code == SI_TIMER;
-    if (thread == NULL || !_PySampling_IsFromClock(info)
-        || (!is_timer && _Py_atomic_load_int_acquire(&thread->asked)
-                         == _PySampling_NOT_ASKED))
-    {
+    uint64_t word = thread != NULL ? _PySampling_WORD(thread) : 0;
+    if (thread == NULL || !_PySampling_IsFromClock(siginfo)) {
         _PySampling_COUNT(signals_stray, 1);
-        errno = saved_errno;
-        return;
     }
-    if (!_PySampling_ACTIVE()
-        || !_PySampling_IN_EPOCH(thread))
-    {
+    else if (_PySampling_STATE_OF(word) == _PySampling_INACTIVE) {
+        // As its run ended: it waits for this.
+        _Py_atomic_store_int(&thread->signal_came, 1);
+    }
+    else if (!(word & _PySampling_SENDING)) {
+        _PySampling_COUNT(signals_stray, 1);
+    }
+    else if (!_PySampling_ACTIVE() || !_PySampling_IN_EPOCH(thread)) {
+        _Py_atomic_store_uint64(&thread->word,
+                                word & ~(uint64_t)_PySampling_SENDING);
         _PySampling_COUNT(signals_late, 1);
     }
-    else if (is_timer) {
-        handle_timer(tstate, thread, context);
-    }
     else {
-        handle_question(tstate, thread);
-    }
-    if (!is_timer) {
-        _Py_atomic_store_int_release(&thread->asked, _PySampling_NOT_ASKED);
+        _PySampling_COUNT(calls_interrupted, _PySampling_HasCutCall(context));
+        handle_tick(tstate, thread, word);
     }
     errno = saved_errno;
 }

@@ -1,21 +1,19 @@
 /* Sampling profiler: from what a thread did to records.
 
-   Owns how a capture, a note of a tick and an interval off the GIL become
-   records, and the order of that: the tables are locked, a stack becomes a
-   node, the context a set of labels, then the record gets its weight or goes
-   to the sinks.  Other records are made of these or by its functions: waits
-   for a CPU (sample/weights.c), what is left at the end (sample/leftover.c),
-   charges of delay (sample/delays.c).  The waits of tasks, which are no
-   thread's time, are recorded by task/waits.c.  Must not know how time is
-   measured (sample/account.c), shared (sample/weights.c) or kept (sinks/). */
+   Owns how a capture and a note become records, what becomes of time that no
+   tick will meet any more, and the order of that: the tables are locked, a
+   stack becomes a node, the context a set of labels, then the record waits for
+   its weight (sample/weights.c).  The waits of tasks, which are no thread's
+   time, are recorded by task/waits.c.  Must not know how samples share time
+   or sinks keep them. */
 
 #include "Python.h"
 
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../clock/clock.h"
 #include "../tables/labels.h"
-#include "record.h"
 #include "buffer.h"
 #include "sample.h"
 
@@ -25,9 +23,21 @@
    thread waited for a CPU, or a container had used its share up. */
 #define MAX_DRAIN_NS 1000000
 
+/* The same of a note. */
+#define MAX_NOTE_NS 100000
+
+/* Where time goes: a stack of a thread, and its labels; who held the GIL, if
+   it waited for it. */
+struct place {
+    _PySampling_Thread *thread;
+    uint32_t node;
+    uint32_t labels;
+    struct _sampling_holder holder;
+};
+
 static struct _sampling_event
-record_of(const struct _sampling_place *place, _PySampling_State state,
-          uint64_t count, uint64_t time_ns)
+record_of(const struct place *place, _PySampling_State state, uint64_t count,
+          uint64_t time_ns)
 {
     return (struct _sampling_event){
         .time_ns = time_ns,
@@ -38,65 +48,72 @@ record_of(const struct _sampling_place *place, _PySampling_State state,
         .state = (uint8_t)state,
         .flags = count == 0 ? _PySampling_FLAG_RESIDUE : 0,
         .count = count,
-        .holder_thread = place->holder.holder_thread,
-        .holder_node = place->holder.holder_node,
+        .holder_thread = place->holder.thread,
+        .holder_node = place->holder.node,
     };
 }
 
-void
-_PySampling_Record(const struct _sampling_place *place,
-                   _PySampling_State state, uint64_t count, uint64_t cpu_ns,
-                   uint64_t wall_ns)
+/* The record waits to share the thread's time; and tasks may have waited
+   meanwhile. */
+static void
+record_share(const struct place *place, _PySampling_State state,
+             uint64_t count, uint64_t time_ns, struct _sampling_time span)
+{
+    struct _sampling_event record = record_of(place, state, count, time_ns);
+    if (span.wall_ns <= _PySampling_PeriodNow()
+        || state == _PySampling_RUNNING)
+    {
+        _PySampling_DelaysSawSample(place->thread, &record, span.wall_ns);
+    }
+    else {
+        _PySampling_DelaysSawInterval(place->thread, &record,
+                                      time_ns - Py_MIN(time_ns, span.wall_ns),
+                                      time_ns);
+    }
+    _PySampling_Weigh(place->thread, &(struct _sampling_pending){record, span},
+                      (struct _sampling_time){0});
+}
+
+/* A record that has its weight. */
+static void
+record_weighed(const struct place *place, _PySampling_State state,
+               struct _sampling_time weight)
 {
     struct _sampling_event record =
-        record_of(place, state, count, place->thread->account.wall_ns);
-    record.cpu_ns = cpu_ns;
-    record.wall_ns = wall_ns;
+        record_of(place, state, 0, place->thread->account.wall_ns);
+    record.wall_ns = weight.wall_ns;
+    record.cpu_ns = weight.cpu_ns;
     _PySampling_Emit(place->thread, &record);
 }
 
-/* Time that was sampled: the record waits to share the thread's time, of which
-   `spent` is new. */
-static void
-record_share(const struct _sampling_place *place, _PySampling_Window window,
-             struct _sampling_event record, struct _sampling_time span,
-             struct _sampling_time spent)
+static uint32_t
+below(const struct place *place, _PySampling_Pseudo pseudo)
 {
-    _PySampling_Weigh(place->thread, window,
-                      &(struct _sampling_pending){record, span}, spent);
+    return _PySampling_TablesPseudoChild(STATE->tables, place->node, pseudo,
+                                         0);
 }
 
-/* A sample of a thread that holds the GIL, for the tasks that it keeps
-   waiting, too. */
-static void
-record_sampled(const struct _sampling_place *place, _PySampling_State state,
-               uint64_t count, uint64_t time_ns, struct _sampling_time span,
-               struct _sampling_time spent)
+static struct place
+place_at(struct _sampling_tables *tables, _PySampling_Thread *thread,
+         uint32_t node)
 {
-    struct _sampling_event record = record_of(place, state, count, time_ns);
-    _PySampling_DelaysSawSample(place->thread, &record, span.wall_ns);
-    record_share(place, _PySampling_ON_GIL, record, span, spent);
-}
-
-_PySampling_Place
-_PySampling_PlaceBelow(const struct _sampling_place *place,
-                       _PySampling_Pseudo pseudo)
-{
-    struct _sampling_place child = *place;
-    child.node = _PySampling_TablesPseudoChild(STATE->tables, place->node,
-                                               pseudo, 0);
-    return child;
+    PyThreadState *tstate = thread->tstate;
+    return (struct place){
+        .thread = thread,
+        .node = node,
+        .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
+    };
 }
 
 
-/* Running time. */
+/* Captures. */
 
 static void
 drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
               _PySampling_Thread *thread, struct _sampling_buffer *buffer,
               const struct _sampling_capture *capture)
 {
-    struct _sampling_place place = {
+    struct place place = {
         .thread = thread,
         .node = _PySampling_InternStack(tables, buffer, tstate,
                                         buffer->frames + capture->first,
@@ -105,9 +122,16 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
     };
     _PySampling_State state = capture->gc_generation >= 0
         ? _PySampling_GC : _PySampling_RUNNING;
-    record_sampled(&place, state, capture->count, capture->time_ns,
-                   capture->span, capture->spent);
-    _PySampling_HoldersSaw(thread, place.node, capture->time_ns);
+    _PySampling_Weigh(thread, NULL, capture->spent);
+    record_share(&place, state, capture->count, capture->time_ns,
+                 capture->span);
+    if (capture->asleep_ns != 0) {
+        struct place leaf = place;
+        leaf.node = below(&place, _PySampling_PSEUDO_ASLEEP);
+        record_share(&leaf, _PySampling_ASLEEP_WITH_GIL, 0, capture->time_ns,
+                     (struct _sampling_time){.wall_ns = capture->asleep_ns});
+    }
+    _PySampling_HolderSampled(thread, place.node, capture->first_tick);
     if (place.node != _PySampling_NO_NODE && state == _PySampling_RUNNING
         && !thread->excluded)
     {
@@ -139,257 +163,280 @@ _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
     _PySampling_SlotsKeep(buffer->slots);
     uint64_t took_ns = _PySampling_MonotonicNow() - before_ns;
     _PySampling_COUNT(overhead_drain_ns, Py_MIN(took_ns, most_ns));
-    thread->drained_ns += took_ns;
-}
-
-/* The thread slept with the GIL: it has come to a safepoint now, still at the
-   instruction that slept, whose call has returned. */
-static void
-record_sleep(struct _sampling_tables *tables, PyThreadState *tstate,
-             _PySampling_Thread *thread, uint64_t count,
-             struct _sampling_time span, struct _sampling_time spent)
-{
-    struct _sampling_place place = {
-        .thread = thread,
-        .node = _PySampling_SleeperNode(tstate, thread),
-        .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
-    };
-    uint64_t now_ns = thread->account.wall_ns;
-    _PySampling_HoldersSaw(thread, place.node, now_ns);
-    place = _PySampling_PlaceBelow(&place, _PySampling_PSEUDO_ASLEEP);
-    record_sampled(&place, _PySampling_ASLEEP_WITH_GIL, count, now_ns, span,
-                   spent);
-}
-
-/* The thread does not answer signals: this is the best that can be had, what
-   it does now, not what it did at the tick. */
-static void
-record_biased(struct _sampling_tables *tables, PyThreadState *tstate,
-              _PySampling_Thread *thread, struct _sampling_time spent)
-{
-    struct _sampling_place place = {
-        .thread = thread,
-        .node = _PySampling_WalkNode(tstate, thread, 0),
-        .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
-    };
-    uint64_t now_ns = thread->account.wall_ns;
-    _PySampling_HoldersSaw(thread, place.node, now_ns);
-    _PySampling_State state = thread->gc_generation >= 0
-        ? _PySampling_GC : _PySampling_RUNNING;
-    record_sampled(&place, state, 1, now_ns, _PySampling_TakeSpan(thread),
-                   spent);
-    _PySampling_COUNT(captures_biased, 1);
 }
 
 void
-_PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread)
+_PySampling_RecordRunEnd(_PySampling_Thread *thread)
 {
-    uint64_t note_ns = _Py_atomic_exchange_uint64(&thread->note_wall_ns, 0);
-    int ticks_asleep = _Py_atomic_exchange_int(&thread->note_asleep, 0);
-    struct _sampling_time asleep = {
-        .wall_ns = _Py_atomic_exchange_uint64(&thread->asleep_span_ns, 0)};
-    if (ticks_asleep == 0 && note_ns <= thread->account.wall_ns) {
-        return;         // it has been captured since
-    }
-    struct _sampling_time spent = _PySampling_AccountRun(
-        thread, _PySampling_WallNow(), _PySampling_CpuNow(thread));
-    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
-    if (tables == NULL) {
-        return;
-    }
-    if (ticks_asleep != 0) {
-        record_sleep(tables, tstate, thread, (uint64_t)ticks_asleep, asleep,
-                     spent);
-    }
-    else {
-        record_biased(tables, tstate, thread, spent);
-    }
-    _PySampling_CloseTables();
+    uint32_t node =
+        thread->held_node != 0 ? thread->held_node : thread->root_node;
+    _PySampling_HolderSampled(thread, node, thread->tick.number);
 }
 
 
-/* Time off the GIL. */
+/* Notes. */
 
-/* An interval, or one that weighs for others, too. */
+/* What a thread did from a tick that noted it until now. */
+struct note {
+    uint64_t now_ns;
+    struct _sampling_time span; // of which some on a CPU, off the GIL or with
+    uint64_t wait_ns;           // the same of its wait for the GIL
+    struct _sampling_time spent;
+    int was_asleep;             // at its beginning
+};
+
+/* The thread goes on, or is noted still: then for what comes from now on. */
+static struct note
+take_note(_PySampling_Thread *thread, int state, uint64_t now_ns)
+{
+    struct note note = {.now_ns = now_ns};
+    uint64_t cpu_ns = _PySampling_CpuNow(thread);
+    uint64_t asked_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->waiting_since_ns);
+    // Giving it up only to let others run includes waiting until one has it.
+    uint64_t until_ns = state == _PySampling_RUNS ? note.now_ns
+        : thread->is_yielding ? 0
+        : state != _PySampling_WAITS ? note.now_ns
+        : asked_ns != 0 ? Py_MIN(asked_ns, note.now_ns) : 0;
+    note.spent = _PySampling_AccountSpent(thread, note.now_ns, cpu_ns);
+    if (until_ns != 0) {
+        note.span.wall_ns =
+            _PySampling_RunTakeSpan(thread, thread->tick.at_ns, until_ns);
+        note.span.cpu_ns =
+            _PySampling_AccountOnCpu(thread, note.span.wall_ns, until_ns, cpu_ns);
+    }
+    if (until_ns != note.now_ns) {
+        note.wait_ns =
+            _PySampling_RunTakeSpan(thread, thread->tick.at_ns, note.now_ns);
+        thread->account.gil_wait_ns += note.wait_ns;
+    }
+    // Should it be noted still: as if by a tick of now.
+    note.was_asleep = thread->tick.is_asleep;
+    thread->tick.at_ns = note.now_ns;
+    if (note.span.wall_ns != 0) {
+        thread->tick.is_asleep = note.span.cpu_ns < note.span.wall_ns / 2;
+    }
+    _Py_atomic_store_uint64(&thread->tick.cpu_ns, cpu_ns);
+    return note;
+}
+
+/* Two records, of which the longer one has the count. */
 static void
-saw_off_gil(const struct _sampling_place *leaf, _PySampling_State state,
-            uint64_t until_ns, uint64_t wall_ns, uint64_t weight_ns)
+record_parts(const struct place *place, const struct note *note,
+             _PySampling_State on_cpu, _PySampling_State off_cpu,
+             _PySampling_Pseudo pseudo)
 {
-    struct _sampling_event record = record_of(leaf, state, 0, until_ns);
-    if (weight_ns == wall_ns) {
-        _PySampling_DelaysSawInterval(leaf->thread, &record,
-                                      until_ns - wall_ns, until_ns);
+    uint64_t on_ns = note->span.cpu_ns;
+    uint64_t off_ns = note->span.wall_ns - on_ns;
+    if (on_ns != 0) {
+        record_share(place, on_cpu, on_ns >= off_ns, note->now_ns,
+                     (struct _sampling_time){on_ns, on_ns});
     }
-    else {
-        _PySampling_DelaysSawSample(leaf->thread, &record, weight_ns);
+    if (off_ns != 0) {
+        struct place leaf = *place;
+        leaf.node = below(place, pseudo);
+        record_share(&leaf, off_cpu, on_ns < off_ns, note->now_ns,
+                     (struct _sampling_time){.wall_ns = off_ns});
     }
 }
 
-/* Tasks that waited meanwhile are charged to one. */
-static struct _sampling_wait_part
-longest_part(const struct _sampling_wait_part *parts, int num_parts)
-{
-    int longest = 0;
-    for (int i = 1; i < num_parts; i++) {
-        if (parts[i].wall_ns > parts[longest].wall_ns) {
-            longest = i;
-        }
-    }
-    return parts[longest];
-}
-
-/* A wait for the GIL that weighs what it took is charged to all who held the
-   GIL meanwhile.  One that weighs for others is charged to who held it at the
-   moment that chose it. */
+/* Whoever held the GIL at one of the ticks meanwhile: all are as likely to be
+   chosen as they were met. */
 static void
-record_wait(const struct _sampling_place *place,
-            const struct _sampling_off_gil *off)
+record_wait(const struct place *place, const struct note *note)
 {
-    struct _sampling_place leaf =
-        _PySampling_PlaceBelow(place, _PySampling_PSEUDO_GIL_WAIT);
-    if (off->wait_from_ns == off->wait_until_ns) {
-        leaf.holder = _PySampling_HolderAt(place->thread, off->wait_from_ns);
-        saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_from_ns, 0,
-                    off->wait_ns);
-        _PySampling_Record(&leaf, _PySampling_GIL_WAIT, 1, 0, off->wait_ns);
-        return;
-    }
-    assert(off->wait_ns == off->wait_until_ns - off->wait_from_ns);
-    const struct _sampling_wait_part *parts;
-    int num_parts = _PySampling_HoldersSplit(
-        place->thread, off->wait_from_ns, off->wait_until_ns, &parts);
-    leaf.holder = longest_part(parts, num_parts);
-    saw_off_gil(&leaf, _PySampling_GIL_WAIT, off->wait_until_ns, off->wait_ns,
-                off->wait_ns);
-    for (int i = 0; i < num_parts; i++) {
-        leaf.holder = parts[i];
-        _PySampling_Record(&leaf, _PySampling_GIL_WAIT, 1, 0,
-                           parts[i].wall_ns);
-    }
-}
-
-_PySampling_Place
-_PySampling_RecordNoGIL(const struct _sampling_place *place, uint64_t count,
-                        uint64_t cpu_ns, uint64_t native_ns, uint64_t wall_ns)
-{
-    native_ns = Py_MIN(native_ns, wall_ns);
-    uint64_t waiting_ns = wall_ns - native_ns;
-    int is_native = native_ns >= waiting_ns;
-    if (native_ns != 0 || cpu_ns != 0) {
-        _PySampling_Record(place, _PySampling_NATIVE, is_native ? count : 0,
-                           cpu_ns, native_ns);
-    }
-    if (waiting_ns == 0) {
-        return *place;
-    }
-    struct _sampling_place leaf =
-        _PySampling_PlaceBelow(place, _PySampling_PSEUDO_WAITING);
-    _PySampling_Record(&leaf, _PySampling_WAITING, is_native ? 0 : count, 0,
-                       waiting_ns);
-    return is_native ? *place : leaf;
-}
-
-static void
-record_block(const struct _sampling_place *place,
-             const struct _sampling_off_gil *off)
-{
-    struct _sampling_place most = _PySampling_RecordNoGIL(
-        place, 1, off->cpu_ns, off->cpu_ns + off->cpu_span_ns,
-        off->blocked_ns);
-    if (off->cpu_span_ns != 0) {
-        // The wall time is recorded already.
-        record_share(place, _PySampling_OFF_GIL,
-                     record_of(place, _PySampling_NATIVE, 0,
-                               place->thread->account.wall_ns),
-                   (struct _sampling_time){.cpu_ns = off->cpu_span_ns},
-                   (struct _sampling_time){.cpu_ns = off->shared_cpu_ns});
-    }
-    // Tasks that waited meanwhile see one state, that of most of it.
-    saw_off_gil(&most, most.node == place->node ? _PySampling_NATIVE
-                                                : _PySampling_WAITING,
-                off->blocked_until_ns,
-                off->is_block_exact ? off->blocked_ns : 0, off->blocked_ns);
-    if (place->node != _PySampling_NO_NODE && !place->thread->excluded) {
-        place->thread->last_off_node = place->node;
-        place->thread->last_off_labels = place->labels;
-    }
+    _PySampling_Thread *thread = place->thread;
+    uint64_t first = Py_MAX(thread->tick.number,
+                            thread->waiting_since_tick + 1);
+    uint64_t last = _Py_atomic_load_uint64_relaxed(&STATE->tick_number);
+    uint64_t tick = last <= first ? last
+        : last - _PySampling_NextRandom(&thread->account.random)
+                 % (last - first + 1);
+    struct place leaf = *place;
+    leaf.node = below(place, _PySampling_PSEUDO_GIL_WAIT);
+    leaf.holder = _PySampling_HolderAt(thread, tick);
+    record_share(&leaf, _PySampling_GIL_WAIT, 1, note->now_ns,
+                 (struct _sampling_time){.wall_ns = note->wait_ns});
 }
 
 /* A thread of C code may end without clearing its thread state: the frames of
    that lie on a C stack that is gone. */
-static int
-has_ended(_PySampling_Thread *thread)
+static uint32_t
+node_off_gil(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    return _PySampling_CpuNow(thread) == 0;
+    return _PySampling_CpuNow(thread) == 0 ? thread->root_node
+        : _PySampling_WalkNode(tstate, thread, !thread->is_yielding);
 }
 
-/* Returns 0 if there is nothing to record. */
-static int
-record_off_gil(PyThreadState *tstate, _PySampling_Thread *thread,
-               const struct _sampling_off_gil *off)
+/* It slept with the GIL, and is at the instruction that slept still, whose
+   call has returned; or it takes no signals, and what it does now is the best
+   that can be had, not what it did at the tick. */
+static void
+record_with_gil(struct _sampling_tables *tables, PyThreadState *tstate,
+                _PySampling_Thread *thread, const struct note *note)
 {
-    if (off->blocked_ns == 0 && off->wait_ns == 0) {
-        return 0;
+    struct place place =
+        place_at(tables, thread, _PySampling_SleeperNode(tstate, thread));
+    _PySampling_HolderSampled(thread, place.node, thread->tick.number);
+    _PySampling_State state = thread->gc_generation >= 0
+        ? _PySampling_GC : _PySampling_RUNNING;
+    if (thread->tick.is_sleepy) {
+        record_parts(&place, note, state, _PySampling_ASLEEP_WITH_GIL,
+                     _PySampling_PSEUDO_ASLEEP);
     }
-    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
-    if (tables == NULL) {
-        return 0;
+    else {
+        record_share(&place, state, 1, note->now_ns, note->span);
     }
-    struct _sampling_place place = {
-        .thread = thread,
-        .node = has_ended(thread)
-            ? thread->root_node
-            : _PySampling_WalkNode(tstate, thread, off->is_in_c),
-        .labels = _PySampling_LabelsOf(tables, tstate, tstate->context),
-    };
-    if (off->blocked_ns != 0) {
-        record_block(&place, off);
-    }
-    if (off->wait_ns != 0) {
-        record_wait(&place, off);
-    }
-    _PySampling_CloseTables();
-    return 1;
+    _PySampling_COUNT(captures_biased, !note->was_asleep);
 }
 
 void
-_PySampling_RecordOffGIL(PyThreadState *tstate, _PySampling_Thread *thread,
-                         uint64_t now_ns, int all)
+_PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
+                       int state, uint64_t now_ns)
 {
-    struct _sampling_off_gil off;
-    _PySampling_AccountOffGIL(thread, now_ns, all, &off);
-    (void)record_off_gil(tstate, thread, &off);
-}
-
-int
-_PySampling_RecordHooks(PyThreadState *tstate, _PySampling_Thread *thread,
-                        uint64_t now_ns)
-{
-    struct _sampling_off_gil off;
-    return _PySampling_AccountHooks(thread, now_ns, &off)
-        && record_off_gil(tstate, thread, &off);
-}
-
-/* What that took is of the same call.  No other walk: of a deep stack it takes
-   as long, and would be recorded as well, for ever. */
-int
-_PySampling_RecordHooksAgain(_PySampling_Thread *thread, uint64_t now_ns)
-{
-    struct _sampling_off_gil off;
-    if (!_PySampling_AccountHooks(thread, now_ns, &off)
-        || _PySampling_OpenTables(thread) == NULL)
-    {
-        return 0;
+    struct note note = take_note(thread, state, now_ns);
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
+    if (tables == NULL) {
+        return;
     }
-    struct _sampling_place place = {
-        .thread = thread,
-        .node = thread->last_off_node != 0
-            ? thread->last_off_node : _PySampling_NO_NODE,
-        .labels = thread->last_off_labels,
-    };
-    record_block(&place, &off);
+    _PySampling_Weigh(thread, NULL, note.spent);
+    if (thread->excluded || note.span.wall_ns + note.wait_ns == 0) {
+        // There was no deadline, or it is none of the program's.
+    }
+    else if (state == _PySampling_RUNS) {
+        record_with_gil(tables, tstate, thread, &note);
+    }
+    else {
+        struct place place =
+            place_at(tables, thread, node_off_gil(tstate, thread));
+        record_parts(&place, &note, _PySampling_NATIVE, _PySampling_WAITING,
+                     _PySampling_PSEUDO_WAITING);
+        if (note.wait_ns != 0) {
+            record_wait(&place, &note);
+        }
+    }
     _PySampling_CloseTables();
-    return 1;
+    thread->tick.number =
+        _Py_atomic_load_uint64_relaxed(&STATE->tick_number) + 1;
+    if (!thread->excluded) {
+        uint64_t took_ns = _PySampling_WallNow() - note.now_ns;
+        _PySampling_COUNT(overhead_hooks_ns, Py_MIN(took_ns, MAX_NOTE_NS));
+    }
+}
+
+
+/* All time up to now. */
+
+/* Time that no sample takes: it ran where it was last met, if it was, and
+   stands still now. */
+static void
+record_left(struct _sampling_tables *tables, _PySampling_Thread *thread,
+            int state, struct _sampling_time time)
+{
+    struct place place = place_at(tables, thread, thread->root_node);
+    struct _sampling_time run = time;
+    if (state >= _PySampling_DETACHED) {
+        run.wall_ns = Py_MIN(time.wall_ns, time.cpu_ns);
+    }
+    if (run.wall_ns != time.wall_ns) {
+        struct place leaf = place;
+        leaf.node = node_off_gil(thread->tstate, thread);
+        leaf.node = below(&leaf, _PySampling_PSEUDO_WAITING);
+        record_weighed(&leaf, _PySampling_WAITING, (struct _sampling_time){
+            .wall_ns = time.wall_ns - run.wall_ns});
+    }
+    if (run.wall_ns == 0 && run.cpu_ns == 0) {
+        return;
+    }
+    _PySampling_State with = _PySampling_RUNNING;
+    if (thread->last_node != 0) {
+        place.node = thread->last_node;
+        place.labels = thread->last_labels;
+    }
+    else {
+        place.node = below(&place, _PySampling_PSEUDO_UNSAMPLED);
+        with = _PySampling_UNSAMPLED;
+    }
+    record_weighed(&place, with, run);
+}
+
+/* What waits is the program's, even if the thread serves a subscriber now. */
+static void
+weigh_all(_PySampling_Thread *thread, int state)
+{
+    struct _sampling_tables *tables = _PySampling_OpenTables(thread);
+    if (tables == NULL) {
+        return;
+    }
+    int excluded = thread->excluded;
+    thread->excluded = _PySampling_NOT_EXCLUDED;
+    struct _sampling_time left =
+        _PySampling_WeighAll(thread, (struct _sampling_time){0});
+    if (left.wall_ns != 0 || left.cpu_ns != 0) {
+        record_left(tables, thread, state, left);
+    }
+    _PySampling_DelaysFlush(thread);
+    thread->excluded = excluded;
+    _PySampling_CloseTables();
+    thread->residue_cpu_ns = left.cpu_ns;
+    thread->residue_wall_ns = left.wall_ns;
+}
+
+void
+_PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    if (thread->shadowed) {
+        return;         // another thread state has the OS thread's time
+    }
+    _PySampling_ENTER_HOOK(thread);
+    _PySampling_TickStill(thread, now_ns);
+    int state = _PySampling_STATE_OF(_PySampling_WORD(thread));
+    if (state >= _PySampling_DETACHED) {
+        _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    }
+    else if (_PySampling_OpenTables(thread) != NULL) {
+        _PySampling_Weigh(thread, NULL, _PySampling_AccountSpent(
+            thread, now_ns, _PySampling_CpuNow(thread)));
+        _PySampling_CloseTables();
+    }
+    weigh_all(thread, state);
+    _PySampling_LEAVE_HOOK(thread);
+}
+
+/* Its samples wait no longer for others to share its time with. */
+void
+_PySampling_RecordBlocked(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    uint64_t word = _PySampling_WORD(thread);
+    int state = _PySampling_STATE_OF(word);
+    if (thread->shadowed || state < _PySampling_DETACHED
+        || !(word & _PySampling_NOTED)
+        || _PySampling_DeadlinesUntil(now_ns) <= thread->account.counted_ns)
+    {
+        return;
+    }
+    _PySampling_ENTER_HOOK(thread);
+    _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    weigh_all(thread, state);
+    _PySampling_LEAVE_HOOK(thread);
+}
+
+/* The program's work and a subscriber's have their time apart. */
+void
+_PySampling_RecordExclude(_PySampling_Thread *thread,
+                          _PySampling_Exclusion excluded)
+{
+    if (thread->excluded == (int)excluded) {
+        return;
+    }
+    uint64_t now_ns = _PySampling_WallNow();
+    (void)_PySampling_RunTakeSpan(thread, now_ns, now_ns);
+    if (_PySampling_OpenTables(thread) != NULL) {
+        _PySampling_Weigh(thread, NULL, _PySampling_AccountSpent(
+            thread, now_ns, _PySampling_CpuNow(thread)));
+        _PySampling_CloseTables();
+    }
+    _Py_atomic_store_int_relaxed(&thread->excluded, excluded);
 }
 
 
@@ -402,7 +449,6 @@ _PySampling_RecordRoot(PyThreadState *tstate, _PySampling_Thread *thread)
         uint32_t node = _PySampling_RootNode(tstate, thread);
         if (node != _PySampling_NO_NODE) {
             thread->root_node = node;
-            _PySampling_HoldersSawRoot(thread);
         }
         _PySampling_CloseTables();
     }
@@ -416,7 +462,7 @@ _PySampling_RecordCustom(PyThreadState *tstate, _PySampling_Thread *thread,
     if (tables == NULL) {
         return;
     }
-    struct _sampling_place place = {
+    struct place place = {
         .thread = thread,
         .node = _PySampling_CallerNode(tstate, thread),
         .labels = _PySampling_LabelsWith(tables, tstate, pairs),
@@ -431,22 +477,24 @@ _PySampling_RecordCustom(PyThreadState *tstate, _PySampling_Thread *thread,
 void
 _PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
 {
-    struct _sampling_time none = {0};
-    (void)_PySampling_WeighAll(thread, _PySampling_ON_GIL, none);
-    (void)_PySampling_WeighAll(thread, _PySampling_OFF_GIL, none);
+    struct _sampling_time lost =
+        _PySampling_WeighAll(thread, (struct _sampling_time){0});
     uint64_t recorded_ns =
         _Py_atomic_load_uint64_relaxed(&thread->account.wall_ns);
-    if (thread->shadowed || now_ns <= recorded_ns) {
+    if (now_ns > recorded_ns) {
+        lost.wall_ns += now_ns - recorded_ns;
+    }
+    if (thread->shadowed || lost.wall_ns == 0) {
         return;
     }
-    struct _sampling_place place = {
+    struct place place = {
         .thread = thread,
         .node = STATE->tables->lost_node,
     };
     struct _sampling_event record =
         record_of(&place, _PySampling_LOST, 0, now_ns);
     record.flags = 0;
-    record.wall_ns = now_ns - recorded_ns;
+    record.wall_ns = lost.wall_ns;
     _PySampling_Emit(thread, &record);
     _PySampling_COUNT(lost_wall_ns, record.wall_ns);
     _PySampling_COUNT(lost_threads, 1);

@@ -1,24 +1,17 @@
 /* Sampling profiler: WHAT a sample weighs.
 
-   Owns the samples of a thread that holds the GIL until they are weighed, and
-   those of short intervals off the GIL until their CPU time is.
+   Owns the samples of a thread until they are weighed.
    Must not know signals, how a thread's time is measured or the layout of
    tables.
 
-   A tick *stands for* a period for each deadline that it answers, its span,
-   whatever the thread did meanwhile: each moment is as likely to be checked
-   as any other, so each check counts alike, and a place is sampled in
-   proportion to the time spent there.  (The time since the last *capture* is
-   something else.  The first tick of a burst comes soon after a wait, so the
-   beginnings of bursts would get too little, by up to two fifths.)
-
-   Spans add up to a thread's time only on average.  So a thread's last samples
-   wait, and share the time that it really had: the oldest of them leaves with
+   A tick *stands for* a period for each deadline that it answers, its span:
+   each moment is as likely to have one as any other, so a place is sampled
+   in proportion to the time spent there.  Each deadline in a thread's life is
+   on one of its records, so spans add up to its wall time but for a period.
+   What the clocks say is shared by the thread's last samples: the oldest of
+   them leaves with
 
        time not yet on a record * its span / spans of all that wait
-
-   CPU time burnt off the GIL is shared in the same way by the samples of short
-   intervals: each stands for CPU time as dense as in its own.
 
    Nothing is created, lost or negative, and what is left at the end is shared
    in the same way.  The proof is in
@@ -106,25 +99,21 @@ emit_weighed(struct _sampling_window *w,
     }
 }
 
-/* `all`: no sample comes any more that could take the CPU time.  Then, if no
-   tick found the thread on a CPU, it goes as wall time does.  `unread_ns`: the
-   CPU time of so much of the spans is not known yet. */
+/* `all`: no sample comes any more that could take what is left. */
 static void
-emit_oldest(struct _sampling_window *w, int all, uint64_t unread_ns)
+emit_oldest(struct _sampling_window *w, int all)
 {
     const struct _sampling_pending *oldest = &w->pending[w->first];
-    struct _sampling_time weight = w->time;
-    if (!all || w->num > 1) {
-        int is_by_wall = all && w->span.cpu_ns == 0;
-        weight.wall_ns = _PySampling_PartOf(
-            w->time.wall_ns, oldest->span.wall_ns, w->span.wall_ns);
-        weight.cpu_ns = is_by_wall
-            ? _PySampling_PartOf(w->time.cpu_ns, oldest->span.wall_ns,
-                                 w->span.wall_ns)
-            : _PySampling_PartOf(
-                  w->time.cpu_ns, oldest->span.cpu_ns,
-                  Py_MAX(w->span.cpu_ns - Py_MIN(w->span.cpu_ns, unread_ns),
-                         oldest->span.cpu_ns));
+    struct _sampling_time weight = {
+        .wall_ns = all && w->num == 1 ? w->time.wall_ns
+            : _PySampling_PartOf(w->time.wall_ns, oldest->span.wall_ns,
+                                 w->span.wall_ns),
+        .cpu_ns = _PySampling_PartOf(w->time.cpu_ns, oldest->span.cpu_ns,
+                                     w->span.cpu_ns),
+    };
+    if (oldest->record.state == _PySampling_NATIVE && !(all && w->num == 1)) {
+        // It was on a CPU all the while: the others share what that leaves.
+        weight.wall_ns = Py_MIN(weight.cpu_ns, w->time.wall_ns);
     }
     w->time.wall_ns -= weight.wall_ns;
     w->time.cpu_ns -= weight.cpu_ns;
@@ -135,66 +124,66 @@ emit_oldest(struct _sampling_window *w, int all, uint64_t unread_ns)
     emit_weighed(w, oldest, weight);
 }
 
-/* A sample of the thread, which has spent `time` since the last one. */
+/* The thread has spent `time`, and there is a sample of it, or none (NULL). */
 void
-_PySampling_Weigh(_PySampling_Thread *thread, _PySampling_Window window,
+_PySampling_Weigh(_PySampling_Thread *thread,
                   const struct _sampling_pending *sample,
                   struct _sampling_time time)
 {
-    if (thread->windows[window] == NULL) {
-        thread->windows[window] = calloc(1, sizeof(struct _sampling_window));
+    if (thread->window == NULL) {
+        thread->window = calloc(1, sizeof(struct _sampling_window));
     }
-    struct _sampling_window *w = thread->windows[window];
+    struct _sampling_window *w = thread->window;
     if (w == NULL || thread->excluded) {
-        struct _sampling_event record = weighed(sample, time);
-        _PySampling_Emit(thread, &record);
+        struct _sampling_pending none = {0};
+        struct _sampling_event record =
+            weighed(sample != NULL ? sample : &none, time);
+        if (thread->excluded) {
+            _PySampling_Emit(thread, &record);
+        }
         return;
     }
     _PySampling_AddTime(&w->time, time);
+    if (sample == NULL) {
+        return;
+    }
     _PySampling_AddTime(&w->span, sample->span);
     if (w->num == WINDOW) {
         // The newest one counts already, so that its time is shared by all.
-        emit_oldest(w, 0, window == _PySampling_ON_GIL
-                          ? _PySampling_AccountUnread(thread) : 0);
+        emit_oldest(w, 0);
     }
     w->pending[(w->first + w->num++) % WINDOW] = *sample;
 }
 
-/* All samples that wait are weighed now.  They share `time`, too.  Returns 0
-   if there are none. */
-int
-_PySampling_WeighAll(_PySampling_Thread *thread, _PySampling_Window window,
-                     struct _sampling_time time)
+/* All samples that wait are weighed now, and share `time` as well.  Returns
+   what none of them takes: all, or CPU time that none was met on. */
+_PySampling_Time
+_PySampling_WeighAll(_PySampling_Thread *thread, struct _sampling_time time)
 {
-    struct _sampling_window *w = thread->windows[window];
-    if (w == NULL || w->num == 0) {
-        return 0;
+    struct _sampling_window *w = thread->window;
+    if (w == NULL) {
+        return time;
     }
     _PySampling_AddTime(&w->time, time);
     while (w->num > 0) {
-        emit_oldest(w, 1, 0);
+        emit_oldest(w, 1);
     }
-    return 1;
+    time = w->time;
+    *w = (struct _sampling_window){0};
+    return time;
 }
 
 /* The rows of what waits are of tables that are gone. */
 void
 _PySampling_WeighNothing(_PySampling_Thread *thread)
 {
-    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
-        if (thread->windows[i] != NULL) {
-            *thread->windows[i] = (struct _sampling_window){0};
-        }
+    if (thread->window != NULL) {
+        *thread->window = (struct _sampling_window){0};
     }
 }
 
 size_t
 _PySampling_WeightsBytes(const _PySampling_Thread *thread)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
-        bytes += thread->windows[i] != NULL
-            ? sizeof(struct _sampling_window) : 0;
-    }
-    return bytes;
+    return thread->window != NULL ? sizeof(struct _sampling_window) : 0;
 }

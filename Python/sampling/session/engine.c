@@ -106,7 +106,6 @@ start_locked(PyThreadState *tstate)
     for (struct _sampling_interpreter_state *s = STATE->interpreters;
          s != NULL; s = s->next)
     {
-        _Py_atomic_store_ptr(&s->running, NULL);
         s->task_rate = (struct _sampling_task_rate){0};
         s->tasks_since_ns = now_ns;
     }
@@ -126,13 +125,10 @@ start_locked(PyThreadState *tstate)
     if (status != _PySampling_OK) {
         return status;
     }
-    _PySampling_HoldersTake(_PySampling_RECORD_OF(tstate));
     _PySampling_ReadMask(_PySampling_RECORD_OF(tstate));
     _Py_atomic_store_uint8(&STATE->active, 1);
     _PySampling_WakeOthers(tstate);
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running,
-                         _PySampling_RECORD_OF(tstate));
-    _PySampling_ClockWake(0);
+    _PySampling_ClockWake();
     return _PySampling_OK;
 }
 
@@ -159,11 +155,10 @@ static uint64_t
 pause_threads(PyThreadState *tstate)
 {
     uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
-        ? _PySampling_FlushThreads(tstate, _PySampling_RecordEnd)
+        ? _PySampling_FlushThreads(tstate, _PySampling_RecordAll)
         : _PySampling_WallNow();
     _PySampling_RecordLostThreads(tstate, now_ns);
     _Py_atomic_store_uint8(&STATE->active, 0);
-    _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
     _PySampling_LockTables();
     next_epoch();
     _PySampling_UnlockTables();
@@ -289,10 +284,6 @@ _PySampling_EngineExchange(PyThreadState *tstate,
                                            old, old_index);
             }
         }
-    }
-    if (STATE->active) {
-        // The log of holders begins anew with the rows.
-        _PySampling_HoldersTake(_PySampling_RECORD_OF(tstate));
     }
     _PySampling_UnlockRegistry();
     if (STATE->active) {

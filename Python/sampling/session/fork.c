@@ -55,7 +55,7 @@ _PySampling_AfterForkParent(void)
     PyMutex_Unlock(&STATE->control_mutex);
     _PySampling_Thread *own = forking_thread();
     if (own != NULL) {
-        _PySampling_RunResume(own);
+        _PySampling_RunBegin(own, 0);
     }
 }
 
@@ -134,15 +134,13 @@ rest_in_child(void)
     // Who gives the GIL up on request waits until another thread has it: here
     // there is none, and it was maybe the profiler's own that had asked.
     _Py_unset_eval_breaker_bit(tstate, _PY_GIL_DROP_REQUEST_BIT);
-    tstate->interp->sampling.running = NULL;
     // Whatever thread it was in the parent.
     ((_PyThreadStateImpl *)tstate)->sampling.is_excluded =
         _PySampling_NOT_EXCLUDED;
     _PySampling_Thread *own = _PySampling_RECORD_OF(tstate);
     if (own != NULL) {
-        own->asked = _PySampling_NOT_ASKED;
+        (void)_PySampling_RunSet(own, _PySampling_INACTIVE);
         own->excluded = _PySampling_NOT_EXCLUDED;
-        _PySampling_TimerForget(own);
     }
 }
 

@@ -475,8 +475,8 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_LockRegistry();
-    const struct _sampling_time distance = {wall_ns, cpu_ns};
-    _PySampling_ClockTickAll(_PySampling_ClocksMove(own, distance), distance);
+    (void)_PySampling_ClocksMove(own, (struct _sampling_time){wall_ns, cpu_ns});
+    _PySampling_ClockTick();
     _PySampling_UnlockRegistry();
     return _PySampling_OK;
 }
@@ -506,16 +506,16 @@ _PySampling_BeforeUseOfSignal(int signum)
     PyThreadState *tstate = _PyThreadState_GET();
     _PySampling_Thread *thread = tstate != NULL
         ? _PySampling_RECORD_OF(tstate) : NULL;
-    _PySampling_LockRegistry();
     if (thread != NULL) {
         _PySampling_RunEnd(thread);
     }
+    _PySampling_LockRegistry();
     if (signum == STATE->signal) {
         _PySampling_ClockLeaveSignal();
     }
     _PySampling_UnlockRegistry();
     if (thread != NULL) {
-        _PySampling_RunResume(thread);
+        _PySampling_RunBegin(thread, _PySampling_PENDING);
     }
     errno = saved_errno;
 }

@@ -13,6 +13,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../clock/clock.h"
 #include "../sample/sample.h"
 #include "session.h"
 
@@ -66,6 +67,8 @@ _PySampling_SiblingsUnlink(_PySampling_Thread *thread)
         next->shadowed = 0;
         if (next->epoch == thread->epoch) {
             _PySampling_AccountHandOver(thread, next);
+            (void)_PySampling_RunSet(next, _PySampling_DETACHED);
+            _PySampling_TicksBegin(next);
         }
     }
     _PySampling_Thread *last = next;
@@ -89,9 +92,11 @@ choose(_PySampling_Thread *thread)
         if (!t->shadowed) {
             before = t;
             t->shadowed = 1;
+            (void)_PySampling_RunSet(t, _PySampling_INACTIVE);
         }
     }
     thread->shadowed = 0;
+    _PySampling_TicksBegin(thread);
     return before;
 }
 

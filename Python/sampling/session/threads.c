@@ -52,9 +52,6 @@ register_interpreter(PyInterpreterState *interp)
     if (!s->registered) {
         _PySampling_LINK(STATE->interpreters, s);
         s->registered = 1;
-        if (!_PySampling_HasOneGIL()) {
-            _PySampling_TimersEnd(0);
-        }
     }
     return 1;
 }
@@ -80,7 +77,6 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
         _PySampling_UNLINK(STATE->interpreters, s);
         s->registered = 0;
     }
-    s->running = NULL;
     _PySampling_HoldersFini(interp);
     _PySampling_UnlockRegistry();
     _PySampling_BufferFree(s->buffer);
@@ -111,8 +107,6 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
         _PySampling_WeighNothing(thread);
         thread->last_node = 0;
         thread->last_labels = 0;
-        thread->last_off_node = 0;
-        thread->last_off_labels = 0;
         thread->root_node = 0;
         thread->held_node = 0;
         if (is_new) {
@@ -186,28 +180,22 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     }
     set_os_thread(thread);
     thread->manual_cpu_ns = 1;
-    thread->note_wall_ns = 0;
     thread->mask = _PySampling_MASK_UNKNOWN;
     thread->skip_ticks = 0;
     thread->sleepy_ticks = 0;
     thread->span = (struct _sampling_time){0};
     thread->overdue = (struct _sampling_overdue){0};
-    thread->visits_ns = 0;
     // It may have yielded to who ended the session before.
     thread->is_yielding = 0;
-    thread->resumed.frame = NULL;
-    thread->seen_wall_ns = 0;
-    thread->seen_asleep = 0;
-    thread->is_timed = 0;
-    thread->timer_deadline_ns = 0;
     thread->gc_generation = -1;
     thread->gc_frame = NULL;
     thread->num_woken = 0;
-    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
+    (void)_PySampling_RunSet(thread, thread->shadowed ? _PySampling_INACTIVE
+                                                      : _PySampling_DETACHED);
+    _PySampling_TicksBegin(thread);
     thread->excluded = (_PySampling_Exclusion)impl->sampling.is_excluded;
-    thread->set_aside = (struct _sampling_carries){0};
     _Py_atomic_store_uint(&thread->epoch,
                           _PySampling_EnterTables(thread, 1));
     _Py_atomic_store_ptr_release(&impl->sampling.record, thread);
@@ -236,6 +224,7 @@ _PySampling_ThreadOf(PyThreadState *tstate)
         }
         else {
             _PySampling_ClockRevive();
+            _PySampling_ClockWake();
         }
     }
     _PySampling_UnlockRegistry();
@@ -266,12 +255,13 @@ _PySampling_RegisterExisting(PyThreadState *caller, uint64_t wall_ns)
                 ok = 0;
                 break;
             }
-            thread->account.detached_ns = t == caller ? 0 : wall_ns;
         }
     }
     HEAD_UNLOCK(&_PyRuntime);
     if (ok) {
-        _PySampling_SiblingsChoose(_PySampling_RECORD_OF(caller));
+        _PySampling_Thread *own = _PySampling_RECORD_OF(caller);
+        _PySampling_SiblingsChoose(own);
+        (void)_PySampling_RunSet(own, _PySampling_RUNS | _PySampling_PENDING);
     }
     return ok;
 }
@@ -334,40 +324,32 @@ end_record(_PySampling_Thread *thread)
     _PySampling_Thread *own =
         caller != NULL ? _PySampling_RECORD_OF(caller) : NULL;
     if (tstate == caller) {
-        _Py_atomic_store_ptr(&tstate->interp->sampling.running, NULL);
         _PySampling_RunEnd(thread);
     }
+    _PySampling_LockRegistry();
     if (_PySampling_ACTIVE() && _PySampling_IN_EPOCH(thread)) {
         // Flushing another thread walks its stack into the caller's buffer.
         if (own != NULL) {
             _PySampling_ENTER_HOOK(own);
             _PySampling_Drain(caller, own);
         }
-        _PySampling_RecordEnd(thread, _PySampling_WallNow());
+        _PySampling_RecordAll(thread, _PySampling_WallNow());
         record_end(thread);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);
         }
     }
     _PySampling_TasksForgetThread(thread);
-    _PySampling_LockRegistry();
-    if (_Py_atomic_load_ptr(&thread->interp->running) == thread) {
-        _Py_atomic_store_ptr(&thread->interp->running, NULL);
-    }
+    _PySampling_TicksEnd(thread);
     _PySampling_UNLINK(thread->interp->threads, thread);
     _PySampling_SiblingsUnlink(thread);
     _Py_atomic_store_ptr_release(
         &((_PyThreadStateImpl *)tstate)->sampling.record, NULL);
-    if (!_PySampling_ForkedWithoutHooks()) {
-        _PySampling_TimerDelete(thread);
-    }
     if (_PySampling_ClockAbandon()) {
         _PySampling_EndingAbandon();
     }
     _PySampling_UnlockRegistry();
-    for (int i = 0; i < _PySampling_NUM_WINDOWS; i++) {
-        free(thread->windows[i]);
-    }
+    free(thread->window);
     free(thread->delays);
     free(thread);
 }

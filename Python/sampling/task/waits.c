@@ -81,7 +81,7 @@ _PySampling_RecordWait(struct _sampling_waiting *w,
     }
     uint64_t recorded_ns = _PySampling_IsLong(ns, w->period_ns) ? ns
         : _PySampling_Cover(&waits->to_go_ns, &waits->carried_ns, ns,
-                            w->period_ns, &w->thread->account.axes.random);
+                            w->period_ns, &w->thread->account.random);
     if (recorded_ns == 0 && waits->node != 0) {
         return;
     }

@@ -53,13 +53,8 @@ class AtExitTest(unittest.TestCase):
                 ("example(mode='cpu')", '0.9 s CPU, 1,047 samples, 3 lost'),
                 ('Builder()', '2.0 s wall, 0 samples, 0 lost'),
                 ("example(stats={'lost_a': 1, 'lost_threads': 2})",
-                 '2.0 s wall, 1,047 samples, 1 lost, 2 threads not profiled'),
-                # 9 %, and 20 %.
-                ("example(stats={'signals_sent': 80, 'ticks_missed': 8})",
-                 '2.0 s wall, 1,047 samples, 0 lost'),
-                ("example(stats={'signals_sent': 80, 'ticks_missed': 20})",
-                 '2.0 s wall, 1,047 samples, 0 lost, 20% of the ticks '
-                 'missed')):
+                 '2.0 s wall, 1,047 samples, 1 lost, 2 threads not '
+                 'profiled')):
             with self.subTest(raw=raw):
                 _, _, err = self.run_code("write(raw, 'a.txt')",
                                           raw=f'{raw}.raw()')

@@ -114,19 +114,6 @@ class ReportTest(unittest.TestCase):
             tables, Sites(tables), [], ''))
         self.assertEqual(document['profile']['threads'], 1)
 
-    def test_missed_ticks(self):
-        def text(missed):
-            stats = {'ticks_missed': missed, 'signals_sent': 800,
-                     'ticks_noted': 150, 'ticks_busy': 50, 'ticks_idle': 9000}
-            return report(Builder(stats=stats).sample('a.f', wall_ns=1),
-                          width=150)
-        # 1.0 %, rounded up.
-        self.assertIn('Quality: good\n', text(10))
-        self.assertIn('Quality: the machine was busy, and the clock waited '
-                      'for a CPU at 2.0 % of the ticks: profile again when it '
-                      'is not\n', text(20))
-        self.assertIn('Quality: 20% of the ticks missed', text(250))
-
     def test_what_is_aside(self):
         b = Builder(stats={'subscribers_wall_ns': 2_500_000})
         b.sample('a.f', wall_ns=1)

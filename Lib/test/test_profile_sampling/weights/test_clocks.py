@@ -238,8 +238,7 @@ class JumpsTest(ProgramTest):
                                delta=0.1 * profile.duration_ns)
 
     def test_readings_where_the_gil_is_given_up(self):
-        # One ends the run, the other begins the next.  One hook in 16 is
-        # timed, and the CPU clock is read now and then.
+        # None: what is read is read at ticks.
         calls = 20_000
         result = self.run_python(
             '-Xsampleprof=rate_hz=100,out=profile.pb.gz', '-c', 'import os\n'
@@ -247,14 +246,14 @@ class JumpsTest(ProgramTest):
             env=self.with_clock('counted_clock'))
         self.assertEqual((result.status, result.out), (0, b''), result.err)
         readings, = re.findall(r'readings: (\d+)', result.err)
-        self.assertAlmostEqual(int(readings) / calls, 2, delta=0.6)
+        self.assertLess(int(readings) / calls, 0.1)
 
     def test_overhead_without_a_cpu(self):
         # PITFALLS T49.  What the profiler waits for a CPU is no work of its
         # own, as if each reading of the clock came late.
         result = self.run_python(
             '-Xsampleprof=out=profile.pb.gz', '-c', 'import os\n'
-            'for _ in range(1000): os.stat(".")\n',
+            'for _ in range(100): os.stat("."); sum(range(100_000))\n',
             env=self.with_clock('slow_clock', LATE_NS='2000000'))
         self.assertEqual(result.status, 0, result.err)
         counters = Run.load(self, 'profile.pb.gz').stats

@@ -18,8 +18,7 @@ from ..support.subscribers import Recorder, SubscriberTest, subscribe_manually
 from ..support.work import SPIN
 
 MS = 1_000_000
-STRETCHES = 256     # that the core remembers
-HOLDERS = 8         # that a wait is charged to, at most
+PLACES = 256        # that the core remembers
 MAX_PAIRS = 65536   # of stacks that wait and of holders
 # Whatever is called through it keeps the GIL.
 libc = ctypes.PyDLL(None)
@@ -120,6 +119,7 @@ class PatternTest(SubscriberTest):
         self.own_id = threading.get_native_id()
 
     def test_one_after_the_other(self):
+        # Of two that held it meanwhile the tick that is drawn says who.
         order = []
 
         def work():
@@ -138,13 +138,43 @@ class PatternTest(SubscriberTest):
         main = self.own_id, 'first', '_profile.tick'
         self.assertEqual(waits(profile, early), {main: 6 * MS})
         # The thread that held it after that has ended by then.
-        self.assertEqual(waits(profile, late), {
-            main: 6 * MS, (early, 'through_c', 'builtins.any'): 4 * MS})
+        held, = waits(profile, late).items()
+        self.assertIn(held, [
+            (main, 10 * MS), ((early, 'through_c', 'builtins.any'), 10 * MS)])
         for waiter in waiters:
             self.assertEqual(
                 sum(waits(profile, waiter.native_id).values()),
                 weight([s for s in of_thread(profile, waiter.native_id)
                         if s.state == 'gil_wait']))
+
+    def test_each_as_often_as_it_held(self):
+        # Of eight ticks of each wait six find the holder in one function and
+        # two in the other.
+        rounds, ticks = 400, [first] * 3 + [second] * 2 + [first] * 3
+        gate, ready = threading.Lock(), threading.Lock()
+        gate.acquire()
+        ready.acquire()
+
+        def wait():
+            for _ in range(rounds):
+                gate.acquire()
+                ready.release()
+        thread = threading.Thread(target=wait)
+        with manual() as session:
+            thread.start()
+            for _ in range(rounds):
+                gate.release()
+                sleep_with_gil(0.0005)      # until it waits for the GIL
+                for place in ticks:
+                    place(1000)
+                ready.acquire()
+            thread.join()
+        found = waits(session.profile, thread.native_id)
+        total = sum(found.values())
+        self.assertGreater(total, 0.9 * 8000 * rounds)
+        # Four standard deviations.
+        self.assertAlmostEqual(found[self.own_id, 'second', None] / total,
+                               2 / 8, delta=0.09)
 
     def test_place_of_both(self):
         with manual() as session:
@@ -227,43 +257,20 @@ class PatternTest(SubscriberTest):
         with manual() as session:
             waiter = Waiter()
             waiter.let()
-            for i in range(STRETCHES + lost):
+            for i in range(PLACES + lost):
                 (first, second)[i % 2](10_000)
             waiter.thread.join()
-        found = waits(session.profile, waiter.native_id)
-        self.assertEqual(sum(found.values()), (STRETCHES + lost) * 10_000)
-        # One stretch more or less, with which it begins and ends.
-        self.assertAlmostEqual(found.pop((None, '[unknown]', None)),
-                               lost * 10_000, delta=20_000)
-        self.assertEqual(set(found), {(self.own_id, 'first', None),
-                                      (self.own_id, 'second', None)})
-
-    def test_more_holders_than_records(self):
-        lines = 40
-        namespace = {'tick': tick}
-        exec('def places(i):\n' + ''.join([
-            f'    if i == {i}:\n        tick(100_001, 0)\n'
-            for i in range(lines)]), namespace)
-        with manual() as session:
-            waiter = Waiter()
-            waiter.let()
-            for i in range(lines):
-                namespace['places'](i)
-            waiter.thread.join()
-        rows = [row for row in session.profile.gil_holders()
-                if row.thread.native_id == waiter.native_id]
-        self.assertEqual(sum(row.wall_ns for row in rows), lines * 100_001)
-        self.assertEqual(len(rows), HOLDERS)
-        # Each stands for the same share, to the rest of a division.
-        for row in rows:
-            self.assertAlmostEqual(row.wall_ns, lines * 100_001 // HOLDERS,
-                                   delta=HOLDERS)
+        (holder, ns), = waits(session.profile, waiter.native_id).items()
+        self.assertEqual(ns, (PLACES + lost) * 10_000)
+        self.assertIn(holder, [(self.own_id, 'first', None),
+                               (self.own_id, 'second', None),
+                               (None, '[unknown]', None)])
 
     @unittest.skipIf(SANITIZER, 'takes minutes')
     def test_more_pairs_than_rows(self):
         # Each line waits for each line: of more than MAX_PAIRS pairs the
         # holder is unknown, and the sums are right all the same.
-        lines, groups = 1100, 10
+        lines, places, groups = 1100, 8, 61
         gate, ready = threading.Lock(), threading.Lock()
         gate.acquire()
         ready.acquire()
@@ -271,7 +278,7 @@ class PatternTest(SubscriberTest):
         exec('def wait():\n'
              + '    gate.acquire(); ready.release()\n' * lines, namespace)
         for group in range(groups):
-            exec('def hold():\n' + '    tick(100_000, 0)\n' * HOLDERS,
+            exec('def hold():\n' + '    tick(100_000, 0)\n' * places,
                  namespace)
             code = namespace['hold'].__code__
             namespace[group] = type(namespace['hold'])(
@@ -330,8 +337,10 @@ class PatternTest(SubscriberTest):
                     self.assertEqual(sample.gil_wait_ns, sample.wall_ns)
                     key = named(sample.gil_holder)
                     found[key] = found.get(key, 0) + sample.wall_ns
-        self.assertEqual(found, {('first', '_profile.tick'): 6 * MS,
-                                 ('second', '_profile.tick'): 2 * MS})
+        (holder, ns), = found.items()
+        self.assertIn(holder, [('first', '_profile.tick'),
+                               ('second', '_profile.tick')])
+        self.assertEqual(ns, 8 * MS)
 
 
 class RealTest(SessionTest):

@@ -15,17 +15,13 @@ import random
 import resource
 import select
 import statistics
-import sys
 import time
 import unittest
 
-
-import profile_sampling
-
 from ..support import sampler, sessions
 from ..support.sessions import (
-    Session, SessionTest, _profile, by_state, computing_threads, medians,
-    names, on_stack, one_cpu, own, spinning_processes, weight)
+    Session, SessionTest, _profile, by_state, medians, names, on_stack,
+    one_cpu, own, spinning_processes, weight)
 from ..support.work import busy
 
 RATE_HZ = 1000
@@ -292,57 +288,31 @@ class ShortCallsTest(SessionTest):
                                delta=0.025)
 
 
-class HooksTest(SessionTest):
+class NotesTest(SessionTest):
 
     CALLS = 50_000
-    # Less than it takes to read the clock once, which is a part of it.
-    LEAST_NS = 10
 
-    def hooks_ns(self, work):
+    def notes_ns(self, work):
         with Session(rate_hz=RATE_HZ) as session:
             work()
         return session.profile.stats['overhead_hooks_ns'], session.profile
 
-    def give_the_gil_up(self):
-        with select.epoll() as epoll:
-            for _ in range(self.CALLS):
-                epoll.poll(0)
-
     def test_what_they_take_is_counted(self):
-        took_ns, profile = self.hooks_ns(self.give_the_gil_up)
-        self.assertGreater(took_ns, self.LEAST_NS * self.CALLS)
-        self.assertLess(took_ns, weight([
-            row for row in profile.samples
-            if row.state in ('native', 'waiting')]))
+        def give_the_gil_up():
+            with select.epoll() as epoll:
+                for _ in range(self.CALLS):
+                    epoll.poll(0)
+        took_ns, profile = self.notes_ns(give_the_gil_up)
+        found = [sample for sample in profile.samples
+                 if sample.state in ('native', 'waiting')]
+        # A microsecond each, at least.
+        self.assertGreater(took_ns, 1000 * weight(found, 'count'))
+        self.assertLess(took_ns, weight(found))
 
     def test_a_thread_that_keeps_the_gil(self):
-        took_ns, _ = self.hooks_ns(lambda: busy(0.5))
-        self.assertLess(took_ns, self.LEAST_NS * self.CALLS)
-
-    def test_while_threads_only_yield(self):
-        # Nothing of theirs is recorded at the ends of what they wait.
-        interval_s = sys.getswitchinterval()
-        self.addCleanup(sys.setswitchinterval, interval_s)
-        sys.setswitchinterval(1e-5)
-        with Session(rate_hz=RATE_HZ), computing_threads():
-            before = _profile.stats()['overhead_hooks_ns']
-            busy(2)
-            after = _profile.stats()['overhead_hooks_ns']
-        self.assertGreater(after, before)
-
-    def test_a_thread_that_serves_a_subscriber(self):
-        calls = 0
-
-        def serve(batch):
-            nonlocal calls
-            calls += self.CALLS
-            self.give_the_gil_up()
-        with contextlib.closing(profile_sampling.subscribe(
-                serve, rate_hz=RATE_HZ, batch_seconds=0.1)):
-            took_ns, _ = self.hooks_ns(lambda: time.sleep(0.5))
-        self.assertGreaterEqual(calls, self.CALLS)
-        # What is not counted yet at the end is less than a period.
-        self.assertLess(took_ns, PERIOD_NS / 4)
+        # It begins and ends.
+        took_ns, _ = self.notes_ns(lambda: busy(0.5))
+        self.assertLess(took_ns, PERIOD_NS / 2)
 
 
 class RestTest(SessionTest):
@@ -401,34 +371,19 @@ class RestTest(SessionTest):
                                    msg=quarters)
 
 
-class MissedTicksTest(SessionTest):
-
-    BURSTS = 200
-    # Seconds of a burst and of a wait.  In a long one the clock goes to rest,
-    # and the next burst wakes it.
-    PROGRAMS = (0.003, 0.001), (0.0012, 0.03)
-
-    def missed(self, burst_s, wait_s, policy=None):
-        """Ticks missed in bursts, and how many periods the sampler thread
-        waited for a CPU."""
-        with Session(rate_hz=RATE_HZ) as session:
-            if policy is not None:
-                os.sched_setscheduler(sampler.native_id(), policy,
-                                      os.sched_param(0))
-            for _ in range(self.BURSTS):
-                busy(burst_s)
-                time.sleep(wait_s)
-            waited_ns = sampler.waited_ns()
-        return session.profile.stats['ticks_missed'], waited_ns / PERIOD_NS
+class LateTicksTest(SessionTest):
 
     def test_counted_where_the_clock_gets_no_cpu(self):
-        # It gets the CPU when the program blocks.  A burst tells of one
-        # deadline at the most.
-        for program in self.PROGRAMS:
-            with one_cpu():
-                missed, _ = self.missed(*program, os.SCHED_IDLE)
-            self.assertGreater(missed, self.BURSTS / 2, program)
-            self.assertLessEqual(missed, self.BURSTS + 10, program)
+        # It gets the CPU when the program blocks, and three deadlines have
+        # passed by then.
+        bursts = 200
+        with one_cpu(), Session(rate_hz=RATE_HZ) as session:
+            os.sched_setscheduler(sampler.native_id(), os.SCHED_IDLE,
+                                  os.sched_param(0))
+            for _ in range(bursts):
+                busy(0.003)
+                time.sleep(0.001)
+        self.assertGreater(session.profile.stats['ticks_late'], bursts)
 
     def test_nobody_waits_long_for_a_clock_without_a_cpu(self):
         # Between its question and its signal another process may have the
@@ -444,16 +399,6 @@ class MissedTicksTest(SessionTest):
                 time.sleep(0)
                 longest_s = max(longest_s, time.monotonic() - begin_s)
         self.assertLess(longest_s, 0.3)
-
-    @unittest.skipUnless(prompt_wakeups(), 'the sampler thread gets the CPU '
-                                           'when the program blocks')
-    def test_not_counted_where_it_does(self):
-        for (where, cpus), program in itertools.product(CPUS.items(),
-                                                        self.PROGRAMS):
-            with cpus():
-                missed, waited = self.missed(*program)
-            # A busy machine starves it, and the kernel knows for how long.
-            self.assertLess(missed, self.BURSTS / 4 + waited, where)
 
 
 libc = ctypes.PyDLL(None)       # whatever is called through it keeps the GIL

@@ -61,7 +61,7 @@ class StatesTest(SessionTest):
     def test_long_calls_without_the_gil(self):
         def run():
             profile, wall_ns, cpu_ns, _ = self.run_calls(
-                ctypes.CDLL, 20, 3 * MS, 7 * MS)
+                ctypes.CDLL, 50, 3 * MS, 7 * MS)
             states = by_state(own(profile))
             cpu = by_state(own(profile), 'cpu_ns')
             self.assertEqual(cpu['waiting'], 0)
@@ -70,8 +70,10 @@ class StatesTest(SessionTest):
             return (states['native'] / cpu_ns,
                     states['waiting'] / (wall_ns - cpu_ns),
                     cpu['native'] / cpu_ns)
+        # Four standard deviations of 150 ticks in the shorter parts, whose
+        # ends alone are left to chance.
         for found in medians(run):
-            self.assertNear(found, 1, 0.02)
+            self.assertNear(found, 1, 0.04)
 
     def test_short_calls_without_the_gil(self):
         # They are less than half a period: points on their axis choose some
@@ -99,10 +101,9 @@ class StatesTest(SessionTest):
             0.02 * states['asleep_with_gil'])
         self.assertNear(states['running'], cpu_ns, 0.1)
         # What it waits for a CPU as it wakes up is in either.
-        self.assertNear(states['asleep_with_gil'], wall_ns - cpu_ns - delayed,
-                        0.1)
-        self.assertAlmostEqual(states['cpu_wait'], delayed,
-                               delta=0.03 * wall_ns)
+        self.assertNear(states['asleep_with_gil'] + states['cpu_wait'],
+                        wall_ns - cpu_ns, 0.1)
+        self.assertLess(states['cpu_wait'], delayed + 0.03 * wall_ns)
         self.assertLess(states['native'] + states['waiting'], 0.01 * wall_ns)
 
     def test_no_cpu(self):
