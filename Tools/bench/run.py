@@ -1,6 +1,6 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|idle|large|page|
+    ./python Tools/bench/run.py [off|on|truth|events|idle|contended|large|page|
                                  difference|tasks|services|soak|distribution|all]
                             [--quick] [--out DIR]
 
@@ -9,6 +9,8 @@ on        slowdown while it samples, against an empty signal handler
 truth     its answers, against programs that know the answer
 events    what subscribers cost, and how many samples they keep up with
 idle      what a tick costs when there are many threads that sleep
+contended what being profiled costs threads that fight for the GIL, beside other
+          profilers
 large     what full tables cost to save, load, report and export
 page      how quickly their page answers in a browser
 difference
@@ -27,6 +29,7 @@ import pathlib
 import sys
 
 import children
+import contended
 import difference
 import distribution
 import events
@@ -44,6 +47,7 @@ from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
+         'contended': contended.measure,
          'large': large.measure, 'page': page.measure,
          'difference': difference.measure, 'tasks': tasks.measure,
          'services': services.measure,

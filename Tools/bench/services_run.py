@@ -48,14 +48,15 @@ def crowd(count):
             process.wait()
 
 
-class _Child:
-    """services_child.py, which is told by lines when to go on."""
+class Child:
+    """A script of this directory, which goes on at each line that it gets."""
 
-    def __init__(self, interpreter, *args):
+    def __init__(self, interpreter, script, *args):
+        self._script = script
         self._stderr = tempfile.TemporaryFile('w+')
         self._process = subprocess.Popen(
-            [interpreter, '-E', '-s',
-             str(children.HERE / 'services_child.py'), *map(str, args)],
+            [interpreter, '-E', '-s', str(children.HERE / script),
+             *map(str, args)],
             env=children.environment(), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self._stderr, text=True)
         self.pid = self._process.pid
@@ -66,7 +67,7 @@ class _Child:
             self._process.wait()
             self._stderr.seek(0)
             raise children.Unavailable(
-                'services_child.py ended with status '
+                f'{self._script} ended with status '
                 f'{self._process.returncode}:\n{self._stderr.read().strip()}')
         return line
 
@@ -98,9 +99,9 @@ def run(cell, profiler, path, seconds, longest_s):
     several times as long.
     """
     with (on_cpus(cell.cpus),
-          _Child(services_peers.interpreter(profiler, path), cell.service,
-                 cell.burst_ms, profiler, cell.rate_hz, seconds,
-                 longest_s) as child):
+          Child(services_peers.interpreter(profiler, path),
+                'services_child.py', cell.service, cell.burst_ms, profiler,
+                cell.rate_hz, seconds, longest_s) as child):
         child.answer()
         attached = None
         if profiler != OURS:
