@@ -82,6 +82,7 @@ struct _sampling_tick {
     // Its CPU clock then, or 0: not read yet.  Written after the flag.
     uint64_t cpu_ns;
     int signal;                 // that is sent
+    int is_on_cpu;              // beside the sampler thread, which has another
     int is_asleep;              // with the GIL; or, atomic, without
     int is_sleepy;              // it sleeps with the GIL, or did so lately
 };
@@ -139,6 +140,7 @@ struct _sampling_thread {
     // GIL.
     int signal_came;               // a signal came as it gave the GIL up
     uint64_t flight_ns;         // how long signals usually are on their way
+    int sure_ticks;             // a tick found it on a CPU so lately
     struct _sampling_time span; // of ticks that met the profiler's own work
     int excluded;               // _PySampling_Exclusion
     int ran_tasks;              // of some loop

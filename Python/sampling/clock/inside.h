@@ -54,14 +54,17 @@ struct _sampling_proc {
 extern void _PySampling_ProcOpen(struct _sampling_proc *proc);
 extern void _PySampling_ProcClose(struct _sampling_proc *proc);
 // Does the thread sleep in a system call?  Without files (NULL), or where they
-// cannot be read, a thread that is on no CPU may.
+// cannot be read, a thread that is on no CPU may.  What its CPU clock says goes
+// to *cpu_ns.
 typedef enum {
-    _PySampling_AWAKE = 0,
+    _PySampling_ON_CPU = 0,
+    _PySampling_WANTS_CPU,
     _PySampling_ASLEEP,
     _PySampling_MAYBE_ASLEEP,
 } _PySampling_Sleep;
 extern _PySampling_Sleep _PySampling_Probe(struct _sampling_proc *proc,
-                                           _PySampling_Thread *thread);
+                                           _PySampling_Thread *thread,
+                                           uint64_t *cpu_ns);
 
 /* Unanswered for so long, the thread is to say whether it blocks the signal.
    It takes microseconds, unless the machine is overloaded or the thread is in

@@ -56,11 +56,13 @@ file_of(struct _sampling_proc *proc, int native_id)
    thread that waits for a CPU, or the number and arguments of the call that it
    sleeps in; -1 of a fault. */
 _PySampling_Sleep
-_PySampling_Probe(struct _sampling_proc *proc, _PySampling_Thread *thread)
+_PySampling_Probe(struct _sampling_proc *proc, _PySampling_Thread *thread,
+                  uint64_t *cpu_ns)
 {
-    uint64_t cpu_ns = _PySampling_CpuNow(thread);
-    if (_PySampling_CpuNow(thread) != cpu_ns) {
-        return _PySampling_AWAKE;
+    uint64_t before_ns = _PySampling_CpuNow(thread);
+    *cpu_ns = _PySampling_CpuNow(thread);
+    if (*cpu_ns != before_ns) {
+        return _PySampling_ON_CPU;
     }
     char first;
     if (proc == NULL || !proc->can_read
@@ -69,5 +71,5 @@ _PySampling_Probe(struct _sampling_proc *proc, _PySampling_Thread *thread)
         return _PySampling_MAYBE_ASLEEP;
     }
     return first >= '0' && first <= '9' ? _PySampling_ASLEEP
-                                        : _PySampling_AWAKE;
+                                        : _PySampling_WANTS_CPU;
 }

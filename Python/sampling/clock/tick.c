@@ -166,13 +166,16 @@ note(struct _sampling_proc *proc, _PySampling_Thread *thread, uint64_t *word,
     if (!set_word(thread, word, off, _PySampling_NOTED)) {
         return 0;
     }
+    uint64_t cpu_ns;
     if (_PySampling_STATE_OF(*word) == _PySampling_DETACHED) {
         // Who goes on before that is known was on a CPU.
         _Py_atomic_store_int(&thread->tick.is_asleep,
-                             _PySampling_Probe(proc, thread)
-                             != _PySampling_AWAKE);
+                             _PySampling_Probe(proc, thread, &cpu_ns)
+                             >= _PySampling_ASLEEP);
     }
-    uint64_t cpu_ns = _PySampling_CpuNow(thread);
+    else {
+        cpu_ns = _PySampling_CpuNow(thread);
+    }
     _Py_atomic_store_uint64(&thread->tick.cpu_ns, cpu_ns);
     if (_PySampling_STATE_OF(*word) == _PySampling_RUNS) {
         if (thread->tick.is_asleep) {
@@ -214,9 +217,9 @@ send_signal(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
 /* Does a thread sleep with the GIL, for all that is known, or has it done so
    lately? */
 static int
-is_sleepy(_PySampling_Thread *thread, _PySampling_Sleep sleep)
+is_sleepy(_PySampling_Thread *thread, _PySampling_Sleep sleep, uint64_t cpu_ns)
 {
-    if (sleep != _PySampling_AWAKE) {
+    if (sleep >= _PySampling_ASLEEP) {
         thread->sleepy_ticks = SLEEPY_TICKS;
         thread->is_probed = sleep == _PySampling_ASLEEP;
         return 1;
@@ -225,34 +228,38 @@ is_sleepy(_PySampling_Thread *thread, _PySampling_Sleep sleep)
         return 0;
     }
     // One that has had no CPU since is in that call still, maybe.
-    uint64_t cpu_ns = _PySampling_CpuNow(thread);
     thread->sleepy_ticks -= cpu_ns != thread->sleepy_cpu_ns;
     thread->sleepy_cpu_ns = cpu_ns;
     return 1;
 }
 
 static _PySampling_Sleep
-probe(struct _sampling_ticker *ticker, _PySampling_Thread *thread)
+probe(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
+      uint64_t *cpu_ns)
 {
-    return STATE->options.manual ? _PySampling_AWAKE
-        : _PySampling_Probe(&ticker->proc, thread);
+    if (STATE->options.manual) {
+        *cpu_ns = _PySampling_CpuNow(thread);
+        return _PySampling_ON_CPU;
+    }
+    return _PySampling_Probe(&ticker->proc, thread, cpu_ns);
 }
 
 static void
 tick_run(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
          uint64_t word)
 {
-    _PySampling_Sleep sleep = probe(ticker, thread);
+    uint64_t cpu_ns;
+    _PySampling_Sleep sleep = probe(ticker, thread, &cpu_ns);
     thread->tick.is_asleep = sleep == _PySampling_ASLEEP;
-    if (is_sleepy(thread, sleep)) {
+    if (is_sleepy(thread, sleep, cpu_ns)) {
         thread->tick.is_sleepy = thread->is_probed;
         _PySampling_COUNT(ticks_no_signal, !thread->is_probed);
         _PySampling_COUNT(ticks_unprobed, !thread->is_probed);
         (void)note(NULL, thread, &word, _PySampling_ASKED);
     }
     else {
-        _Py_atomic_store_uint64(&thread->tick.cpu_ns,
-                                _PySampling_CpuNow(thread));
+        thread->tick.is_on_cpu = sleep == _PySampling_ON_CPU;
+        _Py_atomic_store_uint64(&thread->tick.cpu_ns, cpu_ns);
         send_signal(ticker, thread, word);
     }
 }
@@ -263,7 +270,13 @@ static void
 tick_noted(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
            uint64_t word)
 {
-    if (thread->tick.is_sleepy && !is_sleepy(thread, probe(ticker, thread))
+    if (!thread->tick.is_sleepy) {
+        return;
+    }
+    uint64_t cpu_ns;
+    _PySampling_Sleep sleep = probe(ticker, thread, &cpu_ns);
+    thread->tick.is_on_cpu = 0;     // since when is not known
+    if (!is_sleepy(thread, sleep, cpu_ns)
         && set_word(thread, &word, 0, _PySampling_ASKED))
     {
         send_signal(ticker, thread, word);

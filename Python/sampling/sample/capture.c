@@ -39,6 +39,10 @@
 /* More than a tick takes from a thread whose CPU it shares. */
 #define TICK_TAKES_NS 150000
 
+/* After a tick that surely found the thread on a CPU, so many that are not sure
+   do not count. */
+#define SURE_TICKS 16
+
 /* Runs in the signal handler, on the thread, or at a safepoint.  `now` is what
    its two clocks say. */
 static int
@@ -145,9 +149,27 @@ was_on_cpu(const _PySampling_Thread *thread)
     return wall_ns < cpu_ns + TICK_TAKES_NS;
 }
 
-/* What a signal stands for that comes now.  If it comes late, and the thread had
-   no CPU since the tick, it says nothing about where CPU time is burnt: kernels
-   take the CPU away at places they prefer. */
+/* Did the tick find the thread on a CPU?  Of a thread that has one beside the
+   sampler thread the kernel says so.  Else the tick took it away, or the thread
+   waited for one; which of both is not sure if it has waited since its last
+   record, and what is not sure is no better than chance: it counts only where
+   there is nothing else, on one CPU. */
+static int
+found_on_cpu(_PySampling_Thread *thread)
+{
+    if (thread->tick.is_on_cpu) {
+        thread->sure_ticks = SURE_TICKS;
+        return 1;
+    }
+    if (thread->sure_ticks > 0) {
+        thread->sure_ticks--;
+        return 0;
+    }
+    return was_on_cpu(thread);
+}
+
+/* What a signal stands for that comes now: as CPU time, no more than the thread
+   has burnt since its last record. */
 static struct _sampling_time
 span_of_signal(_PySampling_Thread *thread, struct _sampling_time now)
 {
@@ -155,16 +177,16 @@ span_of_signal(_PySampling_Thread *thread, struct _sampling_time now)
     struct _sampling_time span = {
         .wall_ns = _PySampling_RunTakeSpan(thread, thread->tick.at_ns,
                                            now.wall_ns)};
+    uint64_t burnt_ns = now.cpu_ns - Py_MIN(now.cpu_ns, thread->account.cpu_ns);
     if (_PyRuntime.sampling.options.manual) {
-        span.cpu_ns = now.cpu_ns - thread->account.cpu_ns;
+        span.cpu_ns = burnt_ns;
     }
-    else if (way_ns < _PySampling_LATE_NS
-             || now.cpu_ns - thread->tick.cpu_ns > way_ns / 2)
+    else if (found_on_cpu(thread)
+             || (way_ns >= _PySampling_LATE_NS      // it was in the kernel
+                 && now.cpu_ns - thread->tick.cpu_ns > way_ns / 2))
     {
-        span.cpu_ns = span.wall_ns;
-    }
-    else if (was_on_cpu(thread)) {
-        span.cpu_ns = Py_MIN(span.wall_ns, _PySampling_PeriodNow());
+        span.cpu_ns = Py_MIN(span.wall_ns,
+                             Py_MAX(_PySampling_PeriodNow(), burnt_ns));
     }
     return span;
 }
