@@ -5,6 +5,7 @@ which is the business of _data, nor know any file format (save and load ask
 _formats) nor how a sample is taken.
 """
 
+from profile_sampling._data import intake
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import COUNT, NAMES
 from profile_sampling._samples import Samples
@@ -27,8 +28,8 @@ class Profile(Sums):
 
     @classmethod
     def _from_raw(cls, raw):
-        """Raise ValueError when a row refers to one that does not exist."""
-        return cls._from_tables(Tables(raw))
+        """The profile of what the core has handed over."""
+        return cls._from_tables(intake.tables(raw))
 
     @classmethod
     def _from_tables(cls, tables):
@@ -227,7 +228,7 @@ class Profile(Sums):
                 raise TypeError('each argument must be a Profile, not '
                                 f'{type(profile).__name__}')
             merger.add(profile._tables)
-        return cls._from_raw(merger.raw())
+        return cls._from_tables(Tables(merger.raw()))
 
     def filter(self, *, function=None, file=None, state=None, thread=None,
                task=None, labels=None):
@@ -420,7 +421,8 @@ class Profile(Sums):
         if not isinstance(other, Profile):
             return NotImplemented
         from profile_sampling._data import merge
-        return self._from_raw(merge.plus(self._tables, other._tables))
+        return self._from_tables(Tables(
+            merge.plus(self._tables, other._tables)))
 
     def __radd__(self, other):
         # sum() begins with 0.

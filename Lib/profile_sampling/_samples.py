@@ -8,8 +8,6 @@ is the business of _data.
 from _collections_abc import Sequence
 
 from profile_sampling._data.label_names import TASK_CLASS
-from profile_sampling._data.tables import (
-    HOLDER_NODE, HOLDER_THREAD, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
 from profile_sampling._data.values import STATES, value_named
 
 
@@ -45,24 +43,29 @@ class Sample:
         if name[:1] == '_':
             raise AttributeError(
                 f'{type(self).__name__!r} object has no attribute {name!r}')
-        return value_named(name, self._tables.value_types,
-                           self._row[KEY_COLUMNS:])
+        if name in self._tables.schema.plain_keys:
+            return self._key(name)
+        return value_named(name, self._tables.value_types, self.values)
+
+    def _key(self, name):
+        return self._tables.column(name)[self._row]
 
     @property
     def values(self):
-        return self._row[KEY_COLUMNS:]
+        return tuple([column[self._row]
+                      for column in self._tables.value_columns])
 
     @property
     def thread(self):
-        return self._tables.threads[self._row[THREAD]]
+        return self._tables.threads[self._key('thread')]
 
     @property
     def state(self):
-        return STATES[self._row[STATE]]
+        return STATES[self._key('state')]
 
     @property
     def stack(self):
-        return self._tables.stack(self._row[NODE])
+        return self._tables.stack(self._key('stack'))
 
     @property
     def labels(self):
@@ -84,12 +87,12 @@ class Sample:
 
     @property
     def _label_set(self):
-        return self._tables.label_set(self._row[LABELS])
+        return self._tables.label_set(self._key('labels'))
 
     @property
     def gil_holder(self):
-        return self._tables.gil_holder(self._row[HOLDER_THREAD],
-                                       self._row[HOLDER_NODE])
+        return self._tables.gil_holder(self._key('holder_thread'),
+                                       self._key('holder'))
 
     def _content(self):
         return (self.thread, self.state, self._tables.value_types,
@@ -117,24 +120,19 @@ class Sample:
 class Samples(Sequence):
     """The samples of a profile as a sequence; made when asked for."""
 
-    __slots__ = ('_tables', '_rows')
+    __slots__ = ('_tables',)
 
     def __init__(self, tables):
         self._tables = tables
-        self._rows = tables.samples_view()
 
     def __len__(self):
-        return len(self._rows) // self._tables.sample_columns
+        return len(self._tables)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        columns = self._tables.sample_columns
-        start = range(len(self))[index] * columns
-        return Sample(self._tables,
-                      tuple(self._rows[start:start + columns]))
+        return Sample(self._tables, range(len(self))[index])
 
     def __iter__(self):
-        tables = self._tables
-        for row in tables.row_tuples():
-            yield Sample(tables, row)
+        for row in range(len(self)):
+            yield Sample(self._tables, row)

@@ -11,7 +11,11 @@ class Sums:
 
     __slots__ = ()
 
-    def functions(self):
+    def _shown(self, idle):
+        from profile_sampling._data.idle import shown
+        return shown(self._tables, idle)
+
+    def functions(self, *, idle=False):
         """Return a list of FunctionRow, the most expensive first.
 
         The order is by self time on the mode's own clock, then by
@@ -23,9 +27,9 @@ class Sums:
         are in, but in its cumulative time.
         """
         from profile_sampling._data import by_function
-        return by_function.functions(self._tables)
+        return by_function.functions(self._shown(idle))
 
-    def lines(self):
+    def lines(self, *, idle=False):
         """Return a list of LineRow, the most expensive first.
 
         The order is that of functions(), then by line.  A line that is on
@@ -36,24 +40,25 @@ class Sums:
         of instructions().
         """
         from profile_sampling._data import by_function
-        return by_function.lines(self._tables)
+        return by_function.lines(self._shown(idle))
 
-    def call_sites(self, *, mine=(), everything=False):
+    def call_sites(self, *, mine=(), everything=False, idle=False):
         """Return a list of CallSiteRow, the most expensive first: what the
         report shows.
 
         Time is charged to the innermost line of the user's own code, with all
         that it called; two rows at the end are for imports and for what is
         outside of that code.  *mine* are patterns of names and files that are
-        the user's, too.  With *everything*, and where hardly anything is the
-        user's, rows are of the innermost Python lines of all code.  Threads
-        that had nothing to do are left out.
+        the user's, too.  With *everything* rows are of the innermost Python
+        lines of all code.  So they are without *mine* if hardly any time of
+        the profile, or of the one that it is a part of, is the user's.
+        Threads that had nothing to do are left out unless *idle* is true.
         """
         from profile_sampling._data import by_site, on_clocks
         return by_site.public_rows(by_site.sites_of(
-            on_clocks.on_clocks(self._tables), mine, everything))
+            on_clocks.on_clocks(self._tables), mine, everything, idle))
 
-    def findings(self, *, mine=()):
+    def findings(self, *, mine=(), idle=False):
         """Return a list of Finding: what stands out, as the report says it.
 
         Their attributes are rule, text and numbers, a dict.
@@ -61,7 +66,7 @@ class Sums:
         from profile_sampling._data import by_site, on_clocks
         from profile_sampling._formats import findings
         return findings.findings(self._tables, by_site.sites_of(
-            on_clocks.on_clocks(self._tables), mine))
+            on_clocks.on_clocks(self._tables), mine, idle=idle))
 
     def quality(self):
         """Return how far the profile can be trusted, as report says it: a
@@ -72,7 +77,7 @@ class Sums:
         return header.quality(self._tables, by_site.sites_of(
             on_clocks.on_clocks(self._tables)))
 
-    def instructions(self):
+    def instructions(self, *, idle=False):
         """Return a list of InstructionRow, the most expensive first.
 
         A row is an instruction at which the innermost Python frame of some
@@ -85,7 +90,7 @@ class Sums:
         the session named opcodes.
         """
         from profile_sampling._data import by_instruction
-        return by_instruction.rows(self._tables)
+        return by_instruction.rows(self._shown(idle))
 
     @property
     def label_keys(self):
@@ -96,7 +101,7 @@ class Sums:
         from profile_sampling._data import by_label
         return tuple(by_label.keys(self._tables))
 
-    def label_values(self, key):
+    def label_values(self, key, *, idle=False):
         """Return a list of LabelRow, one for each value of a label.
 
         The samples without the label have a row with the value None.  The
@@ -106,7 +111,7 @@ class Sums:
         Raise ValueError for a label that no sample has; see label_keys.
         """
         from profile_sampling._data import by_label
-        return by_label.rows(self._tables, key)
+        return by_label.rows(self._shown(idle), key)
 
     def gil_holders(self):
         """Return a list of GILHolderRow: who held the GIL while others
@@ -157,7 +162,7 @@ class Sums:
         from profile_sampling._data import by_task
         return by_task.holders(self._tables)
 
-    def call_tree(self, inverted=False, *, by='function'):
+    def call_tree(self, inverted=False, *, by='function', idle=False):
         """Return the root CallNode of the tree of calls.
 
         The children of a function are what it called.  In an inverted tree
@@ -166,9 +171,9 @@ class Sums:
         a function did at different lines is apart.
         """
         from profile_sampling._data import tree
-        return tree.call_tree(self._tables, inverted=inverted, by=by)
+        return tree.call_tree(self._shown(idle), inverted=inverted, by=by)
 
-    def callers(self, function):
+    def callers(self, function, *, idle=False):
         """Return a list of CallRow: who called a function.
 
         *function* is as for filter(); several that match count as one.
@@ -177,9 +182,9 @@ class Sums:
         is the outermost.
         """
         from profile_sampling._data import calls
-        return calls.callers(self._tables, function)
+        return calls.callers(self._shown(idle), function)
 
-    def callees(self, function):
+    def callees(self, function, *, idle=False):
         """Return a list of CallRow: whom a function called.
 
         *function* is as for filter(); several that match count as one.
@@ -187,9 +192,9 @@ class Sums:
         itself, its self values.  Of recursive calls the innermost counts.
         """
         from profile_sampling._data import calls
-        return calls.callees(self._tables, function)
+        return calls.callees(self._shown(idle), function)
 
-    def columns(self, what):
+    def columns(self, what, *, idle=False):
         """Return a table as a dict of lists of equal length.
 
         *what* is 'samples', 'functions', 'lines', 'instructions',
@@ -199,4 +204,4 @@ class Sums:
         Raise ValueError for another table.
         """
         from profile_sampling._data import columns
-        return columns.columns(self._tables, what)
+        return columns.columns(self._tables, what, idle)

@@ -88,8 +88,7 @@ def _run(options):
     kept = [] if format == 'html' else None
     try:
         difference = diff.Difference(
-            *[[_reduced(path, question, options, kept) for path in side]
-              for side in (before, after)], question)
+            *_runs(before, after, question, options, kept), question)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     if format == 'html':
@@ -136,13 +135,25 @@ def _question(options):
         raise Failure(str(exc), 2) from None
 
 
-def _reduced(path, question, options, kept):
+def _runs(before, after, question, options, kept):
+    """Return the Runs of the files of each side."""
+    first, sides = None, []
+    for side in before, after:
+        sides.append([])
+        for path in side:
+            run = _reduced(path, question, options, kept, first)
+            first = first or run
+            sides[-1].append(run)
+    return sides
+
+
+def _reduced(path, question, options, kept, first):
     """Return the Run of a file, whose tables are kept only for a page."""
     tables = load(path, options.max_bytes)
     if kept is not None:
         kept.append(tables)
     try:
-        return diff.Run(tables, question)
+        return diff.Run(tables, question, first)
     except ValueError as exc:
         raise Failure(f'{path}: {exc}', 2) from None
 

@@ -40,6 +40,8 @@ STATES OF A THREAD, the columns of the report
   asleep with GIL  a call sleeps and keeps the GIL: nobody else can run
   unsampled        ran too shortly for any tick; how long is known
   lost             its tables were full, or it could not be reached
+  idle             waits because there is nothing to do; left out without
+                   --idle
   custom           counted by profile_sampling.sample(), weighs no time
 
 STATES OF AN ASYNCIO TASK that no thread runs, in report --tasks

@@ -171,8 +171,7 @@ def _run(options):
     is_report = format == 'text' or format in _formats.REPORTS
     try:
         arguments = _formats.options_of(
-            format, annotate=options.annotate, min_share=options.min_share,
-            idle=options.idle)
+            format, annotate=options.annotate, min_share=options.min_share)
         if format == 'html':
             arguments |= source_options(options)
     except ValueError as exc:
@@ -182,11 +181,12 @@ def _run(options):
     try:
         whole = load(path, options.max_bytes)
         tables = _part(whole, options)
+        options.idle = _shows_idle(tables, options)
+        arguments |= _formats.options_of(format, idle=options.idle)
         if is_report:
             _check_keys(whole, options)
             data = _report(tables, path, format, options)
         elif format in _formats.WITHOUT_IDLE and not options.idle:
-            tables = tables.with_idle(idle.samples(tables))
             data = encoded(tables, format, **arguments)
             _say_idle(tables)
         else:
@@ -199,7 +199,7 @@ def _run(options):
 def _say_idle(tables):
     """Say how much a file for a viewer does not have: no line of it can."""
     total = tables.totals[tables.own]
-    ns = total - idle.left_out(tables).totals[tables.own]
+    ns = total - idle.shown(tables).totals[tables.own]
     if ns:
         type_ = tables.value_types[tables.own]
         say(f'{brief_amount(ns, type_)} of {brief_amount(total, type_)} are '
@@ -248,7 +248,7 @@ def _part(tables, options):
         tables = _between(tables, begin_ns, end_ns)
     if options.value is not None:
         tables = tables.about(options.value)
-    had_samples = bool(tables.samples)
+    had_samples = bool(len(tables))
     for key, _ in options.where:
         keys.check(tables, key)
     for pattern in options.focus:
@@ -259,10 +259,17 @@ def _part(tables, options):
         tables = select.where(tables, key, pattern)
     tables = shape.shaped(tables, hide=options.hide, fold=options.fold,
                           collapse=options.collapse, root=options.root)
-    if had_samples and not tables.samples:
+    if had_samples and not len(tables):
         raise Failure('no sample is like that: see --focus, --ignore and '
                       '--where')
     return tables
+
+
+def _shows_idle(tables, options):
+    """Return whether what is idle is shown: also if --where state=idle asks
+    for nothing else."""
+    return options.idle or idle.is_all(tables) and any(
+        [key == 'state' for key, _ in options.where])
 
 
 def _check_keys(whole, options):
@@ -277,7 +284,7 @@ def _check_keys(whole, options):
 
 def _between(tables, begin_ns, end_ns):
     tables = select.between(tables, begin_ns, end_ns)
-    if not tables.samples:
+    if not len(tables):
         raise Failure('there is nothing in this range of time: see --from '
                       'and --to')
     return tables
@@ -287,9 +294,8 @@ def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
     # On a thread's clock there is nothing else.
     threads = on_clocks(tables)
-    if options.idle:
-        threads = idle.included(threads)
-    sites = sites_of(threads, options.mine, options.everything)
+    sites = sites_of(threads, options.mine, options.everything,
+                     idle=options.idle)
     is_all = options.top is not None
     options.top = options.top or text.TOP
     shown = (_tables_of_tasks(tables, sites, options)
@@ -325,7 +331,7 @@ def _tables_of_threads(tables, sites, options):
     """
     top = options.top
     shown = []
-    busy = idle.left_out(tables, sites.is_idle)
+    busy = idle.shown(tables, options.idle)
     if options.functions or options.sort:
         shown.append(tables_of.functions(busy, sites, top,
                                          options.sort or 'self'))

@@ -7,8 +7,7 @@ format.
 from profile_sampling._data import stacks
 from profile_sampling._data.rows import FunctionRow, LineRow, function_rank
 from profile_sampling._data.by_state import RUNNING
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, KEY_COLUMNS, NODE, STATE)
+from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import COUNT
 
 
@@ -71,10 +70,11 @@ def running_sums(tables, key_of_frame, n_keys):
     """Return the same by the keys of sums_of_frames()."""
     if COUNT not in tables.value_types:
         return {}
-    running = [row for row in tables.row_tuples() if row[STATE] == RUNNING]
-    counts = tables.value_types.index(COUNT)
-    return {key: (own[counts], cum[counts]) for key, (own, cum)
-            in sums_of_frames(tables, key_of_frame, n_keys, running)}
+    running = [(node, count) for node, state, count in zip(
+        tables.column('stack'), tables.column('state'),
+        tables.value(COUNT.name)) if state == RUNNING]
+    return {key: (own, cum) for key, ((own,), (cum,)) in stacks.sums_of_keys(
+        tables.nodes_view(), running, key_of_frame, n_keys).items()}
 
 
 def _ranked(rows, own):
@@ -85,14 +85,11 @@ def _ranked(rows, own):
     return rows
 
 
-def sums_of_frames(tables, key_of_frame, n_keys, rows=None):
+def sums_of_frames(tables, key_of_frame, n_keys):
     """Return a list of (key, (self values, cumulative values)).
 
-    Keys that are on the stack of no sample are left out.  *rows* are those
-    of some samples, as row_tuples() has them; without it, of all.
+    Keys that are on the stack of no sample are left out.
     """
-    if rows is None:
-        rows = tables.row_tuples()
-    samples = ((row[NODE], *row[KEY_COLUMNS:]) for row in rows)
+    samples = zip(tables.column('stack'), *tables.value_columns)
     return list(stacks.sums_of_keys(tables.nodes_view(), samples,
                                     key_of_frame, n_keys).items())

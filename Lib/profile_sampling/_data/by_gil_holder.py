@@ -7,7 +7,6 @@ format.
 from profile_sampling._data import origins
 from profile_sampling._data.rows import GILHolderRow, function_rank
 from profile_sampling._data.sums import added
-from profile_sampling._data.tables import HOLDER_NODE, KEY_COLUMNS
 from profile_sampling._data.values import NOT_KNOWN, WALL
 
 
@@ -16,8 +15,9 @@ def rows(tables):
     frames = list(tables.frame_tuples())
     innermost, _ = tables.innermost_python()
     sums = {}
-    for (node, thread, _, _, holder_thread, holder_node,
-         *values) in tables.row_tuples():
+    for node, thread, holder_thread, holder_node, values in zip(
+            *map(tables.column, ('stack', 'thread', 'holder_thread',
+                                 'holder')), tables.values()):
         if not holder_node:
             continue
         frame = innermost[node]
@@ -47,13 +47,12 @@ def held(tables):
     """
     of_node = {}
     for node, value in zip(
-            tables.column(HOLDER_NODE),
-            tables.column(KEY_COLUMNS + ranked_by(tables))):
+            tables.column('holder'),
+            tables.value_columns[ranked_by(tables)]):
         if node:
             of_node[node] = of_node.get(node, 0) + value
     names, libraries = {}, {}
-    origin = dict(zip(tables.functions, origins.of_functions(
-        tables.functions)))
+    origin = dict(zip(tables.functions, origins.of_functions(tables)))
     for node, value in of_node.items():
         # The name is the same in each thread.
         holder = tables.gil_holder(NOT_KNOWN, node)

@@ -7,7 +7,6 @@ from profile_sampling._data import opcodes
 from profile_sampling._data.rows import (
     CalleeRow, InstructionRow, function_rank)
 from profile_sampling._data.sums import added, sums_by
-from profile_sampling._data.tables import KEY_COLUMNS, NODE, STATE
 from profile_sampling._data.values import COUNT, OPCODES, STATES
 
 _RUNNING = STATES.index('running')
@@ -64,8 +63,8 @@ def generic(tables):
     innermost, called = tables.innermost_python()
     sums = {}
     for node, state, value in zip(
-            tables.column(NODE), tables.column(STATE),
-            tables.column(KEY_COLUMNS + tables.own)):
+            tables.column('stack'), tables.column('state'),
+            tables.own_column):
         frame = innermost[node]
         if (state == _RUNNING and frame >= 0 and generic[frame]
                 and called[node] < 0):
@@ -85,7 +84,7 @@ def _summed(tables):
     number_of_sample = [
         numbers.setdefault((frame_of_node[node], callee_of_node[node]),
                            len(numbers))
-        for node in tables.column(NODE)]
+        for node in tables.column('stack')]
     sums = sums_by(tables, number_of_sample, len(numbers))
     return dict(zip(numbers, zip(*sums)))
 

@@ -7,7 +7,6 @@ from, nor how they are shown.
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.rows import LabelRow
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import LABELS
 from profile_sampling._data.values import COUNT
 
 
@@ -23,7 +22,7 @@ def rows_of(tables, key):
     numbers = {}
     number_of_sample = [
         numbers.setdefault(value_of_row[labels], len(numbers))
-        for labels in tables.column(LABELS)]
+        for labels in tables.column('labels')]
     sums = sums_by(tables, number_of_sample, len(numbers))
     types = tables.value_types
     own = tables.own
@@ -37,7 +36,7 @@ def rows_of(tables, key):
 def keys(tables):
     """Return the names of all labels that samples have, in order."""
     used = bytearray(len(tables.labels))
-    for labels in tables.column(LABELS):
+    for labels in tables.column('labels'):
         used[labels] = 1
     found = set()
     # Parents come before their children.

@@ -5,20 +5,16 @@ function, or of the innermost that is mine, with all that was called there,
 waiting and the collector.  It must not know how they are shown.
 """
 
-from profile_sampling._data import by_state, idle, origins
+from profile_sampling._data import by_state, origins
 from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import CallSiteRow, function_rank
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import STATES, Function
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
+from profile_sampling._data.values import (
+    IDLE, NOWHERE, STATES, Function)
 
-# States of samples that are nowhere: no line of the program's.
-_NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
 # What is on no line of mine; rows of these come last.
 OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
 IMPORTS = Function(None, 'Imports', '', 0, 'outside')
-# Of all time: if less is mine, lines of libraries say more.
-HARDLY_MINE = 0.01
 # Of the time of a line: a callee with less is not named, one with more needs
 # no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
@@ -56,56 +52,48 @@ class Sites:
     """The lines of a profile, and what is on no line.
 
     rows       list of SiteRow, the most expensive first
-    is_idle    for each sample, whether it is
-    idle       value of threads that had nothing to do; see idle.py
+    idle       value of threads that had nothing to do, if that is left out
     idle_rows  the same by SiteRow
     idle_threads  how many threads that was in
     nowhere    list of (state, value)
     busy       sum of all values but the idle ones
-    whole      StateSums of all that is not idle
+    whole      StateSums of all that is shown
     precision  the Precision of running time
-    is_mine    whether rows are lines of mine: None if there are hardly any
-    mine       what is mine of busy
+    is_mine    whether rows are lines of mine: None if the profile, or the one
+               that it is a part of, has hardly any
     tables     those that all this is of
     places     the Places of their samples
     """
 
-    __slots__ = ('rows', 'is_idle', 'idle', 'idle_rows', 'idle_threads',
-                 'nowhere', 'busy', 'whole', 'precision', 'is_mine', 'mine',
+    __slots__ = ('rows', 'idle', 'idle_rows', 'idle_threads',
+                 'nowhere', 'busy', 'whole', 'precision', 'is_mine',
                  'tables', 'places', '_mine')
 
-    def __init__(self, tables, mine=None, least=HARDLY_MINE):
-        """*mine* has 1 for each function that is; without it, or if less
-        than *least* of the time is, rows are the lines of all code."""
+    def __init__(self, tables, mine=None, is_mine=False, idle=False):
+        """*mine* has 1 for each function that is.  Unless *is_mine*, rows are
+        the lines of all code.  With *idle*, threads that had nothing to do are
+        like all others."""
         self.tables = tables
-        self.is_idle = is_idle = idle.samples(tables)
-        is_busy = [not its_idle and state not in _NOWHERE for its_idle, state
-                   in zip(is_idle, tables.column(STATE))]
+        is_idle = [state == IDLE and not idle
+                   for state in tables.column('state')]
+        is_busy = [not its_idle and state not in NOWHERE for its_idle, state
+                   in zip(is_idle, tables.column('state'))]
         self.idle_rows = (Places(tables).rows(is_idle) if any(is_idle)
                           else [])
         self.idle = sum([row.sums.total for row in self.idle_rows])
         self.idle_threads = len({thread for its_idle, thread in zip(
-            is_idle, tables.column(THREAD)) if its_idle})
+            is_idle, tables.column('thread')) if its_idle})
         [self.whole] = by_state.sums(
             tables, [-1 if its_idle else 0 for its_idle in is_idle], 1)
         self.nowhere = [(STATES[state], self.whole.by_state[state])
-                        for state in sorted(_NOWHERE)
+                        for state in sorted(NOWHERE)
                         if self.whole.by_state[state]]
         self.busy = self.whole.total
         self.precision = Precision(tables, self.whole)
         self._mine = mine
-        self.is_mine = mine is not None
-        self.mine = 0
-        if self.is_mine:
-            self.places = self._places_of(tables)
-            self.rows = self.places.rows(is_busy)
-            self.mine = sum([row.sums.total for row in self.rows
-                             if not is_outside(row.function)])
-            self.is_mine = self.mine >= least * self.busy and self.busy > 0
-            self.is_mine = self.is_mine or None
-        if not self.is_mine:
-            self.places = self._places_of(tables)
-            self.rows = self.places.rows(is_busy)
+        self.is_mine = is_mine if is_mine or mine is None else None
+        self.places = self._places_of(tables)
+        self.rows = self.places.rows(is_busy)
 
     def rows_of(self, wanted):
         """Return the same rows of some samples alone: those that have a true
@@ -122,13 +110,16 @@ class Sites:
                 else Places(tables))
 
 
-def sites_of(tables, mine=(), everything=False, least=HARDLY_MINE):
+def sites_of(tables, mine=(), everything=False, idle=False):
     """Return Sites by lines of mine; see origins.mine().
 
-    With *everything*, or if hardly any time is mine, by lines of all code.
+    With *everything* they are by lines of all code; so they are if the profile
+    has hardly any time in code of mine, unless *mine* says what that is.
     """
-    return Sites(tables,
-                 None if everything else origins.mine(tables, mine), least)
+    if everything:
+        return Sites(tables, idle=idle)
+    return Sites(tables, origins.mine(tables, mine),
+                 tables.has_mine or bool(mine), idle)
 
 
 def called(row, *, with_share=False):
@@ -207,7 +198,7 @@ class Places:
         """Return the number of the place of each sample."""
         known = {}
         found = []
-        for node in self._tables.column(NODE):
+        for node in self._tables.column('stack'):
             key = self._key(node)
             number = known.get(key)
             if number is None:
@@ -259,8 +250,8 @@ class Places:
         """Return, by the number of a place, what SiteRow has of callees."""
         sums = {}
         for key, node, value in zip(
-                keys, self._tables.column(NODE),
-                self._tables.column(KEY_COLUMNS + self._tables.own)):
+                keys, self._tables.column('stack'),
+                self._tables.own_column):
             called = self.called(node) if key >= 0 else None
             if called is not None:
                 pair = key, *called
@@ -361,7 +352,7 @@ def _libraries(tables, is_wanted, names):
     the standard library.  *names* are those of the libraries of functions.
     """
     is_package = [origin == origins.PACKAGES
-                  for origin in origins.of_functions(tables.functions)]
+                  for origin in origins.of_functions(tables)]
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     nodes = tables.nodes_view()
     found = [-1]

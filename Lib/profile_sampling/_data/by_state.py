@@ -4,7 +4,6 @@ This file owns the sums per key and state.  It must not know what the keys
 stand for.
 """
 
-from profile_sampling._data.tables import KEY_COLUMNS, STATE
 from profile_sampling._data.values import COUNT, STATES
 
 RUNNING = STATES.index('running')
@@ -34,12 +33,12 @@ def sums(tables, keys, n_keys):
     """
     by_state = [[0] * len(STATES) for _ in range(n_keys + 1)]
     records = [0] * (n_keys + 1)
-    states = tables.column(STATE)
+    states = tables.column('state')
     for key, state, value in zip(keys, states,
-                                 tables.column(KEY_COLUMNS + tables.own)):
+                                 tables.own_column):
         by_state[key][state] += value
     if COUNT in tables.value_types:
-        counts = tables.column(tables.value_column(COUNT.name))
+        counts = tables.value(COUNT.name)
         for key, state, count in zip(keys, states, counts):
             if state == RUNNING:
                 records[key] += count
@@ -48,5 +47,5 @@ def sums(tables, keys, n_keys):
 
 def whole(tables):
     """Return the StateSums of all samples."""
-    [row] = sums(tables, [0] * len(tables.column(STATE)), 1)
+    [row] = sums(tables, [0] * len(tables.column('state')), 1)
     return row

@@ -12,8 +12,7 @@ from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
 from profile_sampling._data.rows import (
     AwaitedRow, LoopHolderRow, RequestTimes, SlowRequestsRow, TaskLabelRow,
     TaskRow, function_rank)
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, HOLDER_NODE, LABELS, NODE, NODE_COLUMNS, STATE)
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
     AWAITING, DELAY, LOOP_WAIT, NOT_KNOWN, TASK, WALL)
 
@@ -128,7 +127,7 @@ def _given_to_threads(tables, values):
                if function.name in _WORKERS}
     if not workers:
         return {}
-    origin = origins.of_functions(functions)
+    origin = origins.of_functions(tables)
     # Parents have smaller numbers.  -1: not below a worker; -2: at it.
     of_node = [-1]
     for parent, frame in zip(nodes[NODE_COLUMNS::NODE_COLUMNS],
@@ -141,8 +140,8 @@ def _given_to_threads(tables, values):
             its = function
         of_node.append(its)
     sums = {}
-    for node, labels, ns in zip(tables.column(NODE), tables.column(LABELS),
-                                tables.column(tables.value_column(WALL.name))):
+    for node, labels, ns in zip(tables.column('stack'), tables.column('labels'),
+                                tables.value(WALL.name)):
         if of_node[node] >= 0:
             its = sums.setdefault(values[labels], {})
             its[of_node[node]] = its.get(of_node[node], 0) + ns
@@ -209,8 +208,8 @@ def _lives(tables, key_of_labels):
         return {}, {}
     sums, nodes = {}, {}
     for node, labels, state, ns in zip(
-            tables.column(NODE), tables.column(LABELS), tables.column(STATE),
-            tables.column(tables.value_column(TASK.name))):
+            tables.column('stack'), tables.column('labels'), tables.column('state'),
+            tables.value(TASK.name)):
         if not ns:
             continue
         key = key_of_labels[labels]
@@ -274,9 +273,9 @@ def _delays(tables):
     frames = list(tables.frame_tuples())
     innermost, called = tables.innermost_python()
     for node, labels, holder, ns in zip(
-            tables.column(NODE), tables.column(LABELS),
-            tables.column(HOLDER_NODE),
-            tables.column(tables.value_column(DELAY.name))):
+            tables.column('stack'), tables.column('labels'),
+            tables.column('holder'),
+            tables.value(DELAY.name)):
         if ns and holder:
             held = tables.gil_holder(NOT_KNOWN, holder)
             yield (True, None, held.function, held.line, held.callee), ns

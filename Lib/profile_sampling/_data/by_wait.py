@@ -9,10 +9,10 @@ outermost function that is known to wait counts, of those in a row from the
 leaf on.
 """
 
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, NODE, NODE_COLUMNS, STATE)
-from profile_sampling._data.values import WAITING
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
+from profile_sampling._data.values import IDLE, WAITING
 
+_WAITS = frozenset({WAITING, IDLE})
 SOCKET, DISK, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER = (
     'socket', 'disk', 'lock', 'queue', 'sleep', 'child process', 'event loop',
     'database', 'other')
@@ -47,11 +47,11 @@ def waits(tables):
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     nodes = tables.nodes_view()
     numbers, of_node, found = {None: 0}, {}, []
-    for node, state in zip(tables.column(NODE), tables.column(STATE)):
-        if state == WAITING and node not in of_node:
+    for node, state in zip(tables.column('stack'), tables.column('state')):
+        if state in _WAITS and node not in of_node:
             wait = _wait(tables.functions, kinds, of_frames, nodes, node)
             of_node[node] = numbers.setdefault(wait, len(numbers))
-        found.append(of_node[node] if state == WAITING else 0)
+        found.append(of_node[node] if state in _WAITS else 0)
     return list(numbers), found
 
 

@@ -12,7 +12,7 @@ from array import array
 
 from profile_sampling._data import stacks, trees
 from profile_sampling._data.rows import function_rank
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE
+from profile_sampling._data.tables import FRAME_COLUMNS
 
 ROOT = 0
 _NO_PLACE = -1
@@ -29,10 +29,15 @@ class CallPaths:
 
     def __init__(self, tables, *, by_line=False):
         self._tables = tables
-        self.parents, place, self.of_node = trees.call_paths(
-            tables.nodes_view(), set(tables.column(NODE)),
-            self._number_places(by_line))
-        self.place = self._without_unused(place)
+        tree = trees.Tree()
+        of_node = tree.add(tables.tree(), self._number_places(by_line),
+                           set(tables.column('stack')))
+        order, number = trees.in_preorder(tree.parents, tree.keys)
+        self.parents = array('I', [number[tree.parents[node]]
+                                   for node in order])
+        self.of_node = {node: number[its] for node, its in of_node.items()}
+        self.place = self._without_unused(array(
+            'i', map(tree.keys.__getitem__, order)))
 
     def __len__(self):
         return len(self.parents)
@@ -46,9 +51,9 @@ class CallPaths:
         Without *columns*, of the types of values.
         """
         of_node = self.of_node
-        keys = [of_node[node] for node in self._tables.column(NODE)]
+        keys = [of_node[node] for node in self._tables.column('stack')]
         result = []
-        for column in (self._tables.value_columns() if columns is None
+        for column in (self._tables.value_columns if columns is None
                        else columns):
             sums = [0] * len(self)
             for key, value in zip(keys, column):

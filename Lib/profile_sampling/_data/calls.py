@@ -12,7 +12,7 @@ do the callees, with its self values.
 from profile_sampling._data import match
 from profile_sampling._data.rows import CallRow, function_rank
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 
 # What a stack has instead of a neighbour.
 _NOT_THERE, _NOBODY = -2, -1
@@ -34,7 +34,7 @@ def callers(tables, function):
             above = keys[parent]
         found.append(above)
         keys.append(key)
-    return _rows(tables, [found[node] for node in tables.column(NODE)])
+    return _rows(tables, [found[node] for node in tables.column('stack')])
 
 
 def callees(tables, function):
@@ -45,7 +45,7 @@ def callees(tables, function):
     functions = [*_functions(tables), _NOBODY]
     return _rows(tables, [
         functions[called[node]] if innermost[node] >= 0 else _NOT_THERE
-        for node in tables.column(NODE)])
+        for node in tables.column('stack')])
 
 
 def _functions(tables):

@@ -7,7 +7,8 @@ the notebook's own.  It must not know any notebook's interface.
 from profile_sampling._data import match, origins
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
-    NODE, NODE_COLUMNS, THREAD, Tables, function_row, thread_row)
+    NODE_COLUMNS, Tables, function_row, thread_row)
+from profile_sampling._data.values import Function
 
 # What runs cells, in whose threads nothing of the program is.
 _NOTEBOOK = 'IPython', 'ipykernel'
@@ -31,17 +32,17 @@ def without_notebook(tables, filename, before=()):
                    for function in functions]
     cells = match.innermost(tables, is_cell)
     notebooks = match.innermost(tables, is_notebook)
-    rows = list(tables.row_tuples())
-    threads = {row[THREAD] for row in rows if cells[row[NODE]] >= 0}
+    rows = set(zip(tables.column('stack'), tables.column('thread')))
+    threads = {thread for node, thread in rows if cells[node] >= 0}
     # Of a thread that hardly ran nothing may be known but its state.
     python, _ = tables.innermost_python()
-    known = {row[THREAD] for row in rows if python[row[NODE]] >= 0}
+    known = {thread for node, thread in rows if python[node] >= 0}
     mine = match.innermost(tables, origins.mine(tables))
     known -= {number for number, thread in enumerate(tables.threads)
               if thread.ident in before} - {
-                  row[THREAD] for row in rows if mine[row[NODE]] >= 0}
-    left_out = {row[THREAD] for row in rows if notebooks[row[NODE]] >= 0
-                or row[THREAD] not in known} - threads
+                  thread for node, thread in rows if mine[node] >= 0}
+    left_out = {thread for node, thread in rows if notebooks[node] >= 0
+                or thread not in known} - threads
     # Below the cell's outermost call.
     below = bytearray(len(cells))
     parents = tables.nodes_view()[0::NODE_COLUMNS]
@@ -51,7 +52,8 @@ def without_notebook(tables, filename, before=()):
             below[parent] = 1
     below[0] = 0
     return Source(tables, hidden_nodes=below).part(
-        [row for row in rows if row[THREAD] not in left_out])
+        [row for row, thread in enumerate(tables.column('thread'))
+         if thread not in left_out])
 
 
 def named(tables, name_of):
@@ -59,26 +61,30 @@ def named(tables, name_of):
 
     name_of(filename) is that of a cell, or None.
     """
+    functions = [_named(function, name_of(function.filename))
+                 for function in tables.functions]
     found = Tables(tables.inherited() | {
+        'origins': tables.origins | {
+            origins.code_of(cell): tables.origins[origins.code_of(function)]
+            for cell, function in zip(functions, tables.functions)
+            if function.kind == 'python'},
         'whole_cpu_ns': tables.whole_cpu_ns,
-        'functions': [_row(function, name_of(function.filename))
-                      for function in tables.functions],
+        'functions': list(map(function_row, functions)),
         'threads': [*map(thread_row, tables.threads)],
         'frames': tables.frames, 'nodes': tables.nodes,
-        'labels': tables.labels, 'samples': tables.samples})
+        'labels': tables.labels, 'columns': tables.columns})
     if tables.has_timeline:
         # Samples have the numbers that they had.
         found = found.with_timeline(lambda _: tables.timeline)
     return found
 
 
-def _row(function, cell):
+def _named(function, cell):
     if cell is None:
-        return function_row(function)
-    module, qualname, _, first_line, kind = function_row(function)
-    if _is_code(function):
-        qualname = f'<{cell}>'
-    return module, qualname, cell, first_line, kind
+        return function
+    qualname = f'<{cell}>' if _is_code(function) else function.qualname
+    return Function(function.module, qualname, cell, function.first_line,
+                    function.kind)
 
 
 def _is_code(function):

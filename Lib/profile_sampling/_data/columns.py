@@ -6,20 +6,24 @@ library: a column is a list of texts, numbers, None or tuples of texts.
 
 from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label)
+from profile_sampling._data.idle import shown
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import NODE_COLUMNS, STATE, THREAD
+from profile_sampling._data.tables import NODE_COLUMNS
 from profile_sampling._data.values import STATES
 
 _THREAD = 'thread', 'thread_id', 'native_id', 'interpreter_id'
 _FUNCTION = 'function', 'kind', 'file', 'first_line'
 
 
-def columns(tables, what):
+def columns(tables, what, idle=False):
     """Return {name: list}; see Profile.columns()."""
     if not isinstance(what, str) or what not in _TABLES:
         raise ValueError(f'there are no columns of {what!r}; there are '
                          f'those of: {", ".join(_TABLES)}')
+    # What says the state of its rows has them all.
+    if what not in _WITH_STATES:
+        tables = shown(tables, idle)
     names, rows = _TABLES[what](tables)
     columns = {name: [] for name in names}
     appends = [column.append for column in columns.values()]
@@ -51,8 +55,8 @@ def _thread(thread):
 def _samples(tables):
     keys = [key for key in by_label.keys(tables) if key != TASKS]
     names = ['stack', *_FUNCTION, 'line', *_THREAD, 'state', 'task_name',
-             'task_id', 'gil_holder', *[f'label_{key}' for key in keys],
-             *_values(tables)]
+             'task_id', 'gil_holder', *tables.schema.plain_keys,
+             *[f'label_{key}' for key in keys], *_values(tables)]
     return names, _sample_rows(tables, keys)
 
 
@@ -66,8 +70,11 @@ def _sample_rows(tables, keys):
     parents = nodes[0::NODE_COLUMNS].tolist()
     frame_of_node = nodes[1::NODE_COLUMNS].tolist()
     nowhere = *_function(None), 0
-    for (node, thread, labels, state, holder_thread, holder_node,
-         *values) in tables.row_tuples():
+    more = list(map(tables.column, tables.schema.plain_keys))
+    for row, (node, thread, labels, state, holder_thread, holder_node,
+              values) in enumerate(zip(*map(tables.column, (
+                  'stack', 'thread', 'labels', 'state', 'holder_thread',
+                  'holder')), tables.values())):
         place = places[frame_of_node[node]] if node else nowhere
         stack = []
         while node:
@@ -78,6 +85,7 @@ def _sample_rows(tables, keys):
         yield (tuple(stack), *place, *_thread(tables.threads[thread]),
                STATES[state], task_name, task_id,
                None if holder is None else holder.name,
+               *[column[row] for column in more],
                *[its_labels.get(key) for key in keys], *values)
 
 
@@ -110,14 +118,14 @@ def _labels(tables):
 
 
 def _threads(tables):
-    sums = sums_by(tables, tables.column(THREAD), len(tables.threads))
+    sums = sums_by(tables, tables.column('thread'), len(tables.threads))
     return ([*_THREAD, *_values(tables)],
             [(*_thread(thread), *values) for thread, values
              in zip(tables.threads, zip(*sums))])
 
 
 def _states(tables):
-    column = tables.column(STATE)
+    column = tables.column('state')
     sums = sums_by(tables, column, len(STATES))
     there = set(column)
     return (['state', *_values(tables)],
@@ -135,6 +143,7 @@ def _gil_holders(tables):
               *row.values) for row in by_gil_holder.rows(tables)])
 
 
+_WITH_STATES = 'samples', 'states'
 _TABLES = {
     'samples': _samples, 'functions': _functions, 'lines': _lines,
     'instructions': _instructions, 'labels': _labels, 'threads': _threads,

@@ -5,11 +5,13 @@ each stack of a thread in a state with its labels and its holder of the GIL.
 It must not know in which order tables have their rows, which says nothing.
 """
 
-from profile_sampling._data.numbering import number_nodes, number_of
+from profile_sampling._data.numbering import frame_numbers, number_of
+from profile_sampling._data.schema import LABELS, NODES, THREADS
 from profile_sampling._data.sums import added
+from profile_sampling._data.trees import Tree
 from profile_sampling._data.values import NOT_KNOWN
 
-_TABLES = 'samples', 'nodes', 'frames', 'functions', 'labels', 'threads'
+_TABLES = 'columns', 'nodes', 'frames', 'functions', 'labels', 'threads'
 
 
 def same(one, other):
@@ -28,7 +30,7 @@ def same(one, other):
 def digest(tables):
     """Return a hash that is equal for tables that say the same."""
     return hash((tables.mode, tables.rate_hz, tables.start_time_ns,
-                 tables.duration_ns, tables.pid, tables.totals))
+                 tables.covered, tables.pid, tables.totals))
 
 
 class _Numbers:
@@ -36,28 +38,22 @@ class _Numbers:
 
     def __init__(self):
         self._frames = {}
-        self._nodes = {}
+        self._tree = Tree()
         self._threads = {}
         self._labels = {}
 
     def samples(self, tables):
         """Return {what a sample is of: its values}."""
-        nodes = number_nodes(tables, tables.functions, self._frames,
-                             self._nodes)
+        nodes = self._tree.add(tables.tree(), frame_numbers(
+            tables, tables.functions, self._frames))
         threads = [number_of(self._threads, thread)
                    for thread in tables.threads]
-        labels = {}
+        labels = {row: self._label(tables, row)
+                  for row in set(tables.column('labels'))}
+        keys = tables.renumbered({
+            NODES: nodes, LABELS: labels, THREADS: [*threads, NOT_KNOWN]})
         samples = {}
-        for (node, thread, label, state, holder_thread, holder_node,
-             *values) in tables.row_tuples():
-            if label not in labels:
-                labels[label] = self._label(tables, label)
-            holder = None
-            if holder_node:
-                holder = (None if holder_thread == NOT_KNOWN
-                          else threads[holder_thread], nodes[holder_node])
-            key = nodes[node], threads[thread], labels[label], state, holder
-            values = tuple(values)
+        for key, values in zip(zip(*keys), tables.values()):
             known = samples.get(key)
             samples[key] = values if known is None else added(known, values)
         return samples

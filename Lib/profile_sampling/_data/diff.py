@@ -25,11 +25,10 @@ import re
 from math import hypot, sqrt
 
 from profile_sampling._data import (
-    by_function, by_label, by_site, by_state, idle, keys, select)
+    by_function, by_label, by_site, by_state, idle, keys, origins, select)
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.rows import DiffRow, Gate, function_rank
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, LABELS, STATE)
+from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import (
     COUNT, NAMES, NO_FRAMES, STATES, did_you_mean)
 
@@ -59,7 +58,8 @@ class Question:
     """
 
     def __init__(self, *, by=LINE, cumulative=False, value=None, share=False,
-                 per=None, gates=(), mine=(), everything=False):
+                 per=None, gates=(), mine=(), everything=False,
+                 idle=False):
         self.by = by
         self.cumulative = cumulative
         self.value = value
@@ -68,7 +68,7 @@ class Question:
         self.targets = [_target(text) for text in gates]
         self.mine = mine
         self.everything = everything
-        self.least = by_site.HARDLY_MINE
+        self.idle = idle
         if share and per:
             raise ValueError('shares of a run are no values per unit of work')
         if share and any([text == 'total' for text, *_ in self.targets]):
@@ -92,7 +92,7 @@ def _target(text):
 class Run:
     """A run, reduced to what was asked.
 
-    total    (value, how many samples of running code) of all that is not idle
+    total    (value, how many samples of running code) of all that is shown
     rows     {key: the same of a row}
     places   {key: (name, Function or None, line, what is called there)}
     targets  the same as of rows for each of the gates
@@ -100,10 +100,11 @@ class Run:
     cpu_wait_share
              of its time
 
-    Raise ValueError if the profile does not have what was asked for.
+    *first* is the first run, which decides whose lines are compared.  Raise
+    ValueError if the profile does not have what was asked for.
     """
 
-    def __init__(self, tables, question):
+    def __init__(self, tables, question, first=None):
         self.mode = tables.mode
         self.rate_hz = tables.rate_hz
         self.start_time_ns = tables.start_time_ns
@@ -115,12 +116,14 @@ class Run:
             tables = tables.about(question.value)
         tables = on_clocks(tables)
         self.value_type = tables.value_types[tables.own]
-        sites = by_site.sites_of(tables, question.mine, question.everything,
-                                 question.least)
-        # The first run decides whose lines are compared.
-        question.everything, question.least = not sites.is_mine, 0
+        self.is_mine = (not question.everything and bool(
+            tables.has_mine or question.mine) if first is None
+            else first.is_mine)
+        sites = by_site.Sites(
+            tables, origins.mine(tables, question.mine), self.is_mine,
+            question.idle)
         self.precision = sites.precision
-        busy = idle.left_out(tables, sites.is_idle)
+        busy = idle.shown(tables, question.idle)
         self.total = _sums(sites.whole)
         if question.by == LINE:
             self.rows, self.places = _lines(sites)
@@ -213,10 +216,10 @@ def _work(tables, per):
     key, equals, wanted = per.partition('=')
     if per == CUSTOM or equals:
         values = by_label.values(tables.labels, key)
-        counts = tables.column(tables.value_column(COUNT.name))
+        counts = tables.value(COUNT.name)
         work = sum([
             count for count, state, labels in zip(
-                counts, tables.column(STATE), tables.column(LABELS))
+                counts, tables.column('state'), tables.column('labels'))
             if STATES[state] == 'custom'
             and (not equals or values[labels] == wanted)])
     else:
@@ -337,8 +340,14 @@ def of_tables(before, after, **options):
     """Return the Difference of two iterables of Tables, one for each run;
     *options* are those of Question()."""
     question = Question(**options)
-    return Difference(*[[Run(tables, question) for tables in side]
-                        for side in (before, after)], question)
+    sides, first = [], None
+    for side in before, after:
+        sides.append([])
+        for tables in side:
+            run = Run(tables, question, first)
+            first = first or run
+            sides[-1].append(run)
+    return Difference(*sides, question)
 
 
 def _check(runs, question):

@@ -1,6 +1,8 @@
 """Which samples are of threads that had nothing to do.
 
-This file owns what counts as idle.  It must not know how it is shown.
+That is decided here, once, where a profile comes from: of all that the core
+or another tool's file has.  From then on it is the state of a sample, IDLE,
+which parts, sums and files keep; nothing asks again.
 
 A thread that waits for work is not slow: its time would bury what requests
 wait for.  A sample of a thread that waits is idle if
@@ -9,17 +11,17 @@ wait for.  A sample of a thread that waits is idle if
   innermost outside of the modules in _WAITING, is one of _LOOPS, or one of
   _WORKERS that fetches work; or there is none, as for a thread that runs
   queue.get(); or the call is an accept();
-- or the thread is not the main one, was there for nearly all of the session
-  and spent nearly all of its time in waiting at one and the same line.
+- or the thread is not the main one, was there for nearly all of a session of a
+  second or more, and spent nearly all of its time in waiting at one and the
+  same line.
 
 A C function may wait for the program's sake, as for the answer of a database.
 So only what is known to wait for work can be idle, and a thread that computed
 meanwhile is not.
 """
 
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, KEY_COLUMNS, NODE, NODE_COLUMNS, STATE, THREAD)
-from profile_sampling._data.values import CPU, NATIVE, WAITING, WALL
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
+from profile_sampling._data.values import CPU, IDLE, NATIVE, WAITING, WALL
 
 # Off the GIL.
 _OFF = frozenset({WAITING, NATIVE})
@@ -67,45 +69,43 @@ _RUN = 'threading.Thread.run'
 _MAIN = 'MainThread'
 # Of the session, and of the thread's own time.
 _PRESENT, _WAITED = 0.9, 0.99
+# In less nothing tells a thread that waits for work from one whose work waits.
+_LEAST_NS = 1_000_000_000
 # CPU time, of the time in which a thread was off the GIL.  To wake up and wait
 # again takes 10 to 70 us: with a thousand times a second that is less.  What
 # computes all the time has more, even if ten threads share a CPU.
 _COMPUTED = 0.1
 
 
-def samples(tables):
-    """Return, for each sample, whether it is idle: bytes."""
-    if tables.idle is not None:
-        return tables.idle
-    states = tables.column(STATE)
-    found = bytearray(len(states))
+def decide(tables):
+    """Give samples that are idle that state, in tables that are new."""
+    states = tables.column('state')
     if WAITING not in states:
-        return bytes(found)
+        return
     loops = _Loops(tables)
-    nodes = tables.column(NODE)
-    threads = tables.column(THREAD)
+    nodes = tables.column('stack')
+    threads = tables.column('thread')
     bored = _bored_threads(tables, states, nodes, threads)
-    for number, state in enumerate(states):
-        if state == WAITING:
-            found[number] = (threads[number] in bored
-                             or loops.wait_at(nodes[number]))
-    return bytes(found)
+    for row, (state, thread, node) in enumerate(zip(states, threads, nodes)):
+        if state == WAITING and (thread in bored or loops.wait_at(node)):
+            states[row] = IDLE
 
 
-def left_out(tables, is_idle=None):
-    """Return the same without the samples that are idle; *is_idle* is what
-    samples() has said of them, if that is known."""
-    if is_idle is None:
-        is_idle = samples(tables)
-    if 1 not in is_idle:
+def shown(tables, idle=False):
+    """Return the tables that sums are made of: without what is idle, unless
+    that is to be shown."""
+    if idle:
         return tables
-    kept = [number for number, its_idle in enumerate(is_idle) if not its_idle]
-    return tables.with_samples(kept).with_idle(bytes(len(kept)))
+    states = tables.column('state')
+    if IDLE not in states:
+        return tables
+    return tables.with_samples([number for number, state in enumerate(states)
+                                if state != IDLE])
 
 
-def included(tables):
-    """Return the same, with idle samples like all others."""
-    return tables.with_idle(bytes(len(tables.column(STATE))))
+def is_all(tables):
+    """Return whether nothing but what is idle is there."""
+    return set(tables.column('state')) == {IDLE}
 
 
 class _Loops:
@@ -180,6 +180,8 @@ def _bored_threads(tables, states, nodes, threads):
 def _candidates(tables, threads, values):
     """Return {thread: its time} of those that were always there."""
     present_ns = _PRESENT * tables.length_ns
+    if tables.length_ns < _LEAST_NS:
+        return {}
     totals = [0] * len(tables.threads)
     for thread, ns in zip(threads, values):
         totals[thread] += ns
@@ -219,9 +221,7 @@ def _clocks(tables):
     If they are missing: what the profile is about, and zeros.
     """
     types = tables.value_types
-    wall, cpu = [types.index(one) if one in types else None
-                 for one in (WALL, CPU)]
-    values = tables.column(
-        KEY_COLUMNS + (tables.own if wall is None else wall))
-    return values, ([0] * len(values) if cpu is None
-                    else tables.column(KEY_COLUMNS + cpu))
+    values = (tables.value(WALL.name) if WALL in types
+              else tables.own_column)
+    return values, (tables.value(CPU.name) if CPU in types
+                    else [0] * len(values))

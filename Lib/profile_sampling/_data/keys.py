@@ -7,8 +7,7 @@ values in words.  It must not know what is done with the samples.
 from profile_sampling._data import by_label
 from profile_sampling._data.label_names import TASKS, label_of, named
 from profile_sampling._data.merge import PID_LABEL
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, LABELS, NODE, STATE, THREAD)
+from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import STATES, did_you_mean
 
 # What there is beside labels.  A label of the same name is reached as
@@ -22,10 +21,12 @@ MEASURED = _THREAD, _STATE
 def check(tables, key):
     """Raise ValueError if there is no such key."""
     labels = by_label.keys(tables)
-    is_there = (key in (_THREAD, _STATE, _FILE) or _label(key) in labels
+    plain = tables.schema.plain_keys
+    is_there = (key in (_THREAD, _STATE, _FILE, *plain)
+                or _label(key) in labels
                 or key == PID_LABEL and tables.pid is not None)
     if not is_there:
-        known = [_THREAD, _STATE, _FILE, *[
+        known = [_THREAD, _STATE, _FILE, *plain, *[
             _TASK if label == TASKS else named(label, OWN)
             for label in labels]]
         raise ValueError(f'no sample has the label {key!r}; there are: '
@@ -44,17 +45,19 @@ def values(tables, key):
     """
     labels = by_label.keys(tables)
     if key == _THREAD:
-        return [tables.threads[number] for number in tables.column(THREAD)]
+        return [tables.threads[number] for number in tables.column('thread')]
     if key == _STATE:
-        return [STATES[number] for number in tables.column(STATE)]
+        return [STATES[number] for number in tables.column('state')]
     if key == _FILE:
         of_nodes = innermost_files(tables)
-        return [of_nodes[number] for number in tables.column(NODE)]
+        return [of_nodes[number] for number in tables.column('stack')]
+    if key in tables.schema.plain_keys:
+        return list(map(str, tables.column(key)))
     label = _label(key)
     if label == PID_LABEL and label not in labels and tables.pid is not None:
-        return [str(tables.pid)] * len(tables.column(STATE))
+        return [str(tables.pid)] * len(tables.column('state'))
     of_sets = by_label.values(tables.labels, label)
-    return [of_sets[number] for number in tables.column(LABELS)]
+    return [of_sets[number] for number in tables.column('labels')]
 
 
 def innermost_files(tables):

@@ -14,7 +14,7 @@ import re
 
 from profile_sampling._data import by_label
 from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE
+from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import STATES, Function, Thread
 
 
@@ -71,7 +71,7 @@ def stacks(tables, frames):
     """Return which nodes of samples have one of *frames* on their stack."""
     innermost, _ = tables.innermost(frames)
     found = bytearray(len(innermost))
-    for node in set(tables.column(NODE)):
+    for node in set(tables.column('stack')):
         found[node] = innermost[node] >= 0
     return found
 

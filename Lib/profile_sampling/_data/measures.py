@@ -7,7 +7,6 @@ What the program counted itself by sample() is no number of samples: it is not
 in the totals, and it is a measure of its own here.
 """
 
-from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import COUNT, STATES, Value, printable
 
 _CUSTOM = STATES.index('custom')
@@ -33,7 +32,7 @@ def measures(tables):
     Their sums are the profile's totals.
     """
     found = []
-    for value_type, column in zip(tables.value_types, tables.value_columns()):
+    for value_type, column in zip(tables.value_types, tables.value_columns):
         title = _TITLES.get(value_type.kind, printable(value_type.kind))
         found.append(Measure(value_type.name, title, value_type.unit, column))
     found.insert(0, found.pop(tables.own))
@@ -48,7 +47,7 @@ def own_measure(tables):
 def _parts(tables, measure):
     if measure.name != COUNT.name or measure.unit != COUNT.unit:
         return [measure]
-    is_custom = [state == _CUSTOM for state in tables.column(STATE)]
+    is_custom = [state == _CUSTOM for state in tables.column('state')]
     if True not in is_custom:
         return [measure]
     parts = [[value if its is custom else 0 for value, its

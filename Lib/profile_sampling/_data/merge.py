@@ -8,12 +8,15 @@ Those of different modes are not: what a sample was taken for differs.
 """
 
 from array import array
+from itertools import repeat
 
 from profile_sampling._data import content, lives, timeline
 from profile_sampling._data.losses import add_counter
-from profile_sampling._data.numbering import number_nodes, number_of
+from profile_sampling._data.numbering import frame_numbers, number_of
+from profile_sampling._data.schema import LABELS, NODES, THREADS, of_rows
 from profile_sampling._data.tables import function_row, thread_row
-from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
+from profile_sampling._data.trees import Tree
+from profile_sampling._data.values import EMPTY_LABELS, LEVEL, NOT_KNOWN
 
 MAX_BYTES = 512 << 20
 PID_LABEL = 'pid'
@@ -21,8 +24,9 @@ PID_LABEL = 'pid'
 _AND = ', '
 _MAX_SUM = (1 << 63) - 1
 # What a row takes with its key and its share of the dict, on the high side.
-_ROW_BYTES = {'functions': 400, 'frames': 250, 'nodes': 250, 'labels': 250,
-              'threads': 300, 'samples': 400}
+_ROW_BYTES = {'functions': 400, 'frames': 250, 'labels': 250, 'threads': 300,
+              'samples': 400}
+_NODE_BYTES = 100
 
 
 class Merger:
@@ -46,12 +50,16 @@ class Merger:
         self._stats = {}
         self._meta = None
         self._are_recorded_here = True
+        self._origins, self._has_mine = {}, False
         self._types = {}
+        self._keys = []
+        self._levels = _Levels()
         # Of each type, as if no weights were of other signs.
         self._sums = []
         # Rows by what they say; a row's number is its place.
         self._rows = {table: {} for table in _ROW_BYTES}
         self._rows['labels'][EMPTY_LABELS] = 0
+        self._tree = Tree()
         # (start_time_ns, Timeline, keys here of its samples)
         self._timelines = []
         self._task_classes = ()
@@ -75,15 +83,19 @@ class Merger:
         self._names |= tables.names
         self._versions.update(
             dict.fromkeys(tables.python_version.split(_AND)))
-        self._spans.append((tables.start_time_ns, tables.duration_ns))
+        self._spans += [(tables.start_time_ns, *span)
+                        for span in tables.covered]
         self._meta = (tables.meta if self._meta is None else
                       dict(self._meta.items() & tables.meta.items()))
         for name, value in tables.stats.items():
             add_counter(self._stats, name, value)
         self._are_recorded_here &= tables.is_recorded_here
+        self._origins = tables.origins | self._origins
+        self._has_mine |= tables.has_mine
         self._add_samples(tables, self._nodes(tables), self._labels(tables))
         self._add_lives(tables)
-        if sum([_ROW_BYTES[table] * len(rows) for table, rows
+        if _NODE_BYTES * len(self._tree) + sum([
+                _ROW_BYTES[table] * len(rows) for table, rows
                 in self._rows.items()]) > self._max_bytes:
             raise ValueError(f'all profiles together need more than '
                              f'{self._max_bytes:,} bytes of memory; pass a larger '
@@ -102,8 +114,8 @@ class Merger:
         """Return the number here of each node of a profile."""
         functions = [self._number('functions', function_row(function))
                      for function in tables.functions]
-        return number_nodes(tables, functions, self._rows['frames'],
-                            self._rows['nodes'])
+        return self._tree.add(tables.tree(), frame_numbers(
+            tables, functions, self._rows['frames']))
 
     def _labels(self, tables):
         """Return the number here of each row of labels.
@@ -122,35 +134,43 @@ class Merger:
     def _add_samples(self, tables, nodes, labels):
         threads = [self._number('threads', thread_row(thread))
                    for thread in tables.threads]
-        samples = self._rows['samples']
         places = self._value_places(tables.value_types)
         self._add_sums(tables, places)
         n_values = len(self._types)
         in_place = places == list(range(n_values))
-        keys = []
-        for (node, thread, label, state, holder_thread, holder_node,
-             *weights) in tables.row_tuples():
-            holder = NOBODY
-            if holder_node:
-                holder = (NOT_KNOWN if holder_thread == NOT_KNOWN
-                          else threads[holder_thread], nodes[holder_node])
-            key = (nodes[node], threads[thread], labels[label], state,
-                   *holder)
-            if not in_place:
-                weights = _spread(weights, places, n_values)
+        columns = dict(zip(tables.schema.keys, tables.renumbered({
+            NODES: nodes, THREADS: [*threads, NOT_KNOWN], LABELS: labels})))
+        keys = list(zip(*[columns.get(key) or repeat(0, len(tables))
+                          for key in self._keys_with(tables.schema.keys)]))
+        samples = self._rows['samples']
+        rows = tables.values()
+        if not in_place:
+            rows = (_spread(values, places, n_values) for values in rows)
+        for key, values in zip(keys, self._levels.now(tables, places, rows,
+                                                      keys, samples)):
             known = samples.get(key)
-            if known is not None:
-                weights = [a + b for a, b in zip(known, weights)]
-            samples[key] = weights
-            keys.append(key)
+            samples[key] = (list(values) if known is None else
+                            [a + b for a, b in zip(known, values)])
         if tables.has_timeline:
             self._timelines.append(
                 (tables.start_time_ns, tables.timeline, keys))
 
+    def _keys_with(self, keys):
+        """Return all keys; what was added before has 0 of those that are new.
+        """
+        new = [key for key in keys if key not in self._keys]
+        if new:
+            if self._keys:
+                self._rows['samples'] = {
+                    (*key, *[0] * len(new)): values for key, values
+                    in self._rows['samples'].items()}
+            self._keys += new
+        return self._keys
+
     def _add_sums(self, tables, places):
         """Refuse now what Tables would not take in the end."""
         self._sums += [0] * (len(self._types) - len(self._sums))
-        for place, column in zip(places, tables.value_columns()):
+        for place, column in zip(places, tables.value_columns):
             self._sums[place] += sum(map(abs, column))
             if self._sums[place] > _MAX_SUM:
                 raise ValueError('the weights of all samples add up to more '
@@ -162,8 +182,7 @@ class Merger:
         What was added before has 0 of those that are new.
         """
         before = len(self._types)
-        places = [self._types.setdefault((value_type.kind, value_type.unit),
-                                         len(self._types))
+        places = [self._types.setdefault(value_type, len(self._types))
                   for value_type in value_types]
         new = len(self._types) - before
         if new:
@@ -178,7 +197,7 @@ class Merger:
         """
         if self._mode is None:
             raise ValueError('there are no profiles to merge')
-        start_time_ns, duration_ns = _united(self._spans)
+        start_time_ns, covered = _united(self._spans)
         rows = self._rows
         line = None
         if self._timelines:
@@ -189,19 +208,21 @@ class Merger:
             # 0: not known, since there is not one for all.
             'rate_hz': (self._rates.pop() if len(self._rates) == 1 else 0),
             'depth_frames': self._depth_frames, 'names': self._names,
-            'start_time_ns': start_time_ns, 'duration_ns': duration_ns,
+            'start_time_ns': start_time_ns, 'covered': covered,
             'python_version': _AND.join(sorted(filter(None, self._versions))),
             'stats': self._stats, 'meta': self._meta,
             'is_recorded_here': self._are_recorded_here,
-            'value_types': tuple(self._types),
+            'origins': self._origins, 'has_mine': self._has_mine,
+            'keys': tuple(self._keys), 'value_types': tuple(self._types),
+            'is_idle_known': True,
             'task_classes': self._task_classes, 'latencies': self._latencies,
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
-            'nodes': _packed('I', [(0, 0), *rows['nodes']]),
+            'nodes': self._tree.packed(),
             'labels': list(rows['labels']),
             'threads': list(rows['threads']),
-            'samples': _packed('q', [(*key, *weights) for key, weights
-                                     in rows['samples'].items()])}
+            'columns': of_rows(rows['samples'],
+                               len(self._keys) + len(self._types))}
 
 
 def _joined(timelines, samples, start_time_ns):
@@ -211,7 +232,8 @@ def _joined(timelines, samples, start_time_ns):
     for its_start_ns, line, keys in timelines:
         after_ns = max(its_start_ns - start_time_ns, 0)
         for time_ns, row, *values in zip(*line.columns):
-            records.append((time_ns + after_ns, numbers[keys[row]], *values))
+            records.append((time_ns + after_ns,
+                            numbers[_padded(keys[row], samples)], *values))
     return timeline.bounded(
         records, max([line.resolution_ns for _, line, _ in timelines]),
         is_stale=any([line.is_stale for _, line, _ in timelines]))
@@ -238,26 +260,70 @@ def plus(one, other):
 
 def _is_twice(one, other):
     """Return whether two are the same, and so no parts that are apart."""
-    return len(one.samples) > 0 and content.same(one, other)
+    return len(one) > 0 and content.same(one, other)
+
+
+def _padded(key, keys):
+    """Return a key that was added before others had more columns."""
+    width = len(next(iter(keys), key))
+    return key if len(key) == width else (*key, *[0] * (width - len(key)))
+
+
+class _Levels:
+    """What there is at a moment, of several processes and of the parts of one
+    profile: it adds up.  Of two moments of one process the later one counts.
+    """
+
+    def __init__(self):
+        self._known = {}
+
+    def now(self, tables, places, rows, keys, samples):
+        """Return the rows of values of a profile, as they are to be added;
+        take out of *samples* what they replace."""
+        levels = [place for place, value_type
+                  in zip(places, tables.value_types) if value_type.adds == LEVEL]
+        if not levels or tables.pid is None:
+            return rows
+        rows = [list(values) for values in rows]
+        process = tables.pid, tables.meta.get('host')
+        end_ns = tables.start_time_ns + tables.end_ns
+        last_ns, last = self._known.get(process, (-1, []))
+        if end_ns < last_ns:
+            for values in rows:
+                for place in levels:
+                    values[place] = 0
+            return rows
+        if end_ns > last_ns:
+            for key, values in last:
+                # There may be more keys since.
+                its = samples[_padded(key, keys)]
+                for place, value in values:
+                    its[place] -= value
+            last = []
+        self._known[process] = end_ns, last + [
+            (key, [(place, values[place]) for place in levels])
+            for key, values in zip(keys, rows)]
+        return rows
 
 
 def _united(spans):
-    """Return the start and the length of several spans of time.
+    """Return the start of several spans of time, (start, begin, end) with the
+    last two since the first, and what they cover since then.
 
-    What they have in common counts once, and what lies between them does
-    not count.  A start of 0 is not known.
+    What they have in common counts once.  A start of 0 is not known: such
+    spans begin with the others.
     """
-    known = sorted([span for span in spans if span[0]])
-    length = max([length for start, length in spans if not start], default=0)
-    if not known:
-        return 0, length
-    covered = 0
-    until = known[0][0]
-    for start, duration in known:
-        end = start + duration
-        covered += max(0, end - max(start, until))
-        until = max(until, end)
-    return known[0][0], max(covered, length)
+    start_time_ns = min([start for start, _, _ in spans if start], default=0)
+    covered = []
+    for begin, end in sorted([
+            ((start or start_time_ns) - start_time_ns + begin,
+             (start or start_time_ns) - start_time_ns + end)
+            for start, begin, end in spans]):
+        if covered and begin <= covered[-1][1]:
+            covered[-1] = covered[-1][0], max(end, covered[-1][1])
+        else:
+            covered.append((begin, end))
+    return start_time_ns, tuple(covered)
 
 
 def _spread(weights, places, n_values):

@@ -120,8 +120,8 @@ class Moments:
 
 def key_of(node, thread, labels, state, holder_thread, holder_node):
     """Return the key of a sample of tables as records have it."""
-    if holder_node and holder_thread == NOT_KNOWN:
-        holder_thread = _NO_THREAD
+    if holder_thread == NOT_KNOWN:
+        holder_thread = _NO_THREAD if holder_node else 0
     return node, thread, labels, state, holder_thread, holder_node
 
 

@@ -4,7 +4,6 @@ This file owns which samples are of tasks alone.  It must not know who cannot
 do with them.
 """
 
-from profile_sampling._data.tables import KEY_COLUMNS, STATE
 from profile_sampling._data.values import OF_TASKS, OFF_CLOCKS
 
 
@@ -17,12 +16,12 @@ def on_clocks(tables):
     if tables.value_types[tables.own] in OF_TASKS:
         return tables.with_samples([
             number for number, value
-            in enumerate(tables.column(KEY_COLUMNS + tables.own)) if value])
-    states = tables.column(STATE)
+            in enumerate(tables.own_column) if value])
+    states = tables.column('state')
     if OFF_CLOCKS.isdisjoint(states):
         return tables
-    columns = [tables.column(KEY_COLUMNS + number)
-               for number, value_type in enumerate(tables.value_types)
+    columns = [column for value_type, column
+               in zip(tables.value_types, tables.value_columns)
                if value_type not in OF_TASKS]
     return tables.with_samples([
         number for number, state in enumerate(states)

@@ -4,10 +4,13 @@ This file owns which samples a part has.  It must not know how names and
 patterns are looked up, nor how tables are copied.
 """
 
+from array import array
+
 from profile_sampling._data import keys, match, timeline
+from profile_sampling._data.schema import ITEM
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
-    FRAME_COLUMNS, KEY_COLUMNS, LABELS, NODE, NODE_COLUMNS, STATE, THREAD)
+    FRAME_COLUMNS, NODE_COLUMNS)
 from profile_sampling._data.values import MEASURED, WALL
 
 
@@ -22,26 +25,28 @@ def filtered(tables, *, function, file, state, thread, task, labels):
         functions = found if functions is None else bytearray(
             map(int.__and__, functions, found))
     if functions is not None:
-        tests.append((NODE, _stacks(tables, functions)))
+        tests.append(('stack', _stacks(tables, functions)))
     if state is not None:
-        tests.append((STATE, match.states(state)))
+        tests.append(('state', match.states(state)))
     if thread is not None:
-        tests.append((THREAD, match.threads(tables, thread)))
+        tests.append(('thread', match.threads(tables, thread)))
     if task is not None:
-        tests.append((LABELS, match.task(tables, task)))
+        tests.append(('labels', match.task(tables, task)))
     if labels is not None:
-        tests += [(LABELS, found) for found in match.labels(tables, labels)]
-    rows = list(tables.row_tuples())
-    for column, found in tests:
-        rows = [row for row in rows if found[row[column]]]
+        tests += [('labels', found) for found in match.labels(tables, labels)]
+    rows = range(len(tables))
+    for name, found in tests:
+        column = tables.column(name)
+        rows = [row for row in rows if found[column[row]]]
     return Source(tables).part(rows)
 
 
 def focused(tables, pattern, *, matching):
     """Return the samples with (or without) a frame that matches."""
     found = _stacks(tables, match.pattern(tables, pattern))
-    return Source(tables).part([row for row in tables.row_tuples()
-                                if found[row[NODE]] == matching])
+    return Source(tables).part([
+        row for row, node in enumerate(tables.column('stack'))
+        if found[node] == matching])
 
 
 def where(tables, key, pattern):
@@ -54,8 +59,7 @@ def where(tables, key, pattern):
     values = keys.values(tables, key)
     found = {value: search(keys.text(value)) for value in set(values)}
     return Source(tables).part([
-        row for row, value in zip(tables.row_tuples(), values)
-        if found[value]])
+        row for row, value in enumerate(values) if found[value]])
 
 
 def between(tables, begin_ns, end_ns):
@@ -72,23 +76,23 @@ def between(tables, begin_ns, end_ns):
     if not begin_ns < end_ns:
         raise ValueError('the range of time ends before it begins')
     part = timeline.between(tables.timeline, begin_ns, end_ns)
-    rows = list(tables.row_tuples())
     # What has no moments cannot be there.
     types = [value_type for value_type in tables.value_types
              if value_type in MEASURED]
     order = [MEASURED.index(value_type) for value_type in types]
-    kinds = [(value_type.kind, value_type.unit) for value_type in types]
-    mode = tables.mode if tables.mode in dict(kinds) else WALL.kind
+    kinds = [value_type.kind for value_type in types]
+    mode = tables.mode if tables.mode in kinds else WALL.kind
+    sums = dict(sorted(timeline.sums(part).items()))
+    columns = list(zip(*sums.values())) or [()] * len(MEASURED)
     return Source(tables).part(
-        [(*rows[row][:KEY_COLUMNS], *[values[number] for number in order])
-         for row, values in sorted(timeline.sums(part).items())], part,
-        value_types=kinds, mode=mode,
+        list(sums), [array(ITEM, columns[number]) for number in order],
+        part, value_types=types, mode=mode,
         span_ns=_span(tables, begin_ns, end_ns))
 
 
 def _span(tables, begin_ns, end_ns):
     """Return what there is of a range."""
-    first_ns, last_ns = tables.span_ns or (0, tables.duration_ns)
+    first_ns, last_ns = tables.span_ns or (0, tables.end_ns)
     begin_ns = min(max(begin_ns, first_ns), last_ns)
     return begin_ns, max(begin_ns, min(end_ns, last_ns))
 
@@ -97,15 +101,15 @@ def grouped(tables, key):
     """Return {value: Tables}; see Profile.group_by()."""
     if key == 'function':
         leaves = _leaf_functions(tables)
-        values = [leaves[node] for node in tables.column(NODE)]
+        values = [leaves[node] for node in tables.column('stack')]
     else:
         keys.check(tables, key)
         values = keys.values(tables, key)
     groups = {}
-    for value, row in zip(values, tables.row_tuples()):
+    for row, value in enumerate(values):
         groups.setdefault(value, []).append(row)
-    own = KEY_COLUMNS + tables.own
-    ranked = [(-sum([row[own] for row in rows]), -len(rows), number)
+    own = tables.own_column
+    ranked = [(-sum([own[row] for row in rows]), -len(rows), number)
               for number, rows in enumerate(groups.values())]
     source = Source(tables)
     items = list(groups.items())

@@ -5,10 +5,9 @@ what a function calls that is collapsed, and what is above a root.  It must
 not know how tables are copied.
 
 No sample is left out: what frames weighed themselves goes to their callers.
-What is idle stays so, which only whole stacks tell.
 """
 
-from profile_sampling._data import idle, match, origins
+from profile_sampling._data import match, origins
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 
@@ -38,8 +37,8 @@ def shaped(tables, *, hide=(), fold=(), collapse=(), root=None):
                            for function in tables.functions])
     functions = _matching(tables, hide, functions)
     return Source(tables, hidden_frames=match.frames(tables, functions),
-                  hidden_nodes=_nodes(tables, fold, collapse, root),
-                  idle=idle.samples(tables)).part(tables.row_tuples())
+                  hidden_nodes=_nodes(tables, fold, collapse, root)
+                  ).part(range(len(tables)))
 
 
 def _nodes(tables, fold, collapse, root):
@@ -65,7 +64,7 @@ def _within_libraries(tables, fold, parents):
 
     What code entered a library by is kept, and what states are known by.
     """
-    origin = origins.of_functions(tables.functions)
+    origin = origins.of_functions(tables)
     of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
     # The last ones are for nodes without a frame, which is number -1.
     is_folded = bytes([*[origin[function] in fold for function in of_frames],

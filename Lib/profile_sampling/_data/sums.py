@@ -11,7 +11,7 @@ def sums_by(tables, keys, n_keys):
     *keys* has the key of each sample, a number below *n_keys*.
     """
     result = []
-    for column in tables.value_columns():
+    for column in tables.value_columns:
         sums = [0] * n_keys
         for key, value in zip(keys, column):
             sums[key] += value

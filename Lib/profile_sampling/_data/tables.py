@@ -10,8 +10,10 @@ the stacks.  A stack is a node of that tree; a node's parent is its caller.
 """
 
 import sys
+from itertools import compress
 
-from profile_sampling._data import from_core, lives, stacks
+from profile_sampling._data import lives, schema, stacks
+from profile_sampling._data.schema import CORE_KEYS, Schema
 from profile_sampling._data.values import (
     COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function,
     Thread, gil_holder, label_set, unique_value_types, value_named)
@@ -19,39 +21,41 @@ from profile_sampling._data.values import (
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, FRAME_COLUMNS = 'i', 5     # function, line, column, offset, opcode
 _NODE, NODE_COLUMNS = 'I', 2       # parent, frame
-# Columns of the key of a sample; one for each type of value follows.  The
-# holder of the GIL is a thread (-1: not known) and the node of its place (0:
-# the sample is no wait for the GIL).
-_SAMPLE = 'q'
-(NODE, THREAD, LABELS, STATE, HOLDER_THREAD, HOLDER_NODE,
- KEY_COLUMNS) = range(7)
 _CUSTOM = STATES.index('custom')
 # What a profile says of its whole.
 _FACTS = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
-          'duration_ns', 'pid', 'python_version', 'stats', 'meta',
+          'covered', 'pid', 'python_version', 'stats', 'meta',
           'task_classes', 'latencies')
+# What is decided of it, which equal profiles need not have in common.
+_KEPT = 'is_recorded_here', 'origins', 'has_mine'
 
 
 class Tables:
     """All that one profile says; not to be changed.
 
-    mode, rate_hz, depth_frames, start_time_ns, duration_ns, pid,
+    rate_hz, depth_frames, start_time_ns, pid,
     python_version, meta
                 as in Profile
     stats       its counters
     names       by the core's bits
     threads     tuple of Thread
     functions   tuple of Function, without duplicates
-    frames, nodes, samples
+    frames, nodes
                 packed; see the views of them
     labels      list of (parent row, key, value, task id); see label_set()
-    value_types tuple of ValueType: the columns of values
-    own         which of them the profile is about, a number
+    schema      the Schema of columns
+    columns     list of arrays or views: the samples, in the order of the
+                schema, keys first; see column() and value()
+    value_types, own, mode
+                what the schema says of values: which there are, the number of
+                those that the profile is about, and their kind
     whole_cpu_ns
                 of a part of a profile, the CPU time of all of it, which its
                 counters are of; else None
     totals      sums over all samples, one for each of them; what the program
                 counted itself by sample() is no number of samples
+    covered     tuple of (begin, end) since the start, when a session was
+                running; between them none was
     span_ns     of a part by time, its (begin, end); else None
     task_classes, latencies
                 tuples of TaskClass and of Latency; of a part those of all
@@ -60,33 +64,35 @@ class Tables:
     is_recorded_here
                 whether this process, or one that it ran for that, recorded
                 it; else a file says so, and it may name what it likes
-    idle        whether each sample is idle: bytes; None: stacks tell it, of
-                which nothing was left out
+    origins     {code: whose it is}, of this or of the profile that it is a
+                part of; see origins.py
+    has_mine    whether enough of that profile is in code of mine for its
+                lines to be shown
 
     Raise ValueError when a row refers to one that does not exist.
     """
 
-    __slots__ = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
-                 'duration_ns', 'pid', 'python_version', 'stats', 'meta',
+    __slots__ = ('schema', 'columns', 'rate_hz', 'depth_frames', 'names',
+                 'start_time_ns', 'covered', 'pid', 'python_version', 'stats', 'meta',
                  'threads', 'functions', 'frames', 'nodes', 'labels',
-                 'samples', 'whole_cpu_ns', 'value_types', 'own', 'totals',
-                 'span_ns', 'task_classes', 'latencies', 'idle',
-                 'is_recorded_here',
+                 'whole_cpu_ns', 'totals',
+                 'span_ns', 'task_classes', 'latencies',
+                 'is_recorded_here', 'origins', 'has_mine',
                  '_timeline', '_frame_cache', '_label_cache',
                  '_innermost_python')
 
     def __init__(self, raw):
         self.is_recorded_here = raw.get('is_recorded_here', False)
-        if 'value_types' not in raw:
-            raw = from_core.converted(raw)
-            self.is_recorded_here = True
+        self.origins = raw.get('origins')
+        self.has_mine = raw.get('has_mine')
         self.rate_hz = raw['rate_hz']
         self.depth_frames = raw['depth_frames']
         self.names = raw.get('names', 0)
         if not 0 <= self.names < len(NAMES):
             raise ValueError(f'unknown kinds of names: {self.names}')
         self.start_time_ns = raw['start_time_ns']
-        self.duration_ns = raw['duration_ns']
+        self.covered = (raw.get('covered')
+                        or ((0, raw['duration_ns']),))
         self.pid = raw.get('pid') or None
         self.python_version = raw.get('python_version')
         if self.python_version is None:
@@ -100,10 +106,12 @@ class Tables:
         self.frames = bytes(raw['frames'])
         self.nodes = bytes(raw['nodes'])
         self.labels = list(raw['labels'])
-        self.samples = bytes(raw['samples'])
-        self.idle = raw.get('idle')
         self.whole_cpu_ns = raw.get('whole_cpu_ns')
-        self.value_types = unique_value_types(raw['value_types'])
+        self.schema = Schema(raw.get('keys', CORE_KEYS), (), 0).with_values(
+            unique_value_types(raw['value_types']), raw['mode'])
+        self.columns = raw.get('columns')
+        if self.columns is None:
+            self.columns = schema.unpacked(raw['samples'], self.schema.width)
         self.task_classes = lives.united(raw.get('task_classes', ()))
         self.latencies = lives.united(raw.get('latencies', ()))
         _check_labels(self.labels)
@@ -114,7 +122,6 @@ class Tables:
             for i in range(0, len(column), FRAME_COLUMNS):
                 column[i] = moved[column[i]]
             self.frames = bytes(frames)
-        self._choose(raw['mode'])
         self._add_up()
         if 'lives' in raw:
             self.task_classes, self.latencies = raw['lives'](self)
@@ -128,8 +135,7 @@ class Tables:
         """Raise ValueError unless every row refers to existing ones."""
         for what, rows, row_bytes in (
                 ('frames', self.frames, 4 * FRAME_COLUMNS),
-                ('nodes', self.nodes, 4 * NODE_COLUMNS),
-                ('samples', self.samples, 8 * self.sample_columns)):
+                ('nodes', self.nodes, 4 * NODE_COLUMNS)):
             if len(rows) % row_bytes:
                 raise ValueError(f'the table of {what} has a broken row')
         frames = self.frames_view()
@@ -137,26 +143,31 @@ class Tables:
         nodes = self.nodes_view()
         stacks.check_nodes(nodes, len(frames) // FRAME_COLUMNS)
         n_nodes = len(nodes) // NODE_COLUMNS
-        # Where nobody held the GIL there need not be a thread 0.
-        for what, column, n_rows, least in (
-                ('nodes', NODE, n_nodes, 0),
-                ('nodes', HOLDER_NODE, n_nodes, 0),
-                ('threads', THREAD, len(self.threads), 0),
-                ('threads', HOLDER_THREAD, max(1, len(self.threads)),
-                 NOT_KNOWN),
-                ('labels', LABELS, len(self.labels), 0),
-                ('states', STATE, len(STATES), 0)):
-            stacks.check_rows(what, self.column(column), n_rows, least)
-        for column in self.value_columns():
+        n_rows = {'nodes': n_nodes, 'threads': len(self.threads),
+                  'labels': len(self.labels), 'states': len(STATES)}
+        for key in self.schema.keys:
+            if key.table is not None:
+                stacks.check_rows(key.table, self.column(key.name),
+                                  n_rows[key.table], key.least)
+        for column in self.value_columns:
             stacks.check_values(column)
 
     @property
+    def end_ns(self):
+        """Where the axis of time ends, which begins at 0."""
+        return self.covered[-1][1]
+
+    @property
+    def duration_ns(self):
+        """How much of the axis is covered."""
+        return sum([end - begin for begin, end in self.covered])
+
+    @property
     def length_ns(self):
-        """How long it is what these samples are of."""
-        if self.span_ns is None:
-            return self.duration_ns
-        begin_ns, end_ns = self.span_ns
-        return end_ns - begin_ns
+        """How much of it these samples are of."""
+        begin_ns, end_ns = self.span_ns or (0, self.end_ns)
+        return sum([max(0, min(end, end_ns) - max(begin, begin_ns))
+                    for begin, end in self.covered])
 
     @property
     def has_timeline(self):
@@ -173,14 +184,14 @@ class Tables:
             self._timeline = self._timeline(self)
 
     def __getstate__(self):
-        self.read_timeline()    # what makes it cannot be pickled
-        return object.__getstate__(self)
+        # What makes a time line cannot be pickled, nor can views.
+        self.read_timeline()
+        return object.__getstate__(self._with(
+            columns=list(map(schema.column, self.columns))))
 
     def with_timeline(self, timeline):
         """Return the same tables with a time line."""
-        tables = self._copy()
-        tables._timeline = timeline
-        return tables
+        return self._with(_timeline=timeline)
 
     def about(self, kind):
         """Return the same tables, about another kind of values, such as
@@ -190,44 +201,37 @@ class Tables:
         """
         kinds = {value_type.name: value_type.kind
                  for value_type in self.value_types}
-        tables = self._copy()
-        tables._choose(kind if kind in kinds.values()
-                       else kinds.get(kind, kind))
-        return tables
+        return self._with(schema=self.schema.with_values(
+            self.value_types, kind if kind in kinds.values()
+            else kinds.get(kind, kind)))
 
-    def _choose(self, kind):
-        kinds = [value_type.kind for value_type in self.value_types]
-        if kind not in kinds:
-            raise ValueError(f'the mode {kind!r} is no kind of value in '
-                             f'this profile; there are: {", ".join(kinds)}')
-        self.mode = kind
-        # Kinds may differ in their unit only: the last one, as in files.
-        self.own = max([number for number, its_kind in enumerate(kinds)
-                        if its_kind == kind])
+    @property
+    def value_types(self):
+        return self.schema.values
+
+    @property
+    def own(self):
+        return self.schema.about
+
+    @property
+    def mode(self):
+        return self.schema.own.kind
 
     def with_samples(self, numbers):
         """Return the same tables with those samples alone."""
-        width = self.sample_columns
-        tables = self._copy()
-        tables.samples = _rows(self.samples, width, numbers)
-        if self.idle is not None:
-            tables.idle = bytes(map(self.idle.__getitem__, numbers))
+        tables = self._with(columns=[
+            schema.column(map(column.__getitem__, numbers))
+            for column in self.columns])
         tables._add_up()
         if self.has_timeline:
             tables._timeline = lambda _: self.timeline.of_rows(
                 {old: new for new, old in enumerate(numbers)})
         return tables
 
-    def with_idle(self, idle):
-        """Return the same tables, of whose samples these are idle: bytes."""
-        tables = self._copy()
-        tables.idle = idle
-        return tables
-
-    def _copy(self):
+    def _with(self, **changed):
         tables = object.__new__(Tables)
         for name in self.__slots__:
-            setattr(tables, name, getattr(self, name))
+            setattr(tables, name, changed.get(name, getattr(self, name)))
         return tables
 
     def facts(self):
@@ -237,73 +241,101 @@ class Tables:
         were recorded here: see inherited().
         """
         facts = {name: getattr(self, name) for name in _FACTS}
-        facts['value_types'] = tuple([
-            (value_type.kind, value_type.unit)
-            for value_type in self.value_types])
+        facts['keys'] = self.schema.keys
+        facts['value_types'] = self.value_types
         return facts
 
     def inherited(self):
         """Return facts() with all else that tables made of these have."""
-        return self.facts() | {'is_recorded_here': self.is_recorded_here}
+        return self.facts() | {name: getattr(self, name) for name in _KEPT}
 
     def frames_view(self):
         return memoryview(self.frames).cast(_FRAME)
 
+    def frame_functions(self):
+        """Return a list: of each frame the function."""
+        return self.frames_view()[::FRAME_COLUMNS].tolist()
+
+    def tree(self):
+        """Return two lists: of each node the caller, and the frame."""
+        nodes = self.nodes_view()
+        return nodes[::2].tolist(), nodes[1::2].tolist()
+
     def nodes_view(self):
         return memoryview(self.nodes).cast(_NODE)
 
-    def samples_view(self):
-        return memoryview(self.samples).cast(_SAMPLE)
-
-    @property
-    def sample_columns(self):
-        """How many columns the table of samples has."""
-        return KEY_COLUMNS + len(self.value_types)
+    def __len__(self):
+        """How many samples there are."""
+        return len(self.columns[0])
 
     @property
     def n_sampled_threads(self):
         """How many threads have samples; others only held the GIL."""
-        return len(set(self.column(THREAD)))
+        return len(set(self.column('thread')))
 
-    def column(self, number):
-        """Return a column of the table of samples as a list."""
-        return self.samples_view()[number::self.sample_columns].tolist()
-
-    def value_columns(self):
-        """Iterate over the columns of values, as lists."""
-        return map(self.column, range(KEY_COLUMNS, self.sample_columns))
-
-    def value_column(self, name):
-        """Return the number of the column of the values *name*.
-
-        Raise AttributeError if there is none.
+    def column(self, name):
+        """Return what each sample has for a key: numbers, not to be changed.
         """
-        return value_named(name, self.value_types,
-                           range(KEY_COLUMNS, self.sample_columns))
+        for key, column in zip(self.schema.keys, self.columns):
+            if key.name == name:
+                return column
+        raise KeyError(name)
+
+    def value(self, name):
+        """Return the values of that name, likewise.
+
+        Raise AttributeError if the profile has no such values.
+        """
+        return value_named(name, self.value_types, self.value_columns)
+
+    @property
+    def own_column(self):
+        """The values that the profile is about."""
+        return self.value_columns[self.own]
+
+    @property
+    def key_columns(self):
+        return self.columns[:len(self.schema.keys)]
+
+    @property
+    def value_columns(self):
+        return self.columns[len(self.schema.keys):]
+
+    def keys(self):
+        """Iterate over the keys of samples, tuples."""
+        return zip(*self.key_columns)
+
+    def values(self):
+        """Iterate over the values of samples, tuples."""
+        return zip(*self.value_columns)
+
+    def renumbered(self, numbers, rows=None):
+        """Return the columns of keys with the numbers of other tables.
+
+        *numbers* has what rows of a table became, by the name of the table, or
+        of one key; what refers to none stays.  Without *rows*, of all samples.
+        """
+        found = []
+        for key, column in zip(self.schema.keys, self.key_columns):
+            if rows is not None:
+                column = map(column.__getitem__, rows)
+            its = numbers.get(key.name, numbers.get(key.table))
+            found.append(schema.column(
+                column if its is None else map(its.__getitem__, column)))
+        return found
 
     def total(self, name):
         """Return the sum of the values *name*; see Profile.total()."""
         return value_named(name, self.value_types, self.totals)
 
     def _add_up(self):
-        self.totals = tuple(map(sum, self.value_columns()))
-        if COUNT in self.value_types and _CUSTOM in self.column(STATE):
-            self._take_custom_from_totals()
-
-    def _take_custom_from_totals(self):
-        column = self.value_column(COUNT.name)
-        custom = sum([count for state, count
-                      in zip(self.column(STATE), self.column(column))
-                      if state == _CUSTOM])
-        totals = list(self.totals)
-        totals[column - KEY_COLUMNS] -= custom
-        self.totals = tuple(totals)
-
-    def row_tuples(self):
-        """Iterate over (node, thread, labels, state, holder's thread,
-        holder's node, value, ...)."""
-        rows = iter(self.samples_view().tolist())
-        return zip(*[rows] * self.sample_columns)
+        totals = {value_type: sum(column) for value_type, column
+                  in zip(self.value_types, self.value_columns)}
+        if COUNT in totals and _CUSTOM in self.column('state'):
+            # What the program counted itself is no number of samples.
+            totals[COUNT] -= sum(compress(self.value(COUNT.name), [
+                state == _CUSTOM for state in self.column('state')]))
+        self.totals = tuple(totals.values())
 
     def gil_holder(self, thread, node):
         """Return the GILHolder of two columns of a sample, or None."""
@@ -358,13 +390,6 @@ class Tables:
             found = label_set(self.labels, row)
             self._label_cache[row] = found
         return found
-
-
-def _rows(samples, width, numbers):
-    """Return some rows of packed samples."""
-    size = 8 * width
-    return b''.join([samples[number * size:(number + 1) * size]
-                     for number in numbers])
 
 
 def function_row(function):

@@ -15,7 +15,6 @@ from array import array
 from itertools import compress
 
 from profile_sampling._data.sums import added
-from profile_sampling._data.tables import KEY_COLUMNS, THREAD
 from profile_sampling._data.values import MEASURED
 
 # More are made fewer, by having neighbours be one: four minutes of a thread at
@@ -70,7 +69,7 @@ class Timeline:
 
     def untimed(self, tables):
         """Return the (count, cpu_ns, wall_ns) that no record has."""
-        columns = list(tables.value_columns())
+        columns = tables.value_columns
         return tuple([
             sum(columns[number]) - sum(column) for number, column
             in zip(value_numbers(tables), self.columns[2:])])
@@ -124,9 +123,9 @@ def fitting(timeline, tables):
     numbers = value_numbers(tables)
     if numbers is None:
         return False
-    columns = list(tables.value_columns())
+    columns = tables.value_columns
     for number, column in zip(numbers, timeline.columns[2:]):
-        left = columns[number]
+        left = columns[number].tolist()
         for row, value in zip(timeline.sample, column):
             left[row] -= value
         if left and min(left) < 0 and any(
@@ -143,8 +142,8 @@ def settled(records, tables):
     count, cpu_ns, wall_ns).
     """
     numbers = value_numbers(tables)
-    left = [[row[KEY_COLUMNS + number] for number in numbers]
-            for row in tables.row_tuples()]
+    columns = tables.value_columns
+    left = list(map(list, zip(*[columns[number] for number in numbers])))
     for _, row, *values in records:
         left[row] = list(map(int.__sub__, left[row], values))
     if all([min(values) >= 0 for values in left]):
@@ -219,9 +218,9 @@ def by_thread(tables, name):
             or name not in names):
         return None
     place = names.index(name)
-    threads = tables.column(THREAD)
-    columns = list(tables.value_columns())
-    rest = [columns[number] for number in numbers]
+    threads = tables.column('thread')
+    columns = tables.value_columns
+    rest = [columns[number].tolist() for number in numbers]
     found = [[] for _ in tables.threads]
     for time_ns, row, *values in zip(*line.columns):
         _, cpu_ns, wall_ns = values

@@ -10,7 +10,7 @@ function here calls itself, and nodes are made when they are asked for.
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE, NODE_COLUMNS
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import value_named
 
 _KEYS = ('function', 'line')
@@ -197,5 +197,5 @@ def _by_stack(tables):
     """Return {node: sums of the values of its samples}."""
     numbers = {}
     stacks = [numbers.setdefault(node, len(numbers))
-              for node in tables.column(NODE)]
+              for node in tables.column('stack')]
     return dict(zip(numbers, zip(*sums_by(tables, stacks, len(numbers)))))

@@ -11,12 +11,18 @@ from profile_sampling._data import opcodes
 MODES = ('wall', 'cpu')
 STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
-          'cpu_wait')
+          'cpu_wait', 'idle')
 # The order in which they are shown.
 SHOWN_STATES = ('running', 'native', 'waiting', 'gil_wait', 'cpu_wait',
                 'asleep_with_gil', 'gc', 'awaiting', 'loop_wait', 'unsampled',
-                'lost', 'custom')
-WAITING, NATIVE = STATES.index('waiting'), STATES.index('native')
+                'lost', 'custom', 'idle')
+RUNNING, WAITING, NATIVE = map(STATES.index, (
+    'running', 'waiting', 'native'))
+# Of a thread that waits because it has nothing to do.  The core does not know
+# it: it is decided once, of all of a profile; see idle.py.
+IDLE = STATES.index('idle')
+# States of samples that are nowhere: on no line of the program's.
+NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
 # States of tasks that no thread runs: they are on no clock of a thread.
 AWAITING, LOOP_WAIT = STATES.index('awaiting'), STATES.index('loop_wait')
 OFF_CLOCKS = frozenset([AWAITING, LOOP_WAIT])
@@ -31,7 +37,7 @@ OPCODES = NAMES.index('opcodes')
 # Who held the GIL, in two columns of a sample: the row of a thread that is
 # not known, and both for samples that are no wait for it.
 NOT_KNOWN = -1
-NOBODY = 0, 0
+NOBODY = -1, 0
 # Row 0 of labels: parent, key, value, task id.
 EMPTY_LABELS = 0, None, None, 0
 
@@ -75,24 +81,43 @@ class Value:
         return f'{type(self).__name__}({fields})'
 
 
+# How values add up.
+SUM, LEVEL = 'sum', 'level'
+# Kinds of other tools that are levels.
+_LEVELS = frozenset({'inuse_space', 'inuse_objects', 'inuse'})
+
+
 class ValueType(Value):
     """What the values in one place of Sample.values measure.
 
     name  in Python: 'count', 'cpu_ns', 'wall_ns', 'alloc_bytes'
     kind  what is measured, as in a pprof file: 'samples', 'cpu', 'alloc'
     unit  'count', 'nanoseconds', 'bytes' or another text
+    adds  'sum', or 'level' for what there is at a moment, such as bytes in
+          use: it adds up over stacks and processes, but not over time
+    of    'tasks' for what is measured of asyncio tasks, else 'threads'
     """
 
-    __slots__ = ('name', 'kind', 'unit')
+    __slots__ = ('name', 'kind', 'unit', 'adds', 'of')
+
+    def __init__(self, name, kind, unit, adds=SUM, of='threads'):
+        super().__init__(name, kind, unit, adds, of)
+
+    def which(self, adds=None, of=None):
+        """Return the same, of which that is said, if it can be."""
+        return ValueType(self.name, self.kind, self.unit,
+                         adds if adds in (SUM, LEVEL) else self.adds,
+                         of if of in ('threads', 'tasks') else self.of)
 
 
 _SUFFIXES = {'count': '', 'nanoseconds': '_ns'}
 
 
-def value_type(kind, unit):
+def value_type(kind, unit, adds=None, of='threads'):
     """Return the ValueType of what a pprof file calls so."""
     name = kind + _SUFFIXES.get(unit, f'_{unit}')
-    return ValueType('count' if name == 'samples' else name, kind, unit)
+    return ValueType('count' if name == 'samples' else name, kind, unit,
+                     adds or (LEVEL if kind in _LEVELS else SUM), of)
 
 
 COUNT = value_type('samples', 'count')
@@ -101,19 +126,19 @@ WALL = value_type('wall', 'nanoseconds')
 # What the core measures of threads, in the order of its columns, and then of
 # tasks.
 MEASURED = COUNT, CPU, WALL
-TASK = value_type('task', 'nanoseconds')
-DELAY = value_type('delay', 'nanoseconds')
+TASK = value_type('task', 'nanoseconds', of='tasks')
+DELAY = value_type('delay', 'nanoseconds', of='tasks')
 OF_TASKS = TASK, DELAY
 
 
-def unique_value_types(pairs):
-    """Return a tuple of ValueType for pairs (kind, unit).
+def unique_value_types(given):
+    """Return a tuple of ValueType, for those or for (kind, unit, ...).
 
     Raise ValueError if two of them have the same name.
     """
     types = {}
-    for pair in pairs:
-        type_ = value_type(*pair)
+    for one in given:
+        type_ = one if isinstance(one, ValueType) else value_type(*one)
         if types.setdefault(type_.name, type_) is not type_:
             raise ValueError('two types of values have the name '
                              f'{type_.name!r}')

@@ -147,10 +147,10 @@ def encoder(format):
     encode = _encoder(format)
     if format not in WITHOUT_IDLE or format == 'text':
         return encode
-    from profile_sampling._data.idle import left_out
+    from profile_sampling._data.idle import shown
 
     def encode_busy(tables, *, idle=False, **options):
-        return encode(tables if idle else left_out(tables), **options)
+        return encode(shown(tables, idle), **options)
     return encode_busy
 
 

@@ -148,7 +148,7 @@ def _what(difference):
     """What rows are, and what of them is compared."""
     question = difference.question
     which, what = '', question.by
-    if what == diff.LINE and not question.everything:
+    if what == diff.LINE and difference.before[0].is_mine:
         what = 'line of my code'
     if what == diff.FUNCTION:
         which = 'cumulative ' if question.cumulative else 'self '

@@ -22,7 +22,6 @@ is below Python code, C functions; '_[i]' (inlined) for operators, which are
 part of the Python code around them; '_[j]' for pseudo functions.
 """
 
-from profile_sampling._data.tables import KEY_COLUMNS, NODE, THREAD
 from profile_sampling._data.values import NO_FRAMES, printable
 
 # How much of a unit is 1 in the file.
@@ -46,10 +45,10 @@ def render(tables, *, threads=False, annotate=False):
     nodes = tables.nodes_view()
     parents = nodes[0::2].tolist()
     frame_of_node = nodes[1::2].tolist()
-    values = tables.column(KEY_COLUMNS + tables.own)
+    values = tables.own_column
     weights = {}
-    for node, thread, value in zip(tables.column(NODE),
-                                   tables.column(THREAD), values):
+    for node, thread, value in zip(tables.column('stack'),
+                                   tables.column('thread'), values):
         stack = []
         while node:
             stack.append(frames[frame_of_node[node]])

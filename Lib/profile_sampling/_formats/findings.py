@@ -24,7 +24,6 @@ from profile_sampling._data import (
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.by_site import OUTSIDE
-from profile_sampling._data.tables import HOLDER_NODE, LABELS, STATE
 from profile_sampling._data.values import (
     DELAY, STATES, TASK, WAITING, printable)
 from profile_sampling._formats.sites import site_text
@@ -135,7 +134,7 @@ def _gil_asleep(tables, sites):
 
 def _loop_blocked(tables, sites):
     wanted = [state == WAITING and runs_task for state, runs_task in zip(
-        sites.tables.column(STATE), _run_tasks(sites.tables))]
+        sites.tables.column('state'), _run_tasks(sites.tables))]
     rows = sites.rows_of(wanted) if any(wanted) else []
     ns = sum([row.sums.total for row in rows])
     if not ns or ns < _LOOP_SHARE * sites.busy:
@@ -153,9 +152,9 @@ def _run_tasks(tables):
     if by_task.has_tasks(tables):
         # A thread of an executor has the labels of the task that it works
         # for, but is no part of that task's life.
-        return tables.column(tables.value_column(TASK.name))
+        return tables.value(TASK.name)
     tasks = label_values(tables.labels, TASKS)
-    return [tasks[labels] is not None for labels in tables.column(LABELS)]
+    return [tasks[labels] is not None for labels in tables.column('labels')]
 
 
 def _loop_wait(tables, sites):
@@ -184,7 +183,7 @@ def loop_holders(tables, sites):
             held[key] = held.get(key, 0) + row.delay_ns
     if DELAY in tables.value_types:
         for row in sites.rows_about(DELAY.kind, tables, [
-                not holder for holder in tables.column(HOLDER_NODE)]):
+                not holder for holder in tables.column('holder')]):
             name, ns = site_text(row), row.sums.total
             if row.function is OUTSIDE and row.callees:
                 # It has no line; name what ran there most.

@@ -24,7 +24,6 @@ from profile_sampling._data import timeline
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.tables import LABELS, NODE, STATE, THREAD
 from profile_sampling._data.values import (
     CPU, FUNCTION_KINDS, NO_FRAMES, STATES, WALL, Function, printable)
 from profile_sampling._formats import json_text
@@ -130,10 +129,10 @@ class _File:
         walls = columns.get(WALL.name, nothing)
         cpus = columns.get(CPU.name, nothing)
         texts = {row: _label_text(*tables.label_set(row))
-                 for row in set(tables.column(LABELS))}
-        places = list(zip([texts[row] for row in tables.column(LABELS)],
-                          [of_node[node] for node in tables.column(NODE)],
-                          tables.column(STATE)))
+                 for row in set(tables.column('labels'))}
+        places = list(zip([texts[row] for row in tables.column('labels')],
+                          [of_node[node] for node in tables.column('stack')],
+                          tables.column('state')))
         records = timeline.by_thread(tables, all_measures[0].name)
         if records is not None:
             rows = [[(*places[row], weight, wall_ns, cpu_ns, begin_ns)
@@ -141,7 +140,7 @@ class _File:
                     for its_records in records]
         else:
             rows = [[] for _ in tables.threads]
-            for thread, place, *values in zip(tables.column(THREAD), places,
+            for thread, place, *values in zip(tables.column('thread'), places,
                                               weights, walls, cpus):
                 rows[thread].append((*place, *values, None))
             for its_rows in rows:

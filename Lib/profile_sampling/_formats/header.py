@@ -7,9 +7,8 @@ report.
 from profile_sampling._data import by_task
 from profile_sampling._data.losses import (
     lost_counts, other_losses, overhead_ns)
-from profile_sampling._data.tables import STATE
 from profile_sampling._data.values import (
-    COUNT, OF_TASKS, SHOWN_STATES, STATES, printable)
+    COUNT, LEVEL, OF_TASKS, SHOWN_STATES, STATES, printable)
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, date, seconds, share, shown_order,
     state_name, title)
@@ -84,7 +83,7 @@ def _running_ns(tables, sites):
             one.name for one in tables.value_types]:
         return sites.whole.by_state[_RUNNING]
     return sum([ns for ns, state in zip(
-        tables.column(tables.value_column(_WALL)), tables.column(STATE))
+        tables.value(_WALL), tables.column('state'))
         if state == _RUNNING])
 
 
@@ -94,13 +93,16 @@ def lines(tables, sites, wrap):
     result += wrap(_totals(tables, sites), '; ')
     by_state = dict(zip(STATES, sites.whole.by_state))
     states = [f'{state_name(state)} {share(by_state[state], sites.busy)}'
-              for state in SHOWN_STATES if by_state[state]]
+              for state in SHOWN_STATES
+              if by_state[state] and tables.schema.has_states]
     if states:
         result += wrap(states)
     if by_task.has_tasks(tables):
         result += wrap(_tasks(tables))
-    found = '; '.join([text for _, text in faults(tables, sites)]) or 'good'
-    result += wrap(f'Quality: {found}'.split(' '), ' ')
+    if tables.schema.has_states:
+        found = ('; '.join([text for _, text in faults(tables, sites)])
+                 or 'good')
+        result += wrap(f'Quality: {found}'.split(' '), ' ')
     for more in asides(tables):
         result += wrap([more])
     return result
@@ -128,9 +130,12 @@ def _totals(tables, sites):
         if value_type == COUNT:
             yield counted(total, 'sample')
             continue
+        if not (total or tables.schema.has_states):
+            continue
         text = f'{title(value_type)} {brief_amount(total, value_type)}'
         if number == tables.own:
             text += (' of all tasks' if value_type in OF_TASKS
+                     else ' in use' if value_type.adds == LEVEL
                      else ' in all threads')
             if sites.idle:
                 yield text
@@ -223,7 +228,7 @@ def _timeline(tables):
     if tables.span_ns is not None:
         begin_ns, end_ns = tables.span_ns
         yield (f'{text}from {seconds(begin_ns)} to {seconds(end_ns)} of '
-               f'{seconds(tables.duration_ns)}')
+               f'{seconds(tables.end_ns)}')
         text = ''
     yield text + counted(len(line), 'record')
     if line.resolution_ns:
@@ -237,8 +242,8 @@ def _custom(tables):
     if COUNT not in tables.value_types:
         return 0
     number = STATES.index('custom')
-    counts = tables.column(tables.value_column(COUNT.name))
-    return sum([count for state, count in zip(tables.column(STATE), counts)
+    counts = tables.value(COUNT.name)
+    return sum([count for state, count in zip(tables.column('state'), counts)
                 if state == number])
 
 

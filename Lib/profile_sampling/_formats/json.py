@@ -11,9 +11,7 @@ changes; fields can be added without that.
 
 from profile_sampling._data import opcodes
 from profile_sampling._data.histogram import Histogram
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, HOLDER_NODE, HOLDER_THREAD, LABELS, NODE, NODE_COLUMNS,
-    STATE, THREAD)
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import NAMES, STATES
 from profile_sampling._formats import json_text
 from profile_sampling._formats.json_text import known_text
@@ -39,7 +37,8 @@ def _facts(tables):
         'value_types': [{
             'name': known_text(value_type.name),
             'kind': known_text(value_type.kind),
-            'unit': known_text(value_type.unit), 'total': total}
+            'unit': known_text(value_type.unit), 'adds': value_type.adds,
+            'of': value_type.of, 'total': total}
             for value_type, total in zip(types, tables.totals)],
         'own_value': tables.own,
         'rate_hz': tables.rate_hz, 'depth_frames': tables.depth_frames,
@@ -87,23 +86,26 @@ def _stacks(tables):
 
 
 def _samples(tables):
-    rows = tables.column(LABELS)
+    rows = tables.column('labels')
     used = sorted(set(rows))
     numbers = {row: number for number, row in enumerate(used)}
-    values = {known_text(value_type.name): column for value_type, column
-              in zip(tables.value_types, tables.value_columns())}
+    values = {known_text(value_type.name): column.tolist()
+              for value_type, column
+              in zip(tables.value_types, tables.value_columns)}
     # Nobody is a stack of its own here: 0 is one without a frame.
-    held = tables.column(HOLDER_NODE)
+    held = tables.column('holder')
     return {'labels': [_labels(*tables.label_set(row)) for row in used],
             'samples': {
-                'stack': tables.column(NODE),
-                'thread': tables.column(THREAD),
-                'state': [STATES[state] for state in tables.column(STATE)],
+                'stack': tables.column('stack').tolist(),
+                'thread': tables.column('thread').tolist(),
+                'state': [STATES[state] for state in tables.column('state')],
                 'labels': [numbers[row] for row in rows],
                 'gil_holder_stack': [node or _NONE for node in held],
                 'gil_holder_thread': [
                     thread if node else _NONE for thread, node
-                    in zip(tables.column(HOLDER_THREAD), held)],
+                    in zip(tables.column('holder_thread'), held)],
+                **{name: tables.column(name).tolist()
+                   for name in tables.schema.plain_keys},
                 'values': values}}
 
 

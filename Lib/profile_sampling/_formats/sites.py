@@ -16,7 +16,7 @@ from profile_sampling._formats.words import (
 # it than a share.
 _HEADINGS = {'running': 'run', 'native': 'native', 'waiting': 'waiting',
              'gil_wait': 'GIL', 'cpu_wait': 'CPU wait',
-             'asleep_with_gil': 'asleep', 'gc': 'GC'}
+             'asleep_with_gil': 'asleep', 'gc': 'GC', 'idle': 'idle'}
 # The same where the time is that of tasks.
 _OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
 # The same where samples are counted.
@@ -50,11 +50,15 @@ def site_table(tables, sites, top):
 
 
 def _title(sites):
-    if sites.is_mine is not None or not sites.rows:
+    if not sites.rows:
         return ''
-    part = share(sites.mine, sites.busy) if sites.mine else 'None'
-    return (f'{part} of the time is in code of yours.  These are the library '
-            'lines.  If some of it is yours: --mine PATTERN')
+    if sites.is_mine is None:
+        return ('Hardly any of the time is in code of yours.  These are the '
+                'library lines.  If some of it is yours: --mine PATTERN')
+    if sites.is_mine and is_outside(sites.rows[0].function):
+        return ('None of this is in code of yours.  The library lines: --all; '
+                'if some of it is yours: --mine PATTERN')
+    return ''
 
 
 class TimeColumns:
@@ -73,11 +77,14 @@ class TimeColumns:
         suffix = '_ns' if own.unit == 'nanoseconds' else ''
         headings = _HEADINGS | (_OF_TASKS if own == TASK else
                                 _OF_COUNTS if own == COUNT else {})
+        if not tables.schema.has_states:
+            headings = {}
         self._states = [STATES.index(state) for state in headings]
         columns = [Column('rank', '#', 'count'),
                    Column('is_tied', '', 'flag'),
                    Column('self_share', 'self', 'share'),
-                   Column(f'self{suffix}', '', 'value', 'data')]
+                   Column(f'self{suffix}', title(own), 'value',
+                          'data' if headings else 'both')]
         for state, heading in headings.items():
             number = STATES.index(state)
             most = sum([row.by_state[number] for row in [*sums, *unranked]])
@@ -102,13 +109,12 @@ class TimeColumns:
         for (rank, is_tied), row in [
                 *zip(ranks, self._sums[:top]),
                 *[((None, False), row) for row in self._unranked]]:
-            running, *others = [row.by_state[number]
-                                for number in self._states]
+            cells = [row.by_state[number] for number in self._states]
+            cells[1:1] = [self._precision.margin_ns(row.running_records)
+                          ] if cells else []
             yield (rank, is_tied,
                    row.total / self._whole if self._whole else 0.0,
-                   row.total, running,
-                   self._precision.margin_ns(row.running_records),
-                   *others)
+                   row.total, *cells)
 
 
 def place_columns(heading, whose=''):

@@ -21,7 +21,6 @@ names, so that "Time Order" shows each function once below its caller.
 from profile_sampling._data import timeline
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.measures import measures
-from profile_sampling._data.tables import NODE, THREAD
 from profile_sampling._data.values import NO_FRAMES, WALL, printable
 from profile_sampling._formats import json_text
 
@@ -34,7 +33,7 @@ def encode(tables):
     """Return the bytes of the file of a profile."""
     paths = CallPaths(tables)
     frames = [_frame(function) for function, _ in paths.places]
-    nodes = [paths.of_node[node] for node in tables.column(NODE)]
+    nodes = [paths.of_node[node] for node in tables.column('stack')]
     # As text: each is in several profiles.
     used = sorted(set(nodes))
     stacks = {node: f'[{",".join(stack)}]' for node, stack in zip(
@@ -77,7 +76,7 @@ def _frame(function):
 def _of_threads(tables, measure, stacks, nodes):
     """Return the profiles of the threads if there are several."""
     rows = {}
-    for thread, node, value in zip(tables.column(THREAD), nodes,
+    for thread, node, value in zip(tables.column('thread'), nodes,
                                    measure.column):
         rows.setdefault(thread, []).append((node, value))
     records = timeline.by_thread(tables, measure.name)

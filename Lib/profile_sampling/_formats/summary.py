@@ -7,7 +7,6 @@ from profile_sampling._data import by_instruction
 from profile_sampling._data.losses import (
     lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.sums import sums_by
-from profile_sampling._data.tables import STATE, THREAD
 from profile_sampling._data.values import (
     CPU, OPCODES, SHOWN_STATES, STATES, WALL, printable)
 from profile_sampling._formats.table import WIDTH
@@ -74,12 +73,12 @@ def _profile(tables):
 
 def _threads(tables):
     # The profiler's own have no samples.
-    return len(set(tables.column(THREAD)))
+    return len(set(tables.column('thread')))
 
 
 def states(tables):
     """Return {state: {'wall_ns': …, 'cpu_ns': …}} of the states that were."""
-    columns = sums_by(tables, tables.column(STATE), len(STATES))
+    columns = sums_by(tables, tables.column('state'), len(STATES))
     numbers = {kind: tables.value_types.index(kind)
                for kind in (WALL, CPU) if kind in tables.value_types}
     found = {}

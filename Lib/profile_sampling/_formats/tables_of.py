@@ -5,6 +5,7 @@ which options ask for it.
 """
 
 from profile_sampling._data import by_function, by_state, keys
+from profile_sampling._data.values import IDLE
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
@@ -68,9 +69,9 @@ def by_key(tables, sites, top, key):
     of_samples = [numbers.setdefault(value, len(numbers))
                   for value in keys.values(tables, key)]
     sums, idle = [by_state.sums(tables, [
-        number if its_idle == wanted else -1
-        for number, its_idle in zip(of_samples, sites.is_idle)], len(numbers))
-        for wanted in (False, True)]
+        number if (state == IDLE) == wanted else -1
+        for number, state in zip(of_samples, tables.column('state'))],
+        len(numbers)) for wanted in (False, True)]
     rows = sorted(zip(numbers, sums, idle), key=lambda row: (
         -row[1].total, -row[2].total, row[0] is not None, str(row[0])))
     shared = TimeColumns(tables, sites, [row[1] for row in rows])

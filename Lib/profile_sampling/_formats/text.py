@@ -6,7 +6,7 @@ It also runs when the interpreter ends, and so imports nothing else then.
 """
 
 from profile_sampling._data.by_site import sites_of
-from profile_sampling._data.idle import included, left_out
+from profile_sampling._data.idle import shown as without_idle
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._formats import header
@@ -41,15 +41,13 @@ def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
         raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
     check(TOP if top is None else top, width)
     threads = on_clocks(tables)
-    if idle:
-        threads = included(threads)
-    sites = sites_of(threads, mine, everything)
+    sites = sites_of(threads, mine, everything, idle=idle)
     if sort is None:
         shown = site_table(threads, sites, top or TOP)
     else:
         from profile_sampling._formats.tables_of import functions
-        shown = functions(left_out(threads, sites.is_idle), sites,
-                          top or TOP, sort)
+        shown = functions(without_idle(threads, idle), sites, top or TOP,
+                          sort)
     if top is not None:
         shown.least_share = 0
     return with_tables(tables, sites, [shown], width=width, color=color,
@@ -71,7 +69,7 @@ def with_tables(tables, sites, shown, *, width, color, name=None, more=()):
         return wrapped(list(parts), width, separator)
     result = wrap([name]) if name else []
     result += header.lines(tables, sites, wrap)
-    if not any(map(any, tables.value_columns())):
+    if not any(map(any, tables.value_columns)):
         return '\n'.join([*result, '', *wrap(_nothing(tables), ' ')]) + '\n'
     found = findings(tables, sites)
     if found:

@@ -10,7 +10,8 @@ from profile_sampling._data.values import printable
 
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 # Units that are not written out, and characters of other tools' kinds.
-_UNITS = {'count': '', 'bytes': ' B'}
+_UNITS = {'count': ''}
+_SIZES = 'KiB', 'MiB', 'GiB', 'TiB'
 _KIND = 16
 _STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC', 'cpu_wait': 'CPU wait',
                 'asleep_with_gil': 'asleep with GIL',
@@ -61,17 +62,31 @@ def amount(value, value_type, scale=None):
     """
     if value_type.unit == 'nanoseconds':
         return seconds(value, scale)
-    return _in_unit(value, value_type)
+    return _in_unit(value, value_type, scale)
 
 
 def brief_amount(value, value_type, scale=None, digits=2):
     """The same in few characters."""
     if value_type.unit == 'nanoseconds':
         return brief(value, scale, digits)
-    return _in_unit(value, value_type)
+    return _in_unit(value, value_type, scale)
 
 
-def _in_unit(value, value_type):
+def size(value, scale=None):
+    """Bytes as text; *scale* as for seconds()."""
+    of, unit = abs(value if scale is None else scale), 'B'
+    divisor = 1
+    for more in _SIZES:
+        if of < 1024:
+            break
+        of, divisor, unit = of / 1024, divisor * 1024, more
+    return (f'{value:,} B' if unit == 'B' else
+            f'{value / divisor:,.1f} {unit}')
+
+
+def _in_unit(value, value_type, scale):
+    if value_type.unit == 'bytes':
+        return size(value, scale)
     unit = _UNITS.get(value_type.unit)
     if unit is None:
         unit = f' {start(printable(value_type.unit), _KIND)}'

@@ -11,8 +11,8 @@ import os
 import sys
 
 from profile_sampling import _core, _files, _formats
+from profile_sampling._data import intake
 from profile_sampling._data.losses import lost_counts, other_losses
-from profile_sampling._data.tables import Tables
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
 from profile_sampling._recording.descriptors import with_a_descriptor
@@ -142,7 +142,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             if out is None:
                 out = _default_out(format)
             shown = os.fsdecode(_formats.with_pid(out))
-            tables = Tables(raw)
+            tables = intake.tables(raw)
             encode = encode or _formats.encoder(format)
             data = encode(tables)
             _replace(_path(out, format, cwd), data, kept)

@@ -14,10 +14,9 @@ import os
 
 from profile_sampling import _clock, _core
 from profile_sampling._data import timeline
-from profile_sampling._data.from_core import rows_on_clocks
+from profile_sampling._data.intake import rows_on_clocks
 from profile_sampling._data.moments import Moments, key_of
 from profile_sampling._data.same_rows import Reported, of_tables
-from profile_sampling._data.tables import KEY_COLUMNS
 
 _PAUSE_S = 0.25
 # Until the session has begun, which it is about to when we are called.
@@ -234,8 +233,8 @@ class BlockRecorder(_Collector):
 def _at_the_end(tables):
     """Return a Timeline that has one moment."""
     numbers = timeline.value_numbers(tables)
-    rows = [(number, [row[KEY_COLUMNS + its] for its in numbers])
-            for number, row in enumerate(tables.row_tuples())]
+    rows = [(row, [values[number] for number in numbers])
+            for row, values in enumerate(tables.values())]
     return timeline.of_records([
         (max(tables.duration_ns, 1), number, *values)
         for number, values in rows if any(values)])

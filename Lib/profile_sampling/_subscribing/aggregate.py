@@ -10,8 +10,9 @@ import os
 from array import array
 
 from profile_sampling import _clock
+from profile_sampling._data import intake
 from profile_sampling._data.moments import Moments
-from profile_sampling._data.tables import Tables, function_row, thread_row
+from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.values import (
     EMPTY_LABELS, MEASURED, NAMES, NOBODY, NOT_KNOWN, OF_TASKS)
 from profile_sampling._profile import Profile
@@ -19,7 +20,7 @@ from profile_sampling._subscribing.batch import NO_THREAD, RECORD_KINDS
 
 _SAMPLE = 0
 # Of a sample, beside its key: count, CPU and wall time, and what is of tasks.
-_VALUES = 5
+_VALUES = len(MEASURED) + len(OF_TASKS)
 _VALUE_OF_KIND = {RECORD_KINDS.index('task'): 3,
                   RECORD_KINDS.index('delay'): 4}
 
@@ -98,7 +99,7 @@ class Aggregator:
         for name, value in self._lost.items():
             if value:
                 stats[name] = stats.get(name, 0) + value
-        profile = Tables({
+        profile = intake.tables({
             **tables.raw(self._samples),
             'mode': mode, 'rate_hz': rate_hz, 'depth_frames': depth_frames,
             'names': NAMES.index(names), 'stats': stats,

@@ -38,7 +38,7 @@ const ROOT = 0;
 export class Model {
   readonly names: string[];
   readonly #values: ArrayLike<number>;
-  readonly #isIdle: ArrayLike<number>;
+  readonly #idle: number;
   readonly states: ArrayLike<number>;
   readonly nodes: ArrayLike<number>;
   readonly paths: ArrayLike<number>;
@@ -53,7 +53,7 @@ export class Model {
     this.names = qualname.map((name, number) => (
       module[number] ? `${module[number]}.${name}` : name));
     this.#values = doc.column('sample_value');
-    this.#isIdle = doc.column('sample_idle');
+    this.#idle = doc.states.indexOf('idle');
     this.states = doc.column('sample_state');
     this.nodes = doc.column('sample_node');
     this.paths = doc.column('sample_path');
@@ -92,7 +92,8 @@ export class Model {
     const isLabelled = label && this.#withLabel(label);
     const labels = this.doc.column('sample_labels');
     for (let i = 0; i < weights.length; i++) {
-      if (!idle && this.#isIdle[i]
+      // Whoever chooses that state wants to see it.
+      if (!idle && wanted !== this.#idle && this.states[i] === this.#idle
           || wanted >= 0 && this.states[i] !== wanted
           || isLabelled && !isLabelled[labels[i]!]
           || this.#isNowhere[this.states[i]!]) {
@@ -171,13 +172,13 @@ export class Model {
 
   /** What threads with nothing to do took, of what else is selected. */
   idleTime(selection: Selection): number {
-    if (selection.state && selection.state !== 'waiting') {
+    if (selection.state && selection.state !== 'idle') {
       return 0;
     }
     const weights = this.weights({...selection, idle: true});
     let sum = 0;
     for (let i = 0; i < weights.length; i++) {
-      sum += this.#isIdle[i] ? weights[i]! : 0;
+      sum += this.states[i] === this.#idle ? weights[i]! : 0;
     }
     return sum;
   }

@@ -37,6 +37,9 @@ export const STATES: Readonly<Record<string, StateWords>> = {
     tip: 'The stacks were lost, as the tables were full.'},
   custom: {name: 'counted', css: 'queue',
     tip: 'What the program counted itself.'},
+  idle: {name: 'idle', css: 'idle',
+    tip: 'Waits because there is nothing to do: a worker without work, an ' +
+      'event loop without requests.'},
 };
 
 const NO_BREAK = '\u00a0';

@@ -8,7 +8,6 @@ Names are between backquotes.
 
 from profile_sampling._data import by_wait
 from profile_sampling._data.by_site import called_name
-from profile_sampling._data.tables import HOLDER_NODE, KEY_COLUMNS
 from profile_sampling._data.values import DELAY, STATES, printable
 from profile_sampling._formats.findings import FUNCTIONS_OF
 from profile_sampling._formats.words import brief, share, state_name
@@ -80,7 +79,7 @@ def _is_for_work(sites, columns, row):
                    for wait in columns.waits]
     ns = sum([ns for place, wait, ns in zip(
         sites.places.of_samples, columns.wait_of_samples,
-        tables.column(KEY_COLUMNS + tables.own))
+        tables.own_column)
         if place == number and is_for_work[wait]])
     return ns > _MOSTLY * row.sums.total
 
@@ -127,8 +126,8 @@ def loop_wait_ns(tables):
         return None
     # What they waited for the GIL has a holder.
     return sum([ns for ns, holder in zip(
-        tables.column(tables.value_column(DELAY.name)),
-        tables.column(HOLDER_NODE)) if not holder])
+        tables.value(DELAY.name),
+        tables.column('holder')) if not holder])
 
 
 def _held(finding, did):

@@ -11,14 +11,14 @@ from operator import sub
 
 from profile_sampling._data import by_label, by_site, by_wait, trees
 from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, HOLDER_NODE, KEY_COLUMNS, LABELS, NODE, STATE, THREAD)
-from profile_sampling._data.values import DELAY, MEASURED, NOT_KNOWN, WALL
+from profile_sampling._data.tables import FRAME_COLUMNS
+from profile_sampling._data.values import (
+    DELAY, MEASURED, NOT_KNOWN, WALL)
 
 _ITEMS = {'u8': 'B', 'u32': 'I', 'back': 'I', 'i32': 'i', 'f64': 'd'}
 _ALIGNED = 8
 # Columns that are of small numbers.
-_BYTES = 'state', 'idle'
+_BYTES = 'state',
 # Whose code it is when our own holds the GIL.
 _OURS = frozenset({'profile_sampling', '_profile'})
 _PROFILER = 'the profiler'
@@ -62,23 +62,23 @@ class Columns:
     def __init__(self, sites):
         self._sites = sites
         self._tables = tables = sites.tables
-        self._stacks = tables.column(NODE)
-        self._values = tables.column(KEY_COLUMNS + tables.own)
-        self._delays = (tables.column(tables.value_column(DELAY.name))
+        self._stacks = tables.column('stack')
+        self._values = tables.own_column
+        self._delays = (tables.value(DELAY.name)
                         if DELAY in tables.value_types
                         else [0] * len(self._values))
         self._weighs = [value != 0 or delay != 0 for value, delay
                         in zip(self._values, self._delays)]
         self.packed = Packed()
-        nodes = tables.nodes_view()
-        used = trees.used_nodes(nodes, compress(self._stacks, self._weighs))
+        nodes = tables.tree()
+        used = set(compress(self._stacks, self._weighs))
         # Holders of the GIL may be at places.
         paths = self._add_paths(nodes, used)
         self.waits, self.wait_of_samples = by_wait.waits(tables)
         self.timeline = self._add_timeline(self._add_samples({
             'node': self._add_nodes(nodes, used), 'path': paths,
-            'thread': tables.column(THREAD), 'labels': self._labels(),
-            'state': tables.column(STATE), 'idle': list(sites.is_idle),
+            'thread': tables.column('thread'), 'labels': self._labels(),
+            'state': tables.column('state'),
             **self._called(), 'holder': self._held(),
             'wait': self.wait_of_samples}))
 
@@ -87,12 +87,16 @@ class Columns:
         functions = self._tables.functions
         keys = [number if functions[number].kind in ('python', 'C') else -1
                 for number in self._tables.frames_view()[0::FRAME_COLUMNS]]
-        parents, keys, of_node = trees.joined(nodes, used, keys)
-        of_samples = list(map(of_node.__getitem__, self._stacks))
+        tree = trees.Tree()
+        of_node = tree.add(nodes, keys, used)
+        parents, keys = tree.parents, tree.keys
+        of_samples = [of_node.get(node, 0) for node in self._stacks]
         values = [0] * len(parents)
         for node, value in zip(of_samples, self._values):
             values[node] += value
-        order, place = trees.in_preorder(parents, values)
+        # The most expensive callee comes first.
+        order, place = trees.in_preorder(parents, [
+            -value for value in trees.sum_subtrees(parents, values)])
         keys[0] = 0
         self.packed.add('node_parent', 'back',
                         [place[parents[node]] for node in order])
@@ -107,13 +111,14 @@ class Columns:
             (by_site.OUTSIDE if self._sites.is_mine else None, 0): 0}
         keys = [self._place(places.of_frame(frame)) if is_charged else -1
                 for frame, is_charged in enumerate(places.is_charged)]
-        parents, keys, of_node = trees.joined(nodes, used, keys,
-                                              is_folded=True)
+        tree = trees.Tree()
+        of_node = tree.add(nodes, keys, used, is_folded=True)
+        parents, keys = tree.parents, tree.keys
         keys[0] = 0
         # What has no Python frame is charged to what is at its leaf.
         leaves = {0: 0}
-        for node in set(self._stacks):
-            if used[node] and not of_node[node]:
+        for node in used:
+            if not of_node[node]:
                 place = self._place(places.at(node))
                 if place not in leaves:
                     leaves[place] = len(parents)
@@ -122,7 +127,7 @@ class Columns:
                 of_node[node] = leaves[place]
         self.packed.add('path_parent', 'back', parents)
         self.packed.add('path_place', 'u32', keys)
-        return map(of_node.__getitem__, self._stacks)
+        return [of_node.get(node, 0) for node in self._stacks]
 
     def _place(self, place):
         return self.places.setdefault(place, len(self.places))
@@ -136,7 +141,7 @@ class Columns:
                           for key in self.label_keys]))
         numbers = {}
         found = [numbers.setdefault(rows[row] if rows else (), len(numbers))
-                 for row in tables.column(LABELS)]
+                 for row in tables.column('labels')]
         self.label_sets = [[[key, value] for key, value in enumerate(row)
                             if value is not None] for row in numbers]
         return found
@@ -154,7 +159,7 @@ class Columns:
     def _held(self):
         """Return the column of who held the GIL."""
         numbers, of_node, found = {None: 0}, {0: 0}, []
-        for node in self._tables.column(HOLDER_NODE):
+        for node in self._tables.column('holder'):
             if node not in of_node:
                 of_node[node] = numbers.setdefault(self._holder(node),
                                                    len(numbers))

@@ -11,7 +11,6 @@ columns, each at a multiple of eight after that; all little endian.
 from profile_sampling._data import keys, origins
 from profile_sampling._data.by_site import IMPORTS, OUTSIDE, sites_of
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.tables import HOLDER_NODE
 from profile_sampling._data.values import COUNT, STATES
 from profile_sampling._formats import header, json_text
 from profile_sampling._formats.findings import findings
@@ -61,7 +60,7 @@ def _facts(tables, sites):
         'schema': SCHEMA, 'title': words.title(tables),
         'command': words.command(tables), 'mode': tables.mode,
         'value': {'name': own.name, 'kind': own.kind, 'unit': own.unit},
-        'duration_ns': tables.duration_ns, 'length_ns': tables.length_ns,
+        'duration_ns': tables.end_ns, 'length_ns': tables.length_ns,
         'start_time_ns': tables.start_time_ns,
         'start': words.start(tables), 'rate_hz': tables.rate_hz,
         'python': tables.python_version, 'pid': tables.pid,
@@ -73,7 +72,7 @@ def _facts(tables, sites):
 def _n_samples(tables):
     if COUNT in tables.value_types:
         return tables.total(COUNT.name)
-    return len(tables.column(HOLDER_NODE))
+    return len(tables.column('holder'))
 
 
 def _functions(tables):
@@ -90,7 +89,7 @@ def _functions(tables):
             'kind': [_KINDS.get(function.kind, _OTHER_KIND)
                      for function in functions],
             'origin': list(map(_ORIGINS.index,
-                               origins.of_functions(functions))),
+                               origins.of_functions(tables))),
             'package': [packages.setdefault(_package(function), len(packages))
                         for function in functions]},
         'files': list(files), 'packages': list(packages)}

@@ -17,3 +17,13 @@ MARK = '# profile_sampling 1'
 TIMELINE = 'timeline'
 # The same of counters of tasks and requests.
 LIVES = 'tasks'
+# The same that says that samples that are idle have that state.
+IDLE = 'idle is a state'
+# The keys of those that say whose code a file is, and whether lines of mine
+# are shown.
+ORIGIN, HAS_MINE = 'origin', 'has_mine'
+# The keys of those that name a key whose numbers are labels, and that say how
+# values add up and what they are of.
+KEY, VALUE = 'key', 'value'
+# That of the one that says when sessions were running.
+COVERED = 'covered'

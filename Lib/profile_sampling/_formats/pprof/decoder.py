@@ -5,13 +5,16 @@ everything wrong is a ValueError that names the fault, and memory is bounded
 (see Budget).
 """
 
-from array import array
 from operator import add
 
+from profile_sampling._data.label_names import OF_INSTRUCTIONS, OF_SAMPLES
 from profile_sampling._data.losses import RENAMED, add_counter
+from profile_sampling._data.origins import ORIGINS
+from profile_sampling._data.schema import CORE_KEYS, Key, of_rows
 from profile_sampling._data.values import NAMES, NATIVE, OPCODES, WAITING
 from profile_sampling._formats.pprof import (
-    BLOCKED, LIVES, MARK, TIMELINE, lives, moments)
+    BLOCKED, COVERED, HAS_MINE, IDLE, KEY, LIVES, MARK, ORIGIN, TIMELINE,
+    VALUE, lives, moments)
 from profile_sampling._formats.pprof.builder import Builder
 from profile_sampling._formats.pprof.encoder import (
     DEFAULT_TYPE, DURATION_NS, PERIOD, TIME_NS)
@@ -23,8 +26,10 @@ from profile_sampling._formats.pprof.wire import numbers_of
 
 # No clock of a profiler ticks faster; other tools give a period of 1 ns.
 _SHORTEST_PERIOD_NS = 1000
-# What a set of labels says: the thread, the row of labels, the state.
-_STATE = 2
+# Columns that a file may name beside ours.
+_MOST_KEYS = 16
+_NO_KEYS = frozenset([*[key.name for key in CORE_KEYS], *OF_SAMPLES,
+                      *OF_INSTRUCTIONS])
 
 
 def decode(data, budget):
@@ -75,13 +80,16 @@ class _Decoder:
                    functions.native(address & 0xFFFF_FFFF_FFFF_FFFF)
                    for _, address, lines in message.locations]
         labels = Labels(self._labels(), functions, self._budget,
-                        instructions=bool(facts['names'] & OPCODES))
+                        is_ours=MARK in comments,
+                        instructions=bool(facts['names'] & OPCODES),
+                        plain=facts.pop('plain'))
         about = list(map(labels.read, message.label_sets))
         builder = Builder(message, is_python, natives, self._budget)
-        samples = self._samples(about, functions, builder, columns)
+        samples = self._samples(about, functions, builder, columns,
+                                len(facts['keys']) + len(columns.places))
         frames, nodes = builder.tables()
         return {**facts, 'functions': functions.rows, 'frames': frames,
-                'nodes': nodes, 'labels': labels.rows, 'samples': samples,
+                'nodes': nodes, 'labels': labels.rows, 'columns': samples,
                 'threads': labels.threads}
 
     def _labels(self):
@@ -93,8 +101,9 @@ class _Decoder:
             meanings.append((self._string(key), self._string(text), number))
         return meanings
 
-    def _samples(self, about, functions, builder, columns):
-        """Return packed samples, with those that are the same to us as one."""
+    def _samples(self, about, functions, builder, columns, width):
+        """Return the columns of samples, with those that are the same to us as
+        one."""
         nodes = [0, *[builder.holder(*holder)
                       for holder in functions.holders]]
         rows = {}
@@ -106,11 +115,13 @@ class _Decoder:
                           for place, factor in columns.places]
             if columns.is_older and not any(its_values):
                 continue
-            *key, holder, instruction = about[label_set]
-            if key[_STATE] == BLOCKED:
-                key[_STATE] = (NATIVE if columns.is_computing(its_values)
-                               else WAITING)
-            key = (builder.node(stack, instruction), *key, nodes[holder])
+            (thread, labels, state, holder_thread, holder, *plain,
+             instruction) = about[label_set]
+            if state == BLOCKED:
+                state = (NATIVE if columns.is_computing(its_values)
+                         else WAITING)
+            key = (builder.node(stack, instruction), thread, labels, state,
+                   holder_thread, nodes[holder], *plain)
             known = rows.get(key)
             if known is None:
                 self._budget.spend(400 + 40 * len(its_values))
@@ -118,15 +129,11 @@ class _Decoder:
                 its_values = list(map(add, known, its_values))
             rows[key] = its_values
         try:
-            packed = array('q')
-            for key, its_values in rows.items():
-                packed.extend(key)
-                packed.extend(its_values)
+            self._budget.need(8 * len(rows) * width)
+            return of_rows(rows, width)
         except OverflowError:
             raise ValueError(
                 'the weight of a stack is beyond 64 bits') from None
-        self._budget.need(len(packed) * packed.itemsize)
-        return packed.tobytes()
 
     def _string(self, index):
         if not 0 <= index < len(self._strings):
@@ -149,11 +156,21 @@ class _Decoder:
             'python_version': '',
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
             'spans': set(),
-            'timelines': [], 'counters': [],
+            'timelines': [], 'counters': [], 'plain': [], 'said': {},
+            'covered': set(), 'origins': {},
         }
         if MARK in comments:
+            facts['is_idle_known'] = f'# {IDLE}' in comments
             for comment in comments:
                 _take_comment(comment, facts)
+        # Of files that another tool has added up there are several.
+        covered = facts['covered']
+        facts['covered'] = (_spans(covered.pop()) if len(covered) == 1
+                            else None)
+        said = facts.pop('said')
+        facts['value_types'] = tuple([
+            its.which(*said.get(its.name, ())) for its in columns.value_types])
+        facts['keys'] = (*CORE_KEYS, *map(Key, facts['plain']))
         # Of files that another tool has merged there are several.
         pids = facts.pop('pids')
         facts['pid'] = pids.pop() if len(pids) == 1 else None
@@ -176,7 +193,7 @@ def _take_comment(comment, facts):
     elif key == 'pid':
         facts['pids'].add(_number(text))
     elif key == 'mode':
-        if text not in [kind for kind, _ in facts['value_types']]:
+        if text not in [its.kind for its in facts['value_types']]:
             raise ValueError(f'has the unknown mode {text[:40]!r}')
         facts['mode'] = text
     elif key == 'names':
@@ -195,6 +212,22 @@ def _take_comment(comment, facts):
     elif key == 'meta':
         name, _, text = text.partition(' ')
         facts['meta'].setdefault(name, set()).add(text)
+    elif key == ORIGIN:
+        origin, _, code = text.partition(' ')
+        if origin in ORIGINS:
+            facts['origins'].setdefault(code, origin)
+    elif key == HAS_MINE:
+        # Of merged files, if any has.
+        facts[HAS_MINE] = facts.get(HAS_MINE, False) or text == '1'
+    elif key == KEY:
+        if (text not in facts['plain'] and text not in _NO_KEYS
+                and len(facts['plain']) < _MOST_KEYS):
+            facts['plain'].append(text)
+    elif key == COVERED:
+        facts['covered'].add(tuple(map(_number, text.split(' '))))
+    elif key == VALUE:
+        adds, of, name = [*text.split(' ', 2), '', ''][:3]
+        facts['said'][name] = adds, of
     elif key == TIMELINE:
         facts['timelines'].append(text)
     elif key == LIVES:
@@ -203,6 +236,12 @@ def _take_comment(comment, facts):
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.
         add_counter(facts['stats'], RENAMED.get(name, name), _number(value))
+
+
+def _spans(numbers):
+    if len(numbers) % 2 or numbers[0] < 0 or list(numbers) != sorted(numbers):
+        raise ValueError('has spans of time that are none')
+    return tuple(zip(numbers[::2], numbers[1::2]))
 
 
 def _number(text):

@@ -45,6 +45,8 @@ class Encoder:
         self._locations = {}
         self._is_python = [function.kind == 'python'
                            for function in tables.functions]
+        self._keys = [name for name in tables.schema.key_names
+                      if name != 'stack']
         # Encoded labels by what they are of.
         self._about = {}
         self._instructions = {}
@@ -102,14 +104,15 @@ class Encoder:
         but the values encoded; `rows` has the number of its sample in the
         file for each sample of the tables.
         """
+        tables = self._tables
         encoded_stack = self._stacks()
         numbers = {}
         samples = self.samples
-        for (node, thread, labels, state, holder_thread, holder,
-             *values) in self._tables.row_tuples():
-            about = thread, labels, state, holder_thread, holder
+        for node, about, values in zip(
+                tables.column('stack'), zip(*map(tables.column, self._keys)),
+                tables.values()):
             key = (encoded_stack(node),
-                   self._about.get(about) or self._labels_of(*about),
+                   self._about.get(about) or self._labels_of(about),
                    self._instruction(node) if self._has_instructions else b'')
             known = samples.get(key)
             samples[key] = values if known is None else [
@@ -183,18 +186,21 @@ class Encoder:
             data += wire.number(2, self._strings[text])
         return payload(LABEL, data + wire.number(3, number))
 
-    def _labels_of(self, thread, labels, state, holder_thread, holder):
+    def _labels_of(self, about):
         """Return the labels of a sample but those of its instruction."""
         tables = self._tables
-        found = [self._label_set(labels), self._thread(tables.threads[thread]),
-                 self._label(label_names.STATE, STATE_TEXTS[state])]
-        if holder:
-            found.append(self._holder(holder))
-            if holder_thread != NOT_KNOWN:
+        its = dict(zip(self._keys, about))
+        thread = tables.threads[its['thread']]
+        found = [self._label_set(its['labels']), self._thread(thread),
+                 self._label(label_names.STATE, STATE_TEXTS[its['state']])]
+        if its['holder']:
+            found.append(self._holder(its['holder']))
+            if its['holder_thread'] != NOT_KNOWN:
                 found.append(self._holder_thread(
-                    tables.threads[holder_thread], tables.threads[thread]))
-        result = self._about[
-            thread, labels, state, holder_thread, holder] = b''.join(found)
+                    tables.threads[its['holder_thread']], thread))
+        found += [self._label(name, number=its[name])
+                  for name in tables.schema.plain_keys]
+        result = self._about[about] = b''.join(found)
         return result
 
     def _label_set(self, row):

@@ -10,7 +10,8 @@ versions of Python: one that this version does not have is not known here.
 """
 
 from profile_sampling._data import label_names, opcodes
-from profile_sampling._data.values import EMPTY_LABELS, NOBODY, NOT_KNOWN
+from profile_sampling._data.values import (
+    EMPTY_LABELS, NOBODY, NOT_KNOWN, RUNNING, WAITING)
 from profile_sampling._formats.pprof import BLOCKED, STATE_TEXTS
 from profile_sampling._formats.pprof.builder import UNKNOWN
 
@@ -21,13 +22,19 @@ class Labels:
     *meanings* has the key, the text and the number of each label.
     """
 
-    def __init__(self, meanings, functions, budget, instructions):
+    def __init__(self, meanings, functions, budget, *, is_ours, instructions,
+                 plain=()):
         self._meanings = meanings
         self._functions = functions
         self._budget = budget
         # Labels of these names in other tools' files are not ours.
         self._instruction_keys = (
             label_names.OF_INSTRUCTIONS if instructions else ())
+        # Other tools have states of their own.  One that a later version of
+        # ours has is at least none that would say that code was slow.
+        self._other_state = WAITING if is_ours else RUNNING
+        # Keys whose numbers are labels.
+        self._plain = plain
         self._threads = {}
         self._rows = {EMPTY_LABELS: 0}
         # What sets without the labels of instructions say.
@@ -45,7 +52,8 @@ class Labels:
         """Return what a set of labels, given by their numbers, says.
 
         That is the thread, the row of labels, the state, the thread and the
-        number of the holder of the GIL, and the instruction.
+        number of the holder of the GIL, what plain keys have, and the
+        instruction.
         """
         offset, opcode = UNKNOWN
         others = []
@@ -70,9 +78,12 @@ class Labels:
         texts = {}
         values = {}
         labels = {}
+        numbers = dict.fromkeys(self._plain, 0)
         for label in others:
             key, text, number = self._meanings[label]
-            if key not in label_names.OF_SAMPLES:
+            if key in self._plain:
+                numbers[key] = number
+            elif key not in label_names.OF_SAMPLES:
                 # Other tools have labels that are numbers.
                 value = text or (str(number) if number else '')
                 labels.setdefault(key, {})[value] = None
@@ -85,16 +96,17 @@ class Labels:
                   texts.get(label_names.THREAD_NAME),
                   _unsigned(values.get(label_names.INTERPRETER, 0)))
         state = texts.get(label_names.STATE, 'running')
-        # Other tools have states of their own.
         number = (BLOCKED if state == 'blocked' else
-                  STATE_TEXTS.index(state) if state in STATE_TEXTS else 0)
+                  STATE_TEXTS.index(state) if state in STATE_TEXTS else
+                  self._other_state)
         task_id = values.get(label_names.TASK_ID)
         if task_id is not None:
             task_id = _unsigned(task_id)
         task_name = _text(label_names.TASK_NAME, texts, values)
         return (self._thread(thread),
                 self._row(labels, task_name, task_id),
-                number, *self._holder(texts, values, thread))
+                number, *self._holder(texts, values, thread),
+                *numbers.values())
 
     def _holder(self, texts, values, waiter):
         name = _text(label_names.HOLDER, texts, values)

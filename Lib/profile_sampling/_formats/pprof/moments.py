@@ -60,7 +60,7 @@ def read(texts, tables, budget):
     version, *head, kind, data = _fields(texts[0])
     n_samples, count, cpu_ns, wall_ns, resolution_ns, length = [
         number(field, _WHAT) for field in head]
-    n_rows = len(tables.samples) // (8 * tables.sample_columns)
+    n_rows = len(tables)
     if version != _VERSION or n_rows != n_samples or (
             timeline.value_numbers(tables) is None) or (
             [sum(column) for column in _values(tables)]
@@ -84,7 +84,7 @@ def read(texts, tables, budget):
 
 def _values(tables):
     """Return the columns of values that records have, in their order."""
-    columns = list(tables.value_columns())
+    columns = tables.value_columns
     return [columns[number] for number in timeline.value_numbers(tables)]
 
 

@@ -9,7 +9,7 @@ import io
 import os
 from itertools import chain
 
-from profile_sampling._data.tables import Tables
+from profile_sampling._data import intake
 from profile_sampling._files import check_binary
 from profile_sampling._formats import embedded
 from profile_sampling._formats.pprof import decoder, others
@@ -41,7 +41,7 @@ def tables(path, max_bytes=None):
     """The same as Tables, and nothing in them is still to be read."""
     raw = read(path, max_bytes)
     try:
-        result = Tables(raw)
+        result = intake.tables(raw)
         result.read_timeline()
     except ValueError as exc:
         name = path if isinstance(path, str) else 'the file'

@@ -35,7 +35,7 @@ class Columns:
     """Where in the samples of a file the values of the profile are.
 
     n_types      how many values a sample in the file has
-    value_types  tuple of (kind, unit) in the profile
+    value_types  tuple of ValueType in the profile
     places       for each of these (number in the file, factor), with the
                  factor 0 if it is missing there
     is_older     whether samples may have none of these values
@@ -63,11 +63,12 @@ class Columns:
         # What a profile is about is the last in its file.
         others.sort(key=lambda number: _OF_TASKS.index(types[number])
                     if types[number] in _OF_TASKS else len(_OF_TASKS))
-        self.value_types = (
-            *[(measured.kind, measured.unit) for measured in found],
-            *[types[number] for number in others])
+        # What another tool calls so is of no tasks of asyncio's.
+        of_tasks = dict(zip(_OF_TASKS, OF_TASKS)) if is_ours else {}
         # Raise ValueError for types of one name.
-        unique_value_types(self.value_types)
+        self.value_types = unique_value_types([
+            *found, *[of_tasks.get(types[number], types[number])
+                      for number in others]])
         self.places = (*found.values(), *[(number, 1) for number in others])
         self._clocks = [place for place, measured in enumerate(found)
                         if measured in (CPU, WALL)]
@@ -85,12 +86,12 @@ class Columns:
         """
         name = default if default in self._kinds else self._kinds[-1]
         number = self._kinds.index(name)
-        kinds = {number: kind for kind, (number, factor)
+        types = {number: its for its, (number, factor)
                  in zip(self.value_types, self.places) if factor}
-        kind, unit = kinds[number]
-        if unit == COUNT.unit:
+        kind = types[number].kind
+        if types[number].unit == COUNT.unit:
             # How often says little where it is known how long.
-            known = [kind for kind, _ in kinds.values()]
+            known = [its.kind for its in types.values()]
             for clock in (WALL.kind, CPU.kind):
                 if clock in known:
                     return clock

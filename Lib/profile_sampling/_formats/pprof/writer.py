@@ -26,8 +26,10 @@ except ImportError:
     zlib = None
 
 from profile_sampling._data.losses import lost_counts, other_losses
+from profile_sampling._data.origins import code_of
 from profile_sampling._data.values import NAMES
-from profile_sampling._formats.pprof import MARK, lives
+from profile_sampling._formats.pprof import (
+    COVERED, HAS_MINE, IDLE, KEY, MARK, ORIGIN, VALUE, lives)
 from profile_sampling._formats.pprof.encoder import Encoder, Header
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
@@ -98,6 +100,12 @@ def _comments(tables):
         yield f'lost {count} samples: {reason.replace("_", " ")}'
     yield from other_losses(tables.stats)
     yield MARK
+    yield f'# {IDLE}'
+    yield f'# {HAS_MINE} {int(tables.has_mine)}'
+    for name in tables.schema.plain_keys:
+        yield f'# {KEY} {name}'
+    for its in tables.value_types:
+        yield f'# {VALUE} {its.adds} {its.of} {its.name}'
     yield f'# python {tables.python_version}'
     if tables.pid is not None:
         yield f'# pid {tables.pid}'
@@ -107,6 +115,9 @@ def _comments(tables):
     yield f'# names {NAMES[tables.names]}'
     if tables.whole_cpu_ns is not None:
         yield f'# whole_cpu_ns {tables.whole_cpu_ns}'
+    if len(tables.covered) > 1:
+        yield f'# {COVERED} ' + ' '.join([
+            str(ns) for span in tables.covered for ns in span])
     if tables.span_ns is not None:
         begin_ns, end_ns = tables.span_ns
         yield f'# span_ns {begin_ns} {end_ns}'
@@ -119,3 +130,7 @@ def _comments(tables):
                                  in tables.functions]):
         if module is not None:
             yield f'# module {module}'
+    for code in dict.fromkeys([code_of(function) for function
+                               in tables.functions
+                               if function.kind == 'python']):
+        yield f'# {ORIGIN} {tables.origins[code]} {code}'

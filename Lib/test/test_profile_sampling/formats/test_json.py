@@ -30,7 +30,8 @@ def rebuilt(data):
             'duration_ns', 'pid', 'python_version')},
         stats=data['counters'],
         names=('off', 'calls', 'opcodes', 'all').index(data['names']),
-        value_types=[(type_['kind'], type_['unit'])
+        value_types=[(type_['kind'], type_['unit'], type_['adds'],
+                      type_['of'])
                      for type_ in data['value_types']])
     for thread in data['threads']:
         b.thread(thread['name'], ident=thread['ident'],

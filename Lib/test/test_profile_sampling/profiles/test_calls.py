@@ -105,7 +105,7 @@ class CallTreeTest(unittest.TestCase):
                         self.check(profile, inverted, by)
 
     def check(self, profile, inverted, by):
-        root = profile.call_tree(inverted, by=by)
+        root = profile.call_tree(inverted, by=by, idle=True)
         nodes = [node for _, node in root.walk()]
         self.assertEqual(root.cum_values,
                          sums([sample.values for sample in profile.samples]))
@@ -116,7 +116,8 @@ class CallTreeTest(unittest.TestCase):
             own = [child.cum_values[profile._tables.own]
                    for child in node.children]
             self.assertEqual(own, sorted(own, reverse=True))
-        rows = profile.functions() if by == 'function' else profile.lines()
+        rows = (profile.functions(idle=True) if by == 'function'
+                else profile.lines(idle=True))
         if inverted:
             # The first level is what ran: the self values of all rows.
             found = {(node.function, node.line): node.cum_values

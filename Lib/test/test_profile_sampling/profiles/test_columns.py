@@ -94,7 +94,7 @@ class ColumnsTest(unittest.TestCase):
                     lengths = {len(column) for column in columns.values()}
                     self.assertEqual(len(lengths), 1)
             for what in 'samples', 'threads', 'states':
-                columns = profile.columns(what)
+                columns = profile.columns(what, idle=True)
                 for value_type in profile.value_types:
                     self.assertEqual(
                         sum(columns[value_type.name]),

@@ -304,10 +304,9 @@ class ReferencesTest(unittest.TestCase):
                 ('parent', 'nodes', ('I', 4, 2)),
                 ('root', 'nodes', ('I', 0, 1)),
                 ('nodes', 'samples', ('q', 0, 3), ('q', 0, -1), ('q', 5, 3)),
-                ('threads', 'samples', ('q', 1, 1), ('q', 4, 1),
-                 ('q', 4, -2)),
+                ('threads', 'samples', ('q', 1, 1)),
                 ('labels', 'samples', ('q', 2, 1)),
-                ('states', 'samples', ('q', 3, 12))):
+                ('states', 'samples', ('q', 3, 13))):
             for item, index, value in changes:
                 with self.subTest(what, table=table, index=index):
                     b = Builder()

@@ -1,5 +1,6 @@
 """Stacks with frames left out: folded, collapsed, above a root."""
 
+import os
 import unittest
 
 from profile_sampling import Profile
@@ -82,7 +83,7 @@ class ShapeTest(unittest.TestCase):
                 again = shape.shaped(tables, hide=['main'])
                 self.assertEqual(Sites(again).idle, 600)
                 for part in (tables.about('samples').about('wall'),
-                             select.where(tables, 'state', 'waiting'),
+                             select.where(tables, 'state', 'waiting|idle'),
                              on_clocks(tables)):
                     self.assertEqual(Sites(part).idle, 600)
                 part = select.grouped(tables, 'thread')
@@ -133,9 +134,31 @@ class OriginsTest(unittest.TestCase):
                         ('re', 'g', '/src/Lib/re/__init__.py'),
                         ('app', 'h', '/home/me/app.py'),
                         ('lib', 'i', '/venv/lib/python3.13/site-packages/l'))]
-                self.assertEqual(origins.of_functions(functions),
-                                 [expected, 'stdlib', 'mine', 'packages'])
+                found = origins.decide(functions, origins.guessed(functions))
+                self.assertEqual(
+                    [found[origins.code_of(function)]
+                     for function in functions],
+                    [expected, 'stdlib', 'mine', 'packages'])
+
+    def test_where_the_interpreter_is(self):
+        # A folder that looks like a library is none if that is known.
+        for filename, expected in (
+                ('/home/me/python311/lib/app.py', 'mine'),
+                ('/home/me/lib/python3.9/app.py', 'mine'),
+                ('/opt/py/Lib/json/decoder.py', 'stdlib'),
+                ('/opt/py/Lib/site-packages/x.py', 'packages'),
+                ('/opt/venv/bin/uvicorn', 'packages'),
+                ('/opt/venv/bin/mine.py', 'mine')):
+            with self.subTest(filename):
+                function = Function('m', 'f', filename, 1, 'python')
+                self.assertEqual(origins.decide(
+                    [function], origins.Installed(
+                        ('/opt/py/Lib/',), ('/opt/venv/bin/',), True)),
+                    {filename: expected})
+
+    def test_here(self):
+        self.assertTrue(os.__file__.startswith(origins.HERE.folders[0]))
 
     def test_what_is_not_python(self):
-        self.assertEqual(origins.of_functions(
-            [Function(None, '[waiting]', '', 0, 'pseudo')]), [None])
+        b = Builder().sample('[waiting]', wall_ns=1)
+        self.assertEqual(origins.of_functions(b.profile()._tables), [None])

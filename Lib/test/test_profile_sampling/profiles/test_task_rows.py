@@ -69,11 +69,12 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(len(b.profile().value_types), 3)
         b.sample('a.f:1', task_ns=3)
         self.assertEqual(b.profile().value_types[3:],
-                         (ValueType('task_ns', 'task', 'nanoseconds'),))
+                         (ValueType('task_ns', 'task', 'nanoseconds', of='tasks'),))
         b.sample('a.f:1', task_ns=3, state='loop_wait')
         b.sample('a.f:1', delay_ns=3)
         self.assertEqual(b.profile().value_types[4:],
-                         (ValueType('delay_ns', 'delay', 'nanoseconds'),))
+                         (ValueType('delay_ns', 'delay', 'nanoseconds',
+                                    of='tasks'),))
 
     def test_clocks_are_those_without_tasks(self):
         b = service()

@@ -9,7 +9,6 @@ from unittest import mock
 
 from profile_sampling import Profile, _formats
 from profile_sampling._data import moments, timeline
-from profile_sampling._data.tables import KEY_COLUMNS
 
 from ..support.builders import Builder, example, process, reloaded
 from ..support.random_profiles import contents, random_profile, sum_of
@@ -236,8 +235,8 @@ class MomentsTest(unittest.TestCase):
     def line(self, kept, profile, start_ns=0, serial=1):
         tables = profile._tables
         return kept.timeline(tables, {
-            (serial, *moments.key_of(*row[:KEY_COLUMNS])): number
-            for number, row in enumerate(tables.row_tuples())}, start_ns)
+            (serial, *moments.key_of(*key)): number
+            for number, key in enumerate(tables.keys())}, start_ns)
 
     @staticmethod
     def two(**values):

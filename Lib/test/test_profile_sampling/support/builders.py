@@ -19,13 +19,14 @@ from itertools import zip_longest
 
 from profile_sampling import Profile
 from profile_sampling._data import opcodes as _opcodes
+from profile_sampling._data.schema import CORE_KEYS
 from profile_sampling._formats.pprof import encoder, writer
 
 from . import validator
 
 STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
-          'cpu_wait')
+          'cpu_wait', 'idle')
 PYTHON, C, OPERATOR, PSEUDO = range(4)
 # What the core measures; a row of fewer values has 0 for the rest.
 _MEASURED = (('samples', 'count'), ('cpu', 'nanoseconds'),
@@ -53,6 +54,8 @@ class Builder:
         self.labels = {(0, None, None, 0): 0}
         self.threads = []
         self.task_classes = []
+        # What the core has beside what it has today.
+        self.more_keys, self.more_values = [], []
 
     def task_class(self, name, *, finished=0, cancelled=0, running_ns=0,
                    loop_wait_ns=0, awaiting_ns=0, longest_step_ns=0,
@@ -125,17 +128,17 @@ class Builder:
 
     def sample(self, stack, *, wall_ns=0, cpu_ns=0, count=1, values=None,
                thread=0, state='running', labels=(), task=None, holder=None,
-               task_ns=0, delay_ns=0, task_class=0):
+               task_ns=0, delay_ns=0, task_class=0, key=(), more=()):
         """*holder*, who had the GIL: (thread or -1, 'm.f:3 C:call').
 
         *values* instead of all that, if there is a fact 'value_types'.
         """
         if values is None:
-            values = count, cpu_ns, wall_ns, task_ns, delay_ns
+            values = count, cpu_ns, wall_ns, task_ns, delay_ns, *more
         if not self.threads:
             self.thread('MainThread')
         key = (self.node(stack), thread, self._labels(labels, task, task_class),
-               STATES.index(state), *self._holder(holder))
+               STATES.index(state), *self._holder(holder), *key)
         old = self.samples.get(key, ())
         self.samples[key] = tuple([a + b for a, b in zip_longest(
             old, values, fillvalue=0)])
@@ -143,7 +146,7 @@ class Builder:
 
     def _holder(self, holder):
         if holder is None:
-            return 0, 0
+            return (-1, 0) if 'value_types' in self.facts else (0, 0)
         thread, place = holder
         return thread, self.node(place)
 
@@ -166,8 +169,12 @@ class Builder:
             # As the core gives them.
             labels = [(*row, 0, 0)[:6] for row in labels]
             of_tasks = {'task_classes': self.task_classes,
-                        'measured': _MEASURED}
-            n_values = len(_MEASURED)
+                        'measured': (*_MEASURED, *self.more_values),
+                        # Functions are of any interpreter.
+                        'installed': None}
+            n_values = len(_MEASURED) + len(self.more_values)
+            if self.more_keys:
+                of_tasks['keys'] = *CORE_KEYS, *self.more_keys
         return self.facts | of_tasks | {
             'labels': labels,
             'functions': list(self.functions),

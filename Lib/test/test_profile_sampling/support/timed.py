@@ -2,7 +2,6 @@
 
 from profile_sampling import Profile
 from profile_sampling._data import timeline
-from profile_sampling._data.tables import KEY_COLUMNS
 
 
 def cut(random, value, pieces):
@@ -16,9 +15,9 @@ def records_of(profile, random, most=4):
     tables = profile._tables
     numbers = timeline.value_numbers(tables)
     records = []
-    for row, sample in enumerate(tables.row_tuples()):
+    for row, values in enumerate(tables.values()):
         pieces = random.randrange(1, most + 1)
-        for piece in zip(*[cut(random, sample[KEY_COLUMNS + number], pieces)
+        for piece in zip(*[cut(random, values[number], pieces)
                            for number in numbers]):
             records.append((1 + random.randrange(profile.duration_ns), row,
                             *piece))

@@ -9,7 +9,7 @@ import opcode
 
 STATES = {'running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
           'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
-          'cpu_wait'}
+          'cpu_wait', 'idle'}
 # As files spell them.
 STATE_TEXTS = {state.replace('_', ' ') for state in STATES}
 KINDS = {'python', 'C', 'operator', 'pseudo'}
@@ -145,6 +145,8 @@ def check_pprof(data):
     types = [(t['type'], t['unit']) for t in profile['sample_type']]
     check(types and len(set(types)) == len(types), 'sample types', types)
     check(profile['default_sample_type'] == types[-1][0], 'default type')
+    plain = {text.removeprefix('# key ') for text in strings
+             if text.startswith('# key ')}
     ids = {}
     for kind in ('mapping', 'location', 'function'):
         ids[kind] = [row['id'] for row in profile[kind]]
@@ -166,19 +168,19 @@ def check_pprof(data):
         check(set(sample['location_id']) <= ids['location'],
               'sample refers to a missing location')
         sample['value'] = [signed(value) for value in sample['value']]
-        _check_labels(sample['label'], names_opcodes)
+        _check_labels(sample['label'], names_opcodes, plain)
         key = repr((sample['location_id'], sample['label']))
         check(key not in seen, 'two samples with one key', key)
         seen.add(key)
     return profile
 
 
-def _check_labels(labels, names_opcodes):
+def _check_labels(labels, names_opcodes, plain):
     keys = [label['key'] for label in labels]
     check(len(set(keys)) == len(keys), 'label keys repeated', keys)
     check(LABELS <= set(keys), 'label keys', keys)
     for label in labels:
-        if label['key'] not in LABELS | MORE_LABELS:
+        if label['key'] not in LABELS | MORE_LABELS | plain:
             # The program's own: always a text, if only an empty one.
             check(not label['num'], 'label is a number', label['key'])
         check(not (label['str'] and label['num']), 'label is str and num')
@@ -222,11 +224,11 @@ def check_profile(profile):
           'holders of the GIL')
     check(totals == {name: profile.total(name) for name in totals}, 'totals',
           totals)
-    rows = profile.functions()
+    rows = profile.functions(idle=True)
     functions = [row.function for row in rows]
     check(len(set(functions)) == len(functions), 'functions repeated')
     check(seen == set(functions), 'functions of stacks and of rows differ')
-    places = [(row.function, row.line) for row in profile.lines()]
+    places = [(row.function, row.line) for row in profile.lines(idle=True)]
     check(len(set(places)) == len(places), 'lines repeated')
     check(set(function for function, _ in places) == set(functions),
           'lines and functions disagree')
@@ -239,7 +241,7 @@ def _sums(rows, types):
 
 def check_instructions(profile):
     """Check that the instructions share out all that Python frames have."""
-    rows = profile.instructions()
+    rows = profile.instructions(idle=True)
     types = profile.value_types
     check(_sums([row.self_values for row in rows], types)
           == _sums([sample.values for sample in profile.samples
