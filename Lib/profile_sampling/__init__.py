@@ -27,7 +27,8 @@ _ROWS = ('AwaitedRow', 'CallRow', 'CallSiteRow', 'CalleeRow', 'DiffRow',
          'FunctionRow', 'GILHolderRow', 'Gate', 'InstructionRow', 'LabelRow',
          'LineRow', 'LoopHolderRow', 'RequestTimes', 'SlowRequestsRow',
          'TaskLabelRow', 'TaskRow')
-_VALUES = 'Frame', 'Function', 'GILHolder', 'Thread', 'ValueType'
+_VALUES = ('Frame', 'Function', 'GILHolder', 'Process', 'Thread',
+           'ValueType')
 
 
 def __getattr__(name):

@@ -5,7 +5,12 @@ in the place of time.time(), time.monotonic() and their like, to have their
 tests run at a time of their choice.  It must not know what is measured.
 """
 
+import os
+from os import close, open, read
 from time import CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime_ns
+
+# Of /proc/PID/stat, behind the name of the program.
+_START_TICKS = 19
 
 
 def monotonic_ns():
@@ -21,3 +26,18 @@ def monotonic():
 def time_ns():
     """As time.time_ns()."""
     return clock_gettime_ns(CLOCK_REALTIME)
+
+
+def process_start_ns(pid):
+    """Return when a process began, since the machine was started: the same
+    whenever it is asked; 0 if that is not known, as without /proc."""
+    try:
+        file = open(f'/proc/{pid}/stat', os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = read(file, 4096)
+        finally:
+            close(file)
+        ticks = int(data.rpartition(b')')[2].split()[_START_TICKS])
+        return ticks * 1_000_000_000 // os.sysconf('SC_CLK_TCK')
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -8,7 +8,8 @@ from profile_sampling._cli.common import (
     write)
 from profile_sampling._data import by_label, content
 from profile_sampling._data.losses import lost_counts
-from profile_sampling._data.merge import PID_LABEL, Merger
+from profile_sampling._data.label_names import PID_LABEL
+from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import COUNT
 from profile_sampling._formats import words

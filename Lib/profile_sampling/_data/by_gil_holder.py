@@ -83,6 +83,7 @@ def _rank(row):
 
 def _by_thread(thread):
     if thread is None:
-        return -1, -1, -1, ''
-    return (thread.interpreter_id, thread.native_id, thread.ident,
+        return -1, -1, -1, -1, ''
+    pid = -1 if thread.process is None else thread.process.pid
+    return (pid, thread.interpreter_id, thread.native_id, thread.ident,
             thread.name or '')

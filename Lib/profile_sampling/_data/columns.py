@@ -12,7 +12,7 @@ from profile_sampling._data.sums import sums_by
 from profile_sampling._data.tables import NODE_COLUMNS
 from profile_sampling._data.values import STATES
 
-_THREAD = 'thread', 'thread_id', 'native_id', 'interpreter_id'
+_THREAD = 'thread', 'thread_id', 'native_id', 'interpreter_id', 'pid'
 _FUNCTION = 'function', 'kind', 'file', 'first_line'
 
 
@@ -49,7 +49,7 @@ def _thread(thread):
     if thread is None:
         return (None,) * len(_THREAD)
     return (thread.name, thread.ident, thread.native_id,
-            thread.interpreter_id)
+            thread.interpreter_id, thread.process and thread.process.pid)
 
 
 def _samples(tables):

@@ -12,6 +12,7 @@ What the core measures beyond count and time of threads is left out if no
 sample has any.
 """
 
+from profile_sampling import _clock
 from profile_sampling._data import idle, origins
 from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.lives import of_core
@@ -21,7 +22,7 @@ from profile_sampling._data.shared import share
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import (
     COUNT, FUNCTION_KINDS, MEASURED, NOT_KNOWN, OF_TASKS, OFF_CLOCKS,
-    Function, value_type)
+    Function, Process, value_type)
 
 
 def tables(raw):
@@ -73,14 +74,25 @@ def _converted(raw):
     values = [value_type for value_type in rows.schema.values
               if value_type in MEASURED or any(rows[value_type.name])]
     functions = raw['functions']
+    process = _process(raw)
     return raw | {
         'is_recorded_here': True, 'labels': labels,
+        'threads': [(*row[:4], process) for row in raw['threads']],
         'keys': rows.schema.keys, 'value_types': values,
         'columns': [rows[column.name]
                     for column in (*rows.schema.keys, *values)],
         'task_classes': [of_core(functions[row], *counters)
                          for row, *counters in raw['task_classes']
                          if counters]}
+
+
+def _process(raw):
+    """Return the Process whose tables these are, or None."""
+    pid = raw.get('pid')
+    if not pid:
+        return None
+    return Process(pid, raw.get('meta', {}).get('host', ''),
+                   _clock.process_start_ns(pid))
 
 
 def _change(column, numbers):

@@ -5,10 +5,10 @@ values in words.  It must not know what is done with the samples.
 """
 
 from profile_sampling._data import by_label
-from profile_sampling._data.label_names import TASKS, label_of, named
-from profile_sampling._data.merge import PID_LABEL
+from profile_sampling._data.label_names import (
+    PID_LABEL, TASKS, label_of, named)
 from profile_sampling._data.tables import FRAME_COLUMNS
-from profile_sampling._data.values import STATES, did_you_mean
+from profile_sampling._data.values import STATES, Thread, did_you_mean
 
 # What there is beside labels.  A label of the same name is reached as
 # 'label:task'.
@@ -67,6 +67,19 @@ def innermost_files(tables):
              in tables.frames_view()[0::FRAME_COLUMNS]]
     innermost, _ = tables.innermost_python()
     return [None if frame < 0 else files[frame] for frame in innermost]
+
+
+def texts(values):
+    """Return {value: it in words}; threads of several processes have the
+    number of theirs."""
+    values = list(values)
+    processes = {value.process for value in values
+                 if isinstance(value, Thread)}
+    if len(processes) < 2:
+        return {value: text(value) for value in values}
+    return {value: f'{text(value)}, process {value.process.pid}'
+            if isinstance(value, Thread) and value.process else text(value)
+            for value in values}
 
 
 def text(value):

@@ -5,6 +5,7 @@ labels of their own.  It must not know what is in them.
 """
 
 STATE = 'state'
+PROCESS = 'process id'
 INTERPRETER = 'interpreter'
 THREAD_NAME = 'thread name'
 THREAD_ID = 'thread id'
@@ -19,6 +20,8 @@ HOLDER_THREAD_ID = 'gil holder thread id'
 HOLDER_THREAD_NATIVE_ID = 'gil holder thread native id'
 OPCODE = 'opcode'
 OFFSET = 'instruction offset'
+# What a sum of several processes has for the number of each.
+PID_LABEL = 'pid'
 # The name of the function that a task runs.
 TASK_CLASS = 'task_class'
 # What a request does after it was answered; see request().
@@ -26,7 +29,7 @@ ANSWERED = 'answered'
 # What label_values() and group_by() call tasks; no file has it.
 TASKS = 'task_name'
 
-OF_SAMPLES = (STATE, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE_ID,
+OF_SAMPLES = (STATE, PROCESS, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE_ID,
               TASK_NAME, TASK_ID, HOLDER, HOLDER_PLACE, HOLDER_INTERPRETER,
               HOLDER_THREAD, HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
 OF_INSTRUCTIONS = OPCODE, OFFSET

@@ -11,6 +11,7 @@ from array import array
 from itertools import repeat
 
 from profile_sampling._data import content, lives, timeline
+from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import frame_numbers, number_of
 from profile_sampling._data.schema import LABELS, NODES, THREADS, of_rows
@@ -19,7 +20,6 @@ from profile_sampling._data.trees import Tree
 from profile_sampling._data.values import EMPTY_LABELS, LEVEL, NOT_KNOWN
 
 MAX_BYTES = 512 << 20
-PID_LABEL = 'pid'
 # Between the versions of Python in which the profiles were taken.
 _AND = ', '
 _MAX_SUM = (1 << 63) - 1
@@ -280,30 +280,35 @@ class _Levels:
     def now(self, tables, places, rows, keys, samples):
         """Return the rows of values of a profile, as they are to be added;
         take out of *samples* what they replace."""
-        levels = [place for place, value_type
-                  in zip(places, tables.value_types) if value_type.adds == LEVEL]
-        if not levels or tables.pid is None:
+        levels = [place for place, value_type in zip(
+            places, tables.value_types) if value_type.adds == LEVEL]
+        if not levels:
             return rows
-        rows = [list(values) for values in rows]
-        process = tables.pid, tables.meta.get('host')
         end_ns = tables.start_time_ns + tables.end_ns
-        last_ns, last = self._known.get(process, (-1, []))
-        if end_ns < last_ns:
-            for values in rows:
-                for place in levels:
-                    values[place] = 0
-            return rows
-        if end_ns > last_ns:
-            for key, values in last:
-                # There may be more keys since.
-                its = samples[_padded(key, keys)]
-                for place, value in values:
-                    its[place] -= value
-            last = []
-        self._known[process] = end_ns, last + [
-            (key, [(place, values[place]) for place in levels])
-            for key, values in zip(keys, rows)]
-        return rows
+        found, of_processes = [], {}
+        for thread, key, values in zip(tables.column('thread'), keys, rows):
+            process = tables.threads[thread].process
+            if process is not None:
+                values = list(values)
+                if end_ns < self._known.get(process, (0, []))[0]:
+                    for place in levels:
+                        values[place] = 0
+                of_processes.setdefault(process, []).append(
+                    (key, [(place, values[place]) for place in levels]))
+            found.append(values)
+        for process, its in of_processes.items():
+            last_ns, last = self._known.get(process, (0, []))
+            if end_ns < last_ns:
+                continue
+            if end_ns > last_ns:
+                for key, values in last:
+                    # There may be more keys since.
+                    sums = samples[_padded(key, keys)]
+                    for place, value in values:
+                        sums[place] -= value
+                last = []
+            self._known[process] = end_ns, last + its
+        return found
 
 
 def _united(spans):

@@ -97,8 +97,8 @@ class Tables:
         self.python_version = raw.get('python_version')
         if self.python_version is None:
             self.python_version = _running_version()
-        self.threads = tuple([Thread(ident, native_id, name or None, interp)
-                              for ident, native_id, name, interp
+        self.threads = tuple([Thread(ident, native_id, name or None, *more)
+                              for ident, native_id, name, *more
                               in raw['threads']])
         self.stats = dict(raw['stats'])
         self.meta = dict(raw.get('meta', ()))
@@ -269,6 +269,11 @@ class Tables:
         return len(self.columns[0])
 
     @property
+    def processes(self):
+        """The Processes of its threads; None is one that is not known."""
+        return {thread.process for thread in self.threads}
+
+    @property
     def n_sampled_threads(self):
         """How many threads have samples; others only held the GIL."""
         return len(set(self.column('thread')))
@@ -401,7 +406,7 @@ def function_row(function):
 def thread_row(thread):
     """Return a Thread as the core gives it."""
     return (thread.ident, thread.native_id, thread.name,
-            thread.interpreter_id)
+            thread.interpreter_id, thread.process)
 
 
 def _unique_functions(rows):

@@ -212,6 +212,18 @@ class Frame(Value):
         return opcodes.name(opcodes.base(self.opcode))
 
 
+class Process(Value):
+    """A process that was profiled.  A number of a process is given again, and
+    each container has its own.
+
+    pid       its number
+    host      what the profile says of where it ran; '' if it does not
+    start_ns  when it began, since its host was started; 0 if not known
+    """
+
+    __slots__ = ('pid', 'host', 'start_ns')
+
+
 class Thread(Value):
     """A thread that was profiled.
 
@@ -219,9 +231,14 @@ class Thread(Value):
     native_id       the operating system's number of it
     name            the name it had in threading, or None
     interpreter_id  number of the interpreter it ran in, 0 for the main one
+    process         its Process; None if that is not known, and in batches,
+                    which are of the process that they are in
     """
 
-    __slots__ = ('ident', 'native_id', 'name', 'interpreter_id')
+    __slots__ = ('ident', 'native_id', 'name', 'interpreter_id', 'process')
+
+    def __init__(self, ident, native_id, name, interpreter_id, process=None):
+        super().__init__(ident, native_id, name, interpreter_id, process)
 
 
 class GILHolder(Value):

@@ -150,7 +150,8 @@ class _File:
                 for thread, its_rows in zip(tables.threads, rows)]
 
     def _thread(self, thread, rows, weight_type, scale):
-        pid = self._tables.pid or 0
+        pid = (thread.process.pid if thread.process
+               else self._tables.pid or 0)
         is_main = (thread.native_id == pid if pid
                    else thread.name == 'MainThread')
         # The first sample is where the thread begins: readers take the CPU

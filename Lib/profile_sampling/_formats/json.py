@@ -51,9 +51,13 @@ def _facts(tables):
 
 def _thread(thread):
     name = None if thread.name is None else known_text(thread.name)
+    process = thread.process
     return {'name': name, 'ident': thread.ident,
             'native_id': thread.native_id,
-            'interpreter_id': thread.interpreter_id}
+            'interpreter_id': thread.interpreter_id,
+            'process': process and {
+                'pid': process.pid, 'host': known_text(process.host),
+                'start_ns': process.start_ns}}
 
 
 def _function(function):

@@ -83,9 +83,12 @@ def _of_threads(tables, measure, stacks, nodes):
     if records is None and len(rows) < 2:
         return []
     found = []
+    has_processes = len(tables.processes) > 1
     for number, its_rows in rows.items():
         thread = tables.threads[number]
         title = f'{measure.title}, {thread_text(thread)}'
+        if has_processes and thread.process is not None:
+            title += f', process {thread.process.pid}'
         total = sum([value for _, value in its_rows])
         profile = (_profile(measure, title, stacks, its_rows)
                    if records is None else

@@ -156,7 +156,7 @@ function rowOf(app: App, found: Changes, row: Change,
   const name = nameOf(row);
   const isThere = row.place >= 0 && !app.model.isOutside(row.place);
   const open = () => app.show('mine', {side: 'after',
-    line: app.sides.after!.model.placeName(row.place)});
+    line: app.sides.after!.model.placeKey(row.place)});
   return h('tr', {class: row.tag, tabindex: 0, 'data-key': name,
     onclick: isThere ? open : null},
   h('td', {class: 'key cut'}, h('div', {class: 'where'},

@@ -37,7 +37,7 @@ function draw(app: App, place: HTMLElement): void {
   const shown = query.all ? found
     : found.filter(({total: its}) => its >= LEAST_SHARE * total);
   const chosen = query.line
-    ? rows.find((row) => model.placeName(row.place) === query.line) : undefined;
+    ? rows.find((row) => model.placeKey(row.place) === query.line) : undefined;
   const isBeside = chosen !== undefined && innerWidth >= WIDE_PX;
   const table = tableOf(app, total, isBeside);
   const most = rows.reduce((max, row) => Math.max(max, row.total), 0);
@@ -105,7 +105,7 @@ function cards(app: App): HTMLElement[] {
 
 function follow(app: App, go: string, place: number): void {
   if (go === 'place') {
-    app.ask({line: app.model.placeName(place)});
+    app.ask({line: app.model.placeKey(place)});
     document.querySelector('tr[aria-selected=true]')?.scrollIntoView(
       {block: 'nearest'});
   } else if (go === 'timeline') {
@@ -149,10 +149,11 @@ function rowOf(app: App, row: Row, most: number, total: number,
   isBeside: boolean): HTMLElement {
   const {model, query} = app;
   const name = model.placeName(row.place);
-  const choose = () => app.ask({line: query.line === name ? '' : name});
+  const key = model.placeKey(row.place);
+  const choose = () => app.ask({line: query.line === key ? '' : key});
   return h('tr', {
-    tabindex: 0, 'data-key': name, onclick: choose,
-    'aria-selected': String(query.line === name)},
+    tabindex: 0, 'data-key': key, onclick: choose,
+    'aria-selected': String(query.line === key)},
   h('td', {class: 'r share'}, percent(row.total, total)),
   h('td', {class: 'r'}, app.amount(row.total, total)),
   h('td', {class: 'bars'}, bar(app, parts(app, row), most)),

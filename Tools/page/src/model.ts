@@ -1,7 +1,7 @@
 // The profile: what is selected of its samples, and sums of that.
 
 import type {Document} from './document';
-import {baseName} from './words';
+import {shortNames} from './words';
 
 /** What of the profile is shown; null and '' are all. */
 export interface Selection {
@@ -37,6 +37,9 @@ const ROOT = 0;
 
 export class Model {
   readonly names: string[];
+  readonly #fileNames: string[];
+  /** Names of several places. */
+  readonly #shared: ReadonlySet<string>;
   readonly #values: ArrayLike<number>;
   readonly #idle: number;
   readonly states: ArrayLike<number>;
@@ -52,6 +55,11 @@ export class Model {
     const {module, qualname} = doc.functions;
     this.names = qualname.map((name, number) => (
       module[number] ? `${module[number]}.${name}` : name));
+    this.#fileNames = shortNames(doc.files);
+    const seen = new Set<string>();
+    this.#shared = new Set(doc.places.function.map(
+      (_, place) => this.placeName(place)).filter((name) => (
+      seen.has(name) || !seen.add(name))));
     this.#values = doc.column('sample_value');
     this.#idle = doc.states.indexOf('idle');
     this.states = doc.column('sample_state');
@@ -274,13 +282,16 @@ export class Model {
     if (number === IMPORTS) {
       return 'Imports';
     }
-    const file = this.fileOf(number);
-    return file ? `${baseName(file)}:${lines[place]}` : this.names[number]!;
+    const file = this.doc.functions.file[number]!;
+    return file < 0 ? this.names[number]!
+      : `${this.#fileNames[file]}:${lines[place]}`;
   }
 
-  placeNamed(name: string): number {
-    return this.doc.places.function.findIndex(
-      (_, place) => this.placeName(place) === name);
+  /** What no other place is called: two functions may share a line. */
+  placeKey(place: number): string {
+    const name = this.placeName(place);
+    return this.#shared.has(name)
+      ? `${name} ${this.functionName(place)}` : name;
   }
 
   /** The name of the function of a place; '' where the place says it. */

@@ -8,7 +8,7 @@ export function lineButton(app: App, place: number): HTMLElement {
   const name = app.model.placeName(place);
   return app.model.isOutside(place) ? h('span', {class: 'm2'}, name)
     : h('button', {type: 'button', class: 'f', onclick: () => app.show(
-      'mine', {line: name})}, name);
+      'mine', {line: app.model.placeKey(place)})}, name);
 }
 
 /** The same with its function and its source. */

@@ -43,6 +43,7 @@ export const STATES: Readonly<Record<string, StateWords>> = {
 };
 
 const NO_BREAK = '\u00a0';
+const MOST_FOLDERS = 64;
 const MINUS = '\u2212';
 const MS = 1e6;
 const SECOND = 1e9;
@@ -110,6 +111,28 @@ export function plural(number: number, one: string): string {
 }
 
 /** The last part of a path. */
+/** The last parts of each path, as many as tell it from all others. */
+export function shortNames(paths: readonly string[]): string[] {
+  const found = [...paths];
+  let left = new Map(paths.map((path, number) => [number, path]));
+  for (let length = 1; left.size; length++) {
+    const tails = new Map<string, number[]>();
+    for (const [number, path] of left) {
+      const tail = path.split(/[\\/]/).slice(-length).join('/');
+      tails.set(tail, [...tails.get(tail) ?? [], number]);
+    }
+    left = new Map([...tails].flatMap(([tail, numbers]) => {
+      if (numbers.length === 1) {
+        found[numbers[0]!] = tail;
+      }
+      // Of what is as short as this there is no more to say.
+      return numbers.length === 1 || length > MOST_FOLDERS ? []
+        : numbers.map((number) => [number, paths[number]!] as const);
+    }));
+  }
+  return found;
+}
+
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1) || path;
 }

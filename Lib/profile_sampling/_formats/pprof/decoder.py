@@ -11,10 +11,11 @@ from profile_sampling._data.label_names import OF_INSTRUCTIONS, OF_SAMPLES
 from profile_sampling._data.losses import RENAMED, add_counter
 from profile_sampling._data.origins import ORIGINS
 from profile_sampling._data.schema import CORE_KEYS, Key, of_rows
-from profile_sampling._data.values import NAMES, NATIVE, OPCODES, WAITING
+from profile_sampling._data.values import (
+    NAMES, NATIVE, OPCODES, WAITING, Process)
 from profile_sampling._formats.pprof import (
-    BLOCKED, COVERED, HAS_MINE, IDLE, KEY, LIVES, MARK, ORIGIN, TIMELINE,
-    VALUE, lives, moments)
+    BLOCKED, COVERED, HAS_MINE, IDLE, KEY, LIVES, MARK, ORIGIN, PROCESS,
+    TIMELINE, VALUE, lives, moments, process_of)
 from profile_sampling._formats.pprof.builder import Builder
 from profile_sampling._formats.pprof.encoder import (
     DEFAULT_TYPE, DURATION_NS, PERIOD, TIME_NS)
@@ -82,6 +83,7 @@ class _Decoder:
         labels = Labels(self._labels(), functions, self._budget,
                         is_ours=MARK in comments,
                         instructions=bool(facts['names'] & OPCODES),
+                        process=facts.pop('process'),
                         plain=facts.pop('plain'))
         about = list(map(labels.read, message.label_sets))
         builder = Builder(message, is_python, natives, self._budget)
@@ -157,7 +159,7 @@ class _Decoder:
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
             'spans': set(),
             'timelines': [], 'counters': [], 'plain': [], 'said': {},
-            'covered': set(), 'origins': {},
+            'covered': set(), 'origins': {}, 'processes': set(),
         }
         if MARK in comments:
             facts['is_idle_known'] = f'# {IDLE}' in comments
@@ -174,6 +176,11 @@ class _Decoder:
         # Of files that another tool has merged there are several.
         pids = facts.pop('pids')
         facts['pid'] = pids.pop() if len(pids) == 1 else None
+        processes = facts.pop('processes')
+        facts['process'] = processes.pop() if len(processes) == 1 else None
+        if facts['process'] is None and facts['pid'] is not None:
+            # Earlier versions knew no more.
+            facts['process'] = Process(facts['pid'], '', 0)
         spans = facts.pop('spans')
         facts['span_ns'] = spans.pop() if len(spans) == 1 else None
         facts['meta'] = {name: texts.pop() for name, texts
@@ -192,6 +199,8 @@ def _take_comment(comment, facts):
         facts['python_version'] = text
     elif key == 'pid':
         facts['pids'].add(_number(text))
+    elif key == PROCESS:
+        facts['processes'].add(process_of(text))
     elif key == 'mode':
         if text not in [its.kind for its in facts['value_types']]:
             raise ValueError(f'has the unknown mode {text[:40]!r}')

@@ -8,7 +8,8 @@ while the interpreter ends: it imports little.
 
 from profile_sampling._data import label_names, opcodes
 from profile_sampling._data.values import NOT_KNOWN, OPCODES
-from profile_sampling._formats.pprof import KIND_PLACES, STATE_TEXTS, wire
+from profile_sampling._formats.pprof import (
+    KIND_PLACES, STATE_TEXTS, process_text, wire)
 from profile_sampling._formats.pprof.wire import number, payload, varint
 
 # Fields of Profile, the outermost message.
@@ -49,6 +50,8 @@ class Encoder:
                       if name != 'stack']
         # Encoded labels by what they are of.
         self._about = {}
+        # Of one process the head of the file says which.
+        self._has_processes = len(tables.processes) > 1
         self._instructions = {}
         self._has_instructions = bool(tables.names & OPCODES)
         self.samples = {}
@@ -216,6 +219,9 @@ class Encoder:
         found = [self._label(label_names.THREAD_ID, number=thread.ident),
                  self._label(label_names.THREAD_NATIVE_ID,
                              number=thread.native_id)]
+        if self._has_processes and thread.process is not None:
+            found.append(self._label(label_names.PROCESS,
+                                     process_text(thread.process)))
         if thread.name:
             found.append(self._label(label_names.THREAD_NAME, thread.name))
         found.append(self._label(label_names.INTERPRETER,

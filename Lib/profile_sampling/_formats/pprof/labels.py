@@ -10,9 +10,11 @@ versions of Python: one that this version does not have is not known here.
 """
 
 from profile_sampling._data import label_names, opcodes
+from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.values import (
     EMPTY_LABELS, NOBODY, NOT_KNOWN, RUNNING, WAITING)
-from profile_sampling._formats.pprof import BLOCKED, STATE_TEXTS
+from profile_sampling._formats.pprof import (
+    BLOCKED, STATE_TEXTS, process_of)
 from profile_sampling._formats.pprof.builder import UNKNOWN
 
 
@@ -23,7 +25,7 @@ class Labels:
     """
 
     def __init__(self, meanings, functions, budget, *, is_ours, instructions,
-                 plain=()):
+                 process=None, plain=()):
         self._meanings = meanings
         self._functions = functions
         self._budget = budget
@@ -33,6 +35,9 @@ class Labels:
         # Other tools have states of their own.  One that a later version of
         # ours has is at least none that would say that code was slow.
         self._other_state = WAITING if is_ours else RUNNING
+        # Of samples that do not say it.
+        self._process = process
+        self._is_ours = is_ours
         # Keys whose numbers are labels.
         self._plain = plain
         self._threads = {}
@@ -94,7 +99,8 @@ class Labels:
         thread = (_unsigned(values.get(label_names.THREAD_ID, 0)),
                   values.get(label_names.THREAD_NATIVE_ID, 0),
                   texts.get(label_names.THREAD_NAME),
-                  _unsigned(values.get(label_names.INTERPRETER, 0)))
+                  _unsigned(values.get(label_names.INTERPRETER, 0)),
+                  self._process_of(texts, labels))
         state = texts.get(label_names.STATE, 'running')
         number = (BLOCKED if state == 'blocked' else
                   STATE_TEXTS.index(state) if state in STATE_TEXTS else
@@ -114,15 +120,24 @@ class Labels:
             return NOBODY
         thread = NOT_KNOWN
         if label_names.HOLDER_THREAD_ID in values:
-            *_, interpreter = waiter
+            *_, interpreter, process = waiter
             thread = self._thread((
                 _unsigned(values[label_names.HOLDER_THREAD_ID]),
                 values.get(label_names.HOLDER_THREAD_NATIVE_ID, 0),
                 texts.get(label_names.HOLDER_THREAD),
                 _unsigned(values.get(label_names.HOLDER_INTERPRETER,
-                                     interpreter))))
+                                     interpreter)), process))
         return thread, self._functions.holder(
             name, texts.get(label_names.HOLDER_PLACE))
+
+    def _process_of(self, texts, labels):
+        if label_names.PROCESS in texts:
+            return process_of(texts[label_names.PROCESS])
+        if self._process is None and self._is_ours:
+            # Merged files of earlier versions have nothing else.
+            for pid in labels.get(PID_LABEL, ()):
+                return process_of(pid)
+        return self._process
 
     def _thread(self, thread):
         index = self._threads.get(thread)

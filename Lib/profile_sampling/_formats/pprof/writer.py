@@ -29,7 +29,8 @@ from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.origins import code_of
 from profile_sampling._data.values import NAMES
 from profile_sampling._formats.pprof import (
-    COVERED, HAS_MINE, IDLE, KEY, MARK, ORIGIN, VALUE, lives)
+    COVERED, HAS_MINE, IDLE, KEY, MARK, ORIGIN, PROCESS, VALUE, lives,
+    process_text)
 from profile_sampling._formats.pprof.encoder import Encoder, Header
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
@@ -109,6 +110,9 @@ def _comments(tables):
     yield f'# python {tables.python_version}'
     if tables.pid is not None:
         yield f'# pid {tables.pid}'
+    processes = tables.processes
+    if len(processes) == 1 and None not in processes:
+        yield f'# {PROCESS} {process_text(*processes)}'
     yield f'# mode {tables.mode}'
     yield f'# rate_hz {tables.rate_hz}'
     yield f'# depth_frames {tables.depth_frames}'

@@ -6,7 +6,7 @@ import random
 import re
 import unittest
 
-from profile_sampling import Profile
+from profile_sampling import Process, Profile
 from profile_sampling._data import opcodes as _opcodes
 from profile_sampling._formats import json as _json
 
@@ -36,7 +36,9 @@ def rebuilt(data):
     for thread in data['threads']:
         b.thread(thread['name'], ident=thread['ident'],
                  native_id=thread['native_id'],
-                 interpreter=thread['interpreter_id'])
+                 interpreter=thread['interpreter_id'],
+                 process=thread['process'] and Process(
+                     *map(thread['process'].get, Process.__slots__)))
     functions = [
         b.function(row['module'], row['qualname'], row['filename'],
                    row['first_line'], KINDS.index(row['kind']))

@@ -124,6 +124,27 @@ class MyCodeTest(ViewTest):
                     '100 %' if site.total == total else
                     f'{100 * site.total / total:.1f} %' for site in sites])
 
+    def test_files_of_one_name(self):
+        b = Builder(duration_ns=S)
+        for app, seconds in ('shop', 3), ('users', 1):
+            view = b.function(f'{app}.views', 'get', f'/srv/{app}/views.py', 1)
+            b.sample([(view, 4)], wall_ns=seconds * S)
+        self.show(b.profile())
+        self.assertEqual(self.lines(), [
+            ('75.0 %', '3.00 s', 'shop/views.py:4get'),
+            ('25.0 %', '1.00 s', 'users/views.py:4get')])
+        # A click chooses that one alone.
+        self.run_js('document.querySelectorAll("#view tbody tr")[1].click()')
+        self.assertEqual(self.texts('tr[aria-selected=true] .f'),
+                         ['users/views.py:4'])
+        self.assertIn('took 1.00 s', self.text('#view'))
+
+    def test_idle_is_a_state(self):
+        # What the page gives as the command of a view shows it.
+        self.show(service().profile(), state='idle')
+        self.assertEqual([row[:2] for row in self.lines()],
+                         [('100 %', '9.00 s')])
+
     def test_small_lines_are_one_row(self):
         b = service()
         for line in range(10):

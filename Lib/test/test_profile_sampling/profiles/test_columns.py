@@ -13,7 +13,7 @@ TABLES = ('samples', 'functions', 'lines', 'instructions', 'labels',
 class ColumnsTest(unittest.TestCase):
 
     def small(self):
-        b = Builder(names=3)
+        b = Builder(names=3, pid=7)
         main = b.thread('MainThread', ident=5, native_id=6)
         b.thread('idle', ident=7, native_id=8, interpreter=1)
         b.sample('a.f:3@CALL+8 C:time.sleep', count=1, cpu_ns=2, wall_ns=4,
@@ -31,6 +31,7 @@ class ColumnsTest(unittest.TestCase):
             'first_line': [0, None, 1], 'line': [0, 0, 4],
             'thread': ['MainThread'] * 3, 'thread_id': [5] * 3,
             'native_id': [6] * 3, 'interpreter_id': [0] * 3,
+            'pid': [7] * 3,
             'state': ['waiting', 'unsampled', 'gil_wait'],
             'task_name': ['T', None, None], 'task_id': [9, None, None],
             'gil_holder': [None, None, 'a.g (time.sleep)'],
@@ -55,7 +56,8 @@ class ColumnsTest(unittest.TestCase):
     def test_threads_and_states(self):
         self.assertEqual(self.small().columns('threads'), {
             'thread': ['MainThread', 'idle'], 'thread_id': [5, 7],
-            'native_id': [6, 8], 'interpreter_id': [0, 1], 'count': [3, 0],
+            'native_id': [6, 8], 'interpreter_id': [0, 1],
+            'pid': [7, 7], 'count': [3, 0],
             'cpu_ns': [2, 0], 'wall_ns': [28, 0]})
         self.assertEqual(self.small().columns('states'), {
             'state': ['waiting', 'gil_wait', 'unsampled'],
@@ -66,10 +68,12 @@ class ColumnsTest(unittest.TestCase):
         self.assertEqual(
             {name: column[0] for name, column in columns.items()},
             {'thread': 'MainThread', 'thread_id': 5, 'native_id': 6,
-             'interpreter_id': 0, 'function': 'a.f', 'kind': 'python',
+             'interpreter_id': 0, 'pid': 7,
+             'function': 'a.f', 'kind': 'python',
              'file': '/src/a.py', 'first_line': 1, 'line': 4,
              'holder_thread': 'MainThread', 'holder_thread_id': 5,
              'holder_native_id': 6, 'holder_interpreter_id': 0,
+             'holder_pid': 7,
              'holder_function': 'a.g', 'holder_kind': 'python',
              'holder_file': '/src/a.py', 'holder_first_line': 1,
              'holder_line': 7, 'holder_callee': 'time.sleep',

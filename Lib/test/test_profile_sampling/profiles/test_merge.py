@@ -6,13 +6,16 @@ PITFALLS F7: profiles of different modes are never added.
 import io
 import unittest
 
-from profile_sampling import Profile, _formats
+from profile_sampling import Process, Profile, _formats
+from profile_sampling._data.by_site import sites_of
+from profile_sampling._formats import tables_of
 from profile_sampling._formats.pprof import reader as _pprof_read
 from profile_sampling._formats.pprof import writer as _pprof
 
 from ..support import validator
 from ..support.builders import (
     Builder, example, facts_of, process, reloaded)
+from ..support.page_documents import document_of
 from ..support.wire import fields, message
 
 
@@ -53,6 +56,41 @@ class MergeTest(unittest.TestCase):
             [({'a': 'b', 'pid': '5', 'route': '/x'}, 'T', 9),
              # What the program calls pid is its own business.
              ({'pid': 'mine'}, None, None)])
+
+    def test_threads_of_processes(self):
+        # Forks in containers have threads of equal names and numbers.
+        parts = []
+        for pid in 11, 12:
+            b = Builder(pid=pid)
+            b.thread('MainThread', ident=1, native_id=1)
+            parts.append(b.sample('a.f:1', wall_ns=100 * pid).profile())
+        merged = self.merge(*parts)
+        for its in merged, reloaded(merged):
+            groups = its.group_by('thread')
+            self.assertEqual(
+                {thread.process.pid: part.total_wall_ns
+                 for thread, part in groups.items()}, {11: 1100, 12: 1200})
+            table = tables_of.by_key(its._tables, sites_of(its._tables), 9,
+                                     'thread')
+            self.assertEqual([row[-1] for row in table.rows],
+                             ['MainThread, process 12',
+                              'MainThread, process 11'])
+            self.assertCountEqual(document_of(its).threads, [
+                'MainThread, process 11', 'MainThread, process 12'])
+
+    def test_one_number_of_two_processes(self):
+        profiles = []
+        for host, start_ns in ('a', 1), ('a', 2), ('b', 1):
+            b = Builder(value_types=[('wall', 'nanoseconds')], pid=1)
+            b.thread('MainThread', ident=1, native_id=1,
+                     process=Process(1, host, start_ns))
+            b.sample('a.f:1', values=(5,))
+            profiles.append(b.profile())
+        merged = self.merge(*profiles)
+        for its in merged, reloaded(merged):
+            self.assertEqual(len(its.group_by('thread')), 3)
+        again = self.merge(profiles[0], reloaded(profiles[0]))
+        self.assertEqual(len(again.group_by('thread')), 1)
 
     def test_merged_once_more(self):
         profiles = [process(pid, ns=pid) for pid in range(1, 6)]

@@ -11,6 +11,7 @@ from profile_sampling import Profile, _formats
 from profile_sampling._data import moments, timeline
 
 from ..support.builders import Builder, example, process, reloaded
+from ..support.page_documents import document_of
 from ..support.random_profiles import contents, random_profile, sum_of
 from ..support.timed import timed, with_records
 
@@ -199,6 +200,28 @@ class SumTest(unittest.TestCase):
         # 6,900 to 7,900 ns is that of the second.
         self.assertEqual(values(both.between(6_900, 8_000)),
                          {'app.f': (1, 500, 1000)})
+
+    def test_gap(self):
+        # A second of one process, two of nothing, a second of another.
+        start = 1_700_000_000_000_000_000
+        second = 1_000_000_000
+        parts = [with_records(
+            process(pid, ns=second, start_time_ns=start + after,
+                    duration_ns=second),
+            [(second, 0, 1, second // 2, second)])
+            for pid, after in ((1, 0), (2, 3 * second))]
+        both = Profile.merge(*parts)
+        for its in both, reloaded(both):
+            self.assertEqual(its.duration_ns, 2 * second)
+            self.assertEqual(list(its.timeline.time_ns),
+                             [second, 4 * second])
+            part = its.between(2 * second, 3_500_000_000)
+            self.assertEqual(part.total_wall_ns, second // 2)
+            self.assertEqual(part._tables.length_ns, second // 2)
+            self.assertIn('from 2.000 s to 3.500 s of 4.000 s', str(part))
+            page = document_of(its)
+            self.assertEqual((page.duration_ns, page.length_ns),
+                             (4 * second, 2 * second))
 
     def test_too_many_records(self):
         profile = timed(random_profile(random.Random(3)), random.Random(2), 30)

@@ -77,12 +77,12 @@ class Builder:
         return len(self.task_classes)
 
     def thread(self, name=None, *, ident=None, native_id=None,
-               interpreter=0):
+               interpreter=0, process=None):
         number = len(self.threads)
         self.threads.append((
             140_000_000_000_000 + number if ident is None else ident,
             4000 + number if native_id is None else native_id,
-            name, interpreter))
+            name, interpreter, process))
         return number
 
     def function(self, module, qualname, filename=None, first_line=1,
