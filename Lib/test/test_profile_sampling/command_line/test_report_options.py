@@ -144,15 +144,29 @@ class OptionsTest(ReportCase):
         self.save('m.pb.gz', b)
         self.assertEqual(self.rows(), [('pool.work:5', 100.0, '')])
         self.assertEqual(
-            self.tables[0]['title'], 'None of the time is in code of yours.  '
-            'These are the library lines.  If some of it is yours: --mine '
-            'PATTERN')
+            self.tables[0]['title'], 'Hardly any of the time is in code of '
+            'yours.  These are the library lines.  If some of it is yours: '
+            '--mine PATTERN')
         b.sample('shop.f:1', wall_ns=1_000)
         self.save('m.pb.gz', b)
         self.assertEqual(len(self.rows()), 2)
-        self.assertIn('0.1 % of the time', self.tables[0]['title'])
+        self.assertIn('Hardly any', self.tables[0]['title'])
         self.rows('--all')
         self.assertEqual(self.tables[0]['title'], '')
+        # What is asked for is shown, however little.
+        self.assertEqual([row[0] for row in self.rows('--mine', 'pool')],
+                         ['pool.work:5', 'shop.f:1'])
+
+    def test_none_of_a_part_is_mine(self):
+        b = Builder()
+        work = b.function('pool', 'work', '/venv/site-packages/pool.py')
+        b.sample([(work, 5)], wall_ns=999_000, thread=b.thread('pool'))
+        b.sample('shop.f:1', wall_ns=999_000, thread=b.thread('main'))
+        self.save('m.pb.gz', b)
+        [(name, _, _)] = self.rows('--where', 'thread=pool')
+        self.assertEqual(name, 'Outside my code')
+        self.assertIn('None of this is in code of yours.  The library lines: '
+                      '--all', self.tables[0]['title'])
 
     def save_idle(self):
         b = Builder(duration_ns=1_000_000_000)
