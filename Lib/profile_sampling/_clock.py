@@ -6,16 +6,25 @@ tests run at a time of their choice.  It must not know what is measured.
 """
 
 import os
+import time
 from os import close, open, read
-from time import CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime_ns
 
 # Of /proc/PID/stat, behind the name of the program.
 _START_TICKS = 19
 
+if hasattr(time, 'clock_gettime_ns'):
+    from time import CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime_ns
 
-def monotonic_ns():
-    """As time.monotonic_ns()."""
-    return clock_gettime_ns(CLOCK_MONOTONIC)
+    def monotonic_ns():
+        """As time.monotonic_ns()."""
+        return clock_gettime_ns(CLOCK_MONOTONIC)
+
+    def time_ns():
+        """As time.time_ns()."""
+        return clock_gettime_ns(CLOCK_REALTIME)
+else:
+    # Nothing is recorded there.
+    from time import monotonic_ns, time_ns
 
 
 def monotonic():
@@ -23,16 +32,12 @@ def monotonic():
     return monotonic_ns() / 1e9
 
 
-def time_ns():
-    """As time.time_ns()."""
-    return clock_gettime_ns(CLOCK_REALTIME)
-
-
 def process_start_ns(pid):
     """Return when a process began, since the machine was started: the same
     whenever it is asked; 0 if that is not known, as without /proc."""
     try:
-        file = open(f'/proc/{pid}/stat', os.O_RDONLY | os.O_CLOEXEC)
+        # The descriptor is no child's.
+        file = open(f'/proc/{pid}/stat', os.O_RDONLY)
         try:
             data = read(file, 4096)
         finally:

@@ -8,6 +8,10 @@ whom.
 import _thread
 import sys
 
+_NONE = ('this interpreter ({}) cannot sample itself: it reads and reports '
+         'profiles, and recording takes CPython 3.13 with the profiler, which '
+         'profile_sampling-install of its documents tells how to get')
+
 try:
     import _profile as _at_the_end
 except ImportError:
@@ -21,11 +25,14 @@ def load():
     except ImportError:
         if _is_ending() and _at_the_end is not None:
             return _at_the_end
-        raise ImportError(
-            f'this interpreter ({sys.executable}) was built without the '
-            'module _profile: it can neither sample itself nor read or write '
-            'profiles', name='_profile') from None
+        raise ImportError(_NONE.format(sys.executable),
+                          name='_profile') from None
     return _profile
+
+
+def is_there():
+    """Return whether this interpreter has the module."""
+    return _at_the_end is not None
 
 
 def _is_ending():

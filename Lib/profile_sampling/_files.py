@@ -7,8 +7,13 @@ It must not know what they mean.
 import errno
 import io
 import os
-import resource
 import stat
+
+try:
+    import resource
+except ImportError:
+    # A system without limits.
+    resource = None
 
 _STREAMS = {'/dev/stdout': 1, '/dev/stderr': 2}
 _DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
@@ -16,6 +21,9 @@ _DESCRIPTORS = '/dev/fd/', '/proc/self/fd/'
 _MANY, _LAST = 1024, 1008
 # As many as Linux follows.
 _MAX_LINKS = 40
+# Windows would change the ends of lines; it has no links that are made for us.
+_FLAGS = (os.O_WRONLY | os.O_CREAT | os.O_EXCL
+          | getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_BINARY', 0))
 
 
 def replace(path, data, *, dir_fd=None):
@@ -43,7 +51,8 @@ def replace(path, data, *, dir_fd=None):
     try:
         try:
             # Some file systems cannot change it, and have one for all files.
-            if mode not in (None, stat.S_IMODE(os.fstat(fd).st_mode)):
+            if (hasattr(os, 'fchmod') and mode not in (
+                    None, stat.S_IMODE(os.fstat(fd).st_mode))):
                 os.fchmod(fd, mode)
             _write_all(fd, data)
         finally:
@@ -158,7 +167,8 @@ def check(path):
                                  directory)
     if not os.access(directory, os.W_OK | os.X_OK,
                      effective_ids=os.access in os.supports_effective_ids):
-        is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
+        is_read_only = (hasattr(os, 'statvfs') and
+                        os.statvfs(directory).f_flag & os.ST_RDONLY)
         number = errno.EROFS if is_read_only else errno.EACCES
         raise OSError(number, os.strerror(number), directory)
 
@@ -173,7 +183,7 @@ def _target_of(path, dir_fd):
             return path, None
         if not stat.S_ISLNK(status.st_mode):
             break
-        if status.st_uid not in (0, os.geteuid()):
+        if status.st_uid not in (0, _user()):
             # In a directory for all, to a file that this user did not mean.
             raise PermissionError(
                 errno.EPERM, 'is a symbolic link of another user (uid '
@@ -189,11 +199,16 @@ def _target_of(path, dir_fd):
             path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, 'is not a regular file', path)
-    if status.st_uid != os.geteuid():
+    if status.st_uid != _user():
         raise PermissionError(
             errno.EPERM, f'belongs to another user (uid {status.st_uid}) '
             'and is not replaced; choose another name', path)
     return path, stat.S_IMODE(status.st_mode) & 0o777
+
+
+def _user():
+    # What Windows says of all files.
+    return os.geteuid() if hasattr(os, 'geteuid') else 0
 
 
 def _check_size(path, data):
@@ -201,6 +216,8 @@ def _check_size(path, data):
 
     A program that does not ignore SIGXFSZ would be ended by the write.
     """
+    if resource is None:
+        return
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and len(data) > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
@@ -208,14 +225,13 @@ def _check_size(path, data):
 
 def _create(directory, path, dir_fd):
     """Open a new file in *directory*; return its descriptor and name."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     # Short, so that it fits wherever the name itself does.
     name = f'.sampleprof-{os.urandom(8).hex()}.tmp'
     if isinstance(directory, bytes):
         name = name.encode()
     temporary = os.path.join(directory, name)
     try:
-        return os.open(temporary, flags, 0o666, dir_fd=dir_fd), temporary
+        return os.open(temporary, _FLAGS, 0o666, dir_fd=dir_fd), temporary
     except OSError as exc:
         # The name that the caller knows says more than ours.
         raise OSError(exc.errno, exc.strerror, path) from None

@@ -2,20 +2,21 @@
 
 import argparse
 import re
-import signal
 import sys
 
-from profile_sampling._cli import (
-    child, diff, help, listing, merge, record, report, stat)
-from profile_sampling._cli.common import DASHES, PROG, Failure, say
+from profile_sampling import _core
+from profile_sampling._cli import diff, help, listing, merge, report
+from profile_sampling._cli.common import (
+    DASHES, PROG, Failure, say, write_text)
 from profile_sampling._data.values import did_you_mean, printable
 
 # What argparse says of a word that is none of several, and of an option.
 _CHOICE = re.compile("invalid choice: '(.*)' \\(choose from (.*)\\)")
 _QUOTED = re.compile("'?([^', ]+)'?")
 _UNRECOGNIZED = 'unrecognized arguments: '
+_RECORDING = 'record', 'stat', 'exec'
 # To these -- means something among the arguments.
-_WITH_DASHES = 'record', 'stat', 'exec', 'diff'
+_WITH_DASHES = *_RECORDING, 'diff'
 
 
 class _Parser(argparse.ArgumentParser):
@@ -45,13 +46,28 @@ class _Parser(argparse.ArgumentParser):
         return ''
 
 
+class _Version(argparse.Action):
+    """Finds the version out when it is asked for."""
+
+    def __call__(self, parser, *_):
+        write_text(f'{_version()}\n')
+        parser.exit()
+
+
 def main(arguments=None):
     parser = _Parser(prog=PROG, description='Profiles that the interpreter '
                                             'takes of itself.')
+    parser.add_argument('--version', action=_Version, nargs=0,
+                        help='say which version this is')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
-    for command in (record, stat, report, diff, merge, listing, help):
-        command.add(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        recording = _recording(*arguments[:1])
+    except ImportError as exc:
+        say(exc)
+        return 1
+    for command in *recording, report, diff, merge, listing, help:
+        command.add(commands)
     if arguments[:1] and arguments[0] in _WITH_DASHES:
         arguments = [DASHES if argument == '--' else argument
                      for argument in arguments]
@@ -66,5 +82,38 @@ def main(arguments=None):
         return exc.status
     except KeyboardInterrupt:
         say('interrupted')
-        # So that a shell that runs a script sees it.
-        return child.end_as(-signal.SIGINT)
+        return _interrupted()
+
+
+def _version():
+    python = '.'.join(map(str, sys.version_info[:3]))
+    if _core.is_there():
+        return f'profile_sampling of CPython {python}'
+    from importlib import metadata
+    try:
+        version = f" {metadata.version('profile-sampling')}"
+    except metadata.PackageNotFoundError:
+        version = ''
+    return f'profile_sampling{version} on Python {python}, reading only'
+
+
+def _recording(command=None):
+    """Return the commands that record; raise ImportError if this one does and
+    there is nothing to record with."""
+    if _core.is_there():
+        from profile_sampling._cli import record, stat
+        return record, stat
+    if command in _RECORDING:
+        _core.load()
+    return ()
+
+
+def _interrupted():
+    try:
+        import signal
+        from profile_sampling._cli import child
+    except ImportError:
+        # As shells say it, on a system without signals to end by.
+        return 130
+    # So that a shell that runs a script sees it.
+    return child.end_as(-signal.SIGINT)

@@ -8,7 +8,7 @@ import os
 import sys
 
 from profile_sampling._formats.table import MIN_WIDTH, WIDTH
-from profile_sampling._formats.terminal import as_shown
+from profile_sampling._formats.terminal import as_shown, can_color
 
 
 def width_of(output, stream=None):
@@ -28,11 +28,7 @@ def width_of(output, stream=None):
 
 
 def is_colored(output):
-    """As CPython decides for itself: also by NO_COLOR and FORCE_COLOR."""
-    if output is not None:
-        return False
-    import _colorize
-    return _colorize.can_colorize(file=sys.stdout)
+    return output is None and can_color(sys.stdout)
 
 
 def showable(text, output):

@@ -4,6 +4,7 @@ This file owns whether there is colour, and how text gets to a file that
 cannot show all of it.  It must not know what the report says.
 """
 
+import os
 import sys
 
 from profile_sampling._formats import text
@@ -37,10 +38,26 @@ def write(tables, file, *, sort, limit, width, color, mine, everything, idle):
 
 
 def _is_colored(file, color):
-    if color != 'auto':
-        return color == 'always'
-    import _colorize
-    return _colorize.can_colorize(file=file)
+    return can_color(file) if color == 'auto' else color == 'always'
+
+
+def can_color(file):
+    """As CPython decides for itself, of which no version has a public
+    function: by the environment, or whether it is a terminal."""
+    environ = {} if sys.flags.ignore_environment else os.environ
+    if environ.get('PYTHON_COLORS') in ('0', '1'):
+        return environ['PYTHON_COLORS'] == '1'
+    if environ.get('NO_COLOR'):
+        return False
+    if environ.get('FORCE_COLOR'):
+        return True
+    # Windows has terminals that show escape sequences as they are.
+    if environ.get('TERM') == 'dumb' or sys.platform == 'win32':
+        return False
+    try:
+        return os.isatty(file.fileno())
+    except (AttributeError, OSError, ValueError):
+        return hasattr(file, 'isatty') and file.isatty()
 
 
 def as_shown(report, encoding):

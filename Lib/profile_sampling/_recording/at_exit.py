@@ -204,7 +204,7 @@ def _success(tables, shown, format, note):
     look = _LOOK[format].format(python=_python(), path=_quoted(shown))
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
-            f'{tables.total('count'):,} samples, {lost}). {note}Look: {look}')
+            f'{tables.total("count"):,} samples, {lost}). {note}Look: {look}')
 
 
 def _failure(exc, shown, is_ours, quiet):

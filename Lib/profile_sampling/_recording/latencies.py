@@ -189,4 +189,5 @@ def _begin_in_child():
         _shared.session.__init__()
 
 
-os.register_at_fork(after_in_child=_begin_in_child)
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(after_in_child=_begin_in_child)

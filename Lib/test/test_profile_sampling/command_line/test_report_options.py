@@ -164,7 +164,7 @@ class OptionsTest(ReportCase):
         b.sample('shop.f:1', wall_ns=999_000, thread=b.thread('main'))
         self.save('m.pb.gz', b)
         [(name, _, _)] = self.rows('--where', 'thread=pool')
-        self.assertEqual(name, 'Outside my code')
+        self.assertEqual(name, 'Outside my code:0')
         self.assertIn('None of this is in code of yours.  The library lines: '
                       '--all', self.tables[0]['title'])
 

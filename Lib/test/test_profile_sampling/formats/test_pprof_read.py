@@ -5,8 +5,10 @@ import os
 import random
 import tempfile
 import unittest
+from _opcode_metadata import _specializations, _specialized_opmap, opmap
 
 from profile_sampling import Profile
+from profile_sampling._data import opcodes
 from profile_sampling._formats.pprof import writer as _pprof
 
 from ..support.builders import Builder, example, facts_of, reloaded
@@ -127,7 +129,23 @@ class RoundTripTest(FilesTest):
         data = _pprof.encode(b.profile()._tables, compress=False).replace(
             b'BINARY_OP_ADD_INT', b'BINARY_OP_ADD_NEW')
         frame, = self.load(data).samples[0].stack
-        self.assertEqual((frame.instruction_offset, frame.opcode), (6, 0))
+        self.assertEqual(
+            (frame.instruction_offset, frame.opname, frame.base_opname),
+            (6, 'BINARY_OP_ADD_NEW', 'BINARY_OP'))
+        # A file cannot take more than some memory by names.
+        for name in 'X' * 65, 'lower', 'NO-NAME', '':
+            self.assertEqual(opcodes.number(name), opcodes.UNKNOWN)
+
+    def test_families(self):
+        self.assertEqual(
+            {name for name in _specialized_opmap
+             if not opcodes.is_specialized(opcodes.number(name))}, set())
+        self.assertEqual(
+            {opcodes.name(opcodes.base(opcodes.number(name)))
+             for name in _specialized_opmap}, set(_specializations))
+        self.assertEqual(
+            {name for name, number in opmap.items()
+             if 0 < number < 256 and opcodes.is_specialized(number)}, set())
 
     def test_facts(self):
         for builder in (

@@ -21,6 +21,34 @@ DATE = 1_700_000_000
 BUILD = '/home/someone/build'
 
 
+class WheelTest(unittest.TestCase):
+
+    def wheel(self, top):
+        made = subprocess.run(
+            [sys.executable, TOOLS / 'wheel.py', top], check=True, text=True,
+            stdout=subprocess.PIPE,
+            env=os.environ | {'SOURCE_DATE_EPOCH': str(DATE)}).stdout
+        return pathlib.Path(made.strip())
+
+    def test_wheel(self):
+        with tempfile.TemporaryDirectory() as one, \
+                tempfile.TemporaryDirectory() as other:
+            wheel = self.wheel(one)
+            self.assertRegex(
+                wheel.name, r'^profile_sampling-3[\d.]+\.post20231114-'
+                            r'py3-none-any\.whl$')
+            self.assertEqual(wheel.read_bytes(),
+                             self.wheel(other).read_bytes())
+            subprocess.run([sys.executable, '-m', 'venv', f'{other}/venv'],
+                           check=True)
+            subprocess.run([f'{other}/venv/bin/pip', 'install', '--quiet',
+                            '--no-index', '--no-deps', wheel], check=True)
+            said = subprocess.run(
+                [f'{other}/venv/bin/profile-sampling', '--version'],
+                check=True, text=True, stdout=subprocess.PIPE).stdout
+            self.assertIn('CPython 3', said)
+
+
 class TreeTest(unittest.TestCase):
 
     def setUp(self):
