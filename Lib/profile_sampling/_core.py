@@ -8,9 +8,9 @@ whom.
 import _thread
 import sys
 
-_NONE = ('this interpreter ({}) cannot sample itself: it reads and reports '
-         'profiles, and recording takes CPython 3.13 with the profiler, which '
-         'profile_sampling-install of its documents tells how to get')
+_NONE = ('this interpreter ({}) has no sampling profiler: it can read and '
+         'report profiles, not record them (for one that can, see "Installing '
+         'it for a project" in the documentation of profile_sampling)')
 
 try:
     import _profile as _at_the_end

@@ -156,8 +156,8 @@ class AnyPython:
 
     def test_recording_says_where_to_go(self):
         for result in self.cli('record', '--', 'x.py', status=1):
-            self.assertIn(b'cannot sample itself: it reads and reports '
-                          b'profiles', result.stderr)
+            self.assertIn(b'no sampling profiler: it can read and report '
+                          b'profiles, not record them', result.stderr)
             self.assertEqual(result.stderr.count(b'\n'), 1)
 
 
