@@ -117,6 +117,28 @@ class LastMomentsTest(ChildrenTest):
                 self.load('p.pb.gz')
                 os.unlink(os.path.join(self.directory, 'p.pb.gz'))
 
+    def test_nobody_reads_what_is_said(self):
+        """SIGPIPE of the line that says where the file is ends nothing."""
+        for end, status in (('', 0), ('signal.raise_signal(signal.SIGTERM)',
+                                      -signal.SIGTERM)):
+            reader, writer = os.pipe()
+            os.close(reader)
+            program = subprocess.Popen(
+                [sys.executable, '-Xsampleprof=out=p.pb.gz', '-c',
+                 'import signal, sys\n'
+                 'signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n'
+                 f'print(1, flush=True)\n{end}'],
+                cwd=self.directory, env=environment(),
+                stdout=subprocess.PIPE, stderr=writer)
+            os.close(writer)
+            program.stdout.readline()
+            program.communicate()
+            with self.subTest(end=end):
+                self.assertEqual(program.returncode, status)
+                self.assertEqual(self.files(), ['p.pb.gz'])
+                self.load('p.pb.gz')
+                os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+
     def test_nothing_begins_any_more(self):
         """While the end waits for the writer, a daemon thread may run."""
         self.file('program.py', """if True:
