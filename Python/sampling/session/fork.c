@@ -126,6 +126,7 @@ rest_in_child(void)
     }
     STATE->num_helpers = 0;
     STATE->exit_writer = NULL;
+    STATE->exit_by_exec = 0;
     _PySampling_EndingForget();
     PyThreadState *tstate = _PyThreadState_GET();
     if (tstate == NULL) {
