@@ -10,6 +10,9 @@ cd "$(dirname "$0")/../.."
 . Tools/build/common.sh
 . Tools/build/node.sh
 make_node_tools
+# The states are those of the library.
+python3 Tools/page/states.py Lib/profile_sampling/_data/states.py \
+    >Tools/page/src/states.json
 tools=$(pwd)/$NODE_TOOLS/node_modules/.bin
 "$tools/tsc" -p Tools/page
 "$tools/esbuild" Tools/page/src/main.ts --bundle --format=esm \

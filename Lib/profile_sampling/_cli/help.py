@@ -4,7 +4,11 @@ This file owns what is said of words that profiles have.  What the options
 are, it asks the commands.
 """
 
+import textwrap
+
 from profile_sampling._cli.common import PROG, write_text
+from profile_sampling._data import states
+from profile_sampling._data.values import OFF_CLOCKS, STATES
 
 _ABOUT = '''\
 A sampling profiler inside the interpreter.  It takes samples of all threads
@@ -28,26 +32,11 @@ FIRST STEPS
 _WORDS = '''\
 STATES OF A THREAD, the columns of the report
 
-  running          on a CPU with the GIL: Python code, or C code
-  native           on a CPU without the GIL: C code that let it go, such as
-                   NumPy's and zlib's; other threads can run meanwhile
-  waiting          on no CPU and without the GIL: for a socket, a disk, a
-                   lock, a sleep
-  GIL wait         could run, but another thread has the GIL
-  CPU wait         could run, but the machine gave it no CPU: other processes,
-                   or a container's limit
-  GC               the garbage collector, started by this thread
-  asleep with GIL  a call sleeps and keeps the GIL: nobody else can run
-  unsampled        ran too shortly for any tick; how long is known
-  lost             its tables were full, or it could not be reached
-  idle             waits because there is nothing to do; left out without
-                   --idle
-  custom           counted by profile_sampling.sample(), weighs no time
+{threads}
 
 STATES OF AN ASYNCIO TASK that no thread runs, in report --tasks
 
-  awaiting         what it awaits has not happened yet
-  loop wait        that has, or it is new, but its loop is busy
+{tasks}
 
 FRAMES THAT ARE NO PYTHON FUNCTIONS
 
@@ -90,6 +79,12 @@ def add(commands):
     parser.set_defaults(run=_run, commands=commands)
 
 
+def _described(state):
+    return textwrap.fill(
+        f'{state.word:<17}{state.tip}', 79, initial_indent='  ',
+        subsequent_indent=' ' * 19)
+
+
 def _run(options):
     from profile_sampling._formats import FORMATS, REPORTS, by_extension
     formats = '\n'.join([f'  {extension:<12} {format}' for extension, format
@@ -97,5 +92,9 @@ def _run(options):
     parts = [_ABOUT.format(prog=PROG), 'COMMANDS\n']
     for name, parser in options.commands.choices.items():
         parts.append(parser.format_help())
-    parts.append(_WORDS.format(formats=formats))
+    of_tasks = {STATES[number] for number in OFF_CLOCKS}
+    threads, tasks = ['\n'.join([
+        _described(state) for state in states.SHOWN
+        if (state.name in of_tasks) == is_task]) for is_task in (False, True)]
+    parts.append(_WORDS.format(formats=formats, threads=threads, tasks=tasks))
     write_text('\n'.join(parts))

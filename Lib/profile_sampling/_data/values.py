@@ -5,17 +5,13 @@ and print, and how text from a profiled program is made safe to show.  It
 must not know how they are stored or written.
 """
 
-from profile_sampling._data import opcodes
+from profile_sampling._data import opcodes, states
 
 # The clocks that sessions sample by: kinds of values.
 MODES = ('wall', 'cpu')
-STATES = ('running', 'waiting', 'gil_wait', 'gc', 'lost', 'unsampled',
-          'custom', 'asleep_with_gil', 'awaiting', 'loop_wait', 'native',
-          'cpu_wait', 'idle')
+STATES = tuple([state.name for state in states.TABLE])
 # The order in which they are shown.
-SHOWN_STATES = ('running', 'native', 'waiting', 'gil_wait', 'cpu_wait',
-                'asleep_with_gil', 'gc', 'awaiting', 'loop_wait', 'unsampled',
-                'lost', 'custom', 'idle')
+SHOWN_STATES = tuple([state.name for state in states.SHOWN])
 RUNNING, WAITING, NATIVE = map(STATES.index, (
     'running', 'waiting', 'native'))
 # Of a thread that waits because it has nothing to do.  The core does not know

@@ -20,7 +20,7 @@ who held the GIL, and which process a sample of a merged profile is of, but for
 its label.
 """
 
-from profile_sampling._data import timeline
+from profile_sampling._data import states, timeline
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.on_clocks import on_clocks
@@ -33,11 +33,8 @@ VERSION = 60
 _GECKO_VERSION = 31
 # In the order of FUNCTION_KINDS and of STATES; grey is what has none.
 _KIND_COLORS = 'yellow', 'blue', 'lightblue', 'grey'
-_STATE_COLORS = {
-    'waiting': 'brown', 'gil_wait': 'red', 'gc': 'orange', 'lost': 'darkgrey',
-    'unsampled': 'transparent', 'custom': 'green',
-    'asleep_with_gil': 'purple', 'native': 'magenta',
-    'cpu_wait': 'lightred'}
+_STATE_COLORS = {state.name: state.color for state in states.TABLE
+                 if state.color}
 _WEIGHTS = {'nanoseconds': ('tracing-ms', 1e6), 'bytes': ('bytes', 1)}
 _NO_FRAMES = Function(None, NO_FRAMES, '', 0, 'pseudo')
 _INTERVAL = 1                   # the phase of a marker

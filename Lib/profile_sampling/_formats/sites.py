@@ -4,7 +4,7 @@ This file owns what is said of a row of times: its share, states and margin.
 It must not know how a table is laid out.
 """
 
-from profile_sampling._data import confidence
+from profile_sampling._data import confidence, states
 from profile_sampling._data.by_site import called, called_name, is_outside
 from profile_sampling._data.values import (
     COUNT, NO_FRAMES, STATES, TASK, printable)
@@ -14,9 +14,8 @@ from profile_sampling._formats.words import (
 
 # What stands above a state; all but the first only where there is no less of
 # it than a share.
-_HEADINGS = {'running': 'run', 'native': 'native', 'waiting': 'waiting',
-             'gil_wait': 'GIL', 'cpu_wait': 'CPU wait',
-             'asleep_with_gil': 'asleep', 'gc': 'GC', 'idle': 'idle'}
+_HEADINGS = {state.name: state.heading for state in states.SHOWN
+             if state.heading}
 # The same where the time is that of tasks.
 _OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
 # The same where samples are counted.

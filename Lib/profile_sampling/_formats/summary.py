@@ -13,9 +13,6 @@ from profile_sampling._formats.table import WIDTH
 from profile_sampling._formats.words import (
     counted, state_name, text_width, wrapped)
 
-# Where there is space for more than the report has.
-_STATE_TEXTS = {'asleep_with_gil': 'asleep with the GIL',
-                'gc': 'collecting garbage'}
 _NS_PER_S = 1_000_000_000
 _BYTES_PER_KB, _BYTES_PER_MB = 1024, 1 << 20
 # Of getrusage() on Linux, whatever the disk's are.
@@ -139,8 +136,8 @@ def _states(tables):
     for state, values in states(tables).items():
         ns = values['wall_ns']
         share = 100 * ns / total_ns if total_ns else 0
-        text = _STATE_TEXTS.get(state) or state_name(state)
-        yield _line(_seconds(ns / _NS_PER_S), f'{share:5.1f} %  {text}')
+        yield _line(_seconds(ns / _NS_PER_S),
+                    f'{share:5.1f} %  {state_name(state)}')
 
 
 def _system(used):

@@ -6,6 +6,7 @@ This file owns their spelling.  It must not know which report they are in.
 import time
 import unicodedata
 
+from profile_sampling._data import states
 from profile_sampling._data.values import printable
 
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
@@ -13,9 +14,7 @@ _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 _UNITS = {'count': ''}
 _SIZES = 'KiB', 'MiB', 'GiB', 'TiB'
 _KIND = 16
-_STATE_NAMES = {'gil_wait': 'GIL wait', 'gc': 'GC', 'cpu_wait': 'CPU wait',
-                'asleep_with_gil': 'asleep with GIL',
-                'loop_wait': 'loop wait'}
+_STATE_NAMES = {state.name: state.word for state in states.TABLE}
 # Characters of packages that are looked at; what is longer no person has
 # written.
 _PACKAGES = 200
@@ -95,7 +94,7 @@ def _in_unit(value, value_type, scale):
 
 def state_name(state):
     """What a state is called in the report."""
-    return _STATE_NAMES.get(state, state)
+    return _STATE_NAMES[state]
 
 
 def title(value_type):

@@ -1,6 +1,7 @@
 // Figures and words: each thing has one name on the whole page.
 
 import type {Value} from './document';
+import states from './states.json';
 
 export interface StateWords {
   readonly name: string;
@@ -8,39 +9,8 @@ export interface StateWords {
   readonly tip: string;
 }
 
-/** In the order of bars and legends. */
-export const STATES: Readonly<Record<string, StateWords>> = {
-  running: {name: 'running', css: 'run',
-    tip: 'On a CPU, in Python or in C code that keeps the GIL.'},
-  native: {name: 'native', css: 'nat',
-    tip: 'On a CPU, in C code that released the GIL (NumPy, zlib). Other ' +
-      'threads can run Python meanwhile.'},
-  waiting: {name: 'waiting', css: 'wait',
-    tip: 'Not on a CPU: waits for a socket, a disk, a lock or a sleep.'},
-  gil_wait: {name: 'GIL wait', css: 'gil',
-    tip: 'Could run, but another thread held the GIL. Waits shows which one.'},
-  cpu_wait: {name: 'CPU wait', css: 'cpu',
-    tip: 'Could run, but the machine gave it no CPU: other processes, or a ' +
-      'container’s limit.'},
-  asleep_with_gil: {name: 'asleep with GIL', css: 'slp',
-    tip: 'Waits while it keeps the GIL, so that no thread can run Python. ' +
-      'Nearly always a fault in a C extension.'},
-  gc: {name: 'GC', css: 'gc', tip: 'Python’s garbage collector.'},
-  awaiting: {name: 'awaiting', css: 'wait',
-    tip: 'A task that waits for something, and for no thread.'},
-  loop_wait: {name: 'waiting for the event loop', css: 'loop',
-    tip: 'Ready to go on, but another task kept the event loop busy.'},
-  unsampled: {name: 'unsampled', css: 'queue',
-    tip: 'Threads that ended before they were sampled: only how long they ' +
-      'were there is known.'},
-  lost: {name: 'lost', css: 'queue',
-    tip: 'The stacks were lost, as the tables were full.'},
-  custom: {name: 'counted', css: 'queue',
-    tip: 'What the program counted itself.'},
-  idle: {name: 'idle', css: 'idle',
-    tip: 'Waits because there is nothing to do: a worker without work, an ' +
-      'event loop without requests.'},
-};
+/** In the order of bars and legends; see _data/states.py. */
+export const STATES: Readonly<Record<string, StateWords>> = states;
 
 const NO_BREAK = '\u00a0';
 const MOST_FOLDERS = 64;

@@ -1,0 +1,66 @@
+"""The states of samples: what they are called and how they are shown.
+
+The one table of them, which reports, help, viewers and the page read (`make
+page` hands it to the page's script).  It is loaded before a program runs, and
+so needs nothing else.
+"""
+
+
+class State:
+    """A state.
+
+    name     in the API and, with spaces, in files
+    word     what people read
+    heading  of its column in the report; None: it has none
+    order    its place where states are shown
+    css      the class of its colour on the page
+    color    its colour in the Firefox Profiler; None: that of the function
+    tip      what it means
+    """
+
+    def __init__(self, name, word, heading, order, css, color, tip):
+        self.name = name
+        self.word = word
+        self.heading = heading
+        self.order = order
+        self.css = css
+        self.color = color
+        self.tip = tip
+
+
+# In the order of the core's numbers, which "idle" is behind: see idle.py.
+TABLE = (
+    State('running', 'running', 'run', 0, 'run', None,
+          'On a CPU, in Python or in C code that keeps the GIL.'),
+    State('waiting', 'waiting', 'waiting', 2, 'wait', 'brown',
+          'Not on a CPU and without the GIL: waits for a socket, a disk, a '
+          'lock or a sleep.'),
+    State('gil_wait', 'GIL wait', 'GIL', 3, 'gil', 'red',
+          'Could run, but another thread held the GIL.'),
+    State('gc', 'GC', 'GC', 6, 'gc', 'orange',
+          "Python's garbage collector."),
+    State('lost', 'lost', None, 10, 'queue', 'darkgrey',
+          'The stacks were lost, as the tables were full or the thread could '
+          'not be reached.'),
+    State('unsampled', 'unsampled', None, 9, 'queue', 'transparent',
+          'Ran too shortly to be sampled: only how long is known.'),
+    State('custom', 'counted', None, 11, 'queue', 'green',
+          'What the program counted itself; it weighs no time.'),
+    State('asleep_with_gil', 'asleep with GIL', 'asleep', 5, 'slp', 'purple',
+          'Waits while it keeps the GIL, so that no thread can run Python. '
+          'Nearly always a fault in a C extension.'),
+    State('awaiting', 'awaiting', None, 7, 'wait', None,
+          'A task that waits for something, and for no thread.'),
+    State('loop_wait', 'loop wait', None, 8, 'loop', None,
+          'A task that is ready to go on, but another one kept the event loop '
+          'busy.'),
+    State('native', 'native', 'native', 1, 'nat', 'magenta',
+          'On a CPU, in C code that released the GIL (NumPy, zlib). Other '
+          'threads can run Python meanwhile.'),
+    State('cpu_wait', 'CPU wait', 'CPU wait', 4, 'cpu', 'lightred',
+          'Could run, but the machine gave it no CPU: other processes, or a '
+          "container's limit."),
+    State('idle', 'idle', 'idle', 12, 'idle', None,
+          'Waits because there is nothing to do: a worker without work, an '
+          'event loop without requests. Left out unless it is asked for.'))
+SHOWN = tuple(sorted(TABLE, key=lambda state: state.order))
