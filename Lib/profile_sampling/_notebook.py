@@ -204,8 +204,8 @@ def _with_cells(shell, found, name, options, before):
         _keep_lines(filename, known[1])
         return known[1]
 
-    tables = cells.named(tables, cell)
-    tables.meta = {'command': cell(name)}
+    tables = cells.named(tables, cell).with_facts(
+        meta={'command': cell(name)})
     return Profile._from_tables(tables)
 
 

@@ -63,8 +63,9 @@ def refuse_terminal(format, output):
 
 
 def add_output(parser):
-    parser.add_argument('-o', '--output', metavar='OUT', type=_output,
+    parser.add_argument('-o', '--output', metavar='OUT', action=_Output,
                         help='write to this file instead of stdout (-)')
+    parser.set_defaults(is_stdout=False)
 
 
 def at_least(least, name):
@@ -107,8 +108,12 @@ def source_options(options):
                                 source=True if source is None else source)
 
 
-def _output(name):
-    return None if name == '-' else name
+class _Output(argparse.Action):
+    """Stores no name for stdout, and that it was asked for."""
+
+    def __call__(self, parser, options, name, option=None):
+        options.is_stdout = name == '-'
+        options.output = None if options.is_stdout else name
 
 
 def file_name(name):
@@ -192,7 +197,7 @@ def encoded(tables, format, **options):
 
 
 def write(output, data):
-    if output is None:
+    if output in (None, STDOUT):
         _to_stdout(data)
         return
     try:

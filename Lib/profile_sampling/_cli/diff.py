@@ -80,7 +80,7 @@ def _run(options):
         if options.format not in (None, 'html'):
             raise Failure(f'a page is not {options.format}', 2)
         options.format = 'html'
-        options.output = page.place(options.output, after[-1], '.diff')
+        options.output = page.place(options, after[-1], '.diff')
     refuse_input(options.output, before + after)
     format = choose_format(options, 'text', CHANGES)
     question = _question(options)

@@ -135,10 +135,8 @@ class Parts:
         with self._kept_on_failure():
             tables = (load(paths[0], max_bytes) if len(paths) == 1
                       else _sum(paths, max_bytes))
-        tables.meta = meta
         # By the program that was run, in a directory that is ours.
-        tables.is_recorded_here = True
-        return tables
+        return tables.with_facts(meta=meta, is_recorded_here=True)
 
     def _read_ledger(self):
         """Learn who has left no profile."""

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 
 from profile_sampling._cli import screen
 from profile_sampling._cli.common import (
@@ -10,7 +9,7 @@ from profile_sampling._cli.common import (
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.values import COUNT, printable
 from profile_sampling._formats import PPROF
-from profile_sampling._formats.words import padded, start, text_width
+from profile_sampling._formats.words import date, padded, start, text_width
 
 _HEADS = 'started', 'mode', 'length', 'samples', 'file', 'command'
 _NO_REVISION = 'no revision'
@@ -99,7 +98,4 @@ def _line(cells, widths):
 
 
 def _date(ns):
-    if not ns:
-        return '-'
-    return time.strftime('%Y-%m-%d %H:%M:%S',
-                         time.localtime(ns // 1_000_000_000))
+    return date(ns) if ns else '-'

@@ -8,19 +8,23 @@ import os
 import sys
 
 from profile_sampling import _formats
-from profile_sampling._cli.common import Failure, encoded, say, write
+from profile_sampling._cli.common import (
+    STDOUT, Failure, encoded, say, write)
 
 _DISPLAYS = 'DISPLAY', 'WAYLAND_DISPLAY'
 _REMOTE = 'SSH_CONNECTION', 'SSH_TTY'
 
 
-def place(output, profile, kind=''):
-    """Return the name of the file of a page: *output*, or beside *profile*.
+def place(options, profile, kind=''):
+    """Return the name of the file of a page: the output, or beside *profile*.
 
     *kind* tells pages of one profile apart.
     """
-    if output is not None:
-        return output
+    if options.is_stdout and options.open:
+        raise Failure('a page that is to be opened needs a file: name one '
+                      'with -o', 2)
+    if options.is_stdout or options.output is not None:
+        return options.output or STDOUT
     if profile == '-':
         raise Failure('name a file for the page with -o', 2)
     if profile.lower().endswith(_formats.extension('html')):
@@ -44,6 +48,8 @@ def save(tables, path, is_opened, **options):
 
 def show(path, is_opened):
     """Say where a page is, and open it if that is asked for."""
+    if path == STDOUT:
+        return
     write(None, os.fsencode(path) + b'\n')
     if not is_opened:
         return

@@ -25,6 +25,14 @@ _MORE = ('Also:', '--all', '--functions', '--tree', '--callers NAME',
 _KNOWN = _formats.FORMATS | _formats.REPORTS
 # In nanoseconds they are in 63 bits.
 _MAX_SECONDS = 1 << 33
+# Options that files other than reports cannot follow.
+_OF_REPORTS = {
+    'top': '--top', 'width': '--width', 'functions': '--functions',
+    'sort': '--sort', 'tree': '--tree', 'callers': '--callers',
+    'callees': '--callees', 'by': '--by', 'gil': '--gil', 'tasks': '--tasks',
+    'opcodes': '--opcodes', 'source': '--source', 'stats': '--stats'}
+# And those that pages can.
+_OF_LINES = {'mine': '--mine', 'everything': '--all'}
 # Functions that --source shows.
 _LISTINGS = 3
 
@@ -173,9 +181,11 @@ def _run(options):
         arguments = _formats.options_of(
             format, annotate=options.annotate, min_share=options.min_share)
         if format == 'html':
-            arguments |= source_options(options)
+            arguments |= source_options(options) | _whose(options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
+    if not is_report:
+        _refuse_options(options, format)
     refuse_terminal(format, options.output)
     path = _path(options)
     try:
@@ -209,13 +219,41 @@ def _say_idle(tables):
 def _page(options):
     if options.format not in (None, 'html'):
         raise Failure(f'a page is not {options.format}', 2)
+    try:
+        _formats.options_of('html', annotate=options.annotate,
+                            min_share=options.min_share)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
     path = _path(options)
-    output = page.place(options.output, path)
+    _refuse_options(options, 'html')
+    output = page.place(options, path)
     try:
         tables = _part(load(path, options.max_bytes), options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
-    page.save(tables, output, options.open, **source_options(options))
+    page.save(tables, output, options.open, **source_options(options),
+              **_whose(options))
+
+
+def _whose(options):
+    return {'mine': options.mine, 'everything': options.everything}
+
+
+def _refuse_options(options, format):
+    """Fail if an option is given that means nothing for files of a format."""
+    refused = dict(_OF_REPORTS)
+    if format == 'html':
+        refused['idle'] = '--idle'
+    else:
+        refused |= _OF_LINES
+    for name, option in refused.items():
+        if getattr(options, name) not in (None, False, []):
+            raise Failure(f'{option} changes nothing in a {format} file: leave '
+                          'it out' + (
+                              ', the page has a switch for it'
+                              if name == 'idle' else
+                              ', or write a report with --format json'
+                              if format == 'profile-json' else ''), 2)
 
 
 def _path(options):

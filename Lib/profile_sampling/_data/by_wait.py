@@ -13,17 +13,18 @@ from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import IDLE, WAITING
 
 _WAITS = frozenset({WAITING, IDLE})
-SOCKET, DISK, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER = (
-    'socket', 'disk', 'lock', 'queue', 'sleep', 'child process', 'event loop',
+SOCKET, FILE, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER = (
+    'socket', 'file or pipe', 'lock', 'queue', 'sleep', 'child process', 'event loop',
     'database', 'other')
 # Functions, modules and packages; what is nearer to a function's name counts.
 _KIND_OF = {name: kind for kind, names in (
     (SOCKET, '_socket _ssl select selectors socket ssl'),
-    (DISK, '_io mmap posix'),
+    # A descriptor does not say which: a pipe of a child, or a terminal.
+    (FILE, '_io mmap posix'),
     (LOCK, '_multiprocessing _thread concurrent.futures._base fcntl '
            'multiprocessing.synchronize threading'),
     (QUEUE, '_queue multiprocessing.connection multiprocessing.queues queue'),
-    (SLEEP, 'time'),
+    (SLEEP, 'threading.Timer.run time'),
     (CHILD, '_posixsubprocess multiprocessing.popen_fork posix.wait '
             'posix.wait3 posix.wait4 posix.waitid posix.waitpid subprocess'),
     (LOOP, 'asyncio.base_events.BaseEventLoop._run_once gevent.hub trio._core '

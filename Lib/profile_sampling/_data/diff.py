@@ -22,7 +22,7 @@ RUNS      by as much as the runs of each side differ: the standard error of
 """
 
 import re
-from math import hypot, sqrt
+from math import cos, hypot, pi, sin, sqrt, tan
 
 from profile_sampling._data import (
     by_function, by_label, by_site, by_state, idle, keys, origins, select)
@@ -379,15 +379,24 @@ def _variance(values):
 
 
 def _t(freedom, chance):
-    """Return what Student's t exceeds with this chance, on both sides.
+    """Return what Student's t exceeds with this chance, on both sides."""
+    low, high = 0.0, pi / 2
+    while low < (middle := (low + high) / 2) < high:
+        if _t_within(middle, freedom) < 1 - chance:
+            low = middle
+        else:
+            high = middle
+    return tan(high) * sqrt(freedom)
 
-    Three terms of the expansion by Cornish and Fisher (Abramowitz & Stegun,
-    26.7.5): a quarter too small with one degree of freedom, 3 % with two,
-    0.2 % with four.
-    """
-    from statistics import NormalDist
-    z = NormalDist().inv_cdf(1 - chance / 2)
-    return (z + (z**3 + z) / (4 * freedom)
-            + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-            + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z)
-            / (384 * freedom**3))
+
+def _t_within(angle, freedom):
+    """Return the chance that t is no further from 0 than tan(angle) times the
+    root of the degrees of freedom (Abramowitz & Stegun, 26.7.3 and 26.7.4)."""
+    is_odd = freedom % 2
+    term = cos(angle) if is_odd else 1.0
+    total = 0.0
+    for k in range(1 + is_odd, freedom, 2):
+        total += term
+        term *= k / (k + 1) * cos(angle) ** 2
+    total *= sin(angle)
+    return 2 / pi * (angle + total) if is_odd else total

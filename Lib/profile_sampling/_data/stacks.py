@@ -7,7 +7,7 @@ A table of nodes has two columns, the parent of each node, which comes before
 it, and its frame; node 0 is the root and has neither.
 """
 
-from _operator import add, lt
+from _operator import lt
 
 _NONE = -1
 _MOST = (1 << 63) - 1
@@ -55,36 +55,61 @@ def sums_of_keys(nodes, samples, key_of_frame, n_keys):
     """Return {key: (own sums, sums with callees)} of the keys on stacks.
 
     *samples* are tuples of a node and values.  A key that is on a stack more
-    than once counts once.
+    than once counts once.  Takes time in proportion to the nodes, however deep
+    the stacks are.
     """
-    values_of_node = {}
-    for node, *values in samples:
-        known = values_of_node.get(node)
-        values_of_node[node] = (values if known is None
-                                else list(map(add, known, values)))
-    if not values_of_node:
+    samples = list(samples)
+    if not samples:
         return {}
+    of_samples, *columns = zip(*samples)
     parents = nodes[::2].tolist()
     keys = [_NONE, *[key_of_frame[frame] for frame in nodes[3::2]]]
-    n_values = len(values)
-    own, cum = [[[0] * n_keys for _ in range(n_values)] for _ in range(2)]
-    on_stacks = set()
-    for node, values in values_of_node.items():
-        on_stack = set()
-        add_key = on_stack.add
-        if node:
-            for sums, value in zip(own, values):
-                sums[keys[node]] += value
-        while node:
-            add_key(keys[node])
-            node = parents[node]
-        on_stacks |= on_stack
-        for sums, value in zip(cum, values):
-            if value:
-                for key in on_stack:
-                    sums[key] += value
+    outermost = _outermost(parents, keys, set(of_samples), n_keys)
+    own, cum = [], []
+    for column in columns:
+        sums = [0] * len(parents)
+        for node, value in zip(of_samples, column):
+            sums[node] += value
+        its_own, its_cum = [0] * n_keys, [0] * n_keys
+        for key, value in zip(keys[1:], sums[1:]):
+            its_own[key] += value
+        for node in range(len(parents) - 1, 0, -1):
+            sums[parents[node]] += sums[node]
+        for node in outermost:
+            its_cum[keys[node]] += sums[node]
+        own.append(its_own)
+        cum.append(its_cum)
     own, cum = list(zip(*own)), list(zip(*cum))
-    return {key: (own[key], cum[key]) for key in sorted(on_stacks)}
+    return {key: (own[key], cum[key])
+            for key in sorted({keys[node] for node in outermost})}
+
+
+def _outermost(parents, keys, leaves, n_keys):
+    """Return the nodes on the stacks of *leaves* whose key no node above them
+    has."""
+    used = bytearray(len(parents))
+    for node in leaves:
+        used[node] = 1
+    first_callee, beside = [0] * len(parents), [0] * len(parents)
+    for node in range(len(parents) - 1, 0, -1):
+        if used[node]:
+            parent = parents[node]
+            used[parent] = 1
+            beside[node] = first_callee[parent]
+            first_callee[parent] = node
+    found, above = [], [0] * n_keys
+    node = first_callee[0]
+    while node:
+        if not above[keys[node]]:
+            found.append(node)
+        above[keys[node]] += 1
+        callee = first_callee[node]
+        while node and not callee:
+            above[keys[node]] -= 1
+            callee = beside[node]
+            node = parents[node]
+        node = callee
+    return found
 
 
 class Calls:

@@ -228,6 +228,10 @@ class Tables:
                 {old: new for new, old in enumerate(numbers)})
         return tables
 
+    def with_facts(self, **facts):
+        """Return the same tables of which something else is said."""
+        return self._with(**facts)
+
     def _with(self, **changed):
         tables = object.__new__(Tables)
         for name in self.__slots__:

@@ -12,7 +12,7 @@ changes; fields can be added without that.
 from profile_sampling._data import opcodes
 from profile_sampling._data.histogram import Histogram
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
-from profile_sampling._data.values import NAMES, STATES
+from profile_sampling._data.values import MEASURED, NAMES, STATES
 from profile_sampling._formats import json_text
 from profile_sampling._formats.json_text import known_text
 
@@ -43,10 +43,25 @@ def _facts(tables):
         'own_value': tables.own,
         'rate_hz': tables.rate_hz, 'depth_frames': tables.depth_frames,
         'names': NAMES[tables.names], 'start_time_ns': tables.start_time_ns,
-        'duration_ns': tables.duration_ns, 'pid': tables.pid,
+        'duration_ns': tables.duration_ns,
+        'covered_ns': tables.covered, 'span_ns': tables.span_ns,
+        'whole_cpu_ns': tables.whole_cpu_ns, 'pid': tables.pid,
         'python_version': known_text(tables.python_version),
+        'meta': {known_text(name): known_text(text)
+                 for name, text in tables.meta.items()},
         'counters': {known_text(name): value
-                     for name, value in tables.stats.items()}}
+                     for name, value in tables.stats.items()},
+        'timeline': _timeline(tables.timeline)}
+
+
+def _timeline(line):
+    """Return the records of a time line, or None."""
+    if line is None:
+        return None
+    names = 'time_ns', 'sample', *[its.name for its in MEASURED]
+    return {'resolution_ns': line.resolution_ns, 'is_stale': line.is_stale,
+            **{name: list(column)
+               for name, column in zip(names, line.columns)}}
 
 
 def _thread(thread):

@@ -16,9 +16,11 @@ def encode(before, after, difference, *, max_bytes=None, **options):
     *before* and *after* are lists of the Tables of runs, of which there is a
     Difference.  The sum of each may take *max_bytes* of memory.
     """
+    # Rows are of the same lines as those of the difference.
     return html.encode(
         _sum(after, max_bytes), base=_sum(before, max_bytes),
-        changes=difference, **options)
+        changes=difference, mine=difference.question.mine,
+        everything=not difference.before[0].is_mine, **options)
 
 
 def _sum(runs, max_bytes):

@@ -9,6 +9,7 @@ from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.idle import shown as without_idle
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
+from profile_sampling._data.values import printable
 from profile_sampling._formats import header
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.sites import site_table
@@ -67,7 +68,8 @@ def with_tables(tables, sites, shown, *, width, color, name=None, more=()):
     """Return a report with these tables; *more* are lines at its end."""
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
-    result = wrap([name]) if name else []
+    # Of a file that somebody may have sent: it reaches a terminal.
+    result = wrap([printable(name)]) if name else []
     result += header.lines(tables, sites, wrap)
     if not any(map(any, tables.value_columns)):
         return '\n'.join([*result, '', *wrap(_nothing(tables), ' ')]) + '\n'

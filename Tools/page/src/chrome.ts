@@ -56,6 +56,7 @@ export function drawTabs(app: App, views: readonly View[]): void {
 
 export function drawChips(app: App): void {
   const {query} = app;
+  const said = command(query, app.model.doc);
   const found: HTMLElement[] = [];
   const add = (text: string, drop: () => void) => found.push(h('span', {
     class: 'chip'}, text, h('button', {type: 'button', onclick: drop,
@@ -80,13 +81,15 @@ export function drawChips(app: App): void {
     h('span', {}, 'Only'), ...found,
     ...(found.length > 1 ? [clearAll(app)] : []),
     h('button', {type: 'button', class: 'link cmd',
-      'data-tip': command(query), onclick: (event) => {
+      'data-tip': said, onclick: (event) => {
         const button = event.currentTarget as HTMLElement;
-        navigator.clipboard.writeText(command(query)).then(() => {
+        // There is none where a page comes by plain HTTP.
+        const clipboard = navigator.clipboard as Clipboard | undefined;
+        (clipboard?.writeText(said) ?? Promise.reject()).then(() => {
           button.textContent = 'Copied';
         }, () => {
           dialog('The command that shows the same',
-            h('p', {}, h('code', {}, command(query))));
+            h('p', {}, h('code', {}, said)));
         });
       }}, 'Copy as command')]);
 }

@@ -72,6 +72,8 @@ export interface Facts {
   readonly schema: string;
   readonly title: string;
   readonly command: string;
+  /** Of the command that shows the same lines. */
+  readonly options: readonly string[];
   readonly mode: string;
   readonly value: Value;
   readonly duration_ns: number;

@@ -96,10 +96,12 @@ export function fromAddress(text: string, doc: Document): Query {
 
 /** The command that shows the same, of the page itself; a search leaves
  * sums as they are. */
-export function command(query: Query): string {
-  const file = decodeURIComponent(
+export function command(query: Query, doc: Document): string {
+  // In a notebook it has no name.
+  const file = location.protocol === 'about:' ? 'FILE' : decodeURIComponent(
     location.pathname.slice(location.pathname.lastIndexOf('/') + 1));
-  const words = ['python', '-m', 'profile_sampling', 'report', file];
+  const words = ['python', '-m', 'profile_sampling', 'report', file,
+    ...doc.options];
   if (query.state) {
     words.push('--where', `state=^${query.state}$`);
   }

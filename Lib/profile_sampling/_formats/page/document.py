@@ -29,17 +29,20 @@ _NO_FUNCTION = {OUTSIDE: -1, None: -1, IMPORTS: -2}
 _ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
 
 
-def document(tables, *, changes=None, sources=None):
+def document(tables, mine=(), everything=False, *, changes=None,
+             sources=None):
     """Return the bytes of the document of some Tables.
 
+    *mine* and *everything* say whose lines are shown; see by_site.sites_of().
     *changes* is the Difference to another profile, whose lines are shown as
     far as *sources* has them; see sources.found().
     """
-    sites = sites_of(on_clocks(tables))
+    sites = sites_of(on_clocks(tables), mine, everything)
     columns = Columns(sites)
     found = findings(tables, sites)
-    facts = (_facts(tables, sites) | _functions(tables)
+    facts = (_facts(tables, sites) | _functions(tables, mine)
              | _lists(tables, sites, columns) | {
+                 'options': _options(mine, everything),
                  'quality': words.quality(tables, sites, found),
                  'cards': cards.cards(sites, found, columns),
                  'requests': requests.requests(tables),
@@ -75,7 +78,13 @@ def _n_samples(tables):
     return len(tables.column('holder'))
 
 
-def _functions(tables):
+def _options(mine, everything):
+    """Return what a command has that shows the same lines."""
+    return (['--all'] if everything else
+            [word for pattern in mine for word in ('--mine', pattern)])
+
+
+def _functions(tables, mine):
     functions = tables.functions
     files, packages = {}, {'': 0}
     return {
@@ -88,8 +97,10 @@ def _functions(tables):
             'first_line': [function.first_line for function in functions],
             'kind': [_KINDS.get(function.kind, _OTHER_KIND)
                      for function in functions],
-            'origin': list(map(_ORIGINS.index,
-                               origins.of_functions(tables))),
+            'origin': [
+                _ORIGINS.index(origins.MINE if is_mine else origin)
+                for origin, is_mine in zip(origins.of_functions(tables),
+                                           origins.mine(tables, mine))],
             'package': [packages.setdefault(_package(function), len(packages))
                         for function in functions]},
         'files': list(files), 'packages': list(packages)}

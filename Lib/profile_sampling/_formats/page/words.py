@@ -10,6 +10,9 @@ from profile_sampling._data.losses import overhead_ns
 from profile_sampling._formats import header
 from profile_sampling._formats.words import seconds
 
+# Those of strftime() are in the language of the reader's system.
+_MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep',
+           'Oct', 'Nov', 'Dec')
 _PYTHON = 'python'
 # Options of Python that take the next word.
 _WITH_VALUE = frozenset({'-X', '-W'})
@@ -56,7 +59,8 @@ def start(tables):
         moment = time.gmtime(tables.start_time_ns // 1_000_000_000)
     except (OverflowError, OSError, ValueError):
         return ''
-    return (time.strftime(f'{moment.tm_mday} %b, %H:%M', moment)
+    return (f'{moment.tm_mday} {_MONTHS[moment.tm_mon - 1]}, '
+            f'{moment.tm_hour:02}:{moment.tm_min:02}'
             if tables.start_time_ns else '')
 
 

@@ -1,5 +1,6 @@
 """Options of python -m profile_sampling report: what each leads to."""
 
+import base64
 import contextlib
 import io
 import json
@@ -15,6 +16,7 @@ from profile_sampling import Profile
 from profile_sampling._cli.main import main
 
 from ..support.builders import Builder, example
+from ..support.page_documents import Document
 
 
 def mixed(b):
@@ -156,6 +158,66 @@ class OptionsTest(ReportCase):
         # What is asked for is shown, however little.
         self.assertEqual([row[0] for row in self.rows('--mine', 'pool')],
                          ['pool.work:5', 'shop.f:1'])
+
+    def test_what_changes_nothing_is_refused(self):
+        for output in 'x.html', 'x.pb.gz', 'x.collapsed', 'x.json', 'report':
+            for option in (['--functions'], ['--tree'], ['--by', 'state'],
+                           ['-n', '3'], ['--width', '80'], ['--gil'],
+                           ['--callers', 'view'], ['--sort', 'cum'],
+                           ['--stats']):
+                with self.subTest(output=output, option=option):
+                    status, _, err = self.report(
+                        'p.pb.gz', '-o', output, *option, *(
+                            ['--format', 'json'] if output == 'report'
+                            else []))
+                    if output == 'report':
+                        self.assertEqual(status, 0)
+                    else:
+                        self.assertEqual(status, 2)
+                        self.assertIn('changes nothing in a', err)
+        for options in (['--html', '--idle'], ['--html', '--tasks'],
+                        ['--html', '--annotate'], ['--html', '-n', '3'],
+                        ['--html', '--min-share', '1'],
+                        ['-o', 'x.pb.gz', '--mine', 'f'],
+                        ['-o', 'x.collapsed', '--all']):
+            with self.subTest(options):
+                self.assertEqual(self.report('p.pb.gz', *options)[0], 2)
+                self.assertNotIn('x.pb.gz', os.listdir())
+
+    def test_page_of_lines_that_are_mine(self):
+        b = Builder()
+        pool = b.function('pool', 'work', '/venv/site-packages/pool.py')
+        b.sample(['shop.f:1', (pool, 5)], wall_ns=1_000_000)
+        self.save('m.pb.gz', b)
+        for options, lines in (
+                ([], [('shop.f', 1)]),
+                (['--mine', 'pool.work'], [('pool.work', 5)]),
+                (['--all'], [('pool.work', 5)])):
+            self.assertEqual(self.report('m.pb.gz', '--html', *options)[0], 0)
+            with open('m.html') as file:
+                [text] = re.findall('id="document"[^>]*>([^<]+)<',
+                                    file.read())
+            page = Document(base64.b64decode(text))
+            self.assertEqual(
+                [page.place(page.path_place[path])
+                 for path in page.sample_path], lines)
+            self.assertEqual(page.options, options)
+
+    def test_a_page_on_stdout(self):
+        for options in ['--html'], ['--format', 'html']:
+            status, out, _ = self.report('p.pb.gz', '-o', '-', *options)
+            self.assertEqual(status, 0)
+            self.assertTrue(out.startswith('<!DOCTYPE html>'), out[:99])
+        self.assertNotIn('p.html', os.listdir())
+        self.assertEqual(self.report('p.pb.gz', '--open', '-o', '-')[0], 2)
+
+    def test_hostile_name_of_the_file(self):
+        name = 'x\x1b]0;y\n* GIL wait is 99 % .pb.gz'
+        self.save(name, Builder().sample('a.f:1', wall_ns=1_000_000))
+        _, out, _ = self.report(name)
+        self.assertNotIn('\x1b', out)
+        self.assertTrue(out.startswith(
+            'x\\x1b]0;y\\n* GIL wait is 99 % .pb.gz\n'), out)
 
     def test_none_of_a_part_is_mine(self):
         b = Builder()

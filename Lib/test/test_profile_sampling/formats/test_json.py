@@ -13,6 +13,7 @@ from profile_sampling._formats import json as _json
 from ..support import hard_profiles
 from ..support.builders import STATES, Builder, example
 from ..support.random_profiles import random_profile
+from ..support.timed import timed
 
 KINDS = 'python', 'C', 'operator', 'pseudo'
 PAGE = 'Doc/library/profile_sampling-json.rst'
@@ -87,6 +88,24 @@ class JSONTest(unittest.TestCase):
             again = rebuilt(written(profile))
             self.assertEqual(again, profile)
             self.assertEqual(again.stats, profile.stats)
+
+    def test_what_is_said_of_the_whole(self):
+        rng = random.Random(5)
+        second = 1_000_000_000
+        profile = timed(Builder(
+            meta={'command': 'x.py'}, duration_ns=4 * second).sample(
+                'a.f:1', wall_ns=second, cpu_ns=7).profile(), rng)
+        data = written(profile)
+        self.assertEqual(data['meta'], {'command': 'x.py'})
+        self.assertEqual(data['covered_ns'], [[0, 4 * second]])
+        self.assertIsNone(data['span_ns'])
+        self.assertIsNone(data['whole_cpu_ns'])
+        line = data['timeline']
+        self.assertEqual(line['time_ns'], list(profile.timeline.time_ns))
+        self.assertEqual(sum(line['wall_ns']), second)
+        part = written(profile.between(second, 2 * second))
+        self.assertEqual(part['span_ns'], [second, 2 * second])
+        self.assertEqual(part['whole_cpu_ns'], 7)
 
     def test_what_the_program_counted_is_not_in_the_total(self):
         b = Builder().sample('a.f', count=3).sample('a.f', count=100,

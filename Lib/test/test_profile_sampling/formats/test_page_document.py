@@ -230,7 +230,12 @@ class WaitsTest(unittest.TestCase):
         for stack, expected in (
                 ('a.f:1 C:_socket.socket.recv', ('socket.recv', 'socket')),
                 ('a.f:1 C:time.sleep', ('time.sleep', 'sleep')),
-                ('a.f:1 C:posix.fsync', ('os.fsync', 'disk')),
+                ('threading.Timer.run:3 threading.Event.wait:6 '
+                 'C:_thread.lock.acquire', ('threading.Timer.run', 'sleep')),
+                ('subprocess.Popen.communicate:3 C:posix.read',
+                 ('subprocess.Popen.communicate', 'child process')),
+                ('a.f:1 C:posix.read', ('os.read', 'file or pipe')),
+                ('a.f:1 C:posix.fsync', ('os.fsync', 'file or pipe')),
                 ('a.f:1 C:posix.waitpid', ('os.waitpid', 'child process')),
                 ('a.f:1 C:_thread.lock.acquire',
                  ('threading.lock.acquire', 'lock')),

@@ -124,6 +124,14 @@ class MyCodeTest(ViewTest):
                     '100 %' if site.total == total else
                     f'{100 * site.total / total:.1f} %' for site in sites])
 
+    def test_command_without_a_clipboard(self):
+        # As where a page comes by plain HTTP.
+        self.show(service().profile(), state='waiting')
+        self.run_js('Object.defineProperty(navigator, "clipboard", '
+                    '{value: undefined})')
+        self.click('#chips .cmd', 'Copy as command')
+        self.assertIn('--where', self.text('dialog'))
+
     def test_files_of_one_name(self):
         b = Builder(duration_ns=S)
         for app, seconds in ('shop', 3), ('users', 1):

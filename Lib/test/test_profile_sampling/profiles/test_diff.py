@@ -2,11 +2,13 @@
 be off, and what gates say."""
 
 import io
+import math
 import pickle
 import random
 import unittest
 
 from profile_sampling import ProfileDiff
+from profile_sampling._data import diff as _diff
 
 from ..support.builders import Builder
 from ..support.random_profiles import random_profile
@@ -134,16 +136,33 @@ class RunsTest(unittest.TestCase):
         self.assertFalse(row(d, 'm.g').is_clear)
         self.assertEqual(d.verdict, 'regression')
 
+    def test_student_of_gates(self):
+        # What they share the chance of: exact for one and two degrees of
+        # freedom, of which there are closed forms, and else of tables.
+        for freedom in 1, 2:
+            for chance in 0.05, 0.05 / 10, 0.05 / 1000:
+                angle = (1 - chance) * math.pi / 2
+                p = 1 - chance / 2
+                exact = (math.tan(angle) if freedom == 1 else
+                         (2 * p - 1) * (2 / (4 * p * (1 - p))) ** 0.5)
+                with self.subTest(freedom=freedom, chance=chance):
+                    self.assertAlmostEqual(_diff._t(freedom, chance) / exact,
+                                           1, delta=1e-9)
+        for freedom, chance, t in ((3, 0.001, 12.924), (4, 0.005, 5.598),
+                                   (9, 0.01, 3.250), (10, 0.002, 4.144),
+                                   (60, 0.001, 3.460)):
+            self.assertAlmostEqual(_diff._t(freedom, chance), t, delta=6e-4)
+
     def test_student(self):
         # Of the tables that are in any textbook.
-        for runs, t in ((3, 4.303), (4, 3.182), (5, 2.776), (8, 2.365),
-                        (11, 2.228), (31, 2.042)):
+        for runs, t in ((2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776),
+                        (8, 2.365), (11, 2.228), (31, 2.042)):
             side = [{'f': 100 + number} for number in range(runs)]
             error = (runs * (runs + 1) / 12 * 2 / runs) ** 0.5
             with self.subTest(runs=runs):
                 self.assertAlmostEqual(
                     diff(side, side).total.margin / MS / error / t, 1,
-                    delta=0.035 if runs == 3 else 0.01)
+                    delta=0.0005)
 
     def test_gates(self):
         slow = [{'f': 100}], [{'f': 900}]
