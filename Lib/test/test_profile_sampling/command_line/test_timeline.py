@@ -142,8 +142,10 @@ class TimelineTest(ProgramTest):
         profile = self.load('a.pb.gz')
         self.check_whole(profile)
         self.assertEqual(len(profile.label_values('pid')), 4)
+        # The parent of a fork only waits: a wait is one record.
         for part in profile.group_by('pid').values():
-            self.assertGreater(len(part.timeline), 10)
+            self.assertGreater(len(part.timeline), 2)
+        self.assertGreater(len(profile.timeline), 40)
 
     def test_the_program_takes_a_part_of_it(self):
         self.file('clears.py', 'import profile_sampling as p, time\n'
