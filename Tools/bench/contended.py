@@ -64,15 +64,19 @@ def _profilers(report, options):
 
 def measure(report, options):
     rounds, steps = (3, STEPS // 3) if options.quick else (7, STEPS)
-    cells = [(profiler, path, rate_hz)
+    found = {(profiler, path, rate_hz): []
              for profiler, path in _profilers(report, options).items()
-             for rate_hz in RATES_HZ]
-    found = {cell: [] for cell in cells}
+             for rate_hz in RATES_HZ}
     without = []
     with on_cpus(1):
         for _ in range(rounds):
-            for cell in cells:
-                ratios, off = _ratios(*cell, steps)
+            for cell in list(found):
+                try:
+                    ratios, off = _ratios(*cell, steps)
+                except children.Unavailable as exc:
+                    report.say(f'without {cell[0]}: {exc}')
+                    del found[cell]
+                    continue
                 found[cell].append(ratios)
                 if cell[0] == OURS:
                     without.append(off)
