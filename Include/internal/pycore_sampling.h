@@ -16,6 +16,7 @@ extern "C" {
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
+#include "pycore_code.h"          // _Py_CODEUNIT
 #include "pycore_sampling_state.h"
 
 /* configure decides whether there is a profiler: the clock needs tgkill(),
@@ -183,6 +184,17 @@ extern void _PySampling_TypeEnd(PyTypeObject *type);
 #define _PySampling_TypeEnd(TYPE) \
     _PySampling_IF_ACTIVE(_PySampling_TypeEnd(TYPE))
 
+// An event of sys.monitoring, before arguments for a callback of it are made.
+// `callable`: what is called, of an event CALL; `tools`: those that want it.
+// Returns whether nobody else does.
+extern int _PySampling_CountCall(PyThreadState *tstate, int event,
+                                 struct _PyInterpreterFrame *frame,
+                                 _Py_CODEUNIT *instr, PyObject *callable,
+                                 uint8_t tools);
+#define _PySampling_CountCall(TSTATE, ...) \
+    ((TSTATE)->interp->sampling.calls_tool != 0 \
+     && (_PySampling_CountCall)((TSTATE), __VA_ARGS__))
+
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeUseOfSignal(int signum);
 // The same.  Returns what to set.
@@ -262,6 +274,7 @@ extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
 #define _PySampling_GCEnd(TSTATE) ((void)(TSTATE))
 #define _PySampling_CodeEnd(CODE) ((void)(CODE))
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
+#define _PySampling_CountCall(TSTATE, ...) 0
 #define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeUseOfSignal(SIGNUM) ((void)(SIGNUM))
 #define _PySampling_BeforeSetSignal(SIGNUM, HANDLER) (HANDLER)

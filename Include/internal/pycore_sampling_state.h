@@ -27,6 +27,7 @@ struct _sampling_buffer;
 struct _sampling_holders;
 struct _sampling_subscription;
 struct _sampling_profile;
+struct _sampling_calls;
 
 // The record of a thread (Python/sampling/base/thread.h).
 typedef struct _sampling_thread _PySampling_Thread;
@@ -183,6 +184,10 @@ struct _sampling_interpreter_state {
     // A task that has no record has been suspended since then: the last start
     // or flush.  Written by who starts, and by the same owner.
     uint64_t tasks_since_ns;
+    // Exact calls (Python/sampling/calls/); NULL: they were never counted.
+    // The bit of our tool of sys.monitoring; 0: they are not.  Same owner.
+    struct _sampling_calls *calls;
+    uint8_t calls_tool;
 };
 
 /* What can be read without asking the kernel, and how to ask it

@@ -474,6 +474,100 @@ _profile_times_of(PyObject *module, PyObject *task)
                          (unsigned long long)gil_wait_ns);
 }
 
+/*[clinic input]
+_profile.begin_counting
+
+    mode: int
+    libraries: object(subclass_of='&PyTuple_Type')
+    /
+
+Count calls, as the number of the mode says, until end_counting().
+
+Returns what that takes, too; in the child of a fork it has no effect.
+A line is the user's own if its file's name has none of *libraries* in it.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_begin_counting_impl(PyObject *module, int mode, PyObject *libraries)
+/*[clinic end generated code: output=f1503fc8cfeb27e7 input=b65a644a99bee3c0]*/
+{
+    unsigned int token;
+    _PySampling_Status status = _PySampling_CountBegin(
+        _PyThreadState_GET(), mode, libraries, &token);
+    return status == _PySampling_OK ? PyLong_FromUnsignedLong(token)
+                                    : _PyProfile_RaiseStatus(status);
+}
+
+/*[clinic input]
+_profile.end_counting
+
+    mode: int
+    token: unsigned_int(bitwise=True)
+    /
+
+Take back one begin_counting().
+[clinic start generated code]*/
+
+static PyObject *
+_profile_end_counting_impl(PyObject *module, int mode, unsigned int token)
+/*[clinic end generated code: output=e12bd628f176c7f1 input=37904f111080d1a0]*/
+{
+    _PySampling_CountEnd(_PyThreadState_GET(), mode, token);
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
+_profile.read_calls
+
+Return all calls that have been counted, or None: nobody counts.
+
+(mode, functions, rows, number of events that no memory was left for).
+[clinic start generated code]*/
+
+static PyObject *
+_profile_read_calls_impl(PyObject *module)
+/*[clinic end generated code: output=d9c4336f7e71e928 input=6e2a82e69aa665e4]*/
+{
+    return _PyProfile_ExportCalls(
+        _PySampling_CountRead(_PyThreadState_GET()));
+}
+
+/*[clinic input]
+_profile.watch_queries
+
+    function: object(subclass_of='&PyFunction_Type')
+    /
+
+Count calls of the function as queries of the user's lines.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_watch_queries_impl(PyObject *module, PyObject *function)
+/*[clinic end generated code: output=33f60ca0499679a7 input=bc9bb1693435e91b]*/
+{
+    return _PyProfile_RaiseStatus(_PySampling_CountWatch(
+        _PyThreadState_GET(), (PyFunctionObject *)function));
+}
+
+/*[clinic input]
+_profile.watch_imports
+
+    function: object(subclass_of='&PyFunction_Type')
+    callback: object
+    /
+
+Have the callback called whenever the function returns.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_watch_imports_impl(PyObject *module, PyObject *function,
+                            PyObject *callback)
+/*[clinic end generated code: output=5c3fdcfff731726e input=957a4153d510a95a]*/
+{
+    return _PyProfile_RaiseStatus(_PySampling_CountWatchImports(
+        _PyThreadState_GET(), (PyFunctionObject *)function, callback));
+}
+
 PyDoc_STRVAR(module_doc, "The core of the sampling profiler.\n\n"
 "Use the profile_sampling package.");
 
@@ -496,6 +590,11 @@ static PyMethodDef module_methods[] = {
     _PROFILE_SAMPLE_METHODDEF
     _PROFILE_FUNCTION_OF_METHODDEF
     _PROFILE_FLUSH_TASK_METHODDEF
+    _PROFILE_BEGIN_COUNTING_METHODDEF
+    _PROFILE_END_COUNTING_METHODDEF
+    _PROFILE_READ_CALLS_METHODDEF
+    _PROFILE_WATCH_QUERIES_METHODDEF
+    _PROFILE_WATCH_IMPORTS_METHODDEF
     {NULL, NULL}
 };
 

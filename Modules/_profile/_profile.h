@@ -3,6 +3,7 @@
 #ifndef Py_PROFILE_MODULE_H
 #define Py_PROFILE_MODULE_H
 
+#include "../../Python/sampling/calls/calls.h"
 #include "../../Python/sampling/session/control.h"
 #include "../../Python/sampling/sinks/sinks.h"
 #include "../../Python/sampling/tables/labels.h"
@@ -67,6 +68,8 @@ extern PyObject *_PyProfile_Export(const struct _sampling_profile *profile);
 extern PyObject *
 _PyProfile_ExportCounters(const struct _sampling_counters *counters);
 extern PyObject *_PyProfile_ExportBatch(const struct _sampling_taken *taken);
+// None for NULL.
+extern PyObject *_PyProfile_ExportCalls(const struct _sampling_calls *calls);
 
 // capi.c
 extern int _PyProfile_InitCAPI(PyObject *module);

@@ -2,9 +2,21 @@
 
 #include "Python.h"
 
+#include "pycore_interp.h"            // monitoring_tool_names
+#include "pycore_pystate.h"           // _PyInterpreterState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "../../Python/sampling/clock/clock.h"  // _PySampling_IsUsableSignal()
 #include "_profile.h"
+
+static void
+raise_no_tool_id(void)
+{
+    PyObject **names = _PyInterpreterState_GET()->monitoring_tool_names;
+    PyErr_Format(PyExc_RuntimeError,
+                 "calls are not counted: sys.monitoring has no free id "
+                 "(2 %V, 3 %V, 4 %V, 5 %V)", names[2], "?", names[3], "?",
+                 names[4], "?", names[5], "?");
+}
 
 PyObject *
 _PyProfile_RaiseStatus(_PySampling_Status status)
@@ -58,6 +70,9 @@ _PyProfile_RaiseStatus(_PySampling_Status status)
         PyErr_SetString(PyExc_RuntimeError,
                         "the interpreter is shutting down: it cannot be "
                         "sampled any more");
+        break;
+    case _PySampling_ERR_NO_TOOL_ID:
+        raise_no_tool_id();
         break;
     case _PySampling_ERR_NO_MEMORY:
         PyErr_NoMemory();

@@ -253,6 +253,57 @@ _PyProfile_Export(const struct _sampling_profile *profile)
 }
 
 
+/* Calls. */
+
+/* (caller's row or -1, line, callee's row, route, calls, of these recursive,
+   resumes, of these recursive, deepest); the route is None of what is no
+   query, and '' of a query without one. */
+static PyObject *
+calls_row(const struct _sampling_calls *calls,
+          const struct _sampling_calls_row *row)
+{
+    PyObject *route;
+    switch (row->route) {
+    case _PySampling_NO_QUERY:
+        route = Py_NewRef(Py_None);
+        break;
+    case _PySampling_NO_ROUTE:
+        route = PyUnicode_New(0, 0);
+        break;
+    default:
+        route = text_of(calls->names, row->route - 2);
+    }
+    return Py_BuildValue(
+        "(LiINKKKKK)",
+        row->caller == UINT32_MAX ? -1LL : (long long)row->caller, row->line,
+        row->callee, route, (unsigned long long)row->calls,
+        (unsigned long long)row->recursive, (unsigned long long)row->resumes,
+        (unsigned long long)row->recursive_resumes,
+        (unsigned long long)row->deepest);
+}
+
+PyObject *
+_PyProfile_ExportCalls(const struct _sampling_calls *calls)
+{
+    if (calls == NULL) {
+        Py_RETURN_NONE;
+    }
+    PyObject *rows = PyList_New(calls->num_rows);
+    for (uint32_t i = 0; rows != NULL && i < calls->num_rows; i++) {
+        PyObject *row = calls_row(calls, &calls->rows[i]);
+        if (row == NULL) {
+            Py_CLEAR(rows);
+            break;
+        }
+        PyList_SET_ITEM(rows, i, row);
+    }
+    return Py_BuildValue(
+        "(iNNK)", calls->mode,
+        list_of(calls->names, calls->names->num_functions, function), rows,
+        (unsigned long long)calls->num_lost);
+}
+
+
 /* Batches of records. */
 
 static PyObject *

@@ -11,6 +11,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "calls/calls.h"
 #include "native/native.h"
 #include "sample/sample.h"
 #include "session/session.h"
@@ -131,4 +132,5 @@ void
 (_PySampling_TypeEnd)(PyTypeObject *type)
 {
     forget(forget_type, type);
+    _PySampling_CallsForgetType(type);
 }

@@ -8,6 +8,8 @@ SAMPLING_OBJS= \
 	Python/sampling/tasks.o \
 	Python/sampling/base/process.o \
 	Python/sampling/base/time.o \
+	Python/sampling/calls/count.o \
+	Python/sampling/calls/edges.o \
 	Python/sampling/clock/clock.o \
 	Python/sampling/clock/deadlines.o \
 	Python/sampling/clock/tick.o \
@@ -34,6 +36,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/weights.o \
 	Python/sampling/session/autostart.o \
 	Python/sampling/session/blocks.o \
+	Python/sampling/session/counting.o \
 	Python/sampling/session/ending.o \
 	Python/sampling/session/engine.o \
 	Python/sampling/session/flush.o \
@@ -66,6 +69,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/base/common.h \
 	$(srcdir)/Python/sampling/base/task.h \
 	$(srcdir)/Python/sampling/base/thread.h \
+	$(srcdir)/Python/sampling/calls/calls.h \
 	$(srcdir)/Python/sampling/clock/clock.h \
 	$(srcdir)/Python/sampling/clock/inside.h \
 	$(srcdir)/Python/sampling/native/naming.h \

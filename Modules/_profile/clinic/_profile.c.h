@@ -689,4 +689,164 @@ PyDoc_STRVAR(_profile_times_of__doc__,
 
 #define _PROFILE_TIMES_OF_METHODDEF    \
     {"times_of", (PyCFunction)_profile_times_of, METH_O, _profile_times_of__doc__},
-/*[clinic end generated code: output=98bd5dfa3b55022f input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_begin_counting__doc__,
+"begin_counting($module, mode, libraries, /)\n"
+"--\n"
+"\n"
+"Count calls, as the number of the mode says, until end_counting().\n"
+"\n"
+"Returns what that takes, too; in the child of a fork it has no effect.\n"
+"A line is the user\'s own if its file\'s name has none of *libraries* in it.");
+
+#define _PROFILE_BEGIN_COUNTING_METHODDEF    \
+    {"begin_counting", _PyCFunction_CAST(_profile_begin_counting), METH_FASTCALL, _profile_begin_counting__doc__},
+
+static PyObject *
+_profile_begin_counting_impl(PyObject *module, int mode, PyObject *libraries);
+
+static PyObject *
+_profile_begin_counting(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    int mode;
+    PyObject *libraries;
+
+    if (!_PyArg_CheckPositional("begin_counting", nargs, 2, 2)) {
+        goto exit;
+    }
+    mode = PyLong_AsInt(args[0]);
+    if (mode == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    if (!PyTuple_Check(args[1])) {
+        _PyArg_BadArgument("begin_counting", "argument 2", "tuple", args[1]);
+        goto exit;
+    }
+    libraries = args[1];
+    return_value = _profile_begin_counting_impl(module, mode, libraries);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_end_counting__doc__,
+"end_counting($module, mode, token, /)\n"
+"--\n"
+"\n"
+"Take back one begin_counting().");
+
+#define _PROFILE_END_COUNTING_METHODDEF    \
+    {"end_counting", _PyCFunction_CAST(_profile_end_counting), METH_FASTCALL, _profile_end_counting__doc__},
+
+static PyObject *
+_profile_end_counting_impl(PyObject *module, int mode, unsigned int token);
+
+static PyObject *
+_profile_end_counting(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    int mode;
+    unsigned int token;
+
+    if (!_PyArg_CheckPositional("end_counting", nargs, 2, 2)) {
+        goto exit;
+    }
+    mode = PyLong_AsInt(args[0]);
+    if (mode == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    token = (unsigned int)PyLong_AsUnsignedLongMask(args[1]);
+    if (token == (unsigned int)-1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = _profile_end_counting_impl(module, mode, token);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_read_calls__doc__,
+"read_calls($module, /)\n"
+"--\n"
+"\n"
+"Return all calls that have been counted, or None: nobody counts.\n"
+"\n"
+"(mode, functions, rows, number of events that no memory was left for).");
+
+#define _PROFILE_READ_CALLS_METHODDEF    \
+    {"read_calls", (PyCFunction)_profile_read_calls, METH_NOARGS, _profile_read_calls__doc__},
+
+static PyObject *
+_profile_read_calls_impl(PyObject *module);
+
+static PyObject *
+_profile_read_calls(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return _profile_read_calls_impl(module);
+}
+
+PyDoc_STRVAR(_profile_watch_queries__doc__,
+"watch_queries($module, function, /)\n"
+"--\n"
+"\n"
+"Count calls of the function as queries of the user\'s lines.");
+
+#define _PROFILE_WATCH_QUERIES_METHODDEF    \
+    {"watch_queries", (PyCFunction)_profile_watch_queries, METH_O, _profile_watch_queries__doc__},
+
+static PyObject *
+_profile_watch_queries_impl(PyObject *module, PyObject *function);
+
+static PyObject *
+_profile_watch_queries(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    PyObject *function;
+
+    if (!PyObject_TypeCheck(arg, &PyFunction_Type)) {
+        _PyArg_BadArgument("watch_queries", "argument", (&PyFunction_Type)->tp_name, arg);
+        goto exit;
+    }
+    function = arg;
+    return_value = _profile_watch_queries_impl(module, function);
+
+exit:
+    return return_value;
+}
+
+PyDoc_STRVAR(_profile_watch_imports__doc__,
+"watch_imports($module, function, callback, /)\n"
+"--\n"
+"\n"
+"Have the callback called whenever the function returns.");
+
+#define _PROFILE_WATCH_IMPORTS_METHODDEF    \
+    {"watch_imports", _PyCFunction_CAST(_profile_watch_imports), METH_FASTCALL, _profile_watch_imports__doc__},
+
+static PyObject *
+_profile_watch_imports_impl(PyObject *module, PyObject *function,
+                            PyObject *callback);
+
+static PyObject *
+_profile_watch_imports(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *function;
+    PyObject *callback;
+
+    if (!_PyArg_CheckPositional("watch_imports", nargs, 2, 2)) {
+        goto exit;
+    }
+    if (!PyObject_TypeCheck(args[0], &PyFunction_Type)) {
+        _PyArg_BadArgument("watch_imports", "argument 1", (&PyFunction_Type)->tp_name, args[0]);
+        goto exit;
+    }
+    function = args[0];
+    callback = args[1];
+    return_value = _profile_watch_imports_impl(module, function, callback);
+
+exit:
+    return return_value;
+}
+/*[clinic end generated code: output=2f2d1c2523d3a816 input=a9049054013a1b77]*/

@@ -3,6 +3,7 @@
 
        hooks, objects      where the interpreter calls in
        session             who takes part, from when to when
+       calls               exact calls, beside the samples
        task                tasks: what they wait for
        sample              WHAT: captures, stacks, a thread's time
        clock               WHEN: ticks, threads' timers, the signal
@@ -55,6 +56,7 @@ typedef enum {
     _PySampling_ERR_OPTIONS,        // it runs with other options
     _PySampling_ERR_FORKED,         // by C code, with no hook called
     _PySampling_ERR_ENDING,         // the process is about to end
+    _PySampling_ERR_NO_TOOL_ID,     // sys.monitoring has none left
     _PySampling_ERR_NO_MEMORY,
 } _PySampling_Status;
 

@@ -345,6 +345,7 @@ _PySampling_Finalize(PyThreadState *tstate)
     // comes to run.
     end_session(tstate);
     _PySampling_EndSubscriptions(tstate);
+    _PySampling_CountForget(tstate);
     Py_CLEAR(STATE->exit_write);
     _PySampling_SetWriter(NULL);
 }

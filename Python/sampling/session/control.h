@@ -82,6 +82,30 @@ extern _PySampling_Status _PySampling_RenewIfFull(PyThreadState *tstate);
 // (session/engine.c).
 extern void _PySampling_AccountForBlocked(PyThreadState *tstate);
 
+// Exact calls of this interpreter (session/counting.c).  What is counted is
+// the most that anybody asks for, a _PySampling_CountMode; it begins anew when
+// the last user is gone.
+// `libraries`: tuple of str, found in names of files that are not the user's.
+extern _PySampling_Status _PySampling_CountBegin(PyThreadState *tstate,
+                                                 int mode,
+                                                 PyObject *libraries,
+                                                 unsigned int *token);
+// Not if the token is of what a fork has ended.
+extern void _PySampling_CountEnd(PyThreadState *tstate, int mode,
+                                 unsigned int token);
+// Calls of the function are queries.
+extern _PySampling_Status
+_PySampling_CountWatch(PyThreadState *tstate, PyFunctionObject *function);
+// The callback is called when the function returns, which imports modules.
+// The first one stays.
+extern _PySampling_Status
+_PySampling_CountWatchImports(PyThreadState *tstate,
+                              PyFunctionObject *function, PyObject *callback);
+// All that has been counted, in rows that are valid until the next event.
+// NULL: nobody counts.
+extern const struct _sampling_calls *
+_PySampling_CountRead(PyThreadState *tstate);
+
 // A sample that the program takes of itself, in a Python function that is left
 // out: its caller's stack.  `pairs`: its labels, a tuple of str.
 extern _PySampling_Status

@@ -169,6 +169,8 @@ _PySampling_AfterForkChild(void)
     renew_wakeups();
     forget_subscriptions();
     forget_profiles();
+    _PySampling_CountAfterFork(_PyThreadState_GET(), STATE->exit_session
+                                                     && STATE->exit_children);
     STATE->num_regions = 0;
     STATE->num_forks++;
     if (STATE->tables == NULL) {

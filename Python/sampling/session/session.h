@@ -14,6 +14,11 @@
 #include "../tables/tables.h"
 #include "control.h"
 
+// session/counting.c.  Nobody counts calls any more, whoever wanted to.
+extern void _PySampling_CountForget(PyThreadState *tstate);
+// In the child: calls are counted from 0, or no more.
+extern void _PySampling_CountAfterFork(PyThreadState *tstate, int goes_on);
+
 /* --- Threads (session/threads.c). */
 
 // The thread's record, registering it if the session is new.

@@ -13,6 +13,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../calls/calls.h"
 #include "../clock/clock.h"
 #include "../sample/sample.h"
 #include "../sinks/sinks.h"
@@ -81,6 +82,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
     _PySampling_UnlockRegistry();
     _PySampling_BufferFree(s->buffer);
     s->buffer = NULL;
+    _PySampling_CallsFree(interp);
 }
 
 

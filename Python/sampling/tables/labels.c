@@ -163,6 +163,13 @@ set_of_context(PyThreadState *tstate, PyObject *context)
     return (_PySampling_LabelSet *)value;
 }
 
+PyObject *
+_PySampling_PairsOf(PyThreadState *tstate, PyObject *context)
+{
+    _PySampling_LabelSet *set = set_of_context(tstate, context);
+    return set != NULL ? set->pairs : NULL;
+}
+
 static uint32_t
 row_of_set(struct _sampling_tables *tables, _PySampling_LabelSet *set)
 {

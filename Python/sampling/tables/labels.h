@@ -36,6 +36,11 @@ extern uint32_t _PySampling_LabelsOf(struct _sampling_tables *tables,
                                      PyThreadState *tstate,
                                      PyObject *context);
 
+// The same labels as a tuple of str: key, value, ...; borrowed.  NULL: there
+// are none.
+extern PyObject *_PySampling_PairsOf(PyThreadState *tstate,
+                                     PyObject *context);
+
 // The labels of a task that waits, and what it runs.
 extern uint32_t
 _PySampling_LabelsOfWait(struct _sampling_tables *tables,
