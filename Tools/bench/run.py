@@ -1,6 +1,6 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|idle|contended|large|page|
+    ./python Tools/bench/run.py [off|on|truth|events|idle|contended|calls|large|page|
                                  difference|tasks|services|soak|distribution|all]
                             [--quick] [--out DIR]
 
@@ -11,6 +11,7 @@ events    what subscribers cost, and how many samples they keep up with
 idle      what a tick costs when there are many threads that sleep
 contended what being profiled costs threads that fight for the GIL, beside other
           profilers
+calls     what it costs to count calls, beside cProfile and yappi
 large     what full tables cost to save, load, report and export
 page      how quickly their page answers in a browser
 difference
@@ -28,6 +29,7 @@ import argparse
 import pathlib
 import sys
 
+import calls
 import children
 import contended
 import difference
@@ -47,7 +49,7 @@ from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
-         'contended': contended.measure,
+         'contended': contended.measure, 'calls': calls.measure,
          'large': large.measure, 'page': page.measure,
          'difference': difference.measure, 'tasks': tasks.measure,
          'services': services.measure,
