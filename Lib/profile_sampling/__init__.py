@@ -53,6 +53,8 @@ def _home_of(name):
         from profile_sampling._subscribing import aggregate as home
     elif name == 'Task':
         home = _core.load()
+    elif name == 'CallCount':
+        from profile_sampling._data import counts as home
     elif name in _ROWS:
         from profile_sampling._data import rows as home
     elif name in _VALUES:
@@ -79,4 +81,4 @@ def unload_ipython_extension(shell):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, *_ROWS, *_VALUES})
+    return sorted({*globals(), *__all__, 'CallCount', *_ROWS, *_VALUES})

@@ -4,6 +4,7 @@ This file owns the checks of options that sessions and subscriptions have in
 common.  It must not start anything.
 """
 
+from profile_sampling._data.counts import MODES as COUNT_MODES, OFF
 from profile_sampling._data.values import MODES, NAMES
 
 MAX_RATE_HZ = 10_000
@@ -96,3 +97,16 @@ def integer(name, value, maximum):
     if not 1 <= value <= maximum:
         raise ValueError(f'{name} must be from 1 to {maximum}, not {value}')
     return int(value)
+
+
+def checked_calls(calls):
+    """Return what of calls is to be counted, as a text."""
+    if calls is None:
+        return OFF
+    if not isinstance(calls, str):
+        raise TypeError(f'calls must be a str, not {type(calls).__name__}')
+    if calls not in COUNT_MODES:
+        raise ValueError('calls must be '
+                         f'{", ".join(map(repr, COUNT_MODES[:-1]))} or '
+                         f'{COUNT_MODES[-1]!r}, not {calls!r}')
+    return calls

@@ -146,6 +146,25 @@ class Profile(Sums):
         return self._tables.total('wall_ns')
 
     @property
+    def calls(self):
+        """Tuple of CallCount, exact; None: calls were not counted.
+
+        They are of all of the profile that this one is a part of.
+        """
+        counts = self._tables.counts
+        if counts is None or not counts.has_calls:
+            return None
+        return tuple(counts.calls)
+
+    @property
+    def queries(self):
+        """Tuple of CallCount: calls of functions that ask a service, a disk or
+        the system, by the user's own lines and by route; ('queries' of start()
+        and all that counts more)."""
+        counts = self._tables.counts
+        return () if counts is None else tuple(counts.queries)
+
+    @property
     def timeline(self):
         """The Timeline, which sample was when; None: it was not recorded."""
         return self._tables.timeline
@@ -367,7 +386,8 @@ class Profile(Sums):
                     how many values of that label there are
         gates       what must not get worse: 'total', 'function:NAME', with
                     all that it calls, or 'label:KEY=VALUE', with the increase
-                    that counts at the end, such as 'total:3%'
+                    that counts at the end, such as 'total:3%'; exact counts
+                    are 'calls:NAME', 'calls:total' and 'queries:ROUTE'
         mine, everything
                     as of call_sites()
 
@@ -382,7 +402,8 @@ class Profile(Sums):
                color='auto', mine=(), everything=False, idle=False):
         """Write the text report to a text file, by default sys.stdout.
 
-        sort   'self' or 'cum': rank functions by that alone
+        sort   'self' or 'cum', or, if calls were counted, 'calls' or
+               'per-call': rank functions by that alone
         limit  how many lines, or with *sort* functions (default 30)
         width  how many columns (default 100)
         color  'always', 'never' or 'auto': on a terminal, without NO_COLOR

@@ -31,9 +31,11 @@ def add(commands):
                         action='append', default=[],
                         help='end with status 3 if this got worse: total, '
                              'label:KEY=VALUE or function:NAME (with all '
-                             'that it calls); with the increase that counts '
-                             'at the end, as in total:3%% (default: 1%% of '
-                             'the total, 5%% of others)')
+                             'that it calls); or, counted, calls:NAME, '
+                             'calls:total or queries:ROUTE; with the increase '
+                             'that counts at the end, as in total:3%% '
+                             '(default: 1%% of the total, 0%% of what is '
+                             'counted, 5%% of others)')
     parser.add_argument('--strict', action='store_true',
                         help='end with status 4 if a gate could not tell')
     parser.add_argument('-n', '--top', metavar='N', default=changes.TOP,
@@ -58,6 +60,9 @@ def _add_what(parser):
                              'calls (default); function; thread, state, '
                              'task, file, pid or a label, as in report --by')
     add_mine(parser)
+    parser.add_argument('--calls', action='store_true',
+                        help='compare exact calls instead of time, by line '
+                             '(record --calls python)')
     parser.add_argument('--cum', action='store_true',
                         help='functions, charged for what they called, too')
     parser.add_argument('--value', metavar='KIND',
@@ -81,6 +86,8 @@ def _run(options):
             raise Failure(f'a page is not {options.format}', 2)
         options.format = 'html'
         options.output = page.place(options, after[-1], '.diff')
+    if options.calls and options.format == 'html':
+        raise Failure('a page of a difference has no calls', 2)
     refuse_input(options.output, before + after)
     format = choose_format(options, 'text', CHANGES)
     question = _question(options)
@@ -130,7 +137,7 @@ def _question(options):
             by=by or (diff.FUNCTION if options.cum else diff.LINE),
             cumulative=options.cum, value=options.value, share=options.share,
             per=options.per, gates=options.gates, mine=options.mine,
-            everything=everything)
+            everything=everything, calls=options.calls)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
 

@@ -14,7 +14,7 @@ from profile_sampling._data.values import did_you_mean, printable
 _CHOICE = re.compile("invalid choice: '(.*)' \\(choose from (.*)\\)")
 _QUOTED = re.compile("'?([^', ]+)'?")
 _UNRECOGNIZED = 'unrecognized arguments: '
-_RECORDING = 'record', 'stat', 'exec'
+_RECORDING = 'record', 'stat', 'exec', 'run'
 # To these -- means something among the arguments.
 _WITH_DASHES = *_RECORDING, 'diff'
 
@@ -101,8 +101,8 @@ def _recording(command=None):
     """Return the commands that record; raise ImportError if this one does and
     there is nothing to record with."""
     if _core.is_there():
-        from profile_sampling._cli import record, stat
-        return record, stat
+        from profile_sampling._cli import cprofile, record, stat
+        return record, stat, cprofile
     if command in _RECORDING:
         _core.load()
     return ()

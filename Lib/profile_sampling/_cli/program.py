@@ -13,6 +13,7 @@ import sys
 from profile_sampling import _files, _formats
 from profile_sampling._arguments import add_kind, add_rate, whole
 from profile_sampling._cli.common import DASHES, Failure, add_max_bytes
+from profile_sampling._data.counts import MODES as COUNT_MODES
 from profile_sampling._data.values import MODES
 from profile_sampling._options import MAX_DURATION_S
 
@@ -90,6 +91,18 @@ class _Rest(argparse.Action):
 
 def add(parser):
     """Add the program, and the options of its session, to a command."""
+    add_words(parser)
+    add_rate(parser)
+    parser.add_argument(
+        '-d', '--duration', metavar='SEC', type=whole(MAX_DURATION_S),
+        help='profile each process for so many seconds at most, and write '
+             'the profile then; the program goes on')
+    add_kind(parser)
+    add_max_bytes(parser)
+
+
+def add_words(parser):
+    """Add the program."""
     parser.add_argument(
         '-m', action=_Rest, nargs=argparse.REMAINDER, metavar='MODULE',
         dest='program', help='MODULE [ARGUMENT]..., run as a script')
@@ -100,21 +113,19 @@ def add(parser):
         'words', metavar='PROGRAM', nargs=argparse.REMAINDER,
         help='a script, -m MODULE or -c CODE; or -- COMMAND: all processes '
              'of it that run this Python are profiled, as one profile')
-    add_rate(parser)
-    parser.add_argument(
-        '-d', '--duration', metavar='SEC', type=whole(MAX_DURATION_S),
-        help='profile each process for so many seconds at most, and write '
-             'the profile then; the program goes on')
-    add_kind(parser)
-    add_max_bytes(parser)
 
 
-def add_timeline(parser):
-    """Add the option that keeps moments."""
+def add_kept(parser):
+    """Add the options of what is kept beside the samples."""
     parser.add_argument(
         '--timeline', action='store_true',
         help='keep when each sample was taken: see report --from, and the '
              'time view of a page')
+    parser.add_argument(
+        '--calls', choices=COUNT_MODES,
+        help='what to count exactly: queries, calls of functions that ask a '
+             'service, a disk or the system; python, calls of functions in '
+             'Python; or all, C functions, too (default: queries)')
 
 
 def program_of(options):
@@ -163,6 +174,8 @@ def session_text(options, *, out, quiet, format=None, parent=None):
         items.append(f'names={options.names}')
     if options.timeline:
         items.append('timeline=1')
+    if options.calls is not None:
+        items.append(f'calls={options.calls}')
     if quiet:
         items.append('quiet=1')
     if parent is not None:

@@ -32,7 +32,7 @@ def add(commands):
                         help='leave the text of functions out of a page')
     parser.add_argument('-q', '--quiet', action='store_true',
                         help='print nothing if all goes well')
-    program.add_timeline(parser)
+    program.add_kept(parser)
     repeat.add(parser)
     meta.add(parser)
     parser.set_defaults(run=_run, program=None)

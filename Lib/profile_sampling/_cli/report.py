@@ -13,8 +13,8 @@ from profile_sampling._data import idle, keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import (
-    report_files, tables_of, tables_of_calls, tables_of_code, tables_of_gil,
-    tables_of_tasks, text)
+    report_files, tables_of, tables_of_calls, tables_of_code,
+    tables_of_counts, tables_of_gil, tables_of_tasks, text)
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
 from profile_sampling._formats.words import brief_amount, wrapped
@@ -113,6 +113,9 @@ def _add_tables(group):
                             'cumulative time')
     group.add_argument('--sort', choices=text.SORTS,
                        help='functions by this')
+    group.add_argument('--calls', action='store_true',
+                       help='queries, and exact calls if they were counted, '
+                            'by line')
     group.add_argument('--tree', action='store_true',
                        help='functions below those that called them')
     group.add_argument('--callers', metavar='NAME', action='append',
@@ -357,9 +360,15 @@ def _report(tables, path, format, options):
                 tables, sites, shown, width=width,
                 color=is_colored(options.output),
                 name=path if is_shown else None,
-                more=wrapped(_MORE, width, ' ') if is_shown else ()),
+                more=wrapped(_more(tables), width, ' ') if is_shown
+                else ()),
                 options.output)
     return report.encode()
+
+
+def _more(tables):
+    return _MORE if tables.counts is None else [
+        _MORE[0], '--calls', *_MORE[1:]]
 
 
 def _tables_of_threads(tables, sites, options):
@@ -373,6 +382,8 @@ def _tables_of_threads(tables, sites, options):
     if options.functions or options.sort:
         shown.append(tables_of.functions(busy, sites, top,
                                          options.sort or 'self'))
+    if options.calls:
+        shown += tables_of_counts.calls(tables, sites, top)
     if options.tree:
         shown.append(tables_of_calls.tree(busy, top))
     shown += [tables_of_calls.neighbours(busy, top, pattern, True)

@@ -25,7 +25,8 @@ import re
 from math import cos, hypot, pi, sin, sqrt, tan
 
 from profile_sampling._data import (
-    by_function, by_label, by_site, by_state, idle, keys, origins, select)
+    by_function, by_label, by_site, by_state, counts, idle, keys, origins,
+    select)
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.rows import DiffRow, Gate, function_rank
 from profile_sampling._data.tables import FRAME_COLUMNS
@@ -42,8 +43,10 @@ CUSTOM = 'custom'
 _CHANCE = 0.05
 # A change that counts: this share of the total, and of anything else.
 LEAST_OF_TOTAL, LEAST_OF_ROW = 0.01, 0.05
-_TARGET = re.compile(r'(total|function:.+?|label:[^=]+=.*?)'
+_TARGET = re.compile(r'(total|(?:function|calls|queries):.+?|label:[^=]+=.*?)'
                      r'(?::(\d+(?:\.\d+)?)%)?', re.DOTALL)
+# What is counted, exactly, so that any increase counts.
+COUNTED = frozenset({'calls', 'queries'})
 # The value of a row, and how many of its samples are of running code.
 _NOTHING = 0, 0
 _ANY = dict.fromkeys(('function', 'file', 'state', 'thread', 'task',
@@ -59,7 +62,7 @@ class Question:
 
     def __init__(self, *, by=LINE, cumulative=False, value=None, share=False,
                  per=None, gates=(), mine=(), everything=False,
-                 idle=False):
+                 idle=False, calls=False):
         self.by = by
         self.cumulative = cumulative
         self.value = value
@@ -69,6 +72,7 @@ class Question:
         self.mine = mine
         self.everything = everything
         self.idle = idle
+        self.calls = calls
         if share and per:
             raise ValueError('shares of a run are no values per unit of work')
         if share and any([text == 'total' for text, *_ in self.targets]):
@@ -80,11 +84,12 @@ def _target(text):
     found = _TARGET.fullmatch(text)
     if found is None:
         raise ValueError(
-            f'{text!r} is no gate: that is total, function:NAME or '
-            'label:KEY=VALUE, and may end in the increase that counts, such '
-            'as :3%')
+            f'{text!r} is no gate: that is total, function:NAME, '
+            'label:KEY=VALUE, calls:NAME, calls:total or queries:ROUTE, and '
+            'may end in the increase that counts, such as :3%')
     kind, _, name = found[1].partition(':')
-    least = LEAST_OF_TOTAL if kind == 'total' else LEAST_OF_ROW
+    least = (0.0 if kind in COUNTED else LEAST_OF_TOTAL if kind == 'total'
+             else LEAST_OF_ROW)
     return (found[1], kind, name,
             float(found[2]) / 100 if found[2] else least)
 
@@ -99,6 +104,7 @@ class Run:
     work     how many units of work it did; 1 if that was not asked
     cpu_wait_share
              of its time
+    calls    counts.Calls, if they are asked for
 
     *first* is the first run, which decides whose lines are compared.  Raise
     ValueError if the profile does not have what was asked for.
@@ -111,6 +117,7 @@ class Run:
         self.duration_ns = tables.duration_ns
         self.python_version = tables.python_version
         self.names = NAMES[tables.names]
+        self.calls = counts.Calls(tables) if question.calls else None
         self.work = _work(tables, question.per)
         if question.value is not None:
             tables = tables.about(question.value)
@@ -196,6 +203,8 @@ def _values(tables, key):
 
 
 def _of_target(tables, kind, name):
+    if kind in COUNTED:
+        return counts.of_target(tables, kind, name), 0
     if kind == 'function':
         wanted = {'function': name}
     elif kind == 'label':
@@ -259,9 +268,37 @@ class Difference:
         self.total = self._row(('total', None, 0, ''),
                                lambda run: run.total)
         self.rows = self._rows()
-        self.gates = [self._gate(number, text, least)
-                      for number, (text, *_, least)
-                      in enumerate(question.targets)]
+        self.gates = [
+            self._counted_gate(number, text, least) if kind in COUNTED
+            else self._gate(number, text, least)
+            for number, (text, kind, _, least) in enumerate(question.targets)]
+
+    def calls(self):
+        """Return (rows, the total, whether they are of one request): what
+        changed of exact calls, DiffRows by lines and what they called, a
+        margin of None where it may be chance."""
+        runs = [run.calls for run in self.before + self.after]
+        is_python = any([its.mode == counts.PYTHON for its in runs])
+        requests = {its.requests for its in runs}
+        is_per = len(requests) > 1 and 0 not in requests
+        places = {}
+        for its in runs:
+            places |= {key: place for key, place in its.places.items()
+                       if not is_python or key[-1] == 'python'}
+        rows = []
+        for key, place in places.items():
+            sides = [tuple([run.calls.numbers.get(key, 0)
+                            / (run.calls.requests if is_per else 1)
+                            for run in side])
+                     for side in (self.before, self.after)]
+            rows.append(_counted_row(place, *sides))
+        total = _counted_row(
+            ('all', None, 0, ''), *[
+                tuple(map(sum, zip(*[getattr(row, name) for row in rows])))
+                for name in ('runs_before', 'runs_after')])
+        rows.sort(key=lambda row: (-abs(row.change), -row.after, row.name,
+                                   row.line, row.called))
+        return rows, total, is_per
 
     def verdict(self):
         """Return the worst of what the gates say, or None without any."""
@@ -303,6 +340,21 @@ class Difference:
                 verdict = PASSED
         return Gate(text, least, row, verdict)
 
+    def _counted_gate(self, number, text, least):
+        """Counts are compared as they are: one run of each side is enough.
+
+        Where runs of a side differ among themselves, and the two sides meet,
+        it may be chance.
+        """
+        before, after = [tuple([run.targets[number][0] / run.work
+                                for run in runs])
+                         for runs in (self.before, self.after)]
+        row = _counted_row((text, None, 0, ''), before, after)
+        verdict = PASSED
+        if row.change > least * row.before:
+            verdict = INCONCLUSIVE if row.margin is None else REGRESSION
+        return Gate(text, least, row, verdict)
+
     def _row(self, place, sums_of, chance=_CHANCE):
         sides = [[(run, sums_of(run)) for run in runs]
                  for runs in (self.before, self.after)]
@@ -336,6 +388,16 @@ class Difference:
         return run.total[0] or 1 if self.question.share else run.work
 
 
+def _counted_row(place, before, after):
+    """Return the DiffRow of exact numbers: no margin, unless runs of a side
+    differ among themselves and the sides meet."""
+    meet = (min(after) <= max(before) and min(before) <= max(after)
+            and len({*before, *after}) > 1)
+    return DiffRow(*place, _mean(before) if before else 0,
+                   _mean(after) if after else 0, None if meet else 0.0,
+                   before, after)
+
+
 def of_tables(before, after, **options):
     """Return the Difference of two iterables of Tables, one for each run;
     *options* are those of Question()."""
@@ -364,9 +426,10 @@ def _check(runs, question):
         raise ValueError(
             f'no sample of any profile has the label {question.by!r}'
             + did_you_mean(question.by, (LINE, FUNCTION, *sorted(keys.OWN))))
-    for number, (text, *_) in enumerate(question.targets):
+    for number, (text, kind, *_) in enumerate(question.targets):
         if all([run.targets[number] == _NOTHING for run in runs]):
-            raise ValueError(f'no sample of any profile is in {text}')
+            what = 'call' if kind in COUNTED else 'sample'
+            raise ValueError(f'no {what} of any profile is in {text}')
 
 
 def _mean(values):

@@ -10,7 +10,7 @@ Those of different modes are not: what a sample was taken for differs.
 from array import array
 from itertools import repeat
 
-from profile_sampling._data import content, lives, timeline
+from profile_sampling._data import content, counts, lives, timeline
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import frame_numbers, number_of
@@ -64,6 +64,7 @@ class Merger:
         self._timelines = []
         self._task_classes = ()
         self._latencies = ()
+        self._counts = None
 
     def add(self, tables):
         """Add the tables of a profile.
@@ -106,6 +107,7 @@ class Merger:
             [*self._task_classes, *tables.task_classes])
         self._latencies = lives.united(
             [*self._latencies, *tables.latencies])
+        self._counts = counts.united([self._counts, tables.counts])
 
     def _number(self, table, row):
         return number_of(self._rows[table], row)
@@ -216,6 +218,7 @@ class Merger:
             'keys': tuple(self._keys), 'value_types': tuple(self._types),
             'is_idle_known': True,
             'task_classes': self._task_classes, 'latencies': self._latencies,
+            'counts': self._counts,
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
             'nodes': self._tree.packed(),

@@ -25,7 +25,7 @@ _CUSTOM = STATES.index('custom')
 # What a profile says of its whole.
 _FACTS = ('mode', 'rate_hz', 'depth_frames', 'names', 'start_time_ns',
           'covered', 'pid', 'python_version', 'stats', 'meta',
-          'task_classes', 'latencies')
+          'task_classes', 'latencies', 'counts')
 # What is decided of it, which equal profiles need not have in common.
 _KEPT = 'is_recorded_here', 'origins', 'has_mine'
 
@@ -59,6 +59,7 @@ class Tables:
     span_ns     of a part by time, its (begin, end); else None
     task_classes, latencies
                 tuples of TaskClass and of Latency; of a part those of all
+    counts      Counts, exact calls, or None; of a part those of all
     timeline    a Timeline, or None; or, in raw tables, what makes it of the
                 Tables when it is first asked for
     is_recorded_here
@@ -76,7 +77,7 @@ class Tables:
                  'start_time_ns', 'covered', 'pid', 'python_version', 'stats', 'meta',
                  'threads', 'functions', 'frames', 'nodes', 'labels',
                  'whole_cpu_ns', 'totals',
-                 'span_ns', 'task_classes', 'latencies',
+                 'span_ns', 'task_classes', 'latencies', 'counts',
                  'is_recorded_here', 'origins', 'has_mine',
                  '_timeline', '_frame_cache', '_label_cache',
                  '_innermost_python')
@@ -114,6 +115,7 @@ class Tables:
             self.columns = schema.unpacked(raw['samples'], self.schema.width)
         self.task_classes = lives.united(raw.get('task_classes', ()))
         self.latencies = lives.united(raw.get('latencies', ()))
+        self.counts = raw.get('counts')
         _check_labels(self.labels)
         self._check(len(raw['functions']))
         if moved:

@@ -11,8 +11,9 @@ recursion a function can be on a stack more than once; then what its innermost
 frame called is what it called.  So own cost and calls of a function add up to
 its cumulative values, which is how readers compute these.
 
-A sampler knows no number of calls: it is that of samples, and at least 1, as
-readers take no call for own cost.
+If calls were counted, their number is exact, and a line of the head says so.
+A sampler alone knows none: then, and for what was not counted, it is that of
+samples, and at least 1, as readers take no call for own cost.
 
 What gets lost: stacks beyond one call, columns and instructions, threads,
 states but for pseudo-frames, labels, tasks, who held the GIL and counters.
@@ -21,6 +22,7 @@ states but for pseudo-frames, labels, tasks, who held the GIL and counters.
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
+from profile_sampling._data.queries import place_key
 from profile_sampling._data.values import COUNT, NO_FRAMES, printable
 
 _UNKNOWN = '???'
@@ -36,7 +38,7 @@ def encode(tables):
     own = paths.self_sums([measure.column for measure in all_measures])
     totals = [sum(measure.column) for measure in all_measures]
     lines = [*_head(tables, all_measures, totals),
-             *_Body(paths, all_measures, own).lines(),
+             *_Body(tables, paths, all_measures, own).lines(),
              f'totals: {_numbers(totals)}', '']
     return '\n'.join(lines).encode()
 
@@ -52,6 +54,8 @@ def _head(tables, all_measures, totals):
         yield f'cmd: {command}'
     yield (f'desc: Trigger: {printable(tables.mode)} profile of Python '
            f'{printable(tables.python_version)}')
+    if tables.counts is not None and tables.counts.has_calls:
+        yield f'desc: Calls: counted ({tables.counts.mode})'
     yield 'positions: line'
     for event, measure in zip(events, all_measures):
         yield f'event: {event} : {measure.title} ({printable(measure.unit)})'
@@ -82,7 +86,7 @@ def _numbers(values):
 class _Body:
     """The lines of the functions."""
 
-    def __init__(self, paths, all_measures, own):
+    def __init__(self, tables, paths, all_measures, own):
         self._paths = paths
         self._own = own
         self._graph = CallGraph(
@@ -94,9 +98,28 @@ class _Body:
         for measure, sums in zip(all_measures, calls):
             if measure.name == COUNT.name:
                 self._n_calls = [max(1, count) for count in sums]
+        if tables.counts is not None and tables.counts.has_calls:
+            self._count(tables.counts.calls)
         self._calls = list(zip(*calls))
         self._numbers = {}, {}
         self._called = {}
+
+    def _count(self, counted):
+        """Put exact numbers in place of those of samples."""
+        sums = {}
+        for row in counted:
+            key = place_key(row.caller), row.line, place_key(row.callee)
+            sums[key] = sums.get(key, 0) + row.calls + row.resumes
+        places = self._paths.places
+        functions = {}
+        for place, number in enumerate(self._graph.function):
+            functions.setdefault(number, places[place][0])
+        for number, (place, called) in enumerate(self._graph.calls):
+            function, line = places[place]
+            n_calls = sums.get((place_key(function), line,
+                                place_key(functions[called])))
+            if n_calls:
+                self._n_calls[number] = n_calls
 
     def lines(self):
         """Yield the lines, by function."""

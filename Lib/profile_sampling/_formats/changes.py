@@ -35,8 +35,8 @@ def encode(difference, format, *, top=TOP, width=WIDTH, color=False):
             import json
             report = json.dumps(document(difference), indent=1) + '\n'
         case 'tsv':
-            report = report_files.as_tsv(
-                [_table(difference, len(difference.rows) or 1)])
+            *_, table = _tables(difference, None)
+            report = report_files.as_tsv([table])
         case 'markdown':
             report = markdown(difference, top=top)
         case 'text':
@@ -50,10 +50,10 @@ def text(difference, *, top=TOP, width=WIDTH, color=False):
     for table in _tables(difference, top):
         result += ['', *lines(table, width, color)]
     # No break between a figure and its unit.
-    result += ['', *[
-        line.replace('\xa0', ' ') for note in _notes(difference)
-        for line in wrapped(note.replace(' %', '\xa0%').split(' '), width,
-                            ' ')]]
+    notes = [line.replace('\xa0', ' ') for note in _notes(difference)
+             for line in wrapped(note.replace(' %', '\xa0%').split(' '),
+                                 width, ' ')]
+    result += ['', *notes] if notes else []
     return '\n'.join(result) + '\n'
 
 
@@ -104,7 +104,16 @@ def document(difference):
                    'verdict': gate.verdict} | _change(gate.row)
                   for gate in difference.gates],
         'verdict': difference.verdict(),
+        **_calls_document(difference),
         'rows': [_place(row) | _change(row) for row in difference.rows]}
+
+
+def _calls_document(difference):
+    if not difference.question.calls:
+        return {}
+    rows, total, is_per = difference.calls()
+    return {'calls': [_place(row) | _change(row) for row in rows],
+            'calls_total': _change(total), 'calls_per_request': is_per}
 
 
 def _side(runs):
@@ -163,18 +172,34 @@ def _tables(difference, top):
             Column('relative', 'change', 'word'),
             Column('margin', '±', 'word'),
             Column('verdict', '', 'word')],
-            [_gate(gate, difference.method) for gate in difference.gates],
+            [_gate(gate, difference) for gate in difference.gates],
             value_type=difference.value_type)
-    yield _table(difference, top)
+    yield (_calls(difference, top) if difference.question.calls
+           else _table(difference, top))
 
 
-def _gate(gate, method):
+def _gate(gate, difference):
     row = gate.row
+    if _is_counted(gate):
+        change = ' \N{RIGHTWARDS ARROW} '.join(map(_count, (row.before,
+                                                           row.after)))
+        if row.before and row.after:
+            change += f' ({percent(row.relative)})'
+        return (f'{gate.target} ({100 * gate.least:g} %)', change, 'counted',
+                _VERDICTS[gate.verdict])
     # What one run says of the next is not known.
-    margin = ('?' if method == diff.SAMPLING or not row.before
+    margin = ('?' if difference.method == diff.SAMPLING or not row.before
               else f'{100 * row.margin / abs(row.before):,.1f} %')
     return (f'{gate.target} ({100 * gate.least:g} %)', _relative(row), margin,
             _VERDICTS[gate.verdict])
+
+
+def _is_counted(gate):
+    return gate.target.partition(':')[0] in diff.COUNTED
+
+
+def _count(number):
+    return f'{number:,.0f}' if number == int(number) else f'{number:,.1f}'
 
 
 def _table(difference, top):
@@ -189,7 +214,56 @@ def _table(difference, top):
                Column('called', 'in', 'name')]
     return Table('changes', _what(difference), columns, cells, is_exact=True,
                  value_type=_SHARES if share else difference.value_type,
-                 more=(max(len(difference.rows) - top, 0), 'row'))
+                 more=(len(difference.rows) - len(difference.rows[:top]),
+                       'row'))
+
+
+def _calls(difference, top):
+    """The Table of what changed of exact calls."""
+    rows, total, is_per = difference.calls()
+    changed = [row for row in rows if row.change]
+    columns = [Column(f'{name}_text', name, 'word', 'text')
+               for name in ('before', 'after', 'change')]
+    columns += [Column(name, '', 'count', 'data')
+                for name in ('before', 'after', 'change')]
+    columns += [Column('', '', 'chance', 'text'),
+                Column('', 'line', 'name', 'text'),
+                Column('name', '', 'text', 'data'),
+                Column('file', '', 'text', 'data'),
+                Column('line', '', 'count', 'data'),
+                Column('called', 'calls', 'text'),
+                Column('tag', '', 'word', 'text')]
+    same = [row for row in rows if not row.change]
+    cells = [_calls_cells(row) for row in changed[:top]]
+    if same:
+        number = sum([row.after for row in same])
+        cells.append((*[_count(number)] * 2, '0', number, number, 0, False,
+                      ('', counted(len(same), 'line') + ' as before'), '', '',
+                      0, '', ''))
+    cells.append(_calls_cells(total))
+    text = ' \N{RIGHTWARDS ARROW} '.join(
+        map(_count, (total.before, total.after)))
+    if total.before and total.change:
+        text += f' ({percent(total.relative)})'
+    return Table('calls', f'{text} calls{" of one request" if is_per else ""}'
+                 ', counted', columns, cells,
+                 value_type=difference.value_type,
+                 more=(len(changed) - len(changed[:top]), 'line'))
+
+
+def _calls_cells(row):
+    numbers = row.before, row.after, row.change
+    *texts, change = [_count(number) if number else '-' for number in numbers]
+    if row.change > 0:
+        change = f'+{change}'
+    name = '', row.name
+    if row.function is not None:
+        name = (row.function.module or '',
+                f'{row.function.qualname}:{row.line}')
+    said = '' if row.before and row.after else 'new' if row.after else 'gone'
+    return (*texts, change, *numbers, row.margin is None, name, row.name,
+            row.function.filename if row.function is not None else '',
+            row.line, row.called, said if row.called else '')
 
 
 def _shown(difference, top):
@@ -230,13 +304,20 @@ def _relative(row):
 
 
 def _notes(difference):
+    if difference.question.calls:
+        rows, total, _ = difference.calls()
+        if any([row.margin is None for row in (*rows, total)]):
+            yield '~: its count differs from run to run'
+        if not all(map(_is_counted, difference.gates)):
+            yield 'gates need two runs a side or more, but for calls'
+        return
     before, after = len(difference.before), len(difference.after)
     if difference.method == diff.SAMPLING:
         each = 'each' if before == after == 1 else 'on a side'
         yield (f'one run {each}: run-to-run variation unknown; ± is the '
                'error of sampling alone (95 %)')
-        if difference.gates:
-            yield 'gates need two runs a side or more'
+        if not all(map(_is_counted, difference.gates)):
+            yield 'gates need two runs a side or more, but for calls'
     else:
         yield (f'{before} and {after} runs: ± is from how runs differ (95 %): '
                "Student's t")

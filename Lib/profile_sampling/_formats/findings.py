@@ -16,11 +16,14 @@ cpu_wait       how long threads had no CPU                 10 %
 gc             how much the collector took                 5 %
 generic        how much of running time instructions took  20 % of it, in 100
                that could have been specialized            samples or more
+queries        which line made many queries for a request,  10 a request and
+               or many at all                              3 % of its time, or
+                                                           100 and 3 % of all
 few            that there are few running samples          less than 100
 """
 
 from profile_sampling._data import (
-    by_gil_holder, by_instruction, by_task, opcodes)
+    by_gil_holder, by_instruction, by_task, opcodes, queries, watched)
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.by_site import OUTSIDE
@@ -34,6 +37,8 @@ _GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
 _WAITING_SHARE, _CPU_WAIT_SHARE, _GC_SHARE = 0.5, 0.1, 0.05
 _GENERIC_SHARE = 0.2
 _FEW = 100
+# For a request, or a call; of its time; and of a line without either.
+_QUERIES, _QUERIES_SHARE, _MANY_QUERIES = 10, 0.03, 100
 # Of the time that threads waited.
 _ONE_HOLDER = 0.1
 _HELD_GIL = 'held the GIL'
@@ -61,8 +66,8 @@ def findings(tables, sites):
     if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
         return []
     found = [rule(tables, sites) for rule in (
-        _gil, _gil_asleep, _loop_blocked, _loop_wait, _waiting, _cpu_wait, _gc,
-        _generic, _few)]
+        _queries, _gil, _gil_asleep, _loop_blocked, _loop_wait, _waiting,
+        _cpu_wait, _gc, _generic, _few)]
     return [finding for finding in found if finding is not None]
 
 
@@ -236,6 +241,54 @@ def _generic(tables, sites):
         f'it {printable(name)}',
         ns=ns, share=ns / running_ns, instruction=name,
         instruction_share=most_ns / ns)
+
+
+def _queries(tables, sites):
+    found = [finding for row in queries.rows(tables, sites)
+             if row.function is not None
+             and (finding := _many_queries(row, sites)) is not None]
+    return max(found, key=lambda finding: finding.numbers['ns'], default=None)
+
+
+def _many_queries(row, sites):
+    place = f'{printable(row.function.name)}:{row.line}'
+    one, several, does = watched.KINDS[row.kind]
+    numbers = {'ns': row.ns, 'calls': row.calls, 'place': place}
+    line = next((its for its in sites.rows if its.line == row.line and
+                 queries.place_key(its.function)
+                 == queries.place_key(row.function)), None)
+    if row.requests:
+        each, whole_ns = row.calls / row.requests, row.requests_ns
+        if each < _QUERIES or row.ns < _QUERIES_SHARE * whole_ns:
+            return None
+        route = printable(row.route)
+        who = f'Each {route}' if each == int(each) else f'A {route}'
+        text = (f'{who} {does} {_number(each)} {several} at {place}: '
+                f'{row.calls:,} in {counted(row.requests, "request")}, '
+                f'{brief(row.ns)}, {share(row.ns, whole_ns)} of the '
+                f'{brief(whole_ns)} that they took')
+        numbers |= {'route': row.route, 'requests': row.requests,
+                    'per_request': each, 'share': row.ns / whole_ns}
+        return Finding('queries', text, line, **numbers)
+    if row.ns < _QUERIES_SHARE * sites.busy:
+        return None
+    each = row.calls / row.callers if row.callers > 1 else 0
+    if each >= _QUERIES:
+        who = 'Each call' if each == int(each) else 'A call'
+        text = (f'{who} of {printable(row.function.name)} {does} '
+                f'{_number(each)} {several} at {place}: {row.calls:,} in '
+                f'{row.callers:,} calls')
+    elif row.calls >= _MANY_QUERIES:
+        text = f'{place} {does} {row.calls:,} {several}'
+    else:
+        return None
+    return Finding('queries', f'{text}, {brief(row.ns)}, '
+                   f'{share(row.ns, sites.busy)} of the time', line,
+                   share=row.ns / sites.busy, **numbers)
+
+
+def _number(number):
+    return f'{number:,.0f}' if number == int(number) else f'{number:,.1f}'
 
 
 def _few(tables, sites):

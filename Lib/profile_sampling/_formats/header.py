@@ -5,6 +5,7 @@ report.
 """
 
 from profile_sampling._data import by_task
+from profile_sampling._data.counts import ALL
 from profile_sampling._data.losses import (
     lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.values import (
@@ -17,6 +18,8 @@ _RUNNING = STATES.index('running')
 _WALL = 'wall_ns'
 # Of the rate that was asked for.
 _ACHIEVED = 0.75
+# Of the CPU time.
+_COUNTING_SHARE = 0.1
 # What faults() are in short.
 LOST, BUSY, COSTLY = 'samples lost', 'machine was busy', 'high cost'
 # What quality() may say, in short, the share from which on it does harm, and
@@ -99,6 +102,8 @@ def lines(tables, sites, wrap):
         result += wrap(states)
     if by_task.has_tasks(tables):
         result += wrap(_tasks(tables))
+    if tables.counts is not None and tables.counts.has_calls:
+        result += wrap(_counted(tables), ' ')
     if tables.schema.has_states:
         found = ('; '.join([text for _, text in faults(tables, sites)])
                  or 'good')
@@ -144,6 +149,34 @@ def _totals(tables, sites):
         yield text
 
 
+def _counted(tables):
+    """How much was counted, and what that took, in words."""
+    counts = tables.counts
+    of_c = sum([row.calls for row in counts.calls
+                if row.callee.kind != 'python'])
+    of_python = sum([row.calls for row in counts.calls]) - of_c
+    text = f'{counted(of_python, "call")} of Python functions'
+    if counts.mode == ALL:
+        text += f' and {of_c:,} of C functions'
+    text += ' counted'
+    if counts.cost_ns:
+        text += f'; counting took {brief(counts.cost_ns)} of the times below'
+        cost = counting_share(tables)
+        if cost is not None:
+            text += f', {100 * cost:.1f} % of the CPU time'
+    if counts.lost:
+        text += f'; {counts.lost:,} events lost, for lack of memory'
+    return text.split(' ')
+
+
+def counting_share(tables):
+    """Return what counting calls took of the CPU time; None: not known."""
+    cpu_ns = tables.whole_cpu_ns or _total(tables, 'cpu_ns')
+    if tables.counts is None or not cpu_ns:
+        return None
+    return tables.counts.cost_ns / cpu_ns
+
+
 def _tasks(tables):
     """What tasks spent their lives in, which is no thread's time."""
     count = by_task.finished(tables)
@@ -172,6 +205,11 @@ def faults(tables, sites):
         value = facts[f'{name}_share']
         if value is not None and value > least:
             yield word, says.format(f'{100 * value:.1f} %')
+    cost = counting_share(tables)
+    if cost is not None and cost > _COUNTING_SHARE:
+        yield COSTLY, (f'counting calls took {100 * cost:.1f} % of the CPU '
+                       'time, of functions that are called often: without '
+                       'calls= it takes none')
 
 
 def losses(tables):

@@ -27,7 +27,7 @@ def encode(tables):
         'threads': [_thread(thread) for thread in tables.threads],
         'functions': [_function(function) for function in tables.functions],
         'frames': _frames(tables), 'stacks': _stacks(tables),
-        **_samples(tables), **_lives(tables)}) + b'\n'
+        **_samples(tables), **_lives(tables), **_calls(tables)}) + b'\n'
 
 
 def _facts(tables):
@@ -142,6 +142,19 @@ def _lives(tables):
                               'roots': list(map(known_text, row.roots))}
             for row in tables.latencies]
     return found
+
+
+def _calls(tables):
+    """Exact calls, if they were counted."""
+    counts = tables.counts
+    if counts is None:
+        return {}
+    return {'calls_mode': counts.mode, 'calls': [
+        _counters(row) | {
+            'caller': None if row.caller is None else _function(row.caller),
+            'callee': _function(row.callee),
+            'route': None if row.route is None else known_text(row.route)}
+        for row in counts.rows]}
 
 
 def _counters(row):

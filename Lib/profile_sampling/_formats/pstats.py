@@ -9,9 +9,13 @@ callers is a dict of the same without callers.  cProfile's own documentation
 says no more; Lib/pstats.py is the definition.
 
 Times are those of what the profile is about, in seconds; values that are no
-times are as they are.  Calls are not known to a sampler: their number is that
-of the samples with the function on the stack, and "per call" is per sample.
-What is on a stack more than once, by recursion, counts once, as in cProfile.
+times are as they are.  What is on a stack more than once, by recursion, counts
+once, as in cProfile.
+
+If calls were counted, their number is exact: as in cProfile it is that of
+calls and resumes, a primitive call is an outermost one, and what was not
+counted has 0.  A sampler alone knows none: then it is that of the samples with
+the function on the stack, and "per call" is per sample.
 
 What gets lost: stacks (of a function only its direct callers are kept), the
 other types of values, lines, columns and instructions, threads, states but
@@ -63,6 +67,8 @@ def stats(tables):
     found = {key: (*row, _in_order(its_callers)) for key, row, its_callers
              in zip(graph.keys, rows, callers)}
     ns, n = own[ROOT], own_count[ROOT]
+    if tables.counts is not None and tables.counts.has_calls:
+        found, n = _counted(found, tables.counts.calls), 0
     # pstats refuses a file without any row.
     if ns or n or not found:
         # A function may have this name.
@@ -70,6 +76,39 @@ def stats(tables):
         found[_NO_FRAMES] = (known[0] + n, known[1] + n, known[2] + ns / scale,
                              known[3] + ns / scale, known[4])
     return _in_order(found)
+
+
+def _counted(found, calls):
+    """Return the same rows with exact numbers of calls in place of samples,
+    and those of what was called and not sampled."""
+    numbers, of_callers = {}, {}
+    for row in calls:
+        key = _key(row.callee)
+        primitive = (row.calls + row.resumes
+                     - row.recursive - row.recursive_resumes)
+        pair = row.calls + row.resumes, primitive
+        numbers[key] = _added(numbers.get(key), pair)
+        if row.caller is not None:
+            its = of_callers.setdefault(key, {})
+            caller = _key(row.caller)
+            its[caller] = _added(its.get(caller), pair)
+            # pstats wants a row of each caller.
+            numbers.setdefault(caller, (0, 0))
+    result = {}
+    for key in found.keys() | numbers.keys():
+        _, _, own, cum, callers = found.get(key, (0, 0, 0, 0, {}))
+        number, primitive = numbers.get(key, (0, 0))
+        counted = of_callers.get(key, {})
+        # Here cProfile has all calls first.
+        callers = {caller: (*counted.get(caller, (0, 0)),
+                            *callers.get(caller, (0, 0, 0, 0))[2:])
+                   for caller in callers.keys() | counted.keys()}
+        result[key] = primitive, number, own, cum, _in_order(callers)
+    return result
+
+
+def _added(one, other):
+    return other if one is None else (one[0] + other[0], one[1] + other[1])
 
 
 def _rows(counts, own, cum, scale):

@@ -6,6 +6,8 @@ It must not know how a table is laid out.
 
 from profile_sampling._data import confidence, states
 from profile_sampling._data.by_site import called, called_name, is_outside
+from profile_sampling._data.counts import PYTHON, by_line
+from profile_sampling._data.queries import place_key
 from profile_sampling._data.values import (
     COUNT, NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.table import Column, Table
@@ -34,18 +36,35 @@ def site_table(tables, sites, top):
     others = sites.rows[len(ranked):]
     shared = TimeColumns(tables, sites, [row.sums for row in ranked],
                          [row.sums for row in others])
+    made = calls_by_line(tables)
     columns = [*shared.columns,
+               Column('calls', 'calls', 'count', 'both' if made else 'data'),
                *place_columns('line'),
                Column('in', 'in', 'name')]
-    rows = [(*cells, *_place(row), called(row, with_share=True))
+    rows = [(*cells, made.get((place_key(row.function), row.line)),
+             *_place(row), called(row, with_share=True))
             for cells, row in zip(shared.cells(top), [*ranked[:top], *others])]
-    notes = [f'[{state}] {brief_amount(value, own)}: on no line'
+    notes = [] if not made else [
+        'calls: made by the line itself, counted' + (
+            '; of C functions: calls=all' if tables.counts.mode == PYTHON
+            else '')]
+    notes += [f'[{state}] {brief_amount(value, own)}: on no line'
               for state, value in sites.nowhere]
     if sites.idle:
         notes.append(_idle(sites, own))
     return Table('my_code' if sites.is_mine else 'sites', _title(sites),
                  columns, rows, value_type=own, notes=notes,
                  more=(len(ranked) - len(ranked[:top]), 'line'))
+
+
+def calls_by_line(tables):
+    """Return {(place_key(function), line): calls that it made}."""
+    found = {}
+    if tables.counts is not None and tables.counts.has_calls:
+        for (function, line), number in by_line(tables.counts).items():
+            key = place_key(function), line
+            found[key] = found.get(key, 0) + number
+    return found
 
 
 def _title(sites):

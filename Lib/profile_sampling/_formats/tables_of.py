@@ -6,13 +6,22 @@ which options ask for it.
 
 from profile_sampling._data import by_function, by_state, keys
 from profile_sampling._data.values import IDLE
+from profile_sampling._formats import tables_of_counts
 from profile_sampling._formats.sites import (
     TimeColumns, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
 
 
 def functions(tables, sites, top, sort='self'):
-    """The Table of functions, self and cumulative values in one row."""
+    """The Table of functions, self and cumulative values in one row.
+
+    Raise ValueError if they cannot be sorted so.
+    """
+    if tables.counts is not None and tables.counts.has_calls:
+        return tables_of_counts.functions(tables, sites, top, sort)
+    if sort not in ('self', 'cum'):
+        raise ValueError(f'no calls were counted, so none to sort by (--sort '
+                         f'{sort}).  Count them:  record --calls python')
     own = tables.own
     rows = by_function.functions(tables)
     if sort == 'cum':

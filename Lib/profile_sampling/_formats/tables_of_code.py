@@ -4,9 +4,11 @@ This file owns what is in them.  It must not know how a table is laid out.
 """
 
 from profile_sampling._data import by_function, by_instruction, match
+from profile_sampling._data.queries import place_key
 from profile_sampling._data.values import COUNT, OPCODES, STATES
 from profile_sampling._formats import header, source_text
-from profile_sampling._formats.sites import place_cells, place_columns
+from profile_sampling._formats.sites import (
+    calls_by_line, place_cells, place_columns)
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.words import not_shown
 
@@ -147,6 +149,7 @@ class _Listing:
         self._cum = cum
         self._sums = sums
         self._instructions = instructions
+        self._calls = calls_by_line(tables)
 
     def table(self):
         function = self._function
@@ -159,6 +162,8 @@ class _Listing:
             Column(f'running_margin{suffix}', '\N{PLUS-MINUS SIGN}',
                    'margin', margin),
             Column(f'cum{suffix}', 'cum', 'value'),
+            Column('calls', 'calls', 'count',
+                   'both' if self._calls else 'data'),
             Column('line', 'line', 'count'),
             Column('source', 'source', 'code'),
             Column('instruction_offset', '', 'count', 'data')]
@@ -179,14 +184,15 @@ class _Listing:
         else:
             numbers = (sums.total, sums.by_state[_RUNNING],
                        self._sites.precision.margin_ns(sums.running_records))
-        yield *numbers, cum, line, text, None
+        made = self._calls.get((place_key(self._function), line))
+        yield *numbers, cum, made, line, text, None
         own = self._tables.own
         least = _LEAST_SHARE * self._sites.busy
         for row in self._instructions.get((self._function, line), ()
                                           )[:_INSTRUCTIONS]:
             if row.self_values[own] >= least and (row.base_opname
                                                   or row.callees):
-                yield (row.self_values[own], None, None, None, None,
+                yield (row.self_values[own], None, None, None, None, None,
                        ' ' * max(0, row.column - 1) + f'^ {_named(row, own)}',
                        row.instruction_offset)
 

@@ -18,7 +18,7 @@ from profile_sampling._formats.words import seconds, wrapped
 
 TOP, TOP_SHORT = 30, 5
 # What functions are ranked by.
-SORTS = 'self', 'cum'
+SORTS = 'self', 'cum', 'calls', 'per-call'
 
 
 def encode(tables, **options):
@@ -39,7 +39,8 @@ def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
     Raise ValueError for an option that cannot be.
     """
     if sort is not None and sort not in SORTS:
-        raise ValueError(f'sort must be {" or ".join(SORTS)}, not {sort!r}')
+        raise ValueError(f'sort must be {", ".join(SORTS[:-1])} or '
+                         f'{SORTS[-1]}, not {sort!r}')
     check(TOP if top is None else top, width)
     threads = on_clocks(tables)
     sites = sites_of(threads, mine, everything, idle=idle)

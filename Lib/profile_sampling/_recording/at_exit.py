@@ -15,6 +15,7 @@ from profile_sampling._data import intake
 from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
+from profile_sampling._recording.counting import Counting
 from profile_sampling._recording.descriptors import with_a_descriptor
 
 # What the command line has to say of the program: name=text, one in a line.
@@ -52,7 +53,8 @@ _LOOK = {
 def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     """Return the function that the core calls with its tables at the end.
 
-    It takes the tables and *quiet*, and does with them what write() does.
+    It takes the tables and *quiet*, and does with them what write() does; its
+    attribute count() begins to count calls, of a mode.
     All that it needs has been imported when this returns.  The end is that
     of the program if *duration_s* is 0, or at most so many seconds away.
     With *has_timeline* moments are kept from now on.
@@ -71,6 +73,9 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
         from profile_sampling._recording import limit
         limit.end_after(duration_s)
 
+    core = _core.load()
+    countings = []
+
     def write_here(raw, quiet, is_exec):
         name, note = out, ''
         if is_exec:
@@ -80,6 +85,10 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
             note = 'The process becomes another program. '
         raw['meta'] = meta
         raw['latencies'] = latencies.end_session()
+        for counting in countings:
+            # After a snapshot the session goes on.
+            raw['counts'] = (counting.so_far() if core.is_written_at_exit()
+                             else counting.end())
         if recorder is not None:
             recorder.finish(raw)
         is_written = write(raw, name, format, cwd, quiet, encode, say,
@@ -91,6 +100,7 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     def write_at_exit(raw, quiet, is_exec):
         with_a_descriptor(write_here, raw, quiet, is_exec)
 
+    write_at_exit.count = lambda mode: countings.append(Counting(mode))
     return write_at_exit
 
 

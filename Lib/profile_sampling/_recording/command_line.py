@@ -22,6 +22,8 @@ import os
 import sys
 
 from profile_sampling import _core, _files, _formats
+from profile_sampling._data.counts import (
+    MODES as COUNT_MODES, OFF, QUERIES)
 from profile_sampling._data.values import MODES, NAMES, printable
 from profile_sampling._options import (
     MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ)
@@ -36,7 +38,7 @@ _NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
             'duration_s': (1, MAX_DURATION_S), 'timeline': (0, 1),
             'children': (0, 1), 'quiet': (0, 1)}
 _KEYS = ('rate_hz', 'out', 'format', 'depth_frames', 'names', 'signal',
-         'defer', 'duration_s', 'timeline', 'children', 'quiet')
+         'defer', 'duration_s', 'timeline', 'calls', 'children', 'quiet')
 # 1 and 0 as other variables have them.
 _MODES = {'1': 'wall', '0': 'off', 'off': 'off'} | dict(zip(MODES, MODES))
 
@@ -89,7 +91,7 @@ class _Request:
     rate_hz, depth_frames = 1000, 512
     names = NAMES.index('all')
     signal = defer = duration_s = timeline = quiet = 0
-    out = format = children = None
+    out = format = children = calls = None
 
 
 def _read(text):
@@ -107,6 +109,11 @@ def _read(text):
             request.mode = _MODES[item]
     if request.timeline and request.defer:
         raise _Refused('timeline=1: a deferred session has no time line')
+    if request.calls is None:
+        request.calls = OFF if request.defer else QUERIES
+    elif request.calls != OFF and request.defer:
+        raise _Refused(f'calls={request.calls}: a deferred session counts no '
+                       'calls')
     # Each process needs a file of its own.
     request.is_per_process = request.out is None or '{pid}' in request.out
     if request.children is None:
@@ -131,6 +138,11 @@ def _value(key, text):
             raise _Refused(f'names={text}: expected off, calls, opcodes or '
                            'all')
         return NAMES.index(text)
+    if key == 'calls':
+        if text not in COUNT_MODES:
+            raise _Refused(f'calls={text}: expected off, queries, python or '
+                           'all')
+        return text
     if key not in ('out', 'format'):
         raise _wrong_word('unknown key', key, ', '.join(_KEYS))
     if not text:
@@ -172,6 +184,10 @@ def _begin(request, by_option):
     if parent.pid != os.getpid():
         # Only now: whatever ends it from here on, it leaves a profile.
         parent.began()
+    try:
+        write.count(request.calls)
+    except RuntimeError as exc:
+        _say(f'sampleprof: {exc}. Sampling goes on')
 
 
 def _parent_of(request):

@@ -5,17 +5,20 @@ function.  It must not know what a profile holds.
 """
 
 from profile_sampling import _core
-from profile_sampling._options import checked, with_hints
+from profile_sampling._options import checked, checked_calls, with_hints
 from profile_sampling._profile import Profile
 from profile_sampling._recording import latencies
+from profile_sampling._recording.counting import Counting
 
 # Who records the time line of the session, if it has one.
 _recorders = []
+# Who counts its calls.
+_countings = []
 
 
 @with_hints
 def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
-          signal=None, defer=False, timeline=False):
+          signal=None, defer=False, timeline=False, calls=None):
     """Start a session that samples all threads of this process.
 
     mode          which clock the profile is about: 'wall', the time that
@@ -33,6 +36,9 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
                   between
     timeline      keep when samples were taken: Profile.between() takes a
                   range of time, and pages have lanes.  Not with *defer*
+    calls         what to count exactly, beside the samples: 'python', calls
+                  of functions in Python, or 'all', C functions, too; of the
+                  interpreter that asks for it.  Not with *defer*
 
     By default depth_frames is 512 and names is 'all'; or, beside
     subscriptions or blocks of profile(), what these have.
@@ -43,21 +49,37 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
     cannot.
     """
     options = checked(mode, rate_hz, depth_frames, names, signal)
+    calls = checked_calls(calls)
     if defer:
         if timeline:
             raise ValueError('a deferred session has no time line')
+        if calls != 'off':
+            raise ValueError('a deferred session counts no calls')
         options['defer'] = True
-    _, recorder = _begin(lambda core: core.start(**options),
-                         lambda core, _: core.stop(), timeline)
+    _, recorder, counting = _begin(lambda core: core.start(**options),
+                                   lambda core, _: core.stop(), timeline,
+                                   calls)
     _recorders[:] = [] if recorder is None else [recorder]
+    _countings[:] = [counting]
     latencies.begin_session()
     _core.give_names()
 
 
-def _begin(begin, end, has_timeline):
-    """Begin to sample; return what begin() returned, and the recorder of a
-    time line, or None."""
+def _begin(begin, end, has_timeline, calls):
+    """Begin to sample; return what begin() returned, the recorder of a time
+    line, or None, and the Counting."""
     core = _core.load()
+    block, recorder = _begin_samples(core, begin, end, has_timeline)
+    try:
+        return block, recorder, Counting(calls)
+    except BaseException:
+        if recorder is not None:
+            recorder.close()
+        end(core, block)
+        raise
+
+
+def _begin_samples(core, begin, end, has_timeline):
     if not has_timeline:
         return begin(core), None
     _core.check_goes_on()
@@ -82,8 +104,12 @@ def stop():
 
     Raise RuntimeError if none is running.
     """
-    raw = _core.load().stop()
-    raw = raw | {'latencies': latencies.end_session()}
+    core = _core.load()
+    counted = None
+    while _countings and core.running():
+        counted = _countings.pop().end()
+    raw = core.stop()
+    raw = raw | {'latencies': latencies.end_session(), 'counts': counted}
     while _recorders:
         _recorders.pop().finish(raw)
     return Profile._from_raw(raw)
@@ -101,6 +127,8 @@ def snapshot(*, clear=False):
     clear = bool(clear)
     raw = _core.load().snapshot(clear)
     raw = raw | {'latencies': latencies.of_session(clear=clear)}
+    for counting in _countings:
+        raw['counts'] = counting.so_far(clear=clear)
     for recorder in _recorders:
         recorder.so_far(raw, clear=clear)
     return Profile._from_raw(raw)
@@ -156,10 +184,12 @@ class profile:
 
     @with_hints
     def __init__(self, mode=None, *, rate_hz=None, depth_frames=None,
-                 names=None, signal=None, out=None, timeline=False):
+                 names=None, signal=None, out=None, timeline=False,
+                 calls=None):
         self._options = checked(mode, rate_hz, depth_frames, names, signal)
         self._path = None
         self._has_timeline = bool(timeline)
+        self._calls = checked_calls(calls)
         if out is not None:
             from profile_sampling import _formats
             # A bad name is to be known now, not when the work is done.
@@ -183,12 +213,13 @@ class profile:
             from profile_sampling import _files
             _files.check(self._path())
         is_first = not core.running()
-        block, recorder = _begin(
+        block, recorder, counting = _begin(
             lambda core: core.begin_block(**self._options),
-            lambda core, block: core.end_block(block), self._has_timeline)
+            lambda core, block: core.end_block(block), self._has_timeline,
+            self._calls)
         if is_first:
             _core.give_names()
-        return block, latencies.collect(), recorder
+        return block, latencies.collect(), recorder, counting
 
     def __exit__(self, exc_type, exc, traceback):
         block = self._block
@@ -196,12 +227,13 @@ class profile:
         self._end(block)
 
     def _end(self, block):
-        block, collector, recorder = block
+        block, collector, recorder, counting = block
+        counted = counting.end()
         ended = latencies.end(collector)
         raw = _core.load().end_block(block)
         if raw is None:
             return      # it is the parent's, or the interpreter is ending
-        raw = raw | {'latencies': ended}
+        raw = raw | {'latencies': ended, 'counts': counted}
         if recorder is not None:
             recorder.finish(raw)
         self.profile = Profile._from_raw(raw)

@@ -162,8 +162,13 @@ def _cpu_wait(sites, finding):
             '`--value cpu` shows what the program itself took.')
 
 
+def _queries(sites, finding):
+    return f'{finding.text}.'
+
+
 # By rule: title, where a click leads, what it is called, and the text.
 _CARDS = {
+    'queries': ('Many queries for one request', _PLACE, _SEE_LINE, _queries),
     'loop_blocked': ('A blocking call held the event loop', _LOOP,
                      'Who held the event loop', _loop_blocked),
     'loop_wait': ('Tasks waited for the event loop', _LOOP,

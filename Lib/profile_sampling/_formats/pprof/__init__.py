@@ -17,6 +17,8 @@ MARK = '# profile_sampling 1'
 TIMELINE = 'timeline'
 # The same of counters of tasks and requests.
 LIVES = 'tasks'
+# And of exact calls.
+CALLS = 'calls'
 # The same that says that samples that are idle have that state.
 IDLE = 'idle is a state'
 # The keys of those that say whose code a file is, and whether lines of mine

@@ -14,8 +14,8 @@ from profile_sampling._data.schema import CORE_KEYS, Key, of_rows
 from profile_sampling._data.values import (
     NAMES, NATIVE, OPCODES, WAITING, Process)
 from profile_sampling._formats.pprof import (
-    BLOCKED, COVERED, HAS_MINE, IDLE, KEY, LIVES, MARK, ORIGIN, PROCESS,
-    TIMELINE, VALUE, lives, moments, process_of)
+    BLOCKED, CALLS, COVERED, HAS_MINE, IDLE, KEY, LIVES, MARK, ORIGIN,
+    PROCESS, TIMELINE, VALUE, counts, lives, moments, process_of)
 from profile_sampling._formats.pprof.builder import Builder
 from profile_sampling._formats.pprof.encoder import (
     DEFAULT_TYPE, DURATION_NS, PERIOD, TIME_NS)
@@ -72,6 +72,9 @@ class _Decoder:
         if counters:
             facts['lives'] = lambda tables: lives.read(
                 counters, tables, self._budget)
+        calls = facts.pop('calls')
+        if calls:
+            facts['counts'] = counts.read(calls, self._budget)
         functions = Functions(Names(facts.pop('modules'), self._budget),
                               self._budget)
         is_python = [functions.add(self._string(name), self._string(filename),
@@ -158,7 +161,7 @@ class _Decoder:
             'python_version': '',
             'stats': {}, 'meta': {}, 'modules': set(), 'pids': set(),
             'spans': set(),
-            'timelines': [], 'counters': [], 'plain': [], 'said': {},
+            'timelines': [], 'counters': [], 'calls': [], 'plain': [], 'said': {},
             'covered': set(), 'origins': {}, 'processes': set(),
         }
         if MARK in comments:
@@ -241,6 +244,8 @@ def _take_comment(comment, facts):
         facts['timelines'].append(text)
     elif key == LIVES:
         facts['counters'].append(text)
+    elif key == CALLS:
+        facts['calls'].append(text)
     elif key == 'stat':
         name, _, value = text.rpartition(' ')
         # Tools that merge files keep the comments of all.

@@ -42,7 +42,7 @@ def comments(tables):
              *map(_label_fields, tables.latencies),
              *[_spent_fields(row) for row in tables.latencies if row.spent]]
     if lines:
-        data = '\n'.join(['\t'.join(map(_escaped, fields))
+        data = '\n'.join(['\t'.join(map(escaped, fields))
                           for fields in lines])
         data = data.encode('utf-8', 'backslashreplace')
         yield ' '.join(['#', LIVES, _VERSION, str(sum(tables.totals)),
@@ -71,7 +71,7 @@ def _histogram_text(histogram):
                      in enumerate(histogram.counts) if count])
 
 
-def _escaped(text):
+def escaped(text):
     return (text.replace('\\', '\\\\').replace('\t', '\\t')
             .replace('\n', '\\n'))
 
@@ -117,14 +117,15 @@ def _task_class(kind, line, module, qualname, filename, *numbers):
     *numbers, lives = numbers
     if kind not in FUNCTION_KINDS:
         raise _damaged(f'{kind[:40]!r} is no kind of function')
-    function = Function(_text(module) or None, _text(qualname),
-                        _text(filename), number(line, _WHAT), kind)
+    function = Function(unescaped(module) or None, unescaped(qualname),
+                        unescaped(filename), number(line, _WHAT), kind)
     return TaskClass(function, *_numbers(numbers),
                      _histogram(lives, CORE_BITS))
 
 
 def _latency(key, value, count, sum_ns, longest_ns, times, *roots):
-    return Latency(_text(key), _text(value), tuple(map(_text, roots)),
+    return Latency(unescaped(key), unescaped(value),
+                   tuple(map(unescaped, roots)),
                    *_numbers([count, sum_ns, longest_ns]),
                    _histogram(times, BITS), ())
 
@@ -137,8 +138,8 @@ def _spent(key, value, text):
             set(places)) or max(places, default=0) >= most_buckets(BITS):
         raise _damaged('there is no such bucket')
     # united() adds it to the latencies of the label.
-    return Latency(_text(key), _text(value), (), 0, 0, 0, Histogram(BITS),
-                   tuple(rows))
+    return Latency(unescaped(key), unescaped(value), (), 0, 0, 0,
+                   Histogram(BITS), tuple(rows))
 
 
 def _numbers(texts):
@@ -158,7 +159,7 @@ def _histogram(text, bits):
     return Histogram(bits, counts)
 
 
-def _text(text):
+def unescaped(text):
     if '\\' not in text:
         return text
     import re

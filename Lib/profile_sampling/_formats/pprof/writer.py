@@ -29,8 +29,8 @@ from profile_sampling._data.losses import lost_counts, other_losses
 from profile_sampling._data.origins import code_of
 from profile_sampling._data.values import NAMES
 from profile_sampling._formats.pprof import (
-    COVERED, HAS_MINE, IDLE, KEY, MARK, ORIGIN, PROCESS, VALUE, lives,
-    process_text)
+    COVERED, HAS_MINE, IDLE, KEY, MARK, ORIGIN, PROCESS, VALUE, counts,
+    lives, process_text)
 from profile_sampling._formats.pprof.encoder import Encoder, Header
 
 DOC_URL = 'https://docs.python.org/3/library/profile_sampling.html'
@@ -55,7 +55,7 @@ def import_moments():
 def encode(tables, *, compress=True):
     """Return the bytes of the pprof file of a profile."""
     encoder = Encoder(tables)
-    comments = list(lives.comments(tables))
+    comments = [*lives.comments(tables), *counts.comments(tables)]
     if _has_moments(tables):
         comments.append(import_moments()(tables, encoder.rows))
     data = encoder.message(header(tables, comments))

@@ -91,7 +91,7 @@ class ReportTest(unittest.TestCase):
 
     def test_wrong_arguments(self):
         for options, error, message in (
-                ({'sort': 'flat'}, ValueError, "self or cum, not 'flat'"),
+                ({'sort': 'flat'}, ValueError, "self, cum, calls or per-call, not 'flat'"),
                 ({'limit': 0}, ValueError, 'limit must be positive'),
                 ({'limit': '5'}, TypeError, "not '5'"),
                 ({'width': 59}, ValueError, 'at least 60, but is 59'),

@@ -26,7 +26,8 @@ def work():
 PROGRAM = '''
 import cProfile, faulthandler, io, pstats, sys, threading, tracemalloc
 M = sys.monitoring
-print([M.get_tool(i) for i in range(6)], sys.gettrace(), sys.getprofile())
+# The last id that is not the interpreter's own counts queries.
+print([M.get_tool(i) for i in range(5)], sys.gettrace(), sys.getprofile())
 faulthandler.enable()
 faulthandler.dump_traceback_later(60)
 tracemalloc.start(5)
@@ -58,7 +59,7 @@ print(first, lines, calls, sorted(traced))
 stats = pstats.Stats(profile, stream=io.StringIO())
 print(sorted((name, numbers[:2]) for (_, _, name), numbers
              in stats.stats.items() if name in ("leaf", "work")))
-print([M.get_tool(i) for i in range(6)])
+print([M.get_tool(i) for i in range(5)])
 kept = [bytes(1000) for _ in range(100)]
 taken = tracemalloc.take_snapshot().statistics("lineno")
 print([(s.count, s.size) for s in taken if s.size > 100_000])

@@ -1,0 +1,238 @@
+"""Exact calls, beside the samples.
+
+This file owns what a count is of, how counts are added up and subtracted, and
+their sums over functions and lines.  It must not know what samples say: no
+figure here follows from one there.
+
+Counts are of a whole profile: no part of its samples has a part of them.
+"""
+
+from operator import add, sub
+
+from profile_sampling._data.values import (
+    FUNCTION_KINDS, NO_FRAMES, Function, Value)
+
+# What is counted, by the core's numbers.
+MODES = OFF, QUERIES, PYTHON, ALL = 'off', 'queries', 'python', 'all'
+
+_NOTHING = 0, 0, 0, 0, 0
+# The label that tells requests apart, and the name of all functions.
+ROUTE, TOTAL = 'route', 'total'
+
+
+class CallCount(Value):
+    """How often one line called one function.
+
+    caller     the Function, or None: no Python called it
+    line       of the caller, 0 when not known
+    callee     the Function
+    route      None; of a query the value of the label route, or ''
+    calls      how often it began to run, or, of a C function, was called
+    recursive  how many of these found another call of it on their stack
+    resumes    how often it went on after a yield or an await
+    recursive_resumes
+               how many of these did
+    deepest    the most calls of it on one stack at a time, of any caller; 0 of
+               C functions
+    """
+
+    __slots__ = ('caller', 'line', 'callee', 'route', 'calls', 'recursive',
+                 'resumes', 'recursive_resumes', 'deepest')
+
+    @property
+    def key(self):
+        return self.caller, self.line, self.callee, self.route
+
+    @property
+    def numbers(self):
+        return (self.calls, self.recursive, self.resumes,
+                self.recursive_resumes, self.deepest)
+
+    @property
+    def outermost(self):
+        return self.calls - self.recursive
+
+
+class Counts(Value):
+    """All that was counted.
+
+    mode  'queries', 'python' or 'all'
+    rows  tuple of CallCount, in an order that follows from what they say
+    lost  how many events no memory was left for
+    cost_ns
+          what counting took of the program's time, as measured when it began;
+          0: not known
+    """
+
+    __slots__ = ('mode', 'rows', 'lost', 'cost_ns')
+
+    @property
+    def calls(self):
+        """The rows that are no queries."""
+        return [row for row in self.rows if row.route is None]
+
+    @property
+    def queries(self):
+        return [row for row in self.rows if row.route is not None]
+
+    @property
+    def has_calls(self):
+        return self.mode in (PYTHON, ALL)
+
+
+def from_core(raw):
+    """Return the Counts of what the core has read; None: nobody counts."""
+    if raw is None:
+        return None
+    mode, functions, rows, lost = raw
+    functions = [Function(*names, FUNCTION_KINDS[kind])
+                 for *names, kind in functions]
+    return united([Counts(MODES[mode], tuple([
+        CallCount(None if caller < 0 else functions[caller], line,
+                  functions[callee], route, *numbers)
+        for caller, line, callee, route, *numbers in rows]), lost, 0)])
+
+
+def united(all_counts):
+    """Return the Counts of all that are not None; None: there are none."""
+    all_counts = [counts for counts in all_counts if counts is not None]
+    if not all_counts:
+        return None
+    mode = min([MODES.index(counts.mode) for counts in all_counts])
+    return _made(MODES[mode],
+                 _sums([row for counts in all_counts for row in counts.rows],
+                       lambda row: row.key),
+                 sum([counts.lost for counts in all_counts]),
+                 sum([counts.cost_ns for counts in all_counts]))
+
+
+def difference(after, before, mode):
+    """Return what was counted between two readings; *before* may be None."""
+    if before is None:
+        return Counts(mode, after.rows, after.lost, 0)
+    sums = _sums(after.rows, lambda row: row.key)
+    for row in before.rows:
+        its = sums.get(row.key, _NOTHING)
+        *numbers, _ = row.numbers
+        # How deep it was before cannot be taken out.
+        sums[row.key] = (*map(sub, its, numbers), its[-1])
+    return _made(mode, sums, after.lost - before.lost, 0)
+
+
+def without(counts, is_left_out):
+    """Return the counts of all other functions, as callers and as callees."""
+    return Counts(counts.mode, tuple([
+        row for row in counts.rows if not is_left_out(row.callee)
+        and (row.caller is None or not is_left_out(row.caller))]),
+        counts.lost, counts.cost_ns)
+
+
+def with_cost(counts, python_ns, c_ns):
+    """Return the counts with what they took, of what one call takes."""
+    entered = sum([row.calls + row.resumes for row in counts.calls
+                   if row.callee.kind == 'python'])
+    of_c = sum([row.calls for row in counts.calls
+                if row.callee.kind != 'python'])
+    return Counts(counts.mode, counts.rows, counts.lost,
+                  round(entered * python_ns + of_c * c_ns))
+
+
+def _made(mode, sums, lost, cost_ns):
+    rows = [CallCount(*key, *numbers) for key, numbers in sums.items()
+            if numbers[0] or numbers[2]]
+    if mode == QUERIES:
+        rows = [row for row in rows if row.route is not None]
+    return Counts(mode, tuple(sorted(rows, key=_order)), lost, cost_ns)
+
+
+def _order(row):
+    caller = () if row.caller is None else _rank(row.caller)
+    return (caller, row.line, _rank(row.callee), row.route is not None,
+            row.route or '')
+
+
+def _rank(function):
+    return (function.name, function.filename, function.first_line,
+            function.kind)
+
+
+def _sums(rows, key_of):
+    """Return {key: the numbers of its rows}."""
+    sums = {}
+    for row in rows:
+        key = key_of(row)
+        *numbers, deepest = row.numbers
+        known = sums.get(key)
+        if known is not None:
+            numbers = map(add, known, numbers)
+            deepest = max(known[-1], deepest)
+        sums[key] = (*numbers, deepest)
+    return sums
+
+
+def by_function(counts):
+    """Return {function: CallCount of all its callers}, as of no line."""
+    sums = _sums(counts.calls, lambda row: row.callee)
+    return {function: CallCount(None, 0, function, None, *numbers)
+            for function, numbers in sums.items()}
+
+
+def by_line(counts):
+    """Return {(function, line): how many calls it made}."""
+    sums = {}
+    for row in counts.calls:
+        key = row.caller, row.line
+        sums[key] = sums.get(key, 0) + row.calls
+    return sums
+
+
+def of_target(tables, kind, name):
+    """Return how often a function was called ('calls' and its name, or
+    'total': all functions in Python), or how many queries there were for a
+    request of a route ('queries').
+
+    Raise ValueError if that was not counted.
+    """
+    counts = tables.counts
+    if kind == 'calls':
+        if counts is None or not counts.has_calls:
+            raise ValueError('it has no calls; record it with --calls python')
+        return sum([row.calls for row in counts.calls
+                    if name in (row.callee.name, row.callee.qualname)
+                    or name == TOTAL and row.callee.kind == 'python'])
+    requests = sum([row.count for row in tables.latencies
+                    if (row.key, row.value) == (ROUTE, name)])
+    found = sum([row.calls for row in counts.queries if row.route == name]
+                if counts is not None else ())
+    return found / (requests or 1)
+
+
+class Calls:
+    """The calls of a profile, to be compared with those of others.
+
+    mode      what was counted
+    requests  how many requests there were
+    numbers   {key: how many calls}; keys are equal for the same line of
+              another version, and end in the kind of what is called
+    places    {key: (name of the caller, its Function or None, line, name of
+              what is called)}
+
+    Raise ValueError if none were counted.
+    """
+
+    def __init__(self, tables):
+        counts = tables.counts
+        if counts is None or not counts.has_calls:
+            raise ValueError('it has no calls; record it with --calls python')
+        self.mode = counts.mode
+        self.requests = sum([row.count for row in tables.latencies
+                             if row.key == ROUTE])
+        self.numbers, self.places = {}, {}
+        for row in counts.calls:
+            name, line = NO_FRAMES, 0
+            if row.caller is not None:
+                name = row.caller.name
+                line = row.line and row.line - row.caller.first_line
+            key = name, line, row.callee.name, row.callee.kind
+            self.numbers[key] = self.numbers.get(key, 0) + row.calls
+            self.places[key] = name, row.caller, row.line, row.callee.name

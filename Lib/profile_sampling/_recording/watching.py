@@ -1,0 +1,57 @@
+"""Functions whose calls are counted as queries, found as they are imported.
+
+This file owns when they are looked for.  It must not know how calls are
+counted.
+"""
+
+import sys
+from types import FunctionType
+
+from profile_sampling._data.watched import KIND_OF
+
+
+class Watch:
+    """Looks for the functions of the list in modules, once in each."""
+
+    def __init__(self, core):
+        self._core = core
+        # The program may put other modules in their place.
+        self._modules = sys.modules
+        self._pending = {}
+        for module, name in KIND_OF:
+            self._pending.setdefault(module, []).append(name)
+        self.look()
+        core.watch_imports(
+            self._modules['_frozen_importlib']._load_unlocked, self.look)
+
+    def look(self):
+        """Watch what modules have that have been imported meanwhile."""
+        for name in self._pending.keys() & self._modules.keys():
+            module = self._modules[name]
+            spec = getattr(module, '__spec__', None)
+            if getattr(spec, '_initializing', False):
+                continue        # it is looked at when it has all its names
+            for qualname in self._pending.pop(name):
+                function = _found(module, qualname)
+                if function is not None:
+                    self._core.watch_queries(function)
+
+
+def _found(module, qualname):
+    """Return the function of a qualified name; None if it is none, or there is
+    none in this version of the library."""
+    *owners, last = qualname.split('.')
+    found = module
+    for owner in owners:
+        found = _entry(found, owner)
+        if not isinstance(found, type):
+            return None
+    found = _entry(found, last)
+    while isinstance(found, FunctionType) and '__wrapped__' in vars(found):
+        found = found.__wrapped__
+    return found if isinstance(found, FunctionType) else None
+
+
+def _entry(owner, name):
+    # No code of the program's runs.
+    return getattr(owner, '__dict__', {}).get(name)

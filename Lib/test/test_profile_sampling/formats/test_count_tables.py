@@ -1,0 +1,281 @@
+"""What reports say of exact calls and of queries, beside samples."""
+
+import json
+import unittest
+
+from profile_sampling._data import diff
+from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.counts import CallCount, Counts
+from profile_sampling._data.histogram import BITS, Histogram
+from profile_sampling._data.lives import Latency
+from profile_sampling._data.values import Function
+from profile_sampling._formats import (
+    callgrind, changes, pstats, tables_of, tables_of_code, tables_of_counts,
+    text)
+from profile_sampling._formats.findings import findings
+from profile_sampling._formats.sites import site_table
+from profile_sampling._formats.tables_of_calls import neighbours
+
+from ..support.builders import Builder
+
+MS = 1_000_000
+
+
+def shop(mode='python', route='GET /orders', requests=40, queries=4800,
+         cost_ns=0):
+    """A service whose orders() asks a database at line 12."""
+    builder = Builder(duration_ns=10 ** 12)
+    builder.thread('MainThread')
+    labels = {'route': route} if route else {}
+    library = builder.function(
+        'sql', 'first', '/usr/lib/python3/dist-packages/sql.py')
+    builder.sample(['shop.orders:12', (library, 5)], wall_ns=900 * MS,
+                   cpu_ns=900 * MS, count=900, labels=labels)
+    builder.sample('shop.orders:14 shop.price:20', wall_ns=100 * MS,
+                   cpu_ns=100 * MS, count=100, labels=labels)
+    functions = {function.name: function
+                 for function in builder.profile()._tables.functions}
+    orders, price, first = [functions[name] for name in (
+        'shop.orders', 'shop.price', 'sql.first')]
+    driver = Function('pymysql.cursors', 'Cursor.execute', '/p.py', 1,
+                      'python')
+    rows = [CallCount(orders, 12, driver, route, queries, 0, 0, 0, 0)]
+    if mode != 'queries':
+        rows += [CallCount(None, 0, orders, None, requests, 0, 0, 0, 1),
+                 CallCount(orders, 12, first, None, queries, 0, 0, 0, 1),
+                 CallCount(orders, 14, price, None, 50, 40, 7, 0, 5),
+                 CallCount(price, 20, Function(
+                     'shop', 'is_eur', '/shop.py', 99, 'python'), None,
+                     2000, 0, 0, 0, 1)]
+    builder.facts['counts'] = Counts(mode, tuple(rows), 0, cost_ns)
+    if route:
+        builder.facts['latencies'] = [Latency(
+            'route', route, (), requests, 1250 * MS, 50 * MS,
+            Histogram(BITS), ())]
+    return builder.profile()._tables
+
+
+def rows_of(table, *keys):
+    numbers = [[column.key for column in table.columns].index(key)
+               for key in keys]
+    return [tuple([row[number] for number in numbers]) for row in table.rows]
+
+
+class QueriesTest(unittest.TestCase):
+
+    def finding(self, tables):
+        found = {finding.rule: finding
+                 for finding in findings(tables, sites_of(tables))}
+        return found['queries'].text if 'queries' in found else None
+
+    def test_of_requests(self):
+        self.assertEqual(
+            self.finding(shop()),
+            'Each GET /orders runs 120 queries at shop.orders:12: 4,800 in '
+            '40 requests, 900.0ms, 72.0 % of the 1.25s that they took')
+
+    def test_mean_is_no_whole_number(self):
+        self.assertTrue(self.finding(shop(queries=4790)).startswith(
+            'A GET /orders runs 119.8 queries at'))
+
+    def test_few_of_a_request(self):
+        self.assertIsNone(self.finding(shop(queries=390)))
+
+    def test_of_calls(self):
+        self.assertEqual(
+            self.finding(shop(route='')),
+            'Each call of shop.orders runs 120 queries at shop.orders:12: '
+            '4,800 in 40 calls, 900.0ms, 90.0 % of the time')
+
+    def test_of_neither(self):
+        self.assertEqual(
+            self.finding(shop('queries', route='')),
+            'shop.orders:12 runs 4,800 queries, 900.0ms, 90.0 % of the time')
+        self.assertIsNone(self.finding(shop('queries', '', queries=99)))
+
+    def test_table(self):
+        tables = shop('queries')
+        table, = tables_of_counts.calls(tables, sites_of(tables), 30)
+        self.assertEqual(
+            rows_of(table, 'calls', 'per_request', 'time_ns', 'each_ns',
+                    'function', 'line', 'what', 'route'),
+            [(4800, '120.0', 900 * MS, 187500.0, 'shop.orders', 12, 'query',
+              'GET /orders'),
+             (4800, '', 900 * MS, None, 'all', 0, '', '')])
+
+    def test_nothing_counted(self):
+        tables = Builder().profile()._tables
+        with self.assertRaisesRegex(ValueError, 'no calls were counted'):
+            tables_of_counts.calls(tables, sites_of(tables), 30)
+
+
+class CallsTest(unittest.TestCase):
+
+    def test_by_line(self):
+        tables = shop()
+        _, table = tables_of_counts.calls(tables, sites_of(tables), 30)
+        self.assertEqual(rows_of(table, 'calls', 'function', 'line'), [
+            (4800, 'shop.orders', 12), (2000, 'shop.price', 20),
+            (50, 'shop.orders', 14), (40, 'Outside my code', 0),
+            (6890, 'all', 0)])
+
+    def test_column_of_lines(self):
+        tables = shop()
+        table = site_table(tables, sites_of(tables), 30)
+        self.assertEqual(rows_of(table, 'calls', 'line'),
+                         [(4800, 12), (2000, 20)])
+
+    def test_cost(self):
+        report = text.render(shop(cost_ns=70 * MS), width=200)
+        self.assertIn('6,890 calls of Python functions counted; counting took '
+                      '70.0ms of the times below, 7.0 % of the CPU time',
+                      report)
+        self.assertNotIn('counting calls took', report)
+        report = text.render(shop(cost_ns=120 * MS), width=200)
+        self.assertIn('Quality: counting calls took 12.0 % of the CPU time',
+                      report)
+
+    def test_no_column_without(self):
+        report = text.render(shop('queries'))
+        self.assertNotIn('counted', report)
+        self.assertNotIn('  calls', report)
+
+    def test_functions(self):
+        tables = shop()
+        table = tables_of.functions(tables, sites_of(tables), 30, 'calls')
+        self.assertEqual(
+            rows_of(table, 'calls_text', 'resumes', 'deepest',
+                    'per_call_text', 'self_ns', 'cum_ns', 'function'),
+            [('4,800', None, 1, '187.5us', 900 * MS, 900 * MS, 'sql.first'),
+             ('2,000', None, 1, '< 1.5us', 0, 0, 'shop.is_eur'),
+             ('50/10', 7, 5, '10.0ms', 100 * MS, 100 * MS, 'shop.price'),
+             ('40', None, 1, '25.0ms', 0, 1000 * MS, 'shop.orders'),
+             ('6,890', None, None, '', 1000 * MS, 0, 'all')])
+
+    def test_sorted_by_calls_that_are_none(self):
+        tables = shop('queries')
+        with self.assertRaisesRegex(ValueError, 'no calls were counted'):
+            tables_of.functions(tables, sites_of(tables), 30, 'calls')
+
+    def test_callers(self):
+        tables = shop()
+        table = neighbours(tables, 30, 'is_eur|first', True)
+        self.assertEqual(
+            rows_of(table, 'calls', 'of_calls', 'cum_ns', 'function'),
+            [(4800, 4800 / 6800, 900 * MS, 'shop.orders'),
+             (2000, 2000 / 6800, 0, 'shop.price')])
+
+    def test_source(self):
+        tables = shop()
+        table, = tables_of_code.source(tables, sites_of(tables), 1, 'orders')
+        self.assertEqual(
+            [row for row in rows_of(table, 'line', 'calls') if row[1]],
+            [(12, 4800), (14, 50)])
+
+    def test_width(self):
+        tables = shop()
+        for width in 60, 80, 200:
+            for line in text.render(tables, width=width).splitlines():
+                self.assertLessEqual(len(line), width)
+
+
+class FilesTest(unittest.TestCase):
+
+    def test_pstats(self):
+        found = {name: (row[:2], {key[-1]: its[:2]
+                                  for key, its in row[4].items()})
+                 for (_, _, name), row in pstats.stats(shop()).items()}
+        self.assertEqual(found['first'],
+                         ((4800, 4800), {'orders': (4800, 4800)}))
+        # Primitive calls come first, but of callers all calls do.
+        self.assertEqual(found['price'], ((17, 57), {'orders': (57, 17)}))
+        # What was not sampled is there, too.
+        self.assertEqual(found['is_eur'],
+                         ((2000, 2000), {'price': (2000, 2000)}))
+
+    def test_pstats_of_what_was_not_counted(self):
+        builder = Builder()
+        builder.thread('MainThread')
+        builder.sample('a.f:1 C:time.sleep', wall_ns=MS)
+        builder.facts['counts'] = Counts('python', (), 0, 0)
+        rows = pstats.stats(builder.profile()._tables)
+        self.assertEqual({row[:2] for row in rows.values()}, {(0, 0)})
+
+    def test_callgrind(self):
+        lines = callgrind.encode(shop()).decode().splitlines()
+        self.assertIn('desc: Calls: counted (python)', lines)
+        self.assertEqual([line for line in lines if line[:6] == 'calls='],
+                         ['calls=4800 0', 'calls=57 0'])
+        # Samples, without counts.
+        lines = callgrind.encode(shop('queries')).decode().splitlines()
+        self.assertNotIn('desc: Calls', '\n'.join(lines))
+        self.assertEqual([line for line in lines if line[:6] == 'calls='],
+                         ['calls=900 0', 'calls=100 0'])
+
+
+class DifferenceTest(unittest.TestCase):
+
+    def difference(self, before, after, **options):
+        return diff.of_tables(before, after, **options)
+
+    def verdicts(self, before, after, *gates):
+        return [gate.verdict for gate in self.difference(
+            before, after, gates=gates).gates]
+
+    def test_gates(self):
+        before, after = [shop()], [shop(queries=4801)]
+        self.assertEqual(self.verdicts(
+            before, after, 'calls:sql.first', 'calls:sql.first:1%',
+            'calls:shop.is_eur', 'calls:total', 'queries:GET /orders'),
+            ['regression', 'passed', 'passed', 'regression', 'regression'])
+        self.assertEqual(self.verdicts(after, before, 'calls:first'),
+                         ['passed'])
+
+    def test_runs_that_differ(self):
+        before = [shop(queries=4800), shop(queries=4810)]
+        after = [shop(queries=4805), shop(queries=4830)]
+        self.assertEqual(self.verdicts(before, after, 'calls:first'),
+                         ['inconclusive'])
+
+    def test_queries_of_one_request(self):
+        # Twice as many requests are no more queries for one.
+        self.assertEqual(self.verdicts(
+            [shop()], [shop(requests=80, queries=9600)],
+            'queries:GET /orders'), ['passed'])
+
+    def test_not_counted(self):
+        with self.assertRaisesRegex(ValueError, 'record it with --calls'):
+            self.verdicts([shop('queries')], [shop()], 'calls:first')
+        with self.assertRaisesRegex(ValueError, 'no call of any profile'):
+            self.verdicts([shop()], [shop()], 'calls:nothing')
+
+    def test_table(self):
+        found = self.difference([shop()], [shop(queries=4900)], calls=True)
+        report = changes.text(found)
+        self.assertIn('6,890 \N{RIGHTWARDS ARROW} 6,990 (+1.5 %) calls, '
+                      'counted', report)
+        self.assertRegex(report, r'\n +4,800 +4,900 +\+100 +shop.orders:12 '
+                                 r'+sql.first\n')
+        self.assertRegex(report, r'\n +2,090 +2,090 +0 +3 lines as before\n')
+        for width in 60, 80:
+            for line in changes.text(found, width=width).splitlines():
+                self.assertLessEqual(len(line), width)
+
+    def test_table_of_one_request(self):
+        found = self.difference([shop()], [shop(requests=50, queries=6000)],
+                                calls=True)
+        report = changes.text(found)
+        self.assertIn('calls of one request, counted', report)
+        # 120 each; what is called as often is less for each.
+        self.assertNotIn('sql.first', report)
+
+    def test_as_json(self):
+        found = self.difference([shop()], [shop(queries=4900)], calls=True)
+        document = json.loads(changes.encode(found, 'json'))
+        self.assertEqual(document['calls'][0]['change'], 100)
+        self.assertEqual(document['calls_total']['after'], 6990)
+        self.assertIn(b'sql.first', changes.encode(found, 'tsv'))
+
+
+if __name__ == '__main__':
+    unittest.main()
