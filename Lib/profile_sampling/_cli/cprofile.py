@@ -33,7 +33,7 @@ def add(commands):
     meta.add(parser)
     parser.set_defaults(run=_run, program=None, mode='wall', rate=1000,
                         depth=None, duration=None, names=None, timeline=False,
-                        calls=ALL, max_bytes=None)
+                        calls=ALL, watch=(), max_bytes=None)
 
 
 def _run(options):

@@ -126,6 +126,9 @@ def add_kept(parser):
         help='what to count exactly: queries, calls of functions that ask a '
              'service, a disk or the system; python, calls of functions in '
              'Python; or all, C functions, too (default: queries)')
+    parser.add_argument(
+        '--watch', metavar='NAME', action='append', default=[],
+        help='count calls of this function, such as shop.db.query, as queries')
 
 
 def program_of(options):
@@ -176,6 +179,7 @@ def session_text(options, *, out, quiet, format=None, parent=None):
         items.append('timeline=1')
     if options.calls is not None:
         items.append(f'calls={options.calls}')
+    items += [f'watch={name}' for name in options.watch]
     if quiet:
         items.append('quiet=1')
     if parent is not None:

@@ -45,7 +45,7 @@ def _add(commands, name, help, description, *, report):
                             help='how to say it (default: %(default)s)')
     meta.add(parser)
     parser.set_defaults(run=_run, program=None, report=report,
-                        timeline=False, calls=None)
+                        timeline=False, calls=None, watch=())
 
 
 def _run(options):

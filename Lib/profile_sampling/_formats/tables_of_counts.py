@@ -66,7 +66,7 @@ def _queries(tables, sites, rows, top):
                   sum([row.ns for row in rows]), None, None,
                   ('', 'all'), 'all', '', 0, '', '', ''))
     notes = ['calls are exact; time is of the line, by samples, with all that '
-             'it calls']
+             'it calls; one function more: record --watch NAME']
     return Table('queries', 'Queries, requests, files and processes, by the '
                  'line of mine that asked', columns, cells,
                  value_type=own, notes=_of_whole(tables, notes),

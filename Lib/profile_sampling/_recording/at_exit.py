@@ -54,7 +54,7 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     """Return the function that the core calls with its tables at the end.
 
     It takes the tables and *quiet*, and does with them what write() does; its
-    attribute count() begins to count calls, of a mode.
+    attribute count() begins to count calls, as Counting() does.
     All that it needs has been imported when this returns.  The end is that
     of the program if *duration_s* is 0, or at most so many seconds away.
     With *has_timeline* moments are kept from now on.
@@ -100,7 +100,7 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     def write_at_exit(raw, quiet, is_exec):
         with_a_descriptor(write_here, raw, quiet, is_exec)
 
-    write_at_exit.count = lambda mode: countings.append(Counting(mode))
+    write_at_exit.count = lambda *what: countings.append(Counting(*what))
     return write_at_exit
 
 

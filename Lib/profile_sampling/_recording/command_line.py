@@ -38,7 +38,8 @@ _NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
             'duration_s': (1, MAX_DURATION_S), 'timeline': (0, 1),
             'children': (0, 1), 'quiet': (0, 1)}
 _KEYS = ('rate_hz', 'out', 'format', 'depth_frames', 'names', 'signal',
-         'defer', 'duration_s', 'timeline', 'calls', 'children', 'quiet')
+         'defer', 'duration_s', 'timeline', 'calls', 'watch', 'children',
+         'quiet')
 # 1 and 0 as other variables have them.
 _MODES = {'1': 'wall', '0': 'off', 'off': 'off'} | dict(zip(MODES, MODES))
 
@@ -92,6 +93,7 @@ class _Request:
     names = NAMES.index('all')
     signal = defer = duration_s = timeline = quiet = 0
     out = format = children = calls = None
+    watch = ()
 
 
 def _read(text):
@@ -100,7 +102,9 @@ def _read(text):
     for place, item in enumerate(request.asked.split(',')):
         key, equals, value = item.partition('=')
         if equals:
-            setattr(request, key, _value(key, value))
+            value = _value(key, value)
+            setattr(request, key, (*request.watch, value) if key == 'watch'
+                    else value)
         elif place:
             raise _wrong_word('no KEY=VALUE:', item, ', '.join(_KEYS))
         elif item not in _MODES:
@@ -111,7 +115,9 @@ def _read(text):
         raise _Refused('timeline=1: a deferred session has no time line')
     if request.calls is None:
         request.calls = OFF if request.defer else QUERIES
-    elif request.calls != OFF and request.defer:
+    if request.calls == OFF and request.watch:
+        raise _Refused(f'watch={request.watch[0]}: no calls are counted here')
+    if request.calls != OFF and request.defer:
         raise _Refused(f'calls={request.calls}: a deferred session counts no '
                        'calls')
     # Each process needs a file of its own.
@@ -143,7 +149,11 @@ def _value(key, text):
             raise _Refused(f'calls={text}: expected off, queries, python or '
                            'all')
         return text
-    if key not in ('out', 'format'):
+    if key == 'watch' and not ('.' in text and all(
+            [word.isidentifier() for word in text.split('.')])):
+        raise _Refused(f'watch={text}: expected the name of a function with '
+                       'its module, such as shop.db.query')
+    if key not in ('out', 'format', 'watch'):
         raise _wrong_word('unknown key', key, ', '.join(_KEYS))
     if not text:
         raise _Refused(f'{key}= needs a value')
@@ -185,7 +195,7 @@ def _begin(request, by_option):
         # Only now: whatever ends it from here on, it leaves a profile.
         parent.began()
     try:
-        write.count(request.calls)
+        write.count(request.calls, request.watch)
     except RuntimeError as exc:
         _say(f'sampleprof: {exc}. Sampling goes on')
 

@@ -31,10 +31,11 @@ _ROUNDS, _CALLS = 5, 500
 class Counting:
     """Calls are counted from when it is made until end().
 
+    *watch* are functions, 'module.qualname', whose calls are queries, too.
     Raise RuntimeError if sys.monitoring has no id left for a tool.
     """
 
-    def __init__(self, mode):
+    def __init__(self, mode, watch=()):
         self._is_over = True
         self._before = None
         # What one call of Python, and of C, takes more; not known where
@@ -54,7 +55,7 @@ class Counting:
         self._is_over = False
         self._before = None if is_first else self._read()
         try:
-            Watch(self._core)
+            Watch(self._core, watch)
             if is_measured:
                 self._cost_ns = [max(0, after - before) for after, before
                                  in zip(_costs_ns(), before_ns)]

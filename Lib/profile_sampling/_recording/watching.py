@@ -11,15 +11,23 @@ from profile_sampling._data.watched import KIND_OF
 
 
 class Watch:
-    """Looks for the functions of the list in modules, once in each."""
+    """Looks for the functions of the list in modules, once in each.
 
-    def __init__(self, core):
+    *more* are others, 'module.qualname'; they may be in any of the modules
+    whose name it begins with.
+    """
+
+    def __init__(self, core, more=()):
         self._core = core
         # The program may put other modules in their place.
         self._modules = sys.modules
         self._pending = {}
         for module, name in KIND_OF:
             self._pending.setdefault(module, []).append(name)
+        for words in [name.split('.') for name in more]:
+            for end in range(1, len(words)):
+                self._pending.setdefault('.'.join(words[:end]), []).append(
+                    '.'.join(words[end:]))
         self.look()
         core.watch_imports(
             self._modules['_frozen_importlib']._load_unlocked, self.look)

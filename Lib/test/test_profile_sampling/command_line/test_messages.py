@@ -139,7 +139,7 @@ class RecordTest(ProgramTest):
             format=None, output='p.pb.gz', no_source=False, timeline=False,
             repeat=None, program=None, words=['-'],
             mode='wall', rate=1, depth=None, duration=None, names=None,
-            quiet=False, meta=None)
+            calls=None, watch=(), quiet=False, meta=None)
         self.enterContext(mock.patch.dict(os.environ))
         self.enterContext(mock.patch.object(
             os, 'execv', side_effect=OSError(7, 'Argument list too long')))

@@ -235,6 +235,23 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual((row.caller.name, row.line, row.calls),
                          ('__main__.orders', 4, 120))
 
+    def test_watch(self):
+        # What it calls is part of its own queries.
+        found = self.run_program(',watch=sqlalchemy.orm.first,watch=a.b.c')
+        self.assertEqual([(row.callee.name, row.calls)
+                          for row in found.queries],
+                         [('sqlalchemy.orm.first', 120)])
+
+    def test_wrong_watch(self):
+        for option, message in (
+                ('watch=first', b'with its module'),
+                ('watch=a.-', b'with its module'),
+                ('calls=off,watch=a.b', b'no calls are counted')):
+            status, _, err = script_helper.assert_python_failure(
+                '-X', f'sampleprof=wall,{option}', '-c', 'pass')
+            self.assertEqual(status, 2)
+            self.assertIn(message, err)
+
     def test_off(self):
         self.assertEqual(self.run_program(',calls=off').queries, ())
 
