@@ -17,12 +17,19 @@
     (EVENT(PY_START) | EVENT(PY_RESUME) | EVENT(PY_THROW) \
      | EVENT(PY_RETURN) | EVENT(PY_YIELD) | EVENT(PY_UNWIND))
 
-static const _PyMonitoringEventSet events_of[] = {
-    [_PySampling_COUNT_OFF] = 0,
-    [_PySampling_COUNT_QUERIES] = 0,    // functions have events of their own
-    [_PySampling_COUNT_PYTHON] = PYTHON_EVENTS,
-    [_PySampling_COUNT_ALL] = PYTHON_EVENTS | EVENT(CALL),
-};
+/* Those of all code.  Watched functions have events of their own. */
+static _PyMonitoringEventSet
+events_of(_PySampling_CountMode mode)
+{
+    switch (mode) {
+    case _PySampling_COUNT_ALL:
+        return PYTHON_EVENTS | EVENT(CALL);
+    case _PySampling_COUNT_PYTHON:
+        return PYTHON_EVENTS;
+    default:
+        return 0;
+    }
+}
 
 /* 0 and 1 are for debuggers and coverage, 2 is cProfile's, which fails if it
    is taken, 5 is set aside for optimizers, and who wants just any takes 3 or
@@ -135,7 +142,7 @@ apply(PyThreadState *tstate, struct _sampling_calls *calls)
         }
     }
     if (!_PySampling_CallsBegin(calls)
-        || !set_events(tool_of(interp), events_of[mode]))
+        || !set_events(tool_of(interp), events_of(mode)))
     {
         return _PySampling_ERR_NO_MEMORY;
     }
